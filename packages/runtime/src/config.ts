@@ -1,0 +1,40 @@
+import { z } from "zod";
+
+/** A TCP port; 0 lets the system choose. */
+export const port = z.coerce.number().int().min(0).max(65535);
+
+/** A switch: `true`, `1`, `yes`, `on`, or their opposites. */
+export const flag = z.stringbool();
+
+/** A comma-separated list without empty entries. */
+export const list = z.string().transform((text) =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== ""),
+);
+
+/** What every process reads, whatever it does. */
+export const processConfig = {
+  LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
+  OPS_PORT: port.default(9090),
+};
+
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
+/**
+ * Reads the environment once, typed. Every problem is reported together, so that a deployment is corrected in one go.
+ * An empty variable counts as absent: that is how charts and compose files write "not set".
+ */
+export function readConfig<Shape extends z.ZodRawShape>(
+  shape: Shape,
+  env: NodeJS.ProcessEnv,
+): Readonly<z.infer<z.ZodObject<Shape>>> {
+  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const result = z.object(shape).safeParse(present);
+  if (result.success) return Object.freeze(result.data);
+  const problems = result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+  throw new ConfigError(`Configuration is not usable:\n${problems.join("\n")}`);
+}

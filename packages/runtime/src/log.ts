@@ -1,0 +1,32 @@
+import { trace } from "@opentelemetry/api";
+import { type DestinationStream, type Logger, pino } from "pino";
+
+export type Log = Logger;
+
+const SECRETS = [
+  "password",
+  "secret",
+  "authorization",
+  "token",
+  "access_token",
+  "refresh_token",
+  "databaseUrl",
+];
+
+/** JSON lines on standard output. Each carries the ids of the span it was written in, when there is one. */
+export function createLog(service: string, level: string, destination?: DestinationStream): Log {
+  const options = {
+    level,
+    base: { service },
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`]), censor: "[redacted]" },
+    mixin: spanIds,
+  };
+  return destination ? pino(options, destination) : pino(options);
+}
+
+function spanIds(): object {
+  const span = trace.getActiveSpan()?.spanContext();
+  return span ? { trace_id: span.traceId, span_id: span.spanId } : {};
+}

@@ -1,0 +1,69 @@
+import type { Log } from "./log.ts";
+import { serveOps } from "./ops.ts";
+import { flushSpans } from "./telemetry.ts";
+
+/** Handed to a process while it starts: what it opens is closed again in reverse order. */
+export interface Lifecycle {
+  /** Registers how to stop something that was just started. */
+  onStop(name: string, stop: () => Promise<void> | void): void;
+}
+
+export interface Started {
+  /** Ports the process serves on, by name; told to a parent process that waits for them. */
+  ports: Record<string, number>;
+  /** May this process get work now? Its own database counts, NATS and Redis do not. */
+  isReady(): Promise<boolean>;
+}
+
+const STOP_LIMIT_MS = 30_000;
+
+/**
+ * Runs a process: starts it in order, serves the operator's port, and on SIGTERM or SIGINT turns not ready, stops
+ * everything in reverse order and exits 0. A second signal exits at once. A failed start exits 1 with one clear line.
+ * A child of a supervisor (IPC channel) also stops when the supervisor is gone.
+ */
+export async function run(
+  options: { log: Log; opsPort: number },
+  start: (lifecycle: Lifecycle) => Promise<Started>,
+): Promise<void> {
+  const { log } = options;
+  const stops: { name: string; stop: () => Promise<void> | void }[] = [];
+  let stopping = false;
+  let started: Started | undefined;
+
+  const shutDown = async (reason: string, exitCode: number) => {
+    if (stopping) process.exit(exitCode || 1);
+    stopping = true;
+    log.info({ reason }, "stopping");
+    setTimeout(() => process.exit(exitCode || 1), STOP_LIMIT_MS).unref();
+    for (const { name, stop } of stops.reverse()) {
+      await Promise.resolve(stop()).catch((error) => log.error({ err: error }, `stopping ${name} failed`));
+    }
+    await flushSpans().catch((error) => log.warn({ err: error }, "spans not sent"));
+    log.info("stopped");
+    process.exit(exitCode);
+  };
+
+  process.on("SIGTERM", () => void shutDown("SIGTERM", 0));
+  process.on("SIGINT", () => void shutDown("SIGINT", 0));
+  process.on("disconnect", () => void shutDown("supervisor is gone", 0));
+  process.on("uncaughtException", (error) => {
+    log.fatal({ err: error }, "uncaught exception");
+    void shutDown("uncaught exception", 1);
+  });
+
+  try {
+    const ops = await serveOps(
+      options.opsPort,
+      async () => !stopping && started !== undefined && started.isReady(),
+    );
+    stops.push({ name: "operator port", stop: ops.close });
+    started = await start({ onStop: (name, stop) => stops.push({ name, stop }) });
+    const ports = { ...started.ports, ops: ops.port };
+    log.info({ ports }, "ready");
+    process.send?.({ ready: true, ports });
+  } catch (error) {
+    log.fatal({ err: error }, "start failed");
+    await shutDown("start failed", 1);
+  }
+}
