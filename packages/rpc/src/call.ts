@@ -1,0 +1,13 @@
+import type { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Actor } from "./actor.ts";
+import type { Reach } from "./permission.ts";
+
+/** What every handler is told besides its request. */
+export interface Call {
+  actor: Actor;
+  /** Milliseconds since the epoch. The database gets what is left of it as statement_timeout. */
+  deadlineMs: number;
+  requestId: string;
+  /** How far the actor gets with another verb on the same resource. */
+  reach(verb: Verb): Reach;
+}

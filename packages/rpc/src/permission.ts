@@ -1,0 +1,53 @@
+import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
+import { permission, Verb, verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Actor } from "./actor.ts";
+
+/** Which rows an actor reaches with a verb: every row, those it owns, or none. */
+export type Reach = "all" | "own" | "none";
+
+/** What a method asks of its caller. */
+export interface Requirement {
+  base: string;
+  verb: Verb;
+}
+
+const VERB_OF_PREFIX: [string, Verb][] = [
+  ["Get", Verb.VIEW],
+  ["List", Verb.VIEW],
+  ["Create", Verb.CREATE],
+  ["Update", Verb.EDIT],
+  ["Delete", Verb.DELETE],
+  ["BatchCreate", Verb.CREATE],
+  ["BatchUpdate", Verb.EDIT],
+  ["BatchDelete", Verb.DELETE],
+];
+
+const ACTION: Partial<Record<Verb, string>> = {
+  [Verb.VIEW]: "view",
+  [Verb.CREATE]: "create",
+  [Verb.EDIT]: "edit",
+  [Verb.DELETE]: "delete",
+};
+
+/** Deny by default: a method that declares nothing and has no standard name stops the process at boot. */
+export function requirementOf(service: DescService, method: DescMethod): Requirement {
+  const declared = getOption(method, verb);
+  const byName = VERB_OF_PREFIX.find(([prefix]) => method.name.startsWith(prefix))?.[1];
+  const needed = declared !== Verb.UNSPECIFIED ? declared : byName;
+  const base = getOption(service, permission);
+  if (needed === undefined || base === "") {
+    throw new Error(`${service.typeName}.${method.name} declares no permission`);
+  }
+  return { base, verb: needed };
+}
+
+/** How far an actor gets with a verb. Ownerless rows count as somebody else's. */
+export function reach(actor: Actor, base: string, needed: Verb): Reach {
+  if (needed === Verb.INTERNAL) return actor.kind === "service" ? "all" : "none";
+  if (actor.admin || actor.kind === "service" || needed === Verb.ANY) return "all";
+  const action = ACTION[needed];
+  const held = actor.permissions[base] ?? [];
+  const has = (name: string) => held.includes(name);
+  if (has("full") || has(`${action}`) || has(`${action}other`)) return "all";
+  return has(`${action}own`) ? "own" : "none";
+}
