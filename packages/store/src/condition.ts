@@ -1,0 +1,148 @@
+import type { Condition } from "@tidings/proto/tidings/type/v1/list";
+import { badRequest } from "@tidings/rpc/fault";
+import { type RawBuilder, sql } from "kysely";
+import type { ColumnType } from "./columns.ts";
+
+/** A column a caller may name: the SQL it stands for, and how its values are read. */
+export interface Filterable {
+  sql: RawBuilder<unknown>;
+  type: ColumnType;
+}
+
+/** API name to column. What is not in the map does not exist. */
+export type ColumnMap = ReadonlyMap<string, Filterable>;
+
+type Predicate = RawBuilder<unknown>;
+
+const DEPTH_MAX = 3;
+const VALUES_MAX = 1_000;
+
+/** The `where` clauses of a list as one predicate. Names come from the map, values travel as parameters. */
+export function wherePredicate(conditions: Condition[], columns: ColumnMap, depth = 1): Predicate[] {
+  if (depth > DEPTH_MAX) throw badRequest("The where clause is nested too deeply.");
+  return conditions.map((condition) => conditionPredicate(condition, columns, depth));
+}
+
+function conditionPredicate(condition: Condition, columns: ColumnMap, depth: number): Predicate {
+  if (condition.expr === "andX") return all(wherePredicate(condition.conditions, columns, depth + 1));
+  if (condition.expr === "orX") return any(wherePredicate(condition.conditions, columns, depth + 1));
+  const column = knownColumn(columns, condition.column);
+  const compare = EXPRESSIONS[condition.expr];
+  if (!compare) throw badRequest(`Unknown expression "${condition.expr}" in the where clause.`);
+  if (condition.values.length > VALUES_MAX) throw badRequest(`At most ${VALUES_MAX} values are supported.`);
+  return compare(column, condition.values);
+}
+
+export function knownColumn(columns: ColumnMap, name: string): Filterable {
+  const column = columns.get(name);
+  if (!column) throw badRequest(`Unknown column "${name}".`);
+  return column;
+}
+
+const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Predicate> = {
+  eq: (column, values) => sql`${comparable(column)} = ${operand(column, one(values))}`,
+  neq: (column, values) => sql`${comparable(column)} <> ${operand(column, one(values))}`,
+  gt: (column, values) => sql`${comparable(column)} > ${operand(column, one(values))}`,
+  gte: (column, values) => sql`${comparable(column)} >= ${operand(column, one(values))}`,
+  lt: (column, values) => sql`${comparable(column)} < ${operand(column, one(values))}`,
+  lte: (column, values) => sql`${comparable(column)} <= ${operand(column, one(values))}`,
+  like: (column, values) => sql`${asText(column)} ilike ${likePattern(one(values))}`,
+  notLike: (column, values) => sql`${asText(column)} not ilike ${likePattern(one(values))}`,
+  in: (column, values) => sql`${comparable(column)} in (${operands(column, values)})`,
+  notIn: (column, values) => sql`${comparable(column)} not in (${operands(column, values)})`,
+  between: (column, values) => sql`${comparable(column)} between ${range(column, values)}`,
+  notBetween: (column, values) => sql`${comparable(column)} not between ${range(column, values)}`,
+  isNull: (column) => sql`${column.sql} is null`,
+  isNotNull: (column) => sql`${column.sql} is not null`,
+  isEmpty: (column) => sql`coalesce(${asText(column)}, '') = ''`,
+  isNotEmpty: (column) => sql`coalesce(${asText(column)}, '') <> ''`,
+};
+
+/** Text compares without regard to case, as the API's clients expect. */
+function comparable(column: Filterable): Predicate {
+  return column.type === "text" ? sql`lower(${column.sql})` : column.sql;
+}
+
+function asText(column: Filterable): Predicate {
+  return column.type === "text" ? column.sql : sql`${column.sql}::text`;
+}
+
+function operand(column: Filterable, value: string): Predicate {
+  switch (column.type) {
+    case "text":
+      return sql`lower(${value}::text)`;
+    case "integer":
+      return sql`${integer(value)}::bigint`;
+    case "double":
+      return sql`${number(value)}::double precision`;
+    case "boolean":
+      return sql`${boolean(value)}::boolean`;
+    case "timestamp":
+      return sql`${timestamp(value)}::timestamptz`;
+    case "json":
+      throw badRequest("This column cannot be compared.");
+  }
+}
+
+function operands(column: Filterable, values: string[]): Predicate {
+  if (values.length === 0) throw badRequest("The where clause names no values.");
+  return sql.join(values.map((value) => operand(column, value)));
+}
+
+function range(column: Filterable, values: string[]): Predicate {
+  const [low, high, ...rest] = values;
+  if (low === undefined || high === undefined || rest.length > 0)
+    throw badRequest("between takes two values.");
+  return sql`${operand(column, low)} and ${operand(column, high)}`;
+}
+
+function one(values: string[]): string {
+  const [value, ...rest] = values;
+  if (value === undefined || rest.length > 0) throw badRequest("The expression takes one value.");
+  return value;
+}
+
+function integer(text: string): string {
+  if (!/^-?\d{1,18}$/.test(text)) throw badRequest(`"${printable(text)}" is not a whole number.`);
+  return text;
+}
+
+function number(text: string): string {
+  if (text.trim() === "" || !Number.isFinite(Number(text)))
+    throw badRequest(`"${printable(text)}" is not a number.`);
+  return String(Number(text));
+}
+
+const BOOLEANS: Record<string, boolean> = { true: true, "1": true, false: false, "0": false };
+
+function boolean(text: string): boolean {
+  const value = BOOLEANS[text.toLowerCase()];
+  if (value === undefined) throw badRequest(`"${printable(text)}" is neither true nor false.`);
+  return value;
+}
+
+function timestamp(text: string): string {
+  const hasZone = /(z|[+-]\d\d:?\d\d)$/i.test(text);
+  const milliseconds = Date.parse(
+    hasZone ? text : `${text.replace(" ", "T")}${text.includes(":") ? "Z" : ""}`,
+  );
+  if (Number.isNaN(milliseconds)) throw badRequest(`"${printable(text)}" is not a date.`);
+  return new Date(milliseconds).toISOString();
+}
+
+/** The caller's `%` and `_` are wildcards; a backslash stands for itself. */
+export function likePattern(text: string): string {
+  return text.replaceAll("\\", "\\\\");
+}
+
+function printable(text: string): string {
+  return text.slice(0, 50);
+}
+
+export function all(predicates: Predicate[]): Predicate {
+  return predicates.length === 0 ? sql`true` : sql`(${sql.join(predicates, sql` and `)})`;
+}
+
+export function any(predicates: Predicate[]): Predicate {
+  return predicates.length === 0 ? sql`false` : sql`(${sql.join(predicates, sql` or `)})`;
+}

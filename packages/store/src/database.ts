@@ -1,0 +1,195 @@
+import { badRequest, deadlineExceeded, Fault, taken, toFault, unavailable } from "@tidings/rpc/fault";
+import type { Log } from "@tidings/runtime/log";
+import { DatabaseError, Pool, type PoolClient } from "pg";
+
+/** Columns in Postgres' text form: most values go straight to JSON and need no other. */
+export type Row = Record<string, string | null>;
+
+/** SQL and, when it is worth preparing, the name it is prepared under. */
+export interface Statement {
+  name?: string;
+  text: string;
+}
+
+export interface Queryable {
+  query(statement: Statement, values?: unknown[]): Promise<Row[]>;
+}
+
+export interface Transaction extends Queryable {
+  /** Sends a statement without waiting. It is awaited with the commit; its failure fails the transaction. */
+  execute(statement: Statement, values?: unknown[]): void;
+  /** Runs once the transaction is durable. */
+  afterCommit(listener: () => void): void;
+}
+
+export interface Database {
+  query(statement: Statement, values: unknown[], deadlineMs: number): Promise<Row[]>;
+  /**
+   * Runs `work` in a transaction. Statements are pipelined: BEGIN travels with the first, COMMIT with the last.
+   * `work` runs again after a deadlock or serialization failure, so it must not have effects of its own.
+   */
+  transaction<T>(deadlineMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Can a query be answered at all? */
+  ping(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  url: string;
+  log: Log;
+  /** 20 when absent. */
+  connectionsMax?: number;
+}
+
+const CONNECT_TIMEOUT_MS = 2_000;
+const TRANSACTION_ATTEMPTS = 4;
+const RAW_TEXT = { getTypeParser: () => (text: string) => text };
+
+/** A statement that is prepared once per connection. The name must be unique in the process. */
+export function prepared(name: string, text: string): Statement {
+  return { name, text };
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = new Pool({
+    connectionString: options.url,
+    max: options.connectionsMax ?? 20,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: 60_000,
+    pipeline: true,
+  });
+  // Without a listener a lost connection would end the process.
+  pool.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
+  pool.on("connect", (client) => {
+    client.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
+  });
+
+  const connect = async (deadlineMs: number): Promise<PoolClient> => {
+    if (deadlineMs <= Date.now()) throw deadlineExceeded();
+    const client = await pool.connect().catch((error) => {
+      throw unavailable(error);
+    });
+    limitStatements(client, deadlineMs);
+    return client;
+  };
+
+  return {
+    async query(statement, values, deadlineMs) {
+      const client = await connect(deadlineMs);
+      try {
+        return await send(client, statement, values);
+      } finally {
+        client.release();
+      }
+    },
+    async transaction(deadlineMs, work) {
+      for (let attempt = 1; ; attempt += 1) {
+        const client = await connect(deadlineMs);
+        try {
+          return await runTransaction(client, work);
+        } catch (error) {
+          if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
+        } finally {
+          client.release();
+        }
+      }
+    },
+    async ping() {
+      const client = await connect(Date.now() + CONNECT_TIMEOUT_MS);
+      try {
+        await send(client, { text: "select 1" }, []);
+        return true;
+      } finally {
+        client.release();
+      }
+    },
+    close: () => pool.end(),
+  };
+}
+
+/** The unique constraint that a write broke, if that is what failed. */
+export function violatedConstraint(error: unknown): string | undefined {
+  const cause = error instanceof Fault ? error.cause : error;
+  return cause instanceof DatabaseError && cause.code === "23505" ? cause.constraint : undefined;
+}
+
+async function runTransaction<T>(
+  client: PoolClient,
+  work: (transaction: Transaction) => Promise<T>,
+): Promise<T> {
+  const pending: Promise<unknown>[] = [];
+  const listeners: (() => void)[] = [];
+  const enqueue = (statement: Statement, values: unknown[] = []) => {
+    const result = send(client, statement, values);
+    result.catch(() => undefined); // seen again when the transaction ends
+    pending.push(result);
+    return result;
+  };
+  enqueue(BEGIN);
+  try {
+    const result = await work({
+      query: enqueue,
+      execute: (statement, values) => void enqueue(statement, values),
+      afterCommit: (listener) => listeners.push(listener),
+    });
+    enqueue(COMMIT);
+    await Promise.all(pending);
+    for (const listener of listeners) listener();
+    return result;
+  } catch (error) {
+    await send(client, ROLLBACK, []).catch(() => undefined); // the connection is gone: so is the transaction
+    throw error;
+  }
+}
+
+const BEGIN = { text: "begin" };
+const COMMIT = { text: "commit" };
+const ROLLBACK = { text: "rollback" };
+
+async function send(client: PoolClient, statement: Statement, values: unknown[]): Promise<Row[]> {
+  try {
+    const result = await client.query<Row>({ ...statement, values, types: RAW_TEXT });
+    return result.rows;
+  } catch (error) {
+    throw databaseFault(error);
+  }
+}
+
+/** Seconds that a connection's statements may take at present; asked for again only when it changes. */
+const statementLimits = new WeakMap<PoolClient, number>();
+
+/** Gives what is left of the deadline, rounded up to a second, to Postgres as statement_timeout. */
+function limitStatements(client: PoolClient, deadlineMs: number): void {
+  const seconds = Math.ceil((deadlineMs - Date.now()) / 1000);
+  if (statementLimits.get(client) === seconds) return;
+  statementLimits.set(client, seconds);
+  client.query(`set statement_timeout = '${seconds}s'`).catch(() => statementLimits.delete(client));
+}
+
+const RETRYABLE = new Set(["40001", "40P01"]);
+
+function isRetryable(error: unknown): boolean {
+  const cause = error instanceof Fault ? error.cause : undefined;
+  return cause instanceof DatabaseError && RETRYABLE.has(cause.code ?? "");
+}
+
+/** What a failed statement means to a caller. Driver texts stay in the cause. */
+function databaseFault(error: unknown): Fault {
+  if (!(error instanceof DatabaseError)) return unavailable(error); // the connection, not the statement
+  const code = error.code ?? "";
+  if (code === "57014") return deadlineExceeded(error);
+  if (code === "23505") return withCause(taken([]), error);
+  if (code.startsWith("22")) return withCause(badRequest("A value is not valid."), error);
+  if (/^(08|53|57P|55P03|25P03|40)/.test(code)) return unavailable(error);
+  return toFault(error);
+}
+
+function withCause(fault: Fault, cause: DatabaseError): Fault {
+  const { code, reason, message, violations } = fault;
+  return new Fault({ code, reason, message: message || "A value is already in use.", violations, cause });
+}
+
+/** A deadline for work that nobody waits for: the relay, the delivery, clean-up. */
+export function backgroundDeadline(): number {
+  return Date.now() + 30_000;
+}

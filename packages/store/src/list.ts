@@ -1,0 +1,144 @@
+import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
+import { badRequest } from "@tidings/rpc/fault";
+import {
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type RawBuilder,
+  sql,
+} from "kysely";
+import { all, type ColumnMap, knownColumn, wherePredicate } from "./condition.ts";
+import type { Database, Row, Statement } from "./database.ts";
+import { type SearchCommand, searchPredicate } from "./search.ts";
+
+/** What a resource's list can do. Every SQL fragment in it is a constant of the program. */
+export interface ListSource {
+  /** The table and the alias its columns are named by. */
+  from: RawBuilder<unknown>;
+  id: RawBuilder<unknown>;
+  /** The select list of a row. */
+  select: RawBuilder<unknown>;
+  columns: ColumnMap;
+  published: RawBuilder<unknown> | undefined;
+  catchAll: RawBuilder<unknown>[];
+  commands: ReadonlyMap<string, SearchCommand>;
+  defaultOrder: Order[];
+}
+
+export interface Page {
+  rows: Row[];
+  ids: number[];
+  totalSize: number;
+}
+
+const SKIP_MAX = 10_000_000;
+const ORDER_MAX = 10;
+
+/** Builds SQL only; it never connects. */
+const compiler = new Kysely<unknown>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+});
+
+/**
+ * Runs a list: the page and its exact total as two statements side by side (a window count would visit every row).
+ * The ids of a page come first, from an index where there is one, then the rows: deep pages do not drag whole rows along.
+ * `visible` is what the caller may see at all.
+ */
+export async function listPage(
+  database: Database,
+  source: ListSource,
+  query: ListQuery,
+  visible: RawBuilder<unknown>,
+  deadlineMs: number,
+): Promise<Page> {
+  if (query.ids.length > 0) return listByIds(database, source, query.ids, visible, deadlineMs);
+  if (query.skip > SKIP_MAX) throw badRequest(`start may be at most ${SKIP_MAX}.`);
+  const filter = listFilter(source, query, visible);
+  const order = orderBy(source, query.order);
+  const ids = sql`select ${source.id} as id from ${source.from} where ${filter} order by ${order}
+    limit ${query.pageSize}::bigint offset ${query.skip}::bigint`;
+  const page = query.idsOnly
+    ? ids
+    : sql`select ${source.select} from ${source.from} where ${source.id} in (${ids}) order by ${order}`;
+  const [rows, totalSize] = await Promise.all([
+    run(database, page, deadlineMs),
+    query.skipTotal ? 0 : count(database, source, filter, deadlineMs),
+  ]);
+  return query.idsOnly ? { rows: [], ids: rows.map(idOf), totalSize } : { rows, ids: [], totalSize };
+}
+
+async function listByIds(
+  database: Database,
+  source: ListSource,
+  ids: number[],
+  visible: RawBuilder<unknown>,
+  deadlineMs: number,
+): Promise<Page> {
+  const wanted = sql`select ${source.select} from ${source.from}
+    where ${source.id} = any(${ids}::integer[]) and ${visible}
+    order by array_position(${ids}::integer[], ${source.id})`;
+  return { rows: await run(database, wanted, deadlineMs), ids: [], totalSize: 0 };
+}
+
+async function count(
+  database: Database,
+  source: ListSource,
+  filter: RawBuilder<unknown>,
+  deadlineMs: number,
+): Promise<number> {
+  const [row] = await run(
+    database,
+    sql`select count(*) as total from ${source.from} where ${filter}`,
+    deadlineMs,
+  );
+  return Number(row?.total ?? 0);
+}
+
+function listFilter(source: ListSource, query: ListQuery, visible: RawBuilder<unknown>): RawBuilder<unknown> {
+  const predicates = [visible, ...wherePredicate(query.where, source.columns)];
+  if (query.publishedOnly && source.published) predicates.push(source.published);
+  if (query.search.trim() !== "")
+    predicates.push(searchPredicate(query.search, source.catchAll, source.commands));
+  return all(predicates);
+}
+
+/** Ties are broken by id, so that pages neither repeat nor skip a row. */
+function orderBy(source: ListSource, asked: Order[]): RawBuilder<unknown> {
+  if (asked.length > ORDER_MAX) throw badRequest(`At most ${ORDER_MAX} columns to order by are supported.`);
+  const orders = asked.length > 0 ? asked : source.defaultOrder;
+  const terms = orders.map(({ column, descending }) =>
+    descending
+      ? sql`${knownColumn(source.columns, column).sql} desc nulls last`
+      : sql`${knownColumn(source.columns, column).sql} asc nulls first`,
+  );
+  const isDescending = orders[0]?.descending ?? false;
+  return sql.join([...terms, isDescending ? sql`${source.id} desc` : sql`${source.id}`]);
+}
+
+function run(database: Database, query: RawBuilder<unknown>, deadlineMs: number): Promise<Row[]> {
+  const { sql: text, parameters } = query.compile(compiler);
+  return database.query(namedByText(text), [...parameters], deadlineMs);
+}
+
+const names = new Map<string, string>();
+const NAMES_MAX = 300;
+
+/** Queries of the same shape are prepared once; shapes beyond the limit run unprepared, so that memory stays bounded. */
+function namedByText(text: string): Statement {
+  const name = names.get(text);
+  if (name) return { name, text };
+  if (names.size >= NAMES_MAX) return { text };
+  names.set(text, `list_${names.size + 1}`);
+  return { text };
+}
+
+function idOf(row: Row): number {
+  return Number(row.id);
+}

@@ -1,0 +1,51 @@
+import { type Kysely, sql } from "kysely";
+import type { Migration } from "kysely/migration";
+
+/** What every schema has for its events: those to be published, those already consumed, those given up. */
+export const messagingMigrations: Record<string, Migration> = {
+  "0000_messaging": { up: createMessaging },
+};
+
+async function createMessaging(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table outbox (
+      id bigint generated always as identity primary key,
+      event_id uuid not null default gen_random_uuid(),
+      subject text not null,
+      aggregate_id integer not null,
+      aggregate_version integer not null,
+      payload bytea not null,
+      traceparent text,
+      created_at timestamptz not null default now(),
+      xid xid8 not null default pg_current_xact_id(),
+      published_at timestamptz
+    )`.execute(db);
+  await sql`create index outbox_unpublished on outbox (id) where published_at is null`.execute(db);
+  // One row a stream: when it was made. A stream that is younger than this was lost and is filled again.
+  await sql`
+    create table relay_stream (
+      name text primary key,
+      created_at timestamptz not null
+    )`.execute(db);
+  await sql`
+    create table inbox (
+      consumer text not null,
+      event_id uuid not null,
+      processed_at timestamptz not null default now(),
+      primary key (consumer, event_id)
+    )`.execute(db);
+  await sql`create index inbox_processed_at on inbox using brin (processed_at)`.execute(db);
+  await sql`
+    create table dead_letter (
+      id bigint generated always as identity primary key,
+      consumer text not null,
+      event_id text not null,
+      subject text not null,
+      payload bytea not null,
+      headers jsonb not null,
+      error text not null,
+      attempts integer not null,
+      created_at timestamptz not null default now(),
+      unique (consumer, event_id)
+    )`.execute(db);
+}

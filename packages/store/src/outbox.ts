@@ -1,0 +1,61 @@
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { currentTraceparent } from "@tidings/runtime/telemetry";
+import { prepared, type Transaction } from "./database.ts";
+
+/** Something that happened to one aggregate (a contact, a webhook), told to whoever listens. */
+export interface DomainEvent {
+  /** `tidings.<service>.<resource>.<past-tense>` */
+  subject: string;
+  aggregateId: number;
+  /** The aggregate's version after the change: orders its events. */
+  aggregateVersion: number;
+  /** The event's protobuf message, encoded. */
+  payload: Uint8Array;
+}
+
+export interface Outbox {
+  /** Writes events in the transaction of the change they tell of. */
+  append(transaction: Transaction, events: DomainEvent[]): void;
+  /** Calls `listener` after each commit that left events behind. */
+  onCommitted(listener: () => void): void;
+}
+
+const insertEvents = prepared(
+  "outbox_append",
+  `insert into outbox (subject, aggregate_id, aggregate_version, payload, traceparent)
+   select *, $5 from unnest($1::text[], $2::int[], $3::int[], $4::bytea[])`,
+);
+
+export function createOutbox(): Outbox {
+  const listeners: (() => void)[] = [];
+  return {
+    append(transaction, events) {
+      if (events.length === 0) return;
+      transaction.execute(insertEvents, [
+        events.map((event) => event.subject),
+        events.map((event) => event.aggregateId),
+        events.map((event) => event.aggregateVersion),
+        events.map((event) => Buffer.from(event.payload)),
+        currentTraceparent() ?? null,
+      ]);
+      transaction.afterCommit(() => {
+        for (const listener of listeners) listener();
+      });
+    },
+    onCommitted: (listener) => listeners.push(listener),
+  };
+}
+
+export function domainEvent<S extends DescMessage>(
+  subject: string,
+  aggregate: { id: number; version: number },
+  schema: S,
+  message: MessageInitShape<S>,
+): DomainEvent {
+  return {
+    subject,
+    aggregateId: aggregate.id,
+    aggregateVersion: aggregate.version,
+    payload: toBinary(schema, create(schema, message)),
+  };
+}

@@ -1,0 +1,402 @@
+import { clone, create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
+import { ItemStatusSchema } from "@tidings/proto/tidings/type/v1/batch";
+import { type ListQuery, ListQuerySchema, type Order } from "@tidings/proto/tidings/type/v1/list";
+import type { Call } from "@tidings/rpc/call";
+import { denied, Fault, invalid, notFound, toFault, type Violation } from "@tidings/rpc/fault";
+import { faultToStatus } from "@tidings/rpc/fault-status";
+import { type RawBuilder, sql } from "kysely";
+import { type Column, columnsOf, fillFromRow, readField, toRecord, writeField } from "./columns.ts";
+import type { Filterable } from "./condition.ts";
+import { type Database, prepared, type Row, type Transaction, violatedConstraint } from "./database.ts";
+import { type ListSource, listPage } from "./list.ts";
+import type { Outbox } from "./outbox.ts";
+import { columnCommand, idsCommand, type SearchCommand } from "./search.ts";
+import { timestampFromMilliseconds } from "./timestamp.ts";
+
+/** A resource as the repository knows it: a message with an id. */
+export type Resource = Message & { id: number };
+
+export interface RepositoryOptions<T extends Resource> {
+  table: string;
+  /** Prefix of the subjects of its events: `<events>.created`, `.updated`, `.deleted`. */
+  events: string;
+  /** Columns a plain search term looks into. */
+  search: string[];
+  order: { column: string; descending: boolean }[];
+  /** Called with the complete new state before it is written: may fill defaults in place, returns what is wrong. */
+  prepare?(draft: T, context: { before: T | undefined; call: Call }): Violation[];
+}
+
+export interface Saved<T> {
+  item: T;
+  created: boolean;
+}
+
+export interface Update<T> {
+  id: number;
+  message: T | undefined;
+  updateMask: FieldMask | undefined;
+  allowMissing: boolean;
+}
+
+export interface BatchResult<T> {
+  items: T[];
+  statuses: ItemStatus[];
+}
+
+export interface Repository<T extends Resource> {
+  get(id: number, call: Call): Promise<T>;
+  list(query: ListQuery | undefined, call: Call): Promise<{ items: T[]; totalSize: number; ids: number[] }>;
+  create(message: T | undefined, call: Call): Promise<Saved<T>>;
+  update(update: Update<T>, call: Call): Promise<Saved<T>>;
+  delete(id: number, call: Call): Promise<T>;
+  batchCreate(messages: (T | undefined)[], call: Call): Promise<BatchResult<T>>;
+  batchUpdate(updates: Update<T>[], call: Call): Promise<BatchResult<T>>;
+  batchDelete(ids: number[], call: Call): Promise<BatchResult<T>>;
+}
+
+interface Stored<T> {
+  message: T;
+  version: number;
+}
+
+/** What is to become of one item, decided before anything is written. */
+type Outcome<T> = { fault: Fault } | Change<T>;
+
+interface Change<T> {
+  saved: Stored<T>;
+  before: Stored<T> | undefined;
+  isChanged: boolean;
+}
+
+/**
+ * The standard methods over one table, all of them set-based: a single write is a batch of one. Every change leaves an
+ * event in the outbox of the same transaction. Rows the caller may not see do not exist for it (NOT_FOUND); rows it may
+ * see but not change are PERMISSION_DENIED.
+ */
+export function repository<T extends Resource>(
+  database: Database,
+  outbox: Outbox,
+  // Typed by message and not by schema: that keeps handler tables free of casts.
+  schema: DescMessage & { readonly field: object },
+  options: RepositoryOptions<T>,
+): Repository<T> {
+  const columns = columnsOf(schema);
+  const statements = writeStatements(options.table, columns);
+  const source = listSource(options, columns);
+  const ownColumn = columns.find(({ name }) => name === "created_by");
+
+  const toStored = (row: Row): Stored<T> => ({
+    message: fillFromRow(create(schema) as T, columns, row),
+    version: Number(row.version),
+  });
+
+  const mayReach = (call: Call, verb: Verb, message: T): boolean => {
+    const reach = call.reach(verb);
+    if (reach !== "own") return reach === "all";
+    return ownColumn !== undefined && readField(message, ownColumn) === call.actor.id;
+  };
+
+  const visible = (call: Call): RawBuilder<unknown> => {
+    const reach = call.reach(Verb.VIEW);
+    if (reach === "all") return sql`true`;
+    return reach === "own" && ownColumn
+      ? sql`${sql.ref(ownColumn.name)} = ${call.actor.id}::integer`
+      : sql`false`;
+  };
+
+  const lock = async (transaction: Transaction, ids: number[]): Promise<Map<number, Stored<T>>> => {
+    if (ids.length === 0) return new Map();
+    const rows = await transaction.query(statements.lock, [ids]);
+    return new Map(rows.map((row) => [Number(row.id), toStored(row)]));
+  };
+
+  const changeable = (stored: Stored<T> | undefined, verb: Verb, call: Call): Stored<T> | Fault => {
+    if (!stored || !mayReach(call, Verb.VIEW, stored.message)) return notFound();
+    return mayReach(call, verb, stored.message) ? stored : denied();
+  };
+
+  const prepareNew = (message: T | undefined, call: Call): Outcome<T> => {
+    const draft = newDraft(schema, columns, message) as T;
+    stampCreated(draft, columns, call);
+    return prepareDraft(draft, undefined, call);
+  };
+
+  const prepareChange = (before: Stored<T>, update: Update<T>, call: Call): Outcome<T> => {
+    const draft = changedDraft(schema, columns, before.message, update) as T;
+    return prepareDraft(draft, before, call);
+  };
+
+  const prepareDraft = (draft: T, before: Stored<T> | undefined, call: Call): Outcome<T> => {
+    const violations = options.prepare?.(draft, { before: before?.message, call }) ?? [];
+    if (violations.length > 0) return { fault: invalid(violations) };
+    if (before && isSame(schema, before.message, draft)) return { saved: before, before, isChanged: false };
+    if (before) stampModified(draft, columns, call);
+    const version = (before?.version ?? 0) + 1;
+    return { saved: { message: draft, version }, before, isChanged: true };
+  };
+
+  /** Writes what was decided: new rows get ids, changed rows a version, both an event. */
+  const write = async (transaction: Transaction, outcomes: Outcome<T>[]): Promise<void> => {
+    const changes = outcomes.filter((outcome) => "saved" in outcome && outcome.isChanged) as Change<T>[];
+    const added = changes.filter(({ before }) => !before).map(({ saved }) => saved);
+    const edited = changes.filter(({ before }) => before).map(({ saved }) => saved);
+    if (added.length > 0) {
+      const ids = await transaction.query(statements.nextIds, [added.length]);
+      added.forEach(({ message }, index) => {
+        message.id = Number(ids[index]?.id);
+      });
+      transaction.execute(statements.insert, [records(added, columns)]);
+    }
+    if (edited.length > 0) transaction.execute(statements.update, [records(edited, columns)]);
+    outbox.append(transaction, [...events("created", added), ...events("updated", edited)]);
+  };
+
+  const events = (verb: string, stored: Stored<T>[]) =>
+    stored.map(({ message, version }) => ({
+      subject: `${options.events}.${verb}`,
+      aggregateId: message.id,
+      aggregateVersion: version,
+      payload: toBinary(schema, message),
+    }));
+
+  const createMany = (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> =>
+    database.transaction(call.deadlineMs, async (transaction) => {
+      const outcomes = messages.map((message) => prepareNew(message, call));
+      await write(transaction, outcomes);
+      return outcomes;
+    });
+
+  const updateMany = (updates: Update<T>[], call: Call): Promise<Outcome<T>[]> =>
+    database.transaction(call.deadlineMs, async (transaction) => {
+      const stored = await lock(
+        transaction,
+        updates.map(({ id }) => id),
+      );
+      const outcomes = updates.map((update): Outcome<T> => {
+        const isMissing = !stored.has(update.id);
+        if (isMissing && update.allowMissing) {
+          return call.reach(Verb.CREATE) === "none" ? { fault: denied() } : prepareNew(update.message, call);
+        }
+        const before = changeable(stored.get(update.id), Verb.EDIT, call);
+        if (before instanceof Fault) return { fault: before };
+        const outcome = prepareChange(before, update, call);
+        // A later item of the same batch builds on this one.
+        if ("saved" in outcome) stored.set(update.id, outcome.saved);
+        return outcome;
+      });
+      await write(transaction, lastOfEach(outcomes));
+      return outcomes;
+    });
+
+  const deleteMany = (ids: number[], call: Call): Promise<Outcome<T>[]> =>
+    database.transaction(call.deadlineMs, async (transaction) => {
+      const stored = await lock(transaction, ids);
+      const outcomes = ids.map((id): Outcome<T> => {
+        const before = changeable(stored.get(id), Verb.DELETE, call);
+        if (before instanceof Fault) return { fault: before };
+        stored.delete(id);
+        return { saved: { message: before.message, version: before.version + 1 }, before, isChanged: true };
+      });
+      const deleted = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved] : []));
+      transaction.execute(statements.delete, [deleted.map(({ message }) => message.id)]);
+      outbox.append(transaction, events("deleted", deleted));
+      return outcomes;
+    });
+
+  const one = async (outcomes: Promise<Outcome<T>[]>): Promise<Saved<T>> => {
+    const [outcome] = await outcomes;
+    if (!outcome) throw new Error("a batch of one has one outcome");
+    if ("fault" in outcome) throw outcome.fault;
+    return { item: outcome.saved.message, created: !outcome.before };
+  };
+
+  /** Items fail alone. Only a clash the database found fails all of them: then each is tried by itself. */
+  const many = async <I>(
+    items: I[],
+    run: (items: I[], call: Call) => Promise<Outcome<T>[]>,
+    call: Call,
+  ): Promise<BatchResult<T>> => {
+    const outcomes = await run(items, call).catch(async (error) => {
+      if (violatedConstraint(error) === undefined) throw error;
+      const alone: Outcome<T>[] = [];
+      for (const item of items)
+        alone.push(...(await run([item], call).catch((fault) => [{ fault: toFault(fault) }])));
+      return alone;
+    });
+    return {
+      items: outcomes.map((outcome) => ("saved" in outcome ? outcome.saved.message : (create(schema) as T))),
+      statuses: outcomes.map((outcome) =>
+        create(
+          ItemStatusSchema,
+          "fault" in outcome ? { error: faultToStatus(outcome.fault) } : { created: !outcome.before },
+        ),
+      ),
+    };
+  };
+
+  return {
+    async get(id, call) {
+      const [row] = await database.query(statements.get, [id], call.deadlineMs);
+      const stored = row && toStored(row);
+      if (!stored || !mayReach(call, Verb.VIEW, stored.message)) throw notFound();
+      return stored.message;
+    },
+    async list(query, call) {
+      const asked = query ?? create(ListQuerySchema);
+      const page = await listPage(database, source(call), asked, visible(call), call.deadlineMs);
+      return {
+        items: page.rows.map((row) => toStored(row).message),
+        totalSize: page.totalSize,
+        ids: page.ids,
+      };
+    },
+    create: (message, call) => one(createMany([message], call)),
+    update: (update, call) => one(updateMany([update], call)),
+    delete: async (id, call) => (await one(deleteMany([id], call))).item,
+    batchCreate: (messages, call) => many(messages, createMany, call),
+    batchUpdate: (updates, call) => many(updates, updateMany, call),
+    batchDelete: (ids, call) => many(ids, deleteMany, call),
+  };
+}
+
+/** When a batch changes a row twice only its last state is written. */
+function lastOfEach<T extends Resource>(outcomes: Outcome<T>[]): Outcome<T>[] {
+  const last = new Map<number, Outcome<T>>();
+  for (const outcome of outcomes) if (isEdit(outcome)) last.set(outcome.saved.message.id, outcome);
+  return outcomes.filter((outcome) => !isEdit(outcome) || last.get(outcome.saved.message.id) === outcome);
+}
+
+function isEdit<T>(outcome: Outcome<T>): outcome is Change<T> {
+  return "saved" in outcome && outcome.isChanged && outcome.before !== undefined;
+}
+
+function records<T extends Resource>(stored: Stored<T>[], columns: Column[]): string {
+  return JSON.stringify(stored.map(({ message, version }) => ({ ...toRecord(message, columns), version })));
+}
+
+function writeStatements(table: string, columns: Column[]) {
+  const names = columns.map(({ name }) => `"${name}"`);
+  const definition = columns.map(({ name, sqlType }) => `"${name}" ${sqlType}`);
+  const record = `json_to_recordset($1::json) as x(${definition.join(", ")}, version integer)`;
+  const assignments = names.filter((name) => name !== '"id"').map((name) => `${name} = x.${name}`);
+  const selected = `${names.join(", ")}, version`;
+  return {
+    get: prepared(`${table}_get`, `select ${selected} from ${table} where id = $1`),
+    lock: prepared(
+      `${table}_lock`,
+      `select ${selected} from ${table} where id = any($1::integer[]) order by id for update`,
+    ),
+    nextIds: prepared(
+      `${table}_next_ids`,
+      `select nextval(pg_get_serial_sequence('${table}', 'id')) as id from generate_series(1, $1)`,
+    ),
+    insert: prepared(
+      `${table}_insert`,
+      `insert into ${table} (${selected}) overriding system value
+       select ${names.map((name) => `x.${name}`).join(", ")}, x.version from ${record}`,
+    ),
+    update: prepared(
+      `${table}_update`,
+      `update ${table} set ${assignments.join(", ")}, version = x.version from ${record} where ${table}.id = x.id`,
+    ),
+    delete: prepared(`${table}_delete`, `delete from ${table} where id = any($1::integer[])`),
+  };
+}
+
+function listSource<T extends Resource>(options: RepositoryOptions<T>, columns: Column[]) {
+  const refs = new Map(columns.map((column) => [column.name, sql.ref(column.name)]));
+  const filterable = new Map<string, Filterable>();
+  for (const column of columns) {
+    const entry = { sql: sql.ref(column.name), type: column.type };
+    filterable.set(column.name, entry).set(column.jsonName, entry);
+  }
+  const ref = (name: string) => refs.get(name);
+  const base = {
+    from: sql.table(options.table),
+    id: sql.ref("id"),
+    select: sql.join([...refs.values(), sql.ref("version")]),
+    columns: filterable,
+    published: ref("is_published"),
+    catchAll: options.search.map((name) => sql.ref(name)),
+    defaultOrder: options.order as Order[],
+  };
+  return (call: Call): ListSource => ({ ...base, commands: standardCommands(ref, call) });
+}
+
+/** The search commands every resource has, as far as it has their columns. */
+export function standardCommands(
+  column: (name: string) => RawBuilder<unknown> | undefined,
+  call: Call,
+): Map<string, SearchCommand> {
+  const published = column("is_published");
+  const createdBy = column("created_by");
+  const name = column("name");
+  const states: Record<string, RawBuilder<unknown> | undefined> = {
+    published,
+    unpublished: published && sql`not ${published}`,
+    mine: createdBy && sql`${createdBy} = ${call.actor.id}::integer`,
+  };
+  const commands = new Map<string, SearchCommand>([
+    ["ids", idsCommand(sql.ref("id"))],
+    ["is", (term) => states[term.text]],
+  ]);
+  if (name) commands.set("name", columnCommand(name));
+  return commands;
+}
+
+/** A new row: what the caller sent, the initial value where it sent nothing. */
+function newDraft(schema: DescMessage, columns: Column[], message: Message | undefined): Message {
+  const draft = create(schema);
+  for (const column of columns) {
+    const sent = column.outputOnly || !message ? undefined : readField(message, column);
+    const value = sent ?? column.initial;
+    if (value !== undefined) writeField(draft, column, value);
+  }
+  return draft;
+}
+
+/** The row after an edit: the fields of the mask, or with `*` every field, which clears those that were not sent. */
+function changedDraft<T extends Resource>(
+  schema: DescMessage,
+  columns: Column[],
+  before: T,
+  { message, updateMask }: Update<T>,
+): Message {
+  const draft = clone(schema, before);
+  const paths = updateMask?.paths ?? [];
+  const isReplaced = paths.includes("*");
+  for (const column of columns) {
+    if (column.outputOnly || !(isReplaced || paths.includes(column.name))) continue;
+    const sent = message && readField(message, column);
+    writeField(draft, column, sent ?? (column.nullable ? undefined : column.zero));
+  }
+  return draft;
+}
+
+function isSame(schema: DescMessage, before: Message, after: Message): boolean {
+  return Buffer.from(toBinary(schema, before)).equals(toBinary(schema, after));
+}
+
+function stampCreated(draft: Message, columns: Column[], call: Call): void {
+  stamp(draft, columns, {
+    date_added: timestampFromMilliseconds(Date.now()),
+    created_by: call.actor.id ?? undefined,
+    created_by_user: call.actor.name,
+  });
+}
+
+function stampModified(draft: Message, columns: Column[], call: Call): void {
+  stamp(draft, columns, {
+    date_modified: timestampFromMilliseconds(Date.now()),
+    modified_by: call.actor.id ?? undefined,
+    modified_by_user: call.actor.name,
+  });
+}
+
+function stamp(draft: Message, columns: Column[], values: Record<string, unknown>): void {
+  for (const column of columns) if (column.name in values) writeField(draft, column, values[column.name]);
+}
