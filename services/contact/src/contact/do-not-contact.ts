@@ -1,0 +1,61 @@
+import type { Violation } from "@tidings/rpc/fault";
+import type { DoNotContactEntry } from "./row.ts";
+
+export const REASONS = { contactable: 0, unsubscribed: 1, bounced: 2, manual: 3 } as const;
+
+/** What a body asks of one channel; reason 0 lifts the entry. */
+export interface DoNotContactChange {
+  channel: string;
+  reason: number;
+  comments: string;
+  channelId: number | null;
+}
+
+const CHANNEL = /^[a-z][a-z_]{0,49}$/i;
+const COMMENTS_LENGTH_MAX = 5_000;
+const CHANGES_MAX = 20;
+
+/** Reads `doNotContact: [{channel, reason, comments, channelId}]`; channel email and reason 3 when not given. */
+export function readDoNotContact(json: Uint8Array, violations: Violation[]): DoNotContactChange[] {
+  if (json.length === 0) return [];
+  const input: unknown = JSON.parse(Buffer.from(json).toString());
+  const items = input !== null && typeof input === "object" ? Object.values(input) : undefined;
+  const changes = items?.slice(0, CHANGES_MAX).map(readEntry);
+  if (!changes || items === undefined || items.length > CHANGES_MAX || changes.includes(undefined)) {
+    violations.push({ field: "doNotContact", message: "This value is not valid." });
+    return [];
+  }
+  return changes as DoNotContactChange[];
+}
+
+function readEntry(item: unknown): DoNotContactChange | undefined {
+  if (item === null || typeof item !== "object") return undefined;
+  const { channel = "email", reason = REASONS.manual, comments, channelId } = item as Record<string, unknown>;
+  const code = Number(reason);
+  const entity = channelId === undefined || channelId === null || channelId === "" ? null : Number(channelId);
+  const isUsable =
+    typeof channel === "string" &&
+    CHANNEL.test(channel) &&
+    Object.values<number>(REASONS).includes(code) &&
+    (entity === null || (Number.isInteger(entity) && entity >= 0 && entity < 2 ** 31));
+  if (!isUsable) return undefined;
+  const note =
+    comments === undefined || comments === null ? "" : String(comments).slice(0, COMMENTS_LENGTH_MAX);
+  return { channel, reason: code, comments: note, channelId: entity };
+}
+
+/**
+ * Applies a change to a channel's entry. The same reason changes nothing; what the contact asked for itself
+ * (unsubscribed) is not overwritten by anything but a removal.
+ */
+export function applyDoNotContact(
+  before: DoNotContactEntry | undefined,
+  change: DoNotContactChange,
+  now: string,
+  nextId: () => number,
+): DoNotContactEntry | undefined {
+  if (change.reason === REASONS.contactable) return undefined;
+  if (before && (before.reason === change.reason || before.reason === REASONS.unsubscribed)) return before;
+  const { reason, comments, channelId } = change;
+  return { id: before?.id ?? nextId(), dateAdded: now, reason, comments, channelId };
+}

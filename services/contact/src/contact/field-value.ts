@@ -1,0 +1,107 @@
+import type { Field } from "./field.ts";
+import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
+
+/** A value in the text form its column takes (null clears it), or what is wrong with it. */
+export type FieldValue = { value: string | null } | { problem: string };
+
+const NOT_VALID = { problem: "This value is not valid." };
+const EMAIL_NOT_VALID = { problem: "A valid email is required." };
+const TEXT_LENGTH_MAX = 191;
+const EMAIL_LENGTH_MAX = 254;
+// One @, a dotted domain; `^ & * %` are refused although RFC 5321 allows some of them.
+const EMAIL =
+  /^[^\s@^&*%<>()[\],;:\\"]+@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/iu;
+
+/** Reads what a caller sent for a field. Blank text is null. */
+export function readFieldValue(field: Field, input: unknown): FieldValue {
+  if (input === null || input === undefined) return { value: null };
+  if (typeof input === "object") return NOT_VALID;
+  const text = String(input).trim();
+  if (text === "") return { value: null };
+  const read = READERS[field.type] ?? readText;
+  return read(text, field);
+}
+
+const READERS: Record<string, (text: string, field: Field) => FieldValue> = {
+  email: readEmail,
+  number: readNumber,
+  datetime: readDateTime,
+  country: (text) => (isCountry(text) ? { value: text } : NOT_VALID),
+  region: (text) => (isRegion(text) ? { value: text } : NOT_VALID),
+  locale: (text) => (isLocale(text) ? { value: text } : NOT_VALID),
+  timezone: (text) => (isTimezone(text) ? { value: text } : NOT_VALID),
+};
+
+function readText(text: string): FieldValue {
+  return limited(text.replaceAll(/<[^>]*>/g, ""), TEXT_LENGTH_MAX);
+}
+
+function readEmail(text: string): FieldValue {
+  return EMAIL.test(text) ? limited(text, EMAIL_LENGTH_MAX) : EMAIL_NOT_VALID;
+}
+
+function limited(text: string, lengthMax: number): FieldValue {
+  if (text.length <= lengthMax) return { value: text };
+  return { problem: `This value is too long. It should have ${lengthMax} characters or less.` };
+}
+
+const NUMBER_MAX = 1e15;
+
+function readNumber(text: string, field: Field): FieldValue {
+  const number = Number(text);
+  if (!Number.isFinite(number) || Math.abs(number) > NUMBER_MAX) return NOT_VALID;
+  const { scale = 0, roundmode = HALF_EVEN } = field.properties;
+  return { value: String(round(number, scale, roundmode)) };
+}
+
+const DOWN = 2;
+const UP = 3;
+const HALF_EVEN = 4;
+const HALF_DOWN = 5;
+
+/** Rounding modes under the numbers field definitions store: 2 down, 3 up, 4 half even, 5 half down, 6 half up. */
+function round(number: number, scale: number, mode: number): number {
+  const shifted = Number(`${Math.abs(number)}e${scale}`);
+  if (!Number.isFinite(shifted)) return number;
+  const floor = Math.floor(shifted);
+  const rest = shifted - floor;
+  const isUp =
+    mode === UP
+      ? rest > 0
+      : mode === DOWN
+        ? false
+        : rest > 0.5 || (rest === 0.5 && mode !== HALF_DOWN && (mode !== HALF_EVEN || floor % 2 === 1));
+  return Math.sign(number) * Number(`${isUp ? floor + 1 : floor}e-${scale}`);
+}
+
+function readDateTime(text: string): FieldValue {
+  const milliseconds = parseDateTime(text);
+  return milliseconds === undefined ? NOT_VALID : { value: dateTimeText(milliseconds) };
+}
+
+const YEAR_MS_MAX = Date.UTC(9999, 11, 31);
+const YEAR_MS_MIN = Date.UTC(1, 0, 1);
+
+/** Date text in the usual forms; without a zone it is UTC. Milliseconds since the epoch, or undefined. */
+export function parseDateTime(text: string): number | undefined {
+  const milliseconds = Date.parse(zoned(text));
+  const isUsable = milliseconds >= YEAR_MS_MIN && milliseconds <= YEAR_MS_MAX;
+  return isUsable ? milliseconds : undefined;
+}
+
+const ISO_LOCAL = /^\d{4}-\d\d-\d\d[ t]\d\d:\d\d(:\d\d(\.\d+)?)?$/i;
+const ISO = /^\d{4}-\d\d-\d\d([ t]\d\d:\d\d(:\d\d(\.\d+)?)?(z|[+-]\d\d:?\d\d)?)?$/i;
+// Anything else must begin like a date: the runtime's parser would find one in almost any text.
+const DATE_WORD = /^(\d|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/i;
+
+function zoned(text: string): string {
+  if (ISO_LOCAL.test(text)) return `${text.replace(" ", "T")}Z`;
+  if (ISO.test(text)) return text.replace(" ", "T");
+  if (!DATE_WORD.test(text)) return "";
+  return /(z|utc|gmt|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text} UTC`;
+}
+
+/** The text form Postgres gives a timestamptz of whole seconds in UTC. */
+export function dateTimeText(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 19).replace("T", " ")}+00`;
+}

@@ -1,0 +1,56 @@
+import type { Violation } from "@tidings/rpc/fault";
+import { dateTimeText, parseDateTime } from "./field-value.ts";
+
+/** Rules to set, by channel, in the form the API shows them. */
+export type FrequencyRuleChanges = Record<string, Record<string, unknown>>;
+
+const CHANNELS = ["email", "sms", "notification", "mobile_notification", "tweet"];
+const UNITS = ["DAY", "WEEK", "MONTH"];
+const NOT_VALID = { field: "frequencyRules", message: "This value is not valid." };
+
+/** Reads `frequencyRules: {"email": {"frequency_number": 3, "frequency_time": "DAY", ...}}`. */
+export function readFrequencyRules(json: Uint8Array, violations: Violation[]): FrequencyRuleChanges {
+  if (json.length === 0) return {};
+  const input: unknown = JSON.parse(Buffer.from(json).toString());
+  const rules: FrequencyRuleChanges = {};
+  const entries = input !== null && typeof input === "object" ? Object.entries(input) : [["", input]];
+  for (const [channel, rule] of entries as [string, unknown][]) {
+    const read = CHANNELS.includes(channel) ? readRule(channel, rule) : undefined;
+    if (read) rules[channel] = read;
+    else if (!violations.includes(NOT_VALID)) violations.push(NOT_VALID);
+  }
+  return rules;
+}
+
+function readRule(channel: string, rule: unknown): Record<string, unknown> | undefined {
+  if (rule === null || typeof rule !== "object") return undefined;
+  const sent = rule as Record<string, unknown>;
+  const number = sent.frequency_number ?? null;
+  const unit = sent.frequency_time ?? null;
+  const from = dateOrNull(sent.pause_from_date);
+  const to = dateOrNull(sent.pause_to_date);
+  const isUsable =
+    (number === null ||
+      (Number.isInteger(Number(number)) && Number(number) >= 0 && Number(number) < 2 ** 31)) &&
+    (unit === null || UNITS.includes(String(unit))) &&
+    from !== undefined &&
+    to !== undefined;
+  if (!isUsable) return undefined;
+  return {
+    channel,
+    frequencyNumber: number === null ? null : Number(number),
+    frequencyTime: unit,
+    preferredChannel: ["1", "true"].includes(String(sent.preferred_channel)),
+    pauseFromDate: from,
+    pauseToDate: to,
+  };
+}
+
+/** undefined: not a date. */
+function dateOrNull(input: unknown): string | null | undefined {
+  if (input === null || input === undefined || input === "") return null;
+  const milliseconds = typeof input === "string" ? parseDateTime(input) : undefined;
+  return milliseconds === undefined
+    ? undefined
+    : `${dateTimeText(milliseconds).slice(0, 19).replace(" ", "T")}+00:00`;
+}

@@ -1,0 +1,86 @@
+import { prepared, type Transaction } from "@tidings/store/database";
+import type { Field, FieldCatalogue } from "./field.ts";
+import { CONTACT_SELECT, type ContactRow } from "./row.ts";
+
+/** A value of a unique field in the form in which no two contacts may share it. */
+export interface Claim {
+  key: string;
+  field: string;
+  value: string;
+}
+
+export function claimOf(field: Field, value: string | null | undefined): Claim | undefined {
+  if (!value) return undefined;
+  const normalised = value.trim().toLowerCase();
+  return { key: `${field.alias}\n${normalised}`, field: field.alias, value: normalised };
+}
+
+export function identifierClaims(
+  catalogue: FieldCatalogue,
+  values: ReadonlyMap<string, string | null>,
+): Claim[] {
+  return catalogue.identifiers.flatMap((field) => claimOf(field, values.get(field.alias)) ?? []);
+}
+
+const lockById = prepared(
+  "contacts_lock_by_id",
+  `select ${CONTACT_SELECT} from contacts c where c.id = any ($1::integer[]) order by c.id for update of c`,
+);
+
+const lockByIdOrIdentifier = prepared(
+  "contacts_lock",
+  `select ${CONTACT_SELECT} from contacts c
+   where c.id in (
+     select unnest($1::integer[])
+     union
+     select i.contact_id from contact_identifiers i
+     join unnest($2::text[], $3::text[]) as w(field, value) on i.field = w.field and i.value = w.value)
+   order by c.id for update of c`,
+);
+
+/** Locks the contacts with these ids or identifiers, always in the same order, so that batches do not deadlock. */
+export async function lockMatching(
+  transaction: Transaction,
+  ids: number[],
+  claims: Claim[],
+): Promise<ContactRow[]> {
+  if (claims.length > 0) return transaction.query(lockByIdOrIdentifier, [ids, ...columns(claims)]);
+  return ids.length > 0 ? transaction.query(lockById, [ids]) : [];
+}
+
+const ownersStatement = prepared(
+  "contact_identifiers_owners",
+  `select i.field, i.value, i.contact_id from contact_identifiers i
+   join unnest($1::text[], $2::text[]) as w(field, value) on i.field = w.field and i.value = w.value`,
+);
+
+/** Who has the identifiers. Read after the contacts are locked: what it says holds until the transaction ends. */
+export async function selectOwners(transaction: Transaction, claims: Claim[]) {
+  if (claims.length === 0) return [];
+  const rows = await transaction.query(ownersStatement, columns(claims));
+  return rows.map((row) => ({ key: `${row.field}\n${row.value}`, contactId: Number(row.contact_id) }));
+}
+
+const insertStatement = prepared(
+  "contact_identifiers_insert",
+  `insert into contact_identifiers (field, value, contact_id)
+   select * from unnest($1::text[], $2::text[], $3::integer[]) as w(field, value, contact_id) order by field, value`,
+);
+
+export function insertIdentifiers(transaction: Transaction, claims: (Claim & { contactId: number })[]): void {
+  if (claims.length === 0) return;
+  transaction.execute(insertStatement, [...columns(claims), claims.map(({ contactId }) => contactId)]);
+}
+
+const releaseStatement = prepared(
+  "contact_identifiers_release",
+  `delete from contact_identifiers where (field, value) in (select * from unnest($1::text[], $2::text[]))`,
+);
+
+export function releaseIdentifiers(transaction: Transaction, claims: Claim[]): void {
+  if (claims.length > 0) transaction.execute(releaseStatement, columns(claims));
+}
+
+function columns(claims: Claim[]): [string[], string[]] {
+  return [claims.map(({ field }) => field), claims.map(({ value }) => value)];
+}

@@ -1,0 +1,57 @@
+import { prepared, type Statement, type Transaction } from "@tidings/store/database";
+import { changedColumns } from "./apply.ts";
+import { CONTACT_COLUMNS, type ContactRow } from "./row.ts";
+
+/** Values travel as text in one JSON document and are cast here: one statement for any number of contacts. */
+function records(columns: { name: string }[]): string {
+  return `json_to_recordset($1::json) as x(${columns.map(({ name }) => `${name} text`).join(", ")})`;
+}
+
+function casts(columns: { name: string; sqlType: string }[]): string[] {
+  return columns.map(({ name, sqlType }) => (sqlType === "text" ? `x.${name}` : `x.${name}::${sqlType}`));
+}
+
+const insertStatement = prepared(
+  "contacts_insert",
+  `insert into contacts (${CONTACT_COLUMNS.map(({ name }) => name).join(", ")}) overriding system value
+   select ${casts(CONTACT_COLUMNS).join(", ")} from ${records(CONTACT_COLUMNS)}`,
+);
+
+export function insertContacts(transaction: Transaction, rows: ContactRow[]): void {
+  if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows, withoutNulls)]);
+}
+
+/** Writes the columns that changed in any of the contacts. */
+export function updateContacts(
+  transaction: Transaction,
+  edits: { before: ContactRow; row: ContactRow }[],
+): void {
+  if (edits.length === 0) return;
+  const names = [...new Set(edits.flatMap(({ before, row }) => changedColumns(before, row)))];
+  const values = edits.map(({ row }) =>
+    Object.fromEntries(["id", ...names].map((name) => [name, row[name]])),
+  );
+  transaction.execute(updateStatement(names), [JSON.stringify(values, withoutNulls)]);
+}
+
+const updateStatements = new Map<string, Statement>();
+const UPDATE_STATEMENTS_MAX = 200;
+
+function updateStatement(names: string[]): Statement {
+  const columns = CONTACT_COLUMNS.filter(({ name }) => names.includes(name));
+  const key = columns.map(({ name }) => name).join();
+  const known = updateStatements.get(key);
+  if (known) return known;
+  const values = casts(columns);
+  const assignments = columns.map(({ name }, index) => `${name} = ${values[index]}`);
+  const text = `update contacts c set ${assignments.join(", ")}
+    from ${records([{ name: "id" }, ...columns])} where c.id = x.id::integer`;
+  if (updateStatements.size >= UPDATE_STATEMENTS_MAX) return { text };
+  const statement = prepared(`contacts_update_${updateStatements.size + 1}`, text);
+  updateStatements.set(key, statement);
+  return statement;
+}
+
+function withoutNulls(_name: string, value: unknown): unknown {
+  return value ?? undefined;
+}
