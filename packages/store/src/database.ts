@@ -1,6 +1,7 @@
 import { badRequest, deadlineExceeded, Fault, taken, toFault, unavailable } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import { DatabaseError, Pool, type PoolClient } from "pg";
+import { gatheringSocket } from "./socket.ts";
 
 /** Columns in Postgres' text form: most values go straight to JSON and need no other. */
 export type Row = Record<string, string | null>;
@@ -57,6 +58,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 60_000,
     pipeline: true,
+    stream: gatheringSocket,
   });
   // Without a listener a lost connection would end the process.
   pool.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
