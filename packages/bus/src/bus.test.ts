@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, test } from "node:test";
+import { createLog } from "@tidings/runtime/log";
+import { eventually } from "@tidings/testkit/eventually";
+import { startTestNats } from "@tidings/testkit/nats";
+import { type Bus, BusUnavailable, connectBus } from "./connect.ts";
+import { type ConsumeOptions, consume, type DeadLetter } from "./consume.ts";
+import type { Event } from "./event.ts";
+import { publish } from "./publish.ts";
+import { ACK_WAIT_MS, type DurableDefinition, ensureDurable, ensureStream } from "./streams.ts";
+
+const log = createLog("test", "silent");
+let nats: Awaited<ReturnType<typeof startTestNats>>;
+let bus: Bus;
+/** Stopped at the end, also when a test failed half-way. */
+const opened: { stop(): Promise<void> }[] = [];
+
+before(async () => {
+  nats = await startTestNats();
+  bus = connectBus({ url: nats.url, name: "test", log });
+  await connected(bus);
+});
+
+after(async () => {
+  for (const { stop } of opened) await stop();
+  await bus.close();
+  await nats.stop();
+});
+
+test("an event arrives as it was published", async () => {
+  const durable = await newDurable();
+  const sent = newEvent(durable, { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });
+  await publish(bus, sent);
+  const { received } = collect(durable);
+  await eventually(() => assert.equal(received.length, 1));
+  const [event] = received;
+  assert.deepEqual({ ...event, payload: Buffer.from(event?.payload ?? []) }, sent);
+});
+
+test("an event that is published twice is stored once", async () => {
+  const durable = await newDurable();
+  const event = newEvent(durable);
+  await Promise.all([publish(bus, event), publish(bus, event), publish(bus, event)]);
+  assert.equal(await messagesIn(durable), 1);
+});
+
+test("what is waiting comes in batches, in the order of the stream", async () => {
+  const durable = await newDurable();
+  const events = Array.from({ length: 250 }, () => newEvent(durable));
+  for (const event of events) await publish(bus, event);
+  const sizes: number[] = [];
+  const { received } = collect(durable, async (batch) => void sizes.push(batch.length));
+  await eventually(() => assert.equal(received.length, 250));
+  assert.deepEqual(
+    received.map(({ id }) => id),
+    events.map(({ id }) => id),
+  );
+  assert.ok(Math.max(...sizes) > 1 && Math.max(...sizes) <= 100, `batches of ${sizes}`);
+});
+
+test("one bad event does not hold up the others of its batch and comes again later", async () => {
+  const durable = await newDurable();
+  const events = Array.from({ length: 5 }, () => newEvent(durable));
+  const bad = events[2]?.id;
+  for (const event of events) await publish(bus, event);
+  let failures = 0;
+  const { received } = collect(durable, async (batch) => {
+    if (batch.some(({ id }) => id === bad) && failures < 2) {
+      failures += 1;
+      throw new Error("cannot be handled");
+    }
+  });
+  await eventually(() => assert.equal(received.length, 4));
+  assert.ok(received.every(({ id }) => id !== bad));
+  await eventually(() => assert.equal(received.length, 5));
+  assert.equal(received[4]?.id, bad);
+});
+
+test("an event that fails for the tenth time is set aside", async () => {
+  const durable = await newDurable();
+  const event = newEvent(durable);
+  await publish(bus, event);
+  await refuse(durable, 9);
+  const letters: DeadLetter[] = [];
+  collect(durable, () => Promise.reject(new Error("never")), {
+    deadLetter: async (letter) => void letters.push(letter),
+  });
+  await eventually(() => assert.equal(letters.length, 1));
+  assert.equal(letters[0]?.id, event.id);
+  assert.equal(letters[0]?.attempts, 10);
+  await eventually(async () => assert.equal(await unacknowledged(durable), 0));
+});
+
+test("a batch waits in place, and in order, while what its handler needs is away", async () => {
+  const durable = await newDurable();
+  const events = Array.from({ length: 3 }, () => newEvent(durable));
+  for (const event of events) await publish(bus, event);
+  let isAway = true;
+  let attempts = 0;
+  const { received } = collect(
+    durable,
+    async () => {
+      attempts += 1;
+      if (isAway) throw new Error("away");
+    },
+    { isOutage: () => isAway },
+  );
+  await eventually(() => assert.ok(attempts > 2));
+  isAway = false;
+  await eventually(() => assert.equal(received.length, 3));
+  assert.deepEqual(
+    received.map(({ id }) => id),
+    events.map(({ id }) => id),
+  );
+});
+
+test("consumption goes on when the stream was deleted", async () => {
+  const durable = await newDurable();
+  await publish(bus, newEvent(durable));
+  const { received } = collect(durable);
+  await eventually(() => assert.equal(received.length, 1));
+  await bus.client().manager.streams.delete(durable.stream.name);
+  await eventually(() => publish(bus, newEvent(durable)), { timeoutMs: 20_000 });
+  await eventually(() => assert.ok(received.length >= 2), { timeoutMs: 20_000 });
+});
+
+test("a definition that grew is brought up to date", async () => {
+  const { stream } = await newDurable();
+  const subjects = [...stream.subjects, `${stream.subjects[0]?.replace(".>", "")}-more.>`];
+  await ensureStream(bus, { ...stream, subjects });
+  const info = await bus.client().manager.streams.info(stream.name);
+  assert.deepEqual(info.config.subjects, subjects);
+});
+
+test("stopping leaves what was not handled to the next consumer", async () => {
+  const durable = await newDurable();
+  for (let count = 0; count < 120; count += 1) await publish(bus, newEvent(durable));
+  let release: () => void = () => undefined;
+  const first = collect(durable, () => new Promise((resolve) => (release = () => resolve())));
+  await eventually(() => assert.ok(release.length === 0 && first.started() > 0));
+  const stopped = first.stop();
+  release();
+  await stopped;
+  const second = collect(durable);
+  await eventually(() => assert.equal(first.received.length + second.received.length, 120), {
+    timeoutMs: ACK_WAIT_MS / 3,
+  });
+});
+
+test("NATS may be away at the start and in between", async () => {
+  const own = await startTestNats();
+  await own.kill();
+  const late = connectBus({ url: own.url, name: "late", log });
+  const durable = durableOf(randomUUID());
+  const received = new Set<string>();
+  const consumption = consume(late, {
+    ...quiet(durable),
+    handle: async (events) => {
+      for (const { id } of events) received.add(id);
+    },
+  });
+  opened.push(consumption, { stop: late.close }, { stop: own.stop });
+  await assert.rejects(publish(late, newEvent(durable)), BusUnavailable);
+  await own.start();
+  await eventually(() => publish(late, newEvent(durable)));
+  await eventually(() => assert.equal(received.size, 1));
+  await own.kill();
+  await eventually(() => assert.equal(late.isConnected(), false));
+  await own.start();
+  await eventually(() => publish(late, newEvent(durable)));
+  await eventually(() => assert.equal(received.size, 2));
+});
+
+function durableOf(name: string): DurableDefinition {
+  const stream = { name: name.toUpperCase(), subjects: [`test.${name}.>`] };
+  return { name: "reader", stream, subject: `test.${name}.happened` };
+}
+
+async function newDurable(): Promise<DurableDefinition> {
+  const durable = durableOf(randomUUID());
+  await ensureDurable(bus, durable, 200);
+  return durable;
+}
+
+function newEvent(durable: DurableDefinition, more: Partial<Event> = {}): Event {
+  return {
+    id: randomUUID(),
+    subject: durable.subject,
+    aggregateId: 7,
+    aggregateVersion: 3,
+    time: "2026-11-20T10:00:00.123456Z",
+    traceparent: undefined,
+    payload: Buffer.from("payload"),
+    ...more,
+  };
+}
+
+function quiet(durable: DurableDefinition): Omit<ConsumeOptions, "handle"> {
+  return {
+    durable,
+    isOutage: () => false,
+    deadLetter: async ({ error }) => {
+      throw error;
+    },
+  };
+}
+
+/** Consumes into a list, after `handle` agreed. */
+function collect(
+  durable: DurableDefinition,
+  handle: (events: Event[]) => Promise<void> = async () => undefined,
+  options: Partial<ConsumeOptions> = {},
+) {
+  const received: Event[] = [];
+  let started = 0;
+  const consumption = consume(bus, {
+    ...quiet(durable),
+    ...options,
+    async handle(events) {
+      started += 1;
+      await handle(events);
+      received.push(...events);
+    },
+  });
+  opened.push(consumption);
+  return { received, started: () => started, stop: consumption.stop };
+}
+
+/** Lets an event be delivered, and refused, a number of times. */
+async function refuse(durable: DurableDefinition, times: number): Promise<void> {
+  const consumer = await bus.client().jetstream.consumers.get(durable.stream.name, durable.name);
+  for (let count = 0; count < times; count += 1) (await consumer.next())?.nak();
+}
+
+async function messagesIn({ stream }: DurableDefinition): Promise<number> {
+  return (await bus.client().manager.streams.info(stream.name)).state.messages;
+}
+
+async function unacknowledged({ stream, name }: DurableDefinition): Promise<number> {
+  const info = await bus.client().manager.consumers.info(stream.name, name);
+  return info.num_ack_pending + info.num_pending;
+}
+
+function connected(one: Bus): Promise<void> {
+  return eventually(() => void one.client());
+}

@@ -1,0 +1,130 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "@nats-io/transport-node";
+import type { Log } from "@tidings/runtime/log";
+
+/** What there is to talk to while NATS is reachable. */
+export interface BusClient {
+  jetstream: JetStreamClient;
+  manager: JetStreamManager;
+}
+
+export interface Bus {
+  log: Log;
+  /** Copies the server keeps of each stream. */
+  replicas: number;
+  isConnected(): boolean;
+  /** Throws BusUnavailable when NATS has not been reached yet. */
+  client(): BusClient;
+  /** Bytes of the largest payload the server takes; headers and subject are allowed for. */
+  payloadMax(): number;
+  /** Calls `listener` each time the connection is made or made again. */
+  onConnected(listener: () => void): void;
+  close(): Promise<void>;
+}
+
+export interface BusOptions {
+  url: string;
+  /** Of the process, as NATS shows it. */
+  name: string;
+  log: Log;
+  /** 1 when absent. */
+  replicas?: number;
+}
+
+/** NATS cannot be reached at present. */
+export class BusUnavailable extends Error {
+  override name = "BusUnavailable";
+}
+
+const RECONNECT_MS = 250;
+const DEFAULT_PAYLOAD_MAX = 1024 * 1024;
+const ENVELOPE_MAX = 1024;
+const PING_INTERVAL_MS = 10_000;
+
+/**
+ * Connects in the background and keeps the connection for ever: NATS may be away when the process starts, and later for
+ * any length of time. Who needs it meanwhile gets BusUnavailable.
+ */
+export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
+  const closing = new AbortController();
+  const listeners: (() => void)[] = [];
+  let connection: NatsConnection | undefined;
+  let client: BusClient | undefined;
+  let isConnected = false;
+
+  const setConnected = (value: boolean) => {
+    if (value === isConnected) return;
+    isConnected = value;
+    if (closing.signal.aborted) return;
+    if (!value) return log.warn("connection to NATS lost");
+    log.info("connected to NATS");
+    for (const listener of listeners) listener();
+  };
+
+  const connectOnce = async () => {
+    const opened = await connect({
+      servers: url,
+      name,
+      maxReconnectAttempts: -1,
+      ignoreAuthErrorAbort: true,
+      reconnectTimeWait: RECONNECT_MS,
+      reconnectJitter: RECONNECT_MS,
+      pingInterval: PING_INTERVAL_MS,
+    });
+    if (closing.signal.aborted) return opened.close();
+    connection = opened;
+    client = {
+      jetstream: jetstream(opened),
+      manager: await jetstreamManager(opened, { checkAPI: false }),
+    };
+    setConnected(true);
+    void followStatus(opened, setConnected);
+    const reason = await opened.closed();
+    setConnected(false);
+    if (reason) throw reason;
+  };
+
+  const keepConnected = async () => {
+    let failures = 0;
+    while (!closing.signal.aborted) {
+      try {
+        await connectOnce();
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        if (failures === 1) log.warn({ err: error }, "NATS cannot be reached");
+      }
+      await pause(RECONNECT_MS * (1 + Math.random()), undefined, { signal: closing.signal }).catch(stopped);
+    }
+  };
+  void keepConnected();
+
+  return {
+    log,
+    replicas,
+    isConnected: () => isConnected,
+    client() {
+      if (!client || !isConnected) throw new BusUnavailable("NATS cannot be reached");
+      return client;
+    },
+    payloadMax: () => (connection?.info?.max_payload ?? DEFAULT_PAYLOAD_MAX) - ENVELOPE_MAX,
+    onConnected: (listener) => listeners.push(listener),
+    async close() {
+      closing.abort();
+      // A drain waits for the server: without one there is nothing to wait for.
+      if (isConnected) await connection?.drain();
+      else await connection?.close();
+    },
+  };
+}
+
+async function followStatus(connection: NatsConnection, setConnected: (value: boolean) => void) {
+  for await (const { type } of connection.status()) {
+    if (type === "disconnect") setConnected(false);
+    if (type === "reconnect") setConnected(true);
+  }
+}
+
+/** An aborted pause is how a loop is told to end. */
+function stopped(): void {}

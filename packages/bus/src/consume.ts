@@ -1,0 +1,229 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
+import { SpanKind } from "@opentelemetry/api";
+import { inSpan } from "@tidings/runtime/telemetry";
+import { type Bus, BusUnavailable } from "./connect.ts";
+import { type Event, readEvent } from "./event.ts";
+import { linkTo } from "./link.ts";
+import { ACK_WAIT_MS, type DurableDefinition, ensureDurable } from "./streams.ts";
+
+export interface ConsumeOptions {
+  durable: DurableDefinition;
+  /** Must be idempotent: an event can come more than once. The events are those of a batch in stream order. */
+  handle(events: Event[]): Promise<void>;
+  /** Is a failure due to something that will come back, and not to the events? Then the batch waits for it. */
+  isOutage(error: unknown): boolean;
+  /** Keeps an event that was tried often enough. When this fails it is tried again. */
+  deadLetter(event: DeadLetter): Promise<void>;
+}
+
+export interface DeadLetter {
+  id: string;
+  subject: string;
+  headers: Record<string, string>;
+  payload: Uint8Array;
+  error: unknown;
+  attempts: number;
+}
+
+export interface Consumption {
+  /** Finishes the batch in hand; the rest is left to other replicas. */
+  stop(): Promise<void>;
+}
+
+const BATCH_MAX = 100;
+const IN_FLIGHT_MAX = 2 * BATCH_MAX;
+const ATTEMPTS_MAX = 10;
+const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 600_000];
+const WORKING_INTERVAL_MS = ACK_WAIT_MS / 3;
+/** Short, so that a lost stream is noticed within seconds: two missed heartbeats of half of this. */
+const PULL_EXPIRES_MS = 5_000;
+const RESTART_MS = 500;
+const BACKOFF_FIRST_MS = 100;
+const BACKOFF_MAX_MS = 5_000;
+
+/**
+ * Consumes a durable until stopped, through lost connections, deleted streams and failing handlers. A batch is what has
+ * arrived when the one before is done, at most 100 events. When a batch fails its events are tried one by one, so that a
+ * single bad one does not hold up the others; that one is delivered again later and given up after 10 attempts.
+ */
+export function consume(bus: Bus, options: ConsumeOptions): Consumption {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const running = consumeForEver(bus, options, signal);
+  return {
+    stop() {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await consumeOnce(bus, options, signal);
+    } catch (error) {
+      if (!(error instanceof BusUnavailable)) {
+        bus.log.warn({ err: error, durable: options.durable.name }, "consuming failed, starting again");
+      }
+    }
+    await sleep(RESTART_MS * (0.5 + Math.random()), signal);
+  }
+}
+
+/** Consumes until stopped or until the stream or the durable is gone. */
+async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSignal): Promise<void> {
+  const { durable } = options;
+  await ensureDurable(bus, durable, IN_FLIGHT_MAX);
+  const consumer = await bus.client().jetstream.consumers.get(durable.stream.name, durable.name);
+  const arrived: JsMsg[] = [];
+  let wake: () => void = () => undefined;
+  const messages = await consumer.consume({
+    max_messages: BATCH_MAX,
+    expires: PULL_EXPIRES_MS,
+    abort_on_missing_resource: true,
+    callback: (message) => {
+      arrived.push(message);
+      wake();
+    },
+  });
+  const end = followEnd(messages, () => wake());
+  const onStop = () => messages.stop();
+  signal.addEventListener("abort", onStop, { once: true });
+  if (signal.aborted) onStop();
+
+  let batch: JsMsg[] = [];
+  const keepAlive = setInterval(() => {
+    for (const message of [...batch, ...arrived]) message.working();
+  }, WORKING_INTERVAL_MS);
+  try {
+    while (!signal.aborted && !end.isReached()) {
+      batch = arrived.splice(0, BATCH_MAX).sort((one, other) => one.seq - other.seq);
+      if (batch.length > 0) await handleBatch(bus, batch, options, signal);
+      else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    clearInterval(keepAlive);
+    signal.removeEventListener("abort", onStop);
+    messages.stop();
+    for (const message of arrived) message.nak();
+  }
+  await end.promise;
+}
+
+/** Resolves when no more messages will come; rejects with the reason when it is not that we stopped. */
+function followEnd(messages: ConsumerMessages, onEnd: () => void) {
+  let reached = false;
+  const promise = messages.closed().then((reason) => {
+    reached = true;
+    onEnd();
+    if (reason) throw reason;
+  });
+  promise.catch(() => undefined); // awaited at the end of consumption
+  return { promise, isReached: () => reached };
+}
+
+async function handleBatch(
+  bus: Bus,
+  batch: JsMsg[],
+  options: ConsumeOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const failure = await tryToHandle(batch, options, signal);
+  if (failure === undefined) return acknowledge(batch);
+  if (signal.aborted) return release(batch);
+  for (const message of batch) {
+    const error = batch.length === 1 ? failure : await tryToHandle([message], options, signal);
+    if (error === undefined) message.ack();
+    else if (signal.aborted) message.nak();
+    else await retryLater(bus, message, error.reason, options);
+  }
+}
+
+/** The failure, or undefined. While what the handler needs is away it is tried again with the same messages. */
+async function tryToHandle(
+  batch: JsMsg[],
+  options: ConsumeOptions,
+  signal: AbortSignal,
+): Promise<{ reason: unknown } | undefined> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      await handleInSpan(batch, options);
+      return undefined;
+    } catch (reason) {
+      if (!options.isOutage(reason) || signal.aborted) return { reason };
+    }
+    await backOff(failures, signal);
+    if (signal.aborted) return { reason: signal.reason };
+  }
+}
+
+/** One span: it continues the trace of the first event and links to those of the others. */
+async function handleInSpan(batch: JsMsg[], { durable, handle }: ConsumeOptions): Promise<void> {
+  const events = batch.map(readEvent);
+  const [first, ...others] = events;
+  const attributes = {
+    "messaging.system": "nats",
+    "messaging.batch.message_count": events.length,
+    "messaging.consumer.group.name": durable.name,
+  };
+  const name = `consume ${durable.subject}`;
+  await inSpan(name, { kind: SpanKind.CONSUMER, traceparent: first?.traceparent, attributes }, (span) => {
+    for (const { traceparent } of others) linkTo(span, traceparent);
+    return handle(events);
+  });
+}
+
+async function retryLater(bus: Bus, message: JsMsg, error: unknown, options: ConsumeOptions): Promise<void> {
+  const attempts = message.info.deliveryCount;
+  const fields = { err: error, durable: options.durable.name, subject: message.subject, attempts };
+  const delayMs = RETRY_DELAYS_MS[Math.min(attempts, RETRY_DELAYS_MS.length) - 1];
+  if (attempts < ATTEMPTS_MAX) {
+    bus.log.warn(fields, "event could not be handled, trying again later");
+    return message.nak(delayMs);
+  }
+  try {
+    await options.deadLetter(deadLetterOf(message, error));
+    bus.log.error(fields, "event could not be handled and was set aside");
+    message.term();
+  } catch (cause) {
+    bus.log.error({ ...fields, err: cause }, "event could not be set aside");
+    message.nak(delayMs);
+  }
+}
+
+function deadLetterOf(message: JsMsg, error: unknown): DeadLetter {
+  const names = message.headers?.keys() ?? [];
+  const headers = Object.fromEntries(names.map((name) => [name, message.headers?.get(name) ?? ""]));
+  return {
+    id: headers["ce-id"] ?? `${message.info.stream}:${message.seq}`,
+    subject: message.subject,
+    headers,
+    payload: message.data,
+    error,
+    attempts: message.info.deliveryCount,
+  };
+}
+
+function acknowledge(batch: JsMsg[]): void {
+  for (const message of batch) message.ack();
+}
+
+function release(batch: JsMsg[]): void {
+  for (const message of batch) message.nak();
+}
+
+/** Exponential with full jitter. */
+function backOff(failures: number, signal: AbortSignal): Promise<void> {
+  return sleep(Math.random() * Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** failures), signal);
+}
+
+/** Ends early, without an error, when we are to stop. */
+async function sleep(durationMs: number, signal: AbortSignal): Promise<void> {
+  await pause(durationMs, undefined, { signal }).catch(() => undefined);
+}

@@ -1,0 +1,34 @@
+import type { JsMsg } from "@nats-io/jetstream";
+
+/** An event as its consumers see it. */
+export interface Event {
+  id: string;
+  /** `tidings.<service>.<resource>.<past-tense>` */
+  subject: string;
+  aggregateId: number;
+  /** The aggregate's version after the change: orders its events. */
+  aggregateVersion: number;
+  /** When it happened, ISO 8601. */
+  time: string;
+  traceparent: string | undefined;
+  /** The event's protobuf message, encoded. */
+  payload: Uint8Array;
+}
+
+/** Reads a message of our streams. Throws when a header is missing: then it is none of ours. */
+export function readEvent(message: JsMsg): Event {
+  const header = (name: string): string => {
+    const value = message.headers?.get(name);
+    if (!value) throw new Error(`message ${message.seq} on ${message.subject} has no ${name}`);
+    return value;
+  };
+  return {
+    id: header("ce-id"),
+    subject: message.subject,
+    aggregateId: Number(header("ce-subject")),
+    aggregateVersion: Number(header("ce-aggregateversion")),
+    time: header("ce-time"),
+    traceparent: message.headers?.get("traceparent") || undefined,
+    payload: message.data,
+  };
+}
