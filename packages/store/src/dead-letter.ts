@@ -1,0 +1,32 @@
+import type { DeadLetter } from "@tidings/bus/consume";
+import { toFault } from "@tidings/rpc/fault";
+import { backgroundDeadline, type Database, prepared } from "./database.ts";
+
+const insertDeadLetter = prepared(
+  "dead_letter_insert",
+  `insert into dead_letter (consumer, event_id, subject, payload, headers, error, attempts)
+   values ($1, $2, $3, $4, $5, $6, $7)
+   on conflict (consumer, event_id) do update set error = excluded.error, attempts = excluded.attempts`,
+);
+
+/** Keeps an event that could not be handled or published, with what went wrong, for an operator to look at. */
+export async function keepDeadLetter(
+  database: Database,
+  consumer: string,
+  letter: DeadLetter,
+): Promise<void> {
+  const { cause, message } = toFault(letter.error);
+  await database.query(
+    insertDeadLetter,
+    [
+      consumer,
+      letter.id,
+      letter.subject,
+      Buffer.from(letter.payload),
+      JSON.stringify(letter.headers),
+      cause instanceof Error ? `${message} ${cause.message}` : message,
+      letter.attempts,
+    ],
+    backgroundDeadline(),
+  );
+}

@@ -1,0 +1,242 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, test } from "node:test";
+import { type Bus, connectBus } from "@tidings/bus/connect";
+import { consume } from "@tidings/bus/consume";
+import type { Event } from "@tidings/bus/event";
+import { publish } from "@tidings/bus/publish";
+import { createLog } from "@tidings/runtime/log";
+import { eventually } from "@tidings/testkit/eventually";
+import { startTestNats } from "@tidings/testkit/nats";
+import { createTestDatabase, terminateBackends } from "@tidings/testkit/postgres";
+import { backgroundDeadline, type Database, openDatabase, type Transaction } from "./database.ts";
+import { newEvents } from "./inbox.ts";
+import { createOutbox, type DomainEvent } from "./outbox.ts";
+import { purgeMessages } from "./purge.ts";
+import { startRelay } from "./relay.ts";
+
+const log = createLog("test", "silent");
+let nats: Awaited<ReturnType<typeof startTestNats>>;
+let bus: Bus;
+
+before(async () => {
+  nats = await startTestNats();
+  bus = connectBus({ url: nats.url, name: "test", log });
+  await eventually(() => void bus.client());
+});
+
+after(async () => {
+  await bus.close();
+  await nats.stop();
+});
+
+test("events are published in order, within milliseconds of their commit", async () => {
+  await using scene = await openScene();
+  scene.relay();
+  await scene.append(1, 2, 3);
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3]));
+  await eventually(async () => assert.equal(await scene.unpublished(), 0));
+});
+
+test("events of another process are found without a nudge", async () => {
+  await using scene = await openScene();
+  scene.relay();
+  await scene.append(1);
+  await eventually(() => assert.deepEqual(scene.received(), [1]));
+  const other = createOutbox();
+  await scene.transaction(async (transaction) => other.append(transaction, [scene.event(2)]));
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2]));
+});
+
+test("a slow transaction with a lower id is not skipped, and order is kept", async () => {
+  await using scene = await openScene();
+  scene.relay();
+  let finish: () => void = () => undefined;
+  const slow = scene.transaction(async (transaction) => {
+    scene.outbox.append(transaction, [scene.event(1)]);
+    await transaction.query({ text: "select 1" });
+    await new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+  });
+  await eventually(async () => assert.equal(await scene.openTransactions(), 1));
+  await scene.append(2);
+  finish();
+  await slow;
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2]));
+});
+
+test("more than a batch is drained", async () => {
+  await using scene = await openScene();
+  const numbers = Array.from({ length: 1_700 }, (_, index) => index + 1);
+  await scene.append(...numbers);
+  scene.relay();
+  await eventually(() => assert.deepEqual(scene.received(), numbers));
+});
+
+test("two relays side by side lose nothing, and the effect happens once", async () => {
+  await using scene = await openScene();
+  scene.relay();
+  scene.relay();
+  const numbers = Array.from({ length: 300 }, (_, index) => index + 1);
+  await Promise.all(numbers.map((number) => scene.append(number)));
+  await eventually(() => assert.deepEqual(scene.received().toSorted(byNumber), numbers));
+});
+
+test("what was committed while NATS was away is published when it is back", async () => {
+  const own = await startTestNats();
+  const ownBus = connectBus({ url: own.url, name: "test", log });
+  {
+    await using scene = await openScene(ownBus);
+    scene.relay();
+    await scene.append(1);
+    await eventually(() => assert.deepEqual(scene.received(), [1]));
+    await own.kill();
+    await scene.append(2, 3);
+    assert.equal(await scene.unpublished(), 2);
+    await own.start();
+    await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3]), { timeoutMs: 20_000 });
+  }
+  await ownBus.close();
+  await own.stop();
+});
+
+test("lost database connections interrupt the relay for a moment only", async () => {
+  await using scene = await openScene();
+  scene.relay();
+  await scene.append(1);
+  await eventually(() => assert.deepEqual(scene.received(), [1]));
+  await terminateBackends(scene.testDatabase);
+  await eventually(() => scene.append(2));
+  await eventually(() => assert.equal(scene.received().at(-1), 2));
+});
+
+test("when the stream was deleted everything in the outbox is published again, and nothing happens twice", async () => {
+  await using scene = await openScene();
+  scene.relay();
+  await scene.append(1, 2, 3);
+  await eventually(async () => assert.equal(await scene.unpublished(), 0));
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3]));
+  await bus.client().manager.streams.delete(scene.stream.name);
+  await scene.append(4);
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3, 4]), { timeoutMs: 20_000 });
+  await eventually(async () => assert.equal(await scene.messages(), 4), { timeoutMs: 20_000 });
+  assert.deepEqual(scene.received(), [1, 2, 3, 4]);
+});
+
+test("a crash between publishing and marking has no second effect", async () => {
+  await using scene = await openScene();
+  await scene.append(1, 2);
+  for (const row of await scene.rows()) {
+    await publish(bus, {
+      id: row.event_id ?? "",
+      subject: row.subject ?? "",
+      aggregateId: Number(row.aggregate_id),
+      aggregateVersion: 1,
+      time: new Date().toISOString(),
+      traceparent: undefined,
+      payload: Buffer.alloc(0),
+    });
+  }
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2]));
+  scene.relay();
+  await scene.append(3);
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3]));
+  await eventually(async () => assert.equal(await scene.unpublished(), 0));
+});
+
+test("an event too large for the bus is set aside and holds up nothing", async () => {
+  await using scene = await openScene();
+  const large = { ...scene.event(1), payload: Buffer.alloc(2 * 1024 * 1024) };
+  await scene.transaction(async (transaction) => scene.outbox.append(transaction, [large, scene.event(2)]));
+  scene.relay();
+  await eventually(() => assert.deepEqual(scene.received(), [2]));
+  const letters = await scene.query("select consumer, subject from dead_letter");
+  assert.deepEqual(letters, [{ consumer: "relay", subject: large.subject }]);
+});
+
+test("published events are kept for a week, consumed ones remembered for a month", async () => {
+  await using scene = await openScene();
+  await scene.append(1, 2, 3);
+  await scene.query("update outbox set published_at = now() - interval '8 days' where aggregate_id = 1");
+  await scene.query("update outbox set published_at = now() - interval '6 days' where aggregate_id = 2");
+  await scene.query(
+    "insert into inbox select 'x', gen_random_uuid(), now() - d * interval '1 day' from unnest('{29,31}'::int[]) d",
+  );
+  await purgeMessages(scene.database);
+  const left = await scene.query("select aggregate_id from outbox order by id");
+  assert.deepEqual(left, [{ aggregate_id: "2" }, { aggregate_id: "3" }]);
+  assert.equal((await scene.query("select 1 from inbox where consumer = 'x'")).length, 1);
+});
+
+function byNumber(one: number, other: number): number {
+  return one - other;
+}
+
+/** A database of its own, a stream of its own and a consumer that notes aggregate ids, once for each event. */
+async function openScene(sceneBus = bus) {
+  const testDatabase = await createTestDatabase();
+  const databaseUrl = testDatabase.url("webhook");
+  const database: Database = openDatabase({ url: databaseUrl, log });
+  const outbox = createOutbox();
+  const name = randomUUID();
+  const stream = { name: name.toUpperCase(), subjects: [`test.${name}.>`] };
+  const subject = `test.${name}.happened`;
+  const received: number[] = [];
+  const relays: { stop(): Promise<void> }[] = [];
+  const consumption = consume(sceneBus, {
+    durable: { name: "reader", stream, subject },
+    isOutage: () => false,
+    deadLetter: async ({ error }) => {
+      throw error;
+    },
+    handle: (events: Event[]) =>
+      database.transaction(backgroundDeadline(), async (transaction) => {
+        const fresh = await newEvents(
+          transaction,
+          "reader",
+          events.map(({ id }) => id),
+        );
+        const effects = events.filter(({ id }) => fresh.has(id)).map(({ aggregateId }) => aggregateId);
+        transaction.afterCommit(() => received.push(...effects));
+      }),
+  });
+  const query = (text: string) => database.query({ text }, [], backgroundDeadline());
+  const event = (aggregateId: number): DomainEvent => ({
+    subject,
+    aggregateId,
+    aggregateVersion: 1,
+    payload: Buffer.alloc(0),
+  });
+  const transaction = (work: (transaction: Transaction) => Promise<void>) =>
+    database.transaction(backgroundDeadline(), work);
+  const count = async (text: string) => Number((await query(text))[0]?.count);
+  return {
+    testDatabase,
+    database,
+    outbox,
+    stream,
+    event,
+    query,
+    transaction,
+    received: () => received,
+    relay: () => relays.push(startRelay({ database, databaseUrl, outbox, bus: sceneBus, stream, log })),
+    append: (...ids: number[]) =>
+      transaction(async (open) => {
+        outbox.append(open, ids.map(event));
+      }),
+    rows: () => query("select event_id, subject, aggregate_id from outbox order by id"),
+    unpublished: () => count("select count(*) from outbox where published_at is null"),
+    openTransactions: () =>
+      count(
+        "select count(*) from pg_stat_activity where state = 'idle in transaction' and datname = current_database()",
+      ),
+    messages: async () => (await sceneBus.client().manager.streams.info(stream.name)).state.messages,
+    async [Symbol.asyncDispose]() {
+      for (const relay of relays) await relay.stop();
+      await consumption.stop();
+      await database.close();
+      await testDatabase.drop();
+    },
+  };
+}
