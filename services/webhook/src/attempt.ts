@@ -1,0 +1,74 @@
+import { SpanKind } from "@opentelemetry/api";
+import { inSpan } from "@tidings/runtime/telemetry";
+import type { Delivery, Outcome } from "./delivery.ts";
+import { type Answer, type Outbound, OutboundError } from "./outbound.ts";
+import { nextDelay, parseRetryAfter } from "./schedule.ts";
+import { signatureHeaders } from "./sign.ts";
+
+export interface AttemptOptions {
+  outbound: Outbound;
+  /** Seconds before each attempt. */
+  schedule: number[];
+  /** Told to receivers as the origin. */
+  siteUrl: string;
+}
+
+const NOTE_MAX_BYTES = 1_024;
+const GONE = 410;
+
+/** Sends a delivery once and says what is to become of it. Never throws on what a receiver does. */
+export function attempt(delivery: Delivery, options: AttemptOptions): Promise<Outcome> {
+  const { traceparent, webhookId, eventId } = delivery;
+  const attributes = { "tidings.webhook.id": webhookId, "tidings.event.id": eventId };
+  return inSpan("deliver webhook", { kind: SpanKind.CLIENT, traceparent, attributes }, async () => {
+    const startedAt = performance.now();
+    const result = await send(delivery, options);
+    const runtimeMs = Math.round(performance.now() - startedAt);
+    return outcomeOf(delivery, result, runtimeMs, options.schedule);
+  });
+}
+
+async function send(
+  { url, secret, eventId, body }: Delivery,
+  { outbound, siteUrl }: AttemptOptions,
+): Promise<Answer | OutboundError> {
+  const headers = {
+    "content-type": "application/json",
+    "x-origin-base-url": siteUrl,
+    ...signatureHeaders(secret, eventId, Math.floor(Date.now() / 1000), body),
+  };
+  try {
+    return await outbound.post(url, headers, body);
+  } catch (error) {
+    if (error instanceof OutboundError) return error;
+    throw error;
+  }
+}
+
+function outcomeOf(
+  delivery: Delivery,
+  result: Answer | OutboundError,
+  runtimeMs: number,
+  schedule: number[],
+): Outcome {
+  const isAnswer = !(result instanceof OutboundError);
+  const log = {
+    delivery,
+    runtimeMs,
+    statusCode: isAnswer ? result.status : null,
+    errorCode: isAnswer ? null : result.code,
+    note: isAnswer ? noteOf(result.text) : null,
+    isGone: isAnswer && result.status === GONE,
+  };
+  if (isAnswer && result.status >= 200 && result.status < 300)
+    return { ...log, state: "delivered", delaySeconds: 0 };
+  const retryAfter = isAnswer ? String(result.headers["retry-after"] ?? "") : "";
+  const delay = nextDelay(schedule, delivery.attempts + 1, parseRetryAfter(retryAfter, Date.now()));
+  if (delay === undefined || log.isGone) return { ...log, state: "failed", delaySeconds: 0 };
+  return { ...log, state: "waiting", delaySeconds: delay };
+}
+
+/** NUL is the one character that Postgres' text cannot hold. */
+function noteOf(text: string): string {
+  return Buffer.from(text.replaceAll("\0", "")).subarray(0, NOTE_MAX_BYTES).toString();
+}

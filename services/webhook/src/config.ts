@@ -1,0 +1,46 @@
+import { list, port, processConfig, readConfig } from "@tidings/runtime/config";
+import { z } from "zod";
+import { parseRanges } from "./address.ts";
+import { DEFAULT_SCHEDULE } from "./schedule.ts";
+
+const seconds = list.transform((texts, context) => {
+  const values = texts.map(Number);
+  const isValid = values.length > 0 && values.every((value) => value >= 0);
+  if (!isValid) context.addIssue({ code: "custom", message: "must be a list of seconds" });
+  return values;
+});
+const ranges = list.transform((texts, context) => {
+  const { ranges, invalid } = parseRanges(texts);
+  for (const text of invalid) context.addIssue({ code: "custom", message: `${text} is not a CIDR range` });
+  return ranges;
+});
+
+export function webhookConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(
+    {
+      ...processConfig,
+      DATABASE_URL: z.url(),
+      DATABASE_CONNECTIONS: z.coerce.number().int().min(2).max(500).default(20),
+      NATS_URL: z.string().min(1),
+      GRPC_PORT: port.default(50051),
+      /** host:port of the contact service. */
+      CONTACT_ADDRESS: z.string().min(1),
+      /** Base64 DER (SPKI) Ed25519 keys; two while they are rotated. */
+      ACTOR_PUBLIC_KEYS: list,
+      /** Base64 DER (PKCS 8) Ed25519 key: this process asks the contact service in its own name. */
+      ACTOR_PRIVATE_KEY: z.string().min(1),
+      /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */
+      OUTBOUND_ALLOW_CIDRS: ranges.default([]),
+      /** Seconds before each attempt of a delivery. */
+      WEBHOOK_SCHEDULE: seconds.default(DEFAULT_SCHEDULE),
+      /** Seconds an attempt may take. */
+      WEBHOOK_TIMEOUT: z.coerce.number().positive().default(20),
+      /** Told to receivers as the origin of a delivery. */
+      SITE_URL: z.url().default("http://localhost:8080"),
+      TRIGGER_PREFIX: z.string().min(1).default("svc"),
+    },
+    env,
+  );
+}
+
+export type WebhookConfig = ReturnType<typeof webhookConfig>;

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { test } from "node:test";
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
+import {
+  ContactCreatedSchema,
+  ContactDeletedSchema,
+  ContactPointsChangedSchema,
+  ContactUpdatedSchema,
+} from "@tidings/proto/tidings/contact/v1/events";
+import { createFanOut } from "./fan-out.ts";
+import { openScene } from "./testing/scene.ts";
+
+const snapshot = Buffer.from("snapshot");
+const TIME = "2026-11-20T10:00:00.123456Z";
+const ISO = "2026-11-20T10:00:00+00:00";
+
+const expectations: { what: string; event: Event; item: object | undefined; trigger?: string }[] = [
+  {
+    what: "a contact created with a name",
+    event: event("created", ContactCreatedSchema, { snapshot, identified: true }),
+    trigger: "svc.lead_post_save_new",
+    item: { contact: { id: 7, points: 5 }, timestamp: ISO },
+  },
+  {
+    what: "an anonymous contact",
+    event: event("created", ContactCreatedSchema, { snapshot, identified: false }),
+    item: undefined,
+  },
+  {
+    what: "an anonymous contact that gets a name",
+    event: event("updated", ContactUpdatedSchema, { snapshot, identified: true, newlyIdentified: true }),
+    trigger: "svc.lead_post_save_new",
+    item: { contact: { id: 7, points: 5 }, timestamp: ISO },
+  },
+  {
+    what: "a change",
+    event: event("updated", ContactUpdatedSchema, { snapshot, identified: true }),
+    trigger: "svc.lead_post_save_update",
+    item: { contact: { id: 7, points: 5 }, timestamp: ISO },
+  },
+  {
+    what: "a change of an anonymous contact",
+    event: event("updated", ContactUpdatedSchema, { snapshot, identified: false }),
+    item: undefined,
+  },
+  {
+    what: "a deletion",
+    event: event("deleted", ContactDeletedSchema, { snapshot }),
+    trigger: "svc.lead_post_delete",
+    item: { id: 7, contact: { id: null, points: 5 }, timestamp: ISO },
+  },
+  {
+    what: "a change of points",
+    event: event("points_changed", ContactPointsChangedSchema, { snapshot, oldPoints: 1, newPoints: 6 }),
+    trigger: "svc.lead_points_change",
+    item: { contact: { id: 7, points: 5 }, points: { old_points: 1, new_points: 6 }, timestamp: ISO },
+  },
+  {
+    what: "points that stay below zero",
+    event: event("points_changed", ContactPointsChangedSchema, { snapshot, oldPoints: -5, newPoints: 0 }),
+    item: undefined,
+  },
+];
+
+for (const { what, event, item, trigger } of expectations) {
+  test(`${what} ${trigger ? `fires ${trigger}` : "fires nothing"}`, async () => {
+    await using scene = await openScene();
+    const every = ["new", "update"].map((name) => `svc.lead_post_save_${name}`);
+    const triggers = [...every, "svc.lead_post_delete", "svc.lead_points_change", "svc.unheard_of"];
+    await scene.webhook({ url: "http://127.0.0.1:1/", triggers });
+    await fanOut(scene, [event]);
+    const rows = await scene.query("select event_id, body from deliveries");
+    if (!item || !trigger) return assert.deepEqual(rows, []);
+    assert.equal(rows[0]?.event_id, event.id);
+    assert.equal(rows[0]?.body, JSON.stringify({ [trigger]: [item] }));
+  });
+}
+
+test("each published webhook that names the trigger gets one delivery, however often the event comes", async () => {
+  await using scene = await openScene();
+  const triggers = ["svc.lead_post_save_new"];
+  const wanted = [
+    await scene.webhook({ url: "http://127.0.0.1:1/", triggers }),
+    await scene.webhook({ url: "http://127.0.0.1:2/", triggers }),
+  ];
+  await scene.webhook({ url: "http://127.0.0.1:3/", triggers, isPublished: false });
+  await scene.webhook({ url: "http://127.0.0.1:4/", triggers: ["svc.lead_post_delete"] });
+  const created = event("created", ContactCreatedSchema, { snapshot, identified: true });
+  await fanOut(scene, [created, created]);
+  await fanOut(scene, [created]);
+  const rows = await scene.query("select webhook_id from deliveries order by webhook_id");
+  assert.deepEqual(
+    rows.map((row) => Number(row.webhook_id)),
+    wanted,
+  );
+});
+
+test("without a webhook that wants them, events are recorded and no contact is rendered", async () => {
+  await using scene = await openScene();
+  const events = [event("created", ContactCreatedSchema, { snapshot, identified: true })];
+  assert.equal(await fanOut(scene, events), 0);
+  assert.equal((await scene.query("select 1 from inbox where consumer = 'webhook'")).length, 1);
+});
+
+test("a batch costs one rendering and keeps its order", async () => {
+  await using scene = await openScene();
+  await scene.webhook({ url: "http://127.0.0.1:1/", triggers: ["svc.lead_post_save_new"] });
+  const events = Array.from({ length: 100 }, () =>
+    event("created", ContactCreatedSchema, { snapshot, identified: true }),
+  );
+  assert.equal(await fanOut(scene, events), 1);
+  const rows = await scene.query("select event_id from deliveries order by id");
+  assert.deepEqual(
+    rows.map((row) => row.event_id),
+    events.map(({ id }) => id),
+  );
+});
+
+test("when contacts cannot be rendered nothing is recorded", async () => {
+  await using scene = await openScene();
+  await scene.webhook({ url: "http://127.0.0.1:1/", triggers: ["svc.lead_post_save_new"] });
+  const events = [event("created", ContactCreatedSchema, { snapshot, identified: true })];
+  await assert.rejects(
+    fanOut(scene, events, () => Promise.reject(new Error("away"))),
+    /away/,
+  );
+  assert.deepEqual(await scene.query("select 1 from inbox"), []);
+  await fanOut(scene, events);
+  assert.equal((await scene.states()).length, 1);
+});
+
+/** Handles the events and answers how often contacts were rendered. */
+async function fanOut(
+  { database }: Awaited<ReturnType<typeof openScene>>,
+  events: Event[],
+  render = async (snapshots: Uint8Array[]): Promise<Uint8Array[]> =>
+    snapshots.map(() => Buffer.from('{"id":7,"points":5}')),
+): Promise<number> {
+  let renderings = 0;
+  const handle = createFanOut({
+    database,
+    renderContacts(snapshots) {
+      renderings += 1;
+      return render(snapshots);
+    },
+    triggerPrefix: "svc",
+    firstDelaySeconds: 0,
+    onDeliveries: () => undefined,
+  });
+  await handle(events);
+  return renderings;
+}
+
+function event<S extends DescMessage>(verb: string, schema: S, message: MessageInitShape<S>): Event {
+  return {
+    id: randomUUID(),
+    subject: `tidings.contact.contact.${verb}`,
+    aggregateId: 7,
+    aggregateVersion: 1,
+    time: TIME,
+    traceparent: undefined,
+    payload: toBinary(schema, create(schema, message)),
+  };
+}

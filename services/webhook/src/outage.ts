@@ -1,0 +1,16 @@
+import { Code, Fault } from "@tidings/rpc/fault";
+
+const OUTAGES = new Set([
+  Code.UNAVAILABLE,
+  Code.DEADLINE_EXCEEDED,
+  Code.RESOURCE_EXHAUSTED,
+  Code.CANCELLED,
+  // Keys that do not match yet, or clocks that do not agree: nothing that giving up an event would mend.
+  Code.UNAUTHENTICATED,
+  Code.PERMISSION_DENIED,
+]);
+
+/** Did this fail for a reason that will pass, whatever was asked? */
+export function isOutage(error: unknown): boolean {
+  return error instanceof Fault && OUTAGES.has(error.code);
+}

@@ -1,0 +1,60 @@
+import type { Log } from "@tidings/runtime/log";
+import { type Database, prepared } from "@tidings/store/database";
+import { purgeInSlices } from "@tidings/store/purge";
+
+const INTERVAL_MS = 60_000;
+const SLICE = 1_000;
+const ATTEMPTS_KEPT = 1_000;
+
+/** Only the oldest slice is looked at, in key order. What is still waiting after a week has had its last attempt. */
+const purgeOld = prepared(
+  "purge_deliveries",
+  `with oldest as (select id, created_at from deliveries order by id limit ${SLICE})
+   delete from deliveries using oldest
+   where deliveries.id = oldest.id and oldest.created_at < now() - interval '7 days'
+   returning 1`,
+);
+
+const purgeAttempts = prepared(
+  "purge_attempts",
+  `delete from delivery_attempts where id = any(array(
+     select old.id from webhooks w cross join lateral (
+       select id from delivery_attempts where webhook_id = w.id order by id desc offset ${ATTEMPTS_KEPT}
+     ) old limit ${SLICE}))
+   returning 1`,
+);
+
+const forget = (table: string) =>
+  prepared(
+    `forget_${table}`,
+    `delete from ${table} where ctid = any(array(
+       select ctid from ${table} where webhook_id = any($1::integer[]) limit ${SLICE}))
+     returning 1`,
+  );
+const forgetDeliveries = forget("deliveries");
+const forgetAttempts = forget("delivery_attempts");
+const forgetFailing = forget("failing_webhooks");
+
+/** Removes deliveries of a week ago, and of each webhook the attempts before its latest thousand. */
+export async function purgeDeliveries(database: Database): Promise<void> {
+  await purgeInSlices(database, purgeOld, SLICE);
+  await purgeInSlices(database, purgeAttempts, SLICE);
+}
+
+/** Purges now and every minute. */
+export function startPurging(database: Database, log: Log): { stop(): void } {
+  const purge = () =>
+    void purgeDeliveries(database).catch((error) =>
+      log.warn({ err: error }, "deliveries could not be purged"),
+    );
+  purge();
+  const timer = setInterval(purge, INTERVAL_MS);
+  return { stop: () => clearInterval(timer) };
+}
+
+/** Removes what belongs to deleted webhooks, in slices: a backlog may be long. */
+export async function forgetWebhooks(database: Database, webhookIds: number[]): Promise<void> {
+  for (const statement of [forgetDeliveries, forgetAttempts, forgetFailing]) {
+    await purgeInSlices(database, statement, SLICE, [webhookIds]);
+  }
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from "node:crypto";
+import { createLog } from "@tidings/runtime/log";
+import { backgroundDeadline, openDatabase } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
+import { createTestDatabase } from "@tidings/testkit/postgres";
+import { parseRanges, type Range } from "../address.ts";
+import { startDelivering } from "../deliver.ts";
+import { createOutbound } from "../outbound.ts";
+import { createUnpublish } from "../unpublish.ts";
+import { webhookRepository } from "../webhook.ts";
+
+export interface SceneWebhook {
+  url: string;
+  order?: "ASC" | "DESC";
+  triggers?: string[];
+  isPublished?: boolean;
+}
+
+export const SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+export const localhost: Range[] = parseRanges(["127.0.0.1/32"]).ranges;
+
+/** A database of the webhook service, with what tests put into it and ask of it. */
+export async function openScene() {
+  const log = createLog("test", "silent");
+  const testDatabase = await createTestDatabase();
+  const database = openDatabase({ url: testDatabase.url("webhook"), log });
+  const webhooks = webhookRepository(database, createOutbox(), localhost);
+  const running: { stop(): Promise<void> }[] = [];
+  const query = (text: string, values: unknown[] = []) =>
+    database.query({ text }, values, backgroundDeadline());
+
+  return {
+    database,
+    webhooks,
+    query,
+    async webhook({ url, order, triggers = [], isPublished = true }: SceneWebhook): Promise<number> {
+      const [row] = await query(
+        `insert into webhooks (is_published, date_added, name, webhook_url, secret, events_orderby_dir, triggers)
+         values ($1, now(), 'test', $2, $3, $4, $5) returning id`,
+        [isPublished, url, SECRET, order ?? null, JSON.stringify(triggers)],
+      );
+      return Number(row?.id);
+    },
+    /** Deliveries whose bodies are the given texts, and their event ids. */
+    async deliveries(webhookId: number, bodies: string[]): Promise<string[]> {
+      const ids = bodies.map(() => randomUUID());
+      await query(
+        `insert into deliveries (webhook_id, event_id, body) select $1, * from unnest($2::uuid[], $3::text[])`,
+        [webhookId, ids, bodies],
+      );
+      return ids;
+    },
+    /** Starts what delivers, with everything in a hurry. */
+    deliver({ schedule = [0, 0.05, 0.05, 0.05], timeoutMs = 1_000 } = {}) {
+      const outbound = createOutbound({ allowed: localhost, timeoutMs });
+      const siteUrl = "https://tidings.example";
+      const unpublish = createUnpublish(database, webhooks, log);
+      const deliverer = startDelivering({ database, log, outbound, schedule, siteUrl, unpublish });
+      running.push({ stop: () => deliverer.stop().then(outbound.close) });
+      return deliverer;
+    },
+    async states(): Promise<string[]> {
+      return (await query("select state from deliveries order by id")).map((row) => row.state ?? "");
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { stop } of running) await stop();
+      await database.close();
+      await testDatabase.drop();
+    },
+  };
+}
