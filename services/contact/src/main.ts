@@ -1,6 +1,7 @@
 import { connectBus } from "@tidings/bus/connect";
 import { contactStream } from "@tidings/bus/streams";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { actorVerifier } from "@tidings/rpc/actor";
 import { implement, serve } from "@tidings/rpc/server";
 import { createLog } from "@tidings/runtime/log";
@@ -14,6 +15,7 @@ import { contactHandlers } from "./contact/contact.ts";
 import { contactWriter } from "./contact/contact-json.ts";
 import { loadFieldCatalogue } from "./contact/field.ts";
 import { migrations } from "./migrations.ts";
+import { tagHandlers } from "./tag.ts";
 
 const config = contactConfig(process.env);
 const log = createLog("contact", config.LOG_LEVEL);
@@ -40,7 +42,11 @@ await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
 
   const catalogue = await loadFieldCatalogue(database);
   const context = { database, outbox, catalogue, writer: contactWriter(catalogue) };
-  const server = await serve([implement(ContactService, contactHandlers(context))], {
+  const services = [
+    implement(ContactService, contactHandlers(context)),
+    implement(TagService, tagHandlers(database, outbox)),
+  ];
+  const server = await serve(services, {
     port: config.GRPC_PORT,
     log,
     verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS),
