@@ -1,5 +1,6 @@
 import type { Condition } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
+import { parseDateText } from "@tidings/runtime/date-text";
 import { type RawBuilder, sql } from "kysely";
 import type { ColumnType } from "./columns.ts";
 
@@ -122,11 +123,8 @@ function boolean(text: string): boolean {
 }
 
 function timestamp(text: string): string {
-  const hasZone = /(z|[+-]\d\d:?\d\d)$/i.test(text);
-  const milliseconds = Date.parse(
-    hasZone ? text : `${text.replace(" ", "T")}${text.includes(":") ? "Z" : ""}`,
-  );
-  if (Number.isNaN(milliseconds)) throw badRequest(`"${printable(text)}" is not a date.`);
+  const milliseconds = parseDateText(text);
+  if (milliseconds === undefined) throw badRequest(`"${printable(text)}" is not a date.`);
   return new Date(milliseconds).toISOString();
 }
 

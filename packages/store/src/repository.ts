@@ -1,6 +1,14 @@
-import { clone, create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import {
+  clearField,
+  clone,
+  create,
+  type DescMessage,
+  getOption,
+  type Message,
+  toBinary,
+} from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { secret, Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
 import { ItemStatusSchema } from "@tidings/proto/tidings/type/v1/batch";
 import { type ListQuery, ListQuerySchema, type Order } from "@tidings/proto/tidings/type/v1/list";
@@ -141,7 +149,7 @@ export function repository<T extends Resource>(
 
   /** Writes what was decided: new rows get ids, changed rows a version, both an event. */
   const write = async (transaction: Transaction, outcomes: Outcome<T>[]): Promise<void> => {
-    const changes = outcomes.filter((outcome) => "saved" in outcome && outcome.isChanged) as Change<T>[];
+    const changes = outcomes.filter(isChange);
     const added = changes.filter(({ before }) => !before).map(({ saved }) => saved);
     const edited = changes.filter(({ before }) => before).map(({ saved }) => saved);
     if (added.length > 0) {
@@ -160,7 +168,7 @@ export function repository<T extends Resource>(
       subject: `${options.events}.${verb}`,
       aggregateId: message.id,
       aggregateVersion: version,
-      payload: toBinary(schema, message),
+      payload: toBinary(schema, withoutSecrets(schema, message)),
     }));
 
   const createMany = (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> =>
@@ -270,8 +278,21 @@ function lastOfEach<T extends Resource>(outcomes: Outcome<T>[]): Outcome<T>[] {
   return outcomes.filter((outcome) => !isEdit(outcome) || last.get(outcome.saved.message.id) === outcome);
 }
 
+function isChange<T>(outcome: Outcome<T>): outcome is Change<T> {
+  return "saved" in outcome && outcome.isChanged;
+}
+
 function isEdit<T>(outcome: Outcome<T>): outcome is Change<T> {
-  return "saved" in outcome && outcome.isChanged && outcome.before !== undefined;
+  return isChange(outcome) && outcome.before !== undefined;
+}
+
+/** What may be told to others: events outlive the row and are read by every service. */
+function withoutSecrets(schema: DescMessage, message: Message): Message {
+  const secrets = schema.fields.filter((field) => getOption(field, secret));
+  if (secrets.length === 0) return message;
+  const shown = clone(schema, message);
+  for (const field of secrets) clearField(shown, field);
+  return shown;
 }
 
 function records<T extends Resource>(stored: Stored<T>[], columns: Column[]): string {

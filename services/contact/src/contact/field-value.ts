@@ -1,3 +1,4 @@
+import { parseDateText } from "@tidings/runtime/date-text";
 import type { Field } from "./field.ts";
 import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
 
@@ -75,30 +76,8 @@ function round(number: number, scale: number, mode: number): number {
 }
 
 function readDateTime(text: string): FieldValue {
-  const milliseconds = parseDateTime(text);
+  const milliseconds = parseDateText(text);
   return milliseconds === undefined ? NOT_VALID : { value: dateTimeText(milliseconds) };
-}
-
-const YEAR_MS_MAX = Date.UTC(9999, 11, 31);
-const YEAR_MS_MIN = Date.UTC(1, 0, 1);
-
-/** Date text in the usual forms; without a zone it is UTC. Milliseconds since the epoch, or undefined. */
-export function parseDateTime(text: string): number | undefined {
-  const milliseconds = Date.parse(zoned(text));
-  const isUsable = milliseconds >= YEAR_MS_MIN && milliseconds <= YEAR_MS_MAX;
-  return isUsable ? milliseconds : undefined;
-}
-
-const ISO_LOCAL = /^\d{4}-\d\d-\d\d[ t]\d\d:\d\d(:\d\d(\.\d+)?)?$/i;
-const ISO = /^\d{4}-\d\d-\d\d([ t]\d\d:\d\d(:\d\d(\.\d+)?)?(z|[+-]\d\d:?\d\d)?)?$/i;
-// Anything else must begin like a date: the runtime's parser would find one in almost any text.
-const DATE_WORD = /^(\d|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)/i;
-
-function zoned(text: string): string {
-  if (ISO_LOCAL.test(text)) return `${text.replace(" ", "T")}Z`;
-  if (ISO.test(text)) return text.replace(" ", "T");
-  if (!DATE_WORD.test(text)) return "";
-  return /(z|utc|gmt|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text} UTC`;
 }
 
 /** The text form Postgres gives a timestamptz of whole seconds in UTC. */

@@ -1,5 +1,6 @@
 import type { Violation } from "@tidings/rpc/fault";
-import { dateTimeText, parseDateTime } from "./field-value.ts";
+import { parseDateText } from "@tidings/runtime/date-text";
+import { dateTimeText } from "./field-value.ts";
 
 /** Rules to set, by channel, in the form the API shows them. */
 export type FrequencyRuleChanges = Record<string, Record<string, unknown>>;
@@ -49,7 +50,7 @@ function readRule(channel: string, rule: unknown): Record<string, unknown> | und
 /** undefined: not a date. */
 function dateOrNull(input: unknown): string | null | undefined {
   if (input === null || input === undefined || input === "") return null;
-  const milliseconds = typeof input === "string" ? parseDateTime(input) : undefined;
+  const milliseconds = typeof input === "string" ? parseDateText(input) : undefined;
   return milliseconds === undefined
     ? undefined
     : `${dateTimeText(milliseconds).slice(0, 19).replace(" ", "T")}+00:00`;

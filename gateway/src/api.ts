@@ -1,0 +1,89 @@
+import { Code, Fault } from "@tidings/rpc/fault";
+import { type NextFunction, type Request, Router } from "express";
+import { type AuthenticationOptions, authenticate } from "./auth/authenticate.ts";
+import type { ClientIp } from "./client-ip.ts";
+import type { Clients } from "./clients.ts";
+import type { ApiRateLimits } from "./limits/api-limits.ts";
+import { consume } from "./limits/rate-limit.ts";
+import type { Shedding } from "./limits/shedding.ts";
+import { resources } from "./resources.ts";
+import { readBody } from "./rest/body.ts";
+import { type ApiLimits, crudRouter } from "./rest/crud.ts";
+import type { ApiResponse } from "./rest/exchange.ts";
+import { queryOf } from "./rest/query.ts";
+import { standardMethods } from "./rest/standard-methods.ts";
+import { contactRoutes } from "./routes/contacts.ts";
+import { hookRoutes } from "./routes/hooks.ts";
+
+export interface ApiOptions {
+  isEnabled: boolean;
+  authentication: AuthenticationOptions;
+  clientIp: ClientIp;
+  clients: Clients;
+  limits: ApiLimits;
+  rates: ApiRateLimits;
+  shedding: Shedding;
+}
+
+type Step = (request: Request, response: ApiResponse, next: NextFunction) => Promise<void> | void;
+
+/** Everything below /api: switch, load, identity, rate, input, and then the routes. */
+export function apiRouter(options: ApiOptions): Router {
+  const router = Router({ caseSensitive: true });
+  router.use(requireEnabled(options.isEnabled));
+  router.use(shedLoad(options.shedding));
+  router.use(identify(options));
+  router.use(readInput);
+  router.use("/contacts", contactRoutes(options.clients.contacts));
+  router.use("/hooks", hookRoutes(options.clients.webhooks));
+  for (const resource of resources) {
+    const methods = standardMethods(resource.service, options.clients.of(resource.service));
+    router.use(`/${resource.path}`, crudRouter(resource, methods, options.limits));
+  }
+  return router;
+}
+
+function requireEnabled(isEnabled: boolean): Step {
+  return (_request, _response, next) => {
+    if (isEnabled) return next();
+    const message =
+      "API disabled. You need to enable the API in the API settings of Tidings's Configuration.";
+    throw new Fault({ code: Code.PERMISSION_DENIED, reason: "API_DISABLED", message });
+  };
+}
+
+function shedLoad(shedding: Shedding): Step {
+  return (request, response, next) => {
+    shedding.admit(request.method === "GET");
+    response.once("close", shedding.leave);
+    next();
+  };
+}
+
+function identify({ authentication, clientIp, rates }: ApiOptions): Step {
+  return async (request, response, next) => {
+    const { authorization } = request.headers;
+    const ip = clientIp(request);
+    if (!authorization) await consume(rates.anonymous, ip, response);
+    const actor = await authenticate(authorization, ip, authentication);
+    if (rates.principal) await consume(rates.principal, `${actor.kind}:${actor.id ?? actor.name}`, response);
+    const requestId = String(response.getHeader("x-request-id"));
+    response.locals.exchange = { requestId, actor, query: queryOf(request.url), body: {} };
+    next();
+  };
+}
+
+const OVERRIDES = new Set(["PUT", "PATCH", "DELETE"]);
+
+/** Reads the body of a write, and lets a POST stand for another method. */
+const readInput: Step = async (request, response, next) => {
+  const { exchange } = response.locals;
+  if (request.method === "POST" || request.method === "PUT" || request.method === "PATCH") {
+    exchange.body = await readBody(request, request.path.includes("/batch/"));
+    const sent = exchange.body as { _method?: unknown } | null;
+    const wanted = request.headers["x-http-method-override"] ?? sent?._method ?? exchange.query._method;
+    const method = typeof wanted === "string" ? wanted.toUpperCase() : "";
+    if (request.method === "POST" && OVERRIDES.has(method)) request.method = method;
+  }
+  next();
+};

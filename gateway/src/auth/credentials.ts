@@ -1,0 +1,53 @@
+import { createHmac, randomBytes } from "node:crypto";
+import type { Actor } from "@tidings/rpc/actor";
+import { unauthenticated } from "@tidings/rpc/fault";
+import type { Database } from "@tidings/store/database";
+import { LRUCache } from "lru-cache";
+import { passwordVerifier } from "../identity/password.ts";
+import { findUserByLogin } from "../identity/user.ts";
+import type { LoginThrottle } from "../limits/login-throttle.ts";
+
+export interface Credentials {
+  /** The user of an `Authorization: Basic` value (RFC 7617). Throws UNAUTHENTICATED, the same for every cause. */
+  verifyBasic(encoded: string, clientIp: string): Promise<Actor>;
+}
+
+const REMEMBERED_MS = 60_000;
+const REMEMBERED_MAX = 1_000;
+const LOOKUP_MS = 5_000;
+
+/**
+ * Verifies passwords and remembers what was verified for a minute: argon2 is made to be slow, and clients of an API
+ * send the same credentials with every request. Kept is a keyed hash; the key dies with the process.
+ */
+export async function openCredentials(database: Database, throttle: LoginThrottle): Promise<Credentials> {
+  const verifier = await passwordVerifier();
+  const key = randomBytes(32);
+  const remembered = new LRUCache<string, Actor>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
+  return {
+    async verifyBasic(encoded, clientIp) {
+      const cacheKey = createHmac("sha256", key).update(encoded).digest("base64");
+      const known = remembered.get(cacheKey);
+      if (known) return known;
+      const { login, password } = decodeBasic(encoded);
+      await throttle.check(login, clientIp);
+      const user = await findUserByLogin(database, login, Date.now() + LOOKUP_MS);
+      if (!(await verifier.matches(user?.passwordHash, password)) || !user) {
+        await throttle.recordFailure(login, clientIp);
+        throw unauthenticated("CREDENTIALS_INVALID", "Authorization denied, invalid credentials.");
+      }
+      await throttle.recordSuccess(login, clientIp);
+      remembered.set(cacheKey, user.actor);
+      return user.actor;
+    },
+  };
+}
+
+/** Characters no user name has make the look-up fail like any unknown name. */
+function decodeBasic(encoded: string): { login: string; password: string } {
+  const text = Buffer.from(encoded, "base64").toString("utf8").replaceAll("\0", "");
+  const colon = text.indexOf(":");
+  return colon < 0
+    ? { login: text, password: "" }
+    : { login: text.slice(0, colon), password: text.slice(colon + 1) };
+}

@@ -1,0 +1,62 @@
+import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+
+export interface HttpServer {
+  port: number;
+  /** Takes no new connections, waits for the requests in flight, then closes what is left. */
+  drain(): Promise<void>;
+}
+
+const DRAIN_LIMIT_MS = 20_000;
+const CONNECTIONS_MAX = 10_000;
+
+/** Serves HTTP/1.1 with limits on everything a client could take its time with. */
+export function serveHttp(port: number, listener: RequestListener): Promise<HttpServer> {
+  const server = createServer(
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 60_000,
+      // Longer than a load balancer keeps its side, so that it never writes into a connection we just closed.
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 16 * 1024,
+      noDelay: true,
+    },
+    listener,
+  );
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on("clientError", answerClientError);
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, () => {
+      server.off("error", reject);
+      resolve({ port: (server.address() as AddressInfo).port, drain: () => drain(server) });
+    });
+  });
+}
+
+/** A request that is not HTTP gets the error shape too, and its connection is closed. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
+  const message = `${STATUS_CODES[status]}.`;
+  const body = JSON.stringify({ errors: [{ code: status, message, details: [] }] });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+function drain(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const limit = setTimeout(() => server.closeAllConnections(), DRAIN_LIMIT_MS);
+    server.close(() => {
+      clearTimeout(limit);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,76 @@
+import type { ServerResponse } from "node:http";
+import { Code, Fault } from "@tidings/rpc/fault";
+import type { Log } from "@tidings/runtime/log";
+import {
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterRedis,
+  RateLimiterRes,
+} from "rate-limiter-flexible";
+import { createClient } from "redis";
+
+export type Redis = ReturnType<typeof connectRedis>;
+
+/** A connection that may come and go: a limit that cannot ask Redis counts in memory until it can again. */
+export function connectRedis(url: string, log: Log) {
+  const redis = createClient({
+    url,
+    disableOfflineQueue: true,
+    socket: { connectTimeout: 2_000 },
+    commandOptions: { timeout: 500 },
+  });
+  redis.on("error", (error) => log.warn({ err: error }, "redis is not reachable"));
+  redis.connect().catch((error) => log.warn({ err: error }, "redis is not reachable"));
+  return redis;
+}
+
+export interface LimitOptions {
+  name: string;
+  points: number;
+  windowSeconds: number;
+  redis: Redis | undefined;
+}
+
+export function rateLimiter({ name, points, windowSeconds, redis }: LimitOptions): RateLimiterAbstract {
+  const options = { keyPrefix: `limit:${name}`, points, duration: windowSeconds };
+  const memory = new RateLimiterMemory(options);
+  if (!redis) return memory;
+  return new RateLimiterRedis({
+    ...options,
+    storeClient: redis,
+    useRedisPackage: true,
+    insuranceLimiter: memory,
+    rejectIfRedisNotReady: true,
+  });
+}
+
+/**
+ * Takes one from a limit and says in `RateLimit` and `RateLimit-Policy` what is left of it (IETF draft
+ * httpapi-ratelimit-headers). Throws RATE_LIMITED when nothing is.
+ */
+export async function consume(
+  limiter: RateLimiterAbstract,
+  key: string,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    describe(limiter, await limiter.consume(key), response);
+  } catch (refusal) {
+    if (!(refusal instanceof RateLimiterRes)) throw refusal;
+    describe(limiter, refusal, response);
+    throw rateLimited(refusal.msBeforeNext, `You exceeded the rate limit of ${limiter.points} API calls.`);
+  }
+}
+
+export function rateLimited(waitMs: number, message: string): Fault {
+  const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return new Fault({ code: Code.RESOURCE_EXHAUSTED, reason: "RATE_LIMITED", message, retryAfterSeconds });
+}
+
+function describe(limiter: RateLimiterAbstract, state: RateLimiterRes, response: ServerResponse): void {
+  response.setHeader("ratelimit-policy", `"default";q=${limiter.points};w=${limiter.duration}`);
+  response.setHeader(
+    "ratelimit",
+    `"default";r=${Math.max(0, state.remainingPoints)};t=${Math.ceil(state.msBeforeNext / 1000)}`,
+  );
+}

@@ -1,0 +1,67 @@
+import { actorSigner } from "@tidings/rpc/actor";
+import { createLog } from "@tidings/runtime/log";
+import { run } from "@tidings/runtime/run";
+import { openDatabase } from "@tidings/store/database";
+import { isMigrated } from "@tidings/store/migrate";
+import packageJson from "../package.json" with { type: "json" };
+import { createApp } from "./app.ts";
+import { openCredentials } from "./auth/credentials.ts";
+import { clientIpReader } from "./client-ip.ts";
+import { openClients } from "./clients.ts";
+import { gatewayConfig } from "./config.ts";
+import { serveHttp } from "./http-server.ts";
+import { ensureAdministrator } from "./identity/user.ts";
+import { apiRateLimits } from "./limits/api-limits.ts";
+import { loginThrottle } from "./limits/login-throttle.ts";
+import { connectRedis } from "./limits/rate-limit.ts";
+import { loadShedding } from "./limits/shedding.ts";
+import { migrations } from "./migrations.ts";
+
+const config = gatewayConfig(process.env);
+const log = createLog("gateway", config.LOG_LEVEL);
+
+await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
+  const database = openDatabase({ url: config.DATABASE_URL, log });
+  onStop("database", database.close);
+  const redis = config.REDIS_URL ? connectRedis(config.REDIS_URL, log) : undefined;
+  if (redis) onStop("redis", () => redis.destroy());
+  const addresses = { contact: config.CONTACT_ADDRESS, webhook: config.WEBHOOK_ADDRESS };
+  const clients = openClients(addresses, actorSigner(config.ACTOR_PRIVATE_KEY));
+  onStop("clients", clients.close);
+  const shedding = loadShedding(config.REQUESTS_IN_FLIGHT);
+  onStop("shedding", shedding.stop);
+  if (config.ADMIN_PASSWORD)
+    await ensureAdministrator(database, config.ADMIN_USERNAME, config.ADMIN_PASSWORD);
+
+  let isDraining = false;
+  const app = createApp({
+    log,
+    versionHeader: config.VERSION_HEADER,
+    version: packageJson.version,
+    isDraining: () => isDraining,
+    isEnabled: config.API_ENABLED,
+    authentication: {
+      credentials: await openCredentials(database, loginThrottle(redis)),
+      isBasicEnabled: config.API_ENABLE_BASIC_AUTH,
+    },
+    clientIp: clientIpReader(config.TRUSTED_PROXIES),
+    clients,
+    limits: {
+      pageSize: config.API_PAGE_SIZE,
+      limitMax: config.API_MAX_LIMIT,
+      batchMax: config.API_BATCH_LIMIT,
+    },
+    rates: apiRateLimits(config.API_RATE_LIMIT, redis),
+    shedding,
+  });
+  const server = await serveHttp(config.PORT, app);
+  onStop("http server", () => {
+    isDraining = true;
+    return server.drain();
+  });
+
+  return {
+    ports: { http: server.port },
+    isReady: async () => (await database.ping()) && (await isMigrated(database, migrations)),
+  };
+});

@@ -1,0 +1,45 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
+
+/** What the standard operations of a resource look like from outside. */
+export interface Resource {
+  /** Below /api. */
+  path: string;
+  /** Key of a single entity and of a list. */
+  one: string;
+  many: string;
+  /** A list is an array, or an object keyed by id. */
+  shape: "array" | "byId";
+  /** How the total of a list is written. */
+  total: "int" | "string";
+  service: DescService;
+  /** Members of a `minimal` list; all when absent. */
+  minimal?: string[];
+}
+
+/** THE table of the REST surface: a row gives a resource its eight standard operations. */
+export const resources: Resource[] = [
+  {
+    path: "contacts",
+    one: "contact",
+    many: "contacts",
+    shape: "byId",
+    total: "string",
+    service: ContactService,
+    minimal: [
+      "id",
+      "isPublished",
+      "dateAdded",
+      "points",
+      "color",
+      "lastActive",
+      "dateIdentified",
+      "owner",
+      "fields",
+    ],
+  },
+  { path: "hooks", one: "hook", many: "hooks", shape: "byId", total: "int", service: WebhookService },
+  { path: "tags", one: "tag", many: "tags", shape: "byId", total: "int", service: TagService },
+];

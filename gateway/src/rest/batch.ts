@@ -1,0 +1,160 @@
+import type { Message } from "@bufbuild/protobuf";
+import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
+import { statusToFault } from "@tidings/rpc/fault-status";
+import { type Request, Router } from "express";
+import type { Resource } from "../resources.ts";
+import { refuse } from "./crud.ts";
+import { errorEntry } from "./error.ts";
+import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
+import type { Body, BodyDecoder } from "./message-input.ts";
+import type { MessageWriter } from "./message-json.ts";
+import type { Query } from "./query.ts";
+import type { BatchAnswer, StandardMethods, UpdateItem } from "./standard-methods.ts";
+
+/** What became of the item at one place of the request. */
+type Result = { item: Message; status: number } | { fault: Fault };
+
+/** Batches: every item succeeds or fails for itself, and is told of by its place in the request. */
+export function batchRoutes(
+  resource: Resource,
+  methods: StandardMethods,
+  decode: BodyDecoder,
+  write: MessageWriter,
+  itemsMax: number,
+): Router {
+  const router = Router();
+
+  const create = async (_request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const results = await eachDecoded(
+      batchItems(exchange.body, itemsMax),
+      (body) => decode(body).message,
+      (messages) => methods.batchCreate(messages, outgoing(exchange, BUDGET_MS.batch)),
+    );
+    sendJson(response, 201, batchJson(resource, results, write, true));
+  };
+
+  const edit = (isReplaced: boolean) => async (_request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const toUpdate = (body: Body): UpdateItem => {
+      const id = itemId(body.id);
+      if (id === undefined && !isReplaced) throw notFound();
+      const { message, paths } = decode(body);
+      const updateMask = { paths: isReplaced ? ["*"] : paths };
+      return { id: id ?? 0, message, updateMask, allowMissing: isReplaced };
+    };
+    const results = await eachDecoded(batchItems(exchange.body, itemsMax), toUpdate, (items) =>
+      methods.batchUpdate(items, outgoing(exchange, BUDGET_MS.batch)),
+    );
+    sendJson(response, 200, batchJson(resource, results, write, true));
+  };
+
+  const remove = async (_request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const ids = idsOf(exchange.query, itemsMax);
+    const answer = await methods.batchDelete(ids, outgoing(exchange, BUDGET_MS.batch));
+    // Ids that do not exist are left out without an error.
+    const results = resultsOf(answer).map((result) => (isMissing(result) ? undefined : result));
+    sendJson(response, 200, batchJson(resource, results, write, false));
+  };
+
+  router.route("/new").post(create).all(refuse("POST"));
+  router.route("/edit").patch(edit(false)).put(edit(true)).all(refuse("PATCH, PUT"));
+  router.route("/delete").delete(remove).all(refuse("DELETE"));
+  return router;
+}
+
+/** Sends the items that can be read and puts the answers back in their places between those that cannot. */
+async function eachDecoded<T>(
+  bodies: unknown[],
+  decode: (body: Body) => T,
+  send: (items: T[]) => Promise<BatchAnswer>,
+): Promise<Result[]> {
+  const decoded = bodies.map((body): { item: T } | { fault: Fault } => {
+    try {
+      if (typeof body !== "object" || body === null || Array.isArray(body))
+        throw badRequest("The item must be an object.");
+      return { item: decode(body as Body) };
+    } catch (error) {
+      if (error instanceof Fault) return { fault: error };
+      throw error;
+    }
+  });
+  const items = decoded.flatMap((entry) => ("item" in entry ? [entry.item] : []));
+  const results = items.length > 0 ? resultsOf(await send(items)).values() : [].values();
+  return decoded.map((entry) => ("fault" in entry ? entry : (results.next().value as Result)));
+}
+
+function resultsOf({ items, statuses }: BatchAnswer): Result[] {
+  return statuses.map(({ error, created }, index) => {
+    if (error) return { fault: statusToFault(error) };
+    return { item: items[index] as Message, status: created ? 201 : 200 };
+  });
+}
+
+function isMissing(result: Result): boolean {
+  return "fault" in result && result.fault.reason === "NOT_FOUND";
+}
+
+/** `{"contacts": […], "statusCodes": […], "errors": {…}}`; each is a list, or an object once it has gaps. */
+function batchJson(
+  resource: Resource,
+  results: (Result | undefined)[],
+  write: MessageWriter,
+  hasStatusCodes: boolean,
+): string {
+  const items = new Map<number, string>();
+  const errors = new Map<number, string>();
+  const codes: number[] = [];
+  results.forEach((result, index) => {
+    if (!result) return;
+    if ("item" in result) {
+      items.set(index, write(result.item));
+      codes.push(result.status);
+      return;
+    }
+    const entry = { ...errorEntry(result.fault), type: null };
+    errors.set(index, JSON.stringify(entry));
+    codes.push(entry.code);
+  });
+  const members = [`"${resource.many}":${listOrObject(items)}`];
+  if (hasStatusCodes) members.push(`"statusCodes":${JSON.stringify(codes)}`);
+  if (errors.size > 0) members.push(`"errors":${listOrObject(errors)}`);
+  return `{${members.join(",")}}`;
+}
+
+function listOrObject(entries: Map<number, string>): string {
+  const hasGaps = [...entries.keys()].some((key, index) => key !== index);
+  if (!hasGaps) return `[${[...entries.values()].join(",")}]`;
+  return `{${[...entries].map(([key, json]) => `"${key}":${json}`).join(",")}}`;
+}
+
+/** The items of a batch body: a list, or an object with a member for each. */
+function batchItems(body: unknown, itemsMax: number): unknown[] {
+  if (typeof body !== "object" || body === null) throw badRequest("The body must be a list.");
+  const items = Object.values(body);
+  if (items.length > itemsMax) throw tooMany(itemsMax);
+  return items;
+}
+
+/** `ids=1,2`, `ids[]=1&ids[]=2`, or a plain list of numbered parameters. */
+function idsOf(query: Query, itemsMax: number): number[] {
+  const { ids = Object.values(query) } = query;
+  const texts = typeof ids === "string" ? ids.split(",") : Object.values(ids as object);
+  if (texts.length > itemsMax) throw tooMany(itemsMax);
+  return texts.map((text) => {
+    const id = itemId(typeof text === "string" ? text.trim() : text);
+    if (id === undefined) throw badRequest("ids must be a list of ids.");
+    return id;
+  });
+}
+
+function itemId(value: unknown): number | undefined {
+  if (typeof value !== "number" && typeof value !== "string") return undefined;
+  const id = Number(value);
+  return /^\d{1,10}$/.test(String(value)) && id >= 1 && id < 2 ** 31 ? id : undefined;
+}
+
+function tooMany(itemsMax: number): Fault {
+  return badRequest(`A max of ${itemsMax} entities are supported at a time.`);
+}

@@ -1,0 +1,87 @@
+import type { ServerResponse } from "node:http";
+import { Code, Fault, toFault } from "@tidings/rpc/fault";
+import type { Log } from "@tidings/runtime/log";
+
+interface Answer {
+  status: number;
+  /** Printed as `type` in the body. */
+  type?: string;
+}
+
+const BY_CODE: Partial<Record<Code, Answer>> = {
+  [Code.INVALID_ARGUMENT]: { status: 400 },
+  [Code.UNAUTHENTICATED]: { status: 401, type: "access_denied" },
+  [Code.PERMISSION_DENIED]: { status: 403 },
+  [Code.NOT_FOUND]: { status: 404 },
+  [Code.ABORTED]: { status: 409 },
+  [Code.FAILED_PRECONDITION]: { status: 409 },
+  [Code.ALREADY_EXISTS]: { status: 422 },
+  [Code.RESOURCE_EXHAUSTED]: { status: 503 },
+  [Code.UNAVAILABLE]: { status: 503 },
+  [Code.DEADLINE_EXCEEDED]: { status: 504 },
+};
+
+/** Reasons that answer otherwise than their code. */
+const BY_REASON: Record<string, Answer> = {
+  API_DISABLED: { status: 403, type: "api_disabled" },
+  BASIC_AUTH_DISABLED: { status: 403, type: "access_denied" },
+  TOKEN_INVALID: { status: 401, type: "invalid_grant" },
+  BODY_TOO_LARGE: { status: 413 },
+  METHOD_NOT_ALLOWED: { status: 405 },
+  RATE_LIMITED: { status: 429 },
+  // Our own signature was refused by our own service: the caller can do nothing about it.
+  ACTOR_INVALID: { status: 500 },
+  ACTOR_EXPIRED: { status: 503 },
+};
+
+const INTERNAL: Answer = { status: 500 };
+const INTERNAL_MESSAGE =
+  "Something went wrong on our side (error 500). Please tell the administrator if it happens again.";
+
+export interface ErrorEntry {
+  code: number;
+  message: string;
+  details: Record<string, string[]> | [];
+  type?: string;
+}
+
+/** A fault in the form of the API. Nothing that was not written for a caller leaves the house. */
+export function errorEntry(fault: Fault): ErrorEntry {
+  const { status, type } = BY_REASON[fault.reason] ?? BY_CODE[fault.code] ?? INTERNAL;
+  const message = status === 500 ? INTERNAL_MESSAGE : fault.message;
+  return { code: status, message, details: detailsOf(fault), ...(type && { type }) };
+}
+
+function detailsOf(fault: Fault): ErrorEntry["details"] {
+  if (fault.violations.length === 0) return [];
+  return Object.fromEntries(fault.violations.map(({ field, message }) => [field, [message]]));
+}
+
+/** Answers with an error. The connection closes where the rest of the request was not read. */
+export function sendError(response: ServerResponse, error: unknown, log: Log): void {
+  const fault = toFault(error);
+  const entry = errorEntry(fault);
+  if (entry.code === 500)
+    log.error(
+      { err: fault.cause ?? fault, request_id: response.getHeader("x-request-id") },
+      "request failed",
+    );
+  if (response.headersSent) {
+    // Half an answer must not look like a whole one.
+    response.destroy();
+    return;
+  }
+  if (entry.code === 401)
+    response.setHeader("www-authenticate", 'Basic realm="Tidings API", charset="UTF-8"');
+  if (fault.retryAfterSeconds !== undefined)
+    response.setHeader("retry-after", Math.ceil(fault.retryAfterSeconds));
+  if (!response.req.complete) response.setHeader("connection", "close");
+  response.statusCode = entry.code;
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ errors: [entry] }));
+}
+
+export function methodNotAllowed(): Fault {
+  const message = "The method is not supported on this path.";
+  return new Fault({ code: Code.UNIMPLEMENTED, reason: "METHOD_NOT_ALLOWED", message });
+}

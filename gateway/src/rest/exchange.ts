@@ -1,0 +1,45 @@
+import type { Actor } from "@tidings/rpc/actor";
+import type { Outgoing } from "@tidings/rpc/client";
+import { badRequest } from "@tidings/rpc/fault";
+import type { Request, Response } from "express";
+import type { Query } from "./query.ts";
+
+/** What the steps of a request know of it beyond the request itself. */
+export interface Exchange {
+  requestId: string;
+  actor: Actor;
+  query: Query;
+  body: unknown;
+}
+
+export type ApiResponse = Response<unknown, { exchange: Exchange }>;
+
+/** How long a request may take, in milliseconds, by what it does. */
+export const BUDGET_MS = { read: 5_000, write: 10_000, batch: 30_000 };
+
+export function outgoing({ actor, requestId }: Exchange, budgetMs: number): Outgoing {
+  return { actor, requestId, deadlineMs: Date.now() + budgetMs };
+}
+
+export function sendJson(response: ApiResponse, status: number, json: string): void {
+  response.statusCode = status;
+  response.setHeader("content-type", "application/json");
+  response.end(json);
+}
+
+/** A body that must be an object. An empty list counts as one: some clients write an empty set of parameters so. */
+export function bodyObject({ body }: Exchange): Record<string, unknown> {
+  if (Array.isArray(body) && body.length === 0) return {};
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw badRequest("The body must be an object.");
+  return body as Record<string, unknown>;
+}
+
+const ID_MAX = 2 ** 31 - 1;
+
+/** The id of the path; undefined when no row can have it. */
+export function pathId(request: Request, name = "id"): number | undefined {
+  const text = request.params[name];
+  const id = typeof text === "string" && /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0;
+  return id >= 1 && id <= ID_MAX ? id : undefined;
+}

@@ -1,0 +1,29 @@
+import type { IncomingMessage } from "node:http";
+import { badRequest } from "@tidings/rpc/fault";
+
+/**
+ * Refuses requests that two HTTP implementations could read in two ways, before anything else looks at them: transfer
+ * codings other than chunked, absolute-form targets, and paths with encoded slashes, NULs or broken percent-encoding.
+ */
+export function checkFraming(request: IncomingMessage): void {
+  const { headers, url = "" } = request;
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding !== "chunked")
+    throw badRequest("The transfer encoding is not supported.");
+  if (coding !== undefined && headers["content-length"] !== undefined)
+    throw badRequest("The length of the body is ambiguous.");
+  if (!url.startsWith("/") || url.startsWith("//")) throw badRequest("The request target must be a path.");
+  const end = url.indexOf("?");
+  const path = end < 0 ? url : url.slice(0, end);
+  if (path.includes("%") && !isPlainPath(path)) throw badRequest("The path is not valid.");
+}
+
+function isPlainPath(path: string): boolean {
+  if (/%(00|2f|5c)/i.test(path)) return false;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false; // decodeURIComponent has no other way of saying so
+  }
+}

@@ -1,0 +1,133 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  getOption,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  open_members as openMembers,
+  output_only as outputOnly,
+  raw_json as rawJson,
+} from "@tidings/proto/tidings/api/v1/options";
+import { invalid, type Violation } from "@tidings/rpc/fault";
+import { parseDateText } from "@tidings/runtime/date-text";
+
+/** A request body as the clients of the API send it: members of any type under any name. */
+export type Body = Record<string, unknown>;
+
+export interface DecodedBody {
+  message: Message;
+  /** Proto names of the fields the body named: the update mask of a PATCH. */
+  paths: string[];
+}
+
+export type BodyDecoder = (body: Body) => DecodedBody;
+
+interface Member {
+  field: DescField;
+  /** undefined: the value cannot be read as this field's type. */
+  read(value: unknown): unknown;
+}
+
+const NOT_VALID = "This value is not valid.";
+
+/**
+ * A lenient decoder compiled from a message's descriptor. Numbers and switches may come as text; unknown members are
+ * ignored, unless the message has a field for open members; output-only members are ignored. Throws INVALID_ARGUMENT
+ * that names every bad member.
+ */
+export function bodyDecoder(schema: DescMessage): BodyDecoder {
+  const members = new Map<string, Member>();
+  const known = new Set<string>();
+  for (const field of schema.fields) {
+    if (getOption(field, openMembers)) continue;
+    known.add(field.jsonName);
+    if (!getOption(field, outputOnly)) members.set(field.jsonName, { field, read: valueReader(field) });
+  }
+  const openField = schema.fields.find((field) => getOption(field, openMembers));
+
+  return (body) => {
+    const init: Record<string, unknown> = {};
+    const open: Body = {};
+    const paths: string[] = [];
+    const violations: Violation[] = [];
+    for (const [name, value] of Object.entries(body)) {
+      const member = members.get(name);
+      if (!member) {
+        if (openField && !known.has(name)) open[name] = value;
+        continue;
+      }
+      const { field, read } = member;
+      const decoded = value === null ? undefined : read(value);
+      if (decoded === undefined && value !== null) violations.push({ field: name, message: NOT_VALID });
+      if (decoded !== undefined) init[field.localName] = decoded;
+      paths.push(field.name);
+    }
+    if (violations.length > 0) throw invalid(violations);
+    if (openField) {
+      init[openField.localName] = Buffer.from(JSON.stringify(open));
+      paths.push(openField.name);
+    }
+    return { message: create(schema, init), paths };
+  };
+}
+
+function valueReader(field: DescField): (value: unknown) => unknown {
+  if (field.fieldKind === "message" && field.message === TimestampSchema) return readTimestamp;
+  if (field.fieldKind === "list" && field.listKind === "scalar" && field.scalar === ScalarType.STRING)
+    return readTexts;
+  if (field.fieldKind === "scalar") {
+    if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return readRawJson;
+    if (field.scalar === ScalarType.STRING) return readText;
+    if (field.scalar === ScalarType.BOOL) return readBoolean;
+    if (field.scalar === ScalarType.INT32) return readInteger;
+  }
+  throw new Error(`${field.parent.typeName}.${field.name} cannot be read from a body`);
+}
+
+function readText(value: unknown): string | undefined {
+  return typeof value === "object" ? undefined : String(value);
+}
+
+/** A list, or an object whose values are the list (`triggers[0]=a` and `triggers[x]=a` alike). */
+function readTexts(value: unknown): string[] | undefined {
+  if (value === "") return [];
+  const items = typeof value === "object" && value !== null ? Object.values(value) : [value];
+  const texts = items.map(readText);
+  return texts.includes(undefined) ? undefined : (texts as string[]);
+}
+
+const SWITCHES: Record<string, boolean> = {
+  true: true,
+  "1": true,
+  on: true,
+  yes: true,
+  false: false,
+  "0": false,
+  off: false,
+  no: false,
+  "": false,
+};
+
+function readBoolean(value: unknown): boolean | undefined {
+  return typeof value === "object" ? undefined : SWITCHES[String(value).toLowerCase()];
+}
+
+function readInteger(value: unknown): number | undefined {
+  if (typeof value !== "number" && typeof value !== "string" && typeof value !== "boolean") return undefined;
+  const text = String(value).trim();
+  const number = text === "" ? Number.NaN : Number(text);
+  return Number.isInteger(number) && number >= -(2 ** 31) && number < 2 ** 31 ? number : undefined;
+}
+
+function readTimestamp(value: unknown) {
+  const milliseconds = typeof value === "string" ? parseDateText(value) : undefined;
+  return milliseconds === undefined ? undefined : timestampFromMs(milliseconds);
+}
+
+function readRawJson(value: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(value));
+}

@@ -1,0 +1,75 @@
+import { type DescField, type DescMessage, getOption, type Message, ScalarType } from "@bufbuild/protobuf";
+import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { input_only as inputOnly, raw_json as rawJson } from "@tidings/proto/tidings/api/v1/options";
+
+/** Writes a message as REST JSON. With `select` only those members are written, and of them none that are null. */
+export type MessageWriter = (message: Message, select?: ReadonlySet<string>) => string;
+
+interface Member {
+  name: string;
+  localName: string;
+  /** `"name":` */
+  opening: string;
+  write(value: never): string;
+}
+
+/** A writer compiled once from a message's descriptor: an unset field is null, times are ISO 8601 in UTC. */
+export function messageWriter(schema: DescMessage): MessageWriter {
+  const members = schema.fields.filter((field) => !getOption(field, inputOnly)).map(memberOf);
+  const writeAll = (fields: Fields) => {
+    let text = "{";
+    for (const { localName, opening, write } of members) {
+      const value = fields[localName];
+      text += text === "{" ? opening : `,${opening}`;
+      text += value === undefined ? "null" : write(value);
+    }
+    return `${text}}`;
+  };
+  const writeSelected = (fields: Fields, select: ReadonlySet<string>) => {
+    const parts: string[] = [];
+    for (const { name, localName, opening, write } of members) {
+      const value = fields[localName];
+      if (!select.has(name) || value === undefined) continue;
+      const json = write(value);
+      if (json !== "null") parts.push(opening + json);
+    }
+    return `{${parts.join(",")}}`;
+  };
+  // The members come from the descriptor of this very message; the compiler cannot follow that.
+  return (message, select) => {
+    const fields = message as unknown as Fields;
+    return select ? writeSelected(fields, select) : writeAll(fields);
+  };
+}
+
+type Fields = Record<string, never>;
+
+function memberOf(field: DescField): Member {
+  return {
+    name: field.jsonName,
+    localName: field.localName,
+    opening: `${JSON.stringify(field.jsonName)}:`,
+    write: valueWriter(field),
+  };
+}
+
+function valueWriter(field: DescField): (value: never) => string {
+  if (field.fieldKind === "message" && field.message === TimestampSchema) return writeTimestamp;
+  if (field.fieldKind === "scalar") {
+    if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return writeRawJson;
+    if (field.scalar === ScalarType.STRING) return JSON.stringify;
+    if (field.scalar === ScalarType.INT32 || field.scalar === ScalarType.BOOL) return String;
+  }
+  if (field.fieldKind === "list" && field.listKind === "scalar") return JSON.stringify;
+  throw new Error(`${field.parent.typeName}.${field.name} has no REST form`);
+}
+
+/** `2024-05-01T10:00:00+00:00` */
+function writeTimestamp(value: Timestamp): string {
+  return `"${new Date(Number(value.seconds) * 1000).toISOString().slice(0, 19)}+00:00"`;
+}
+
+function writeRawJson(value: Uint8Array): string {
+  if (value.length === 0) return "null";
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString();
+}

@@ -1,0 +1,63 @@
+import { resolve } from "node:path";
+import { onPort } from "./free-port.ts";
+import { createCluster } from "./postgres-cluster.ts";
+import { postgresProgram } from "./postgres-program.ts";
+import { startServer } from "./server-process.ts";
+
+export interface PostgresOptions {
+  dataDir: string;
+  /** A free one when absent. */
+  port?: number;
+  /** False for throw-away data: much faster, lost in a crash. */
+  durable?: boolean;
+}
+
+export interface Postgres {
+  /** Of the database `tidings`, as its superuser. */
+  url: string;
+  port: number;
+  pid: number;
+  stop(): Promise<void>;
+}
+
+/** A Postgres on 127.0.0.1. Makes the cluster and the database when the directory has none yet. */
+export async function startPostgres({ dataDir, port, durable = true }: PostgresOptions): Promise<Postgres> {
+  const program = await postgresProgram();
+  const cluster = await createCluster(program, resolve(dataDir));
+  return onPort(port, async (port) => {
+    const { pid, stop } = await startServer({
+      name: "postgres",
+      command: program.postgres,
+      args: [
+        "-D",
+        cluster.path,
+        ...settings({ port: String(port), ...COMMON, ...(durable ? DURABLE : FAST) }),
+      ],
+      dataDir: resolve(dataDir),
+      readyText: "database system is ready to accept connections",
+      userId: program.userId,
+    });
+    const url = `postgres://tidings:${cluster.password}@127.0.0.1:${port}/tidings`;
+    return { url, port, pid, stop };
+  });
+}
+
+const COMMON = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "200",
+  jit: "off",
+};
+
+const DURABLE = { shared_buffers: "256MB" };
+
+const FAST = {
+  shared_buffers: "64MB",
+  fsync: "off",
+  synchronous_commit: "off",
+  full_page_writes: "off",
+};
+
+function settings(values: Record<string, string>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+}
