@@ -1,0 +1,113 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { onStopSignal } from "../stop-signal.ts";
+import { compare } from "./compare.ts";
+import { measureDeliveryLatency } from "./delivery-latency.ts";
+import { loadContacts } from "./load-contacts.ts";
+import type { Target } from "./measure.ts";
+import { type BenchOptions, readOptions } from "./options.ts";
+import { measureRawBatch } from "./raw-batch.ts";
+import { type Line, printHeader, printLatency, printLine, surroundings, writeResult } from "./report.ts";
+import { type BareServer, startBareServer } from "./start-bare-server.ts";
+import { startTemporaryStack, type TemporaryStack } from "./temporary-stack.ts";
+import { workloads } from "./workloads.ts";
+
+const RESULT_FILE = join(import.meta.dirname, "../../bench-result.json");
+
+let own: TemporaryStack | undefined;
+let bareServer: BareServer | undefined;
+const stopAll = async () => {
+  await bareServer?.stop();
+  await own?.stop();
+};
+onStopSignal({
+  async stop() {
+    await stopAll();
+    process.exit(130);
+  },
+  kill: () => own?.stack.kill(),
+});
+process.exit(await runBench());
+
+async function runBench(): Promise<number> {
+  try {
+    await bench(readOptions(process.argv.slice(2)));
+    return 0;
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return 1;
+  } finally {
+    await stopAll();
+  }
+}
+
+async function bench(options: BenchOptions): Promise<void> {
+  const startedAt = performance.now();
+  console.log(`Starting, and loading ${options.contacts} contacts ...`);
+  own = await startTemporaryStack(profiling(options));
+  const { postgres } = own;
+  const ours = ourTarget(own);
+  const loadSeconds = await loadContacts(ours, postgres.url, options.contacts);
+  bareServer = await startBareServer(postgres.url);
+  const bare: Target = { url: bareServer.url, headers: {}, pids: [bareServer.pid, postgres.pid] };
+
+  const { contacts, seconds } = options;
+  const version = await postgresVersion(postgres.url);
+  const about = surroundings({ postgres: version, contacts, loadSeconds, secondsPerRound: seconds });
+  printHeader(about);
+  const isWanted = (name: string) =>
+    options.only.length === 0 || options.only.some((only) => name.startsWith(only));
+  const lines: Line[] = [];
+  const add = (line: Line) => {
+    printLine(line);
+    lines.push(line);
+  };
+  // Webhooks while the data is still as it was loaded.
+  const latencies = isWanted("webhook") ? await measureDeliveryLatency(ours, options) : [];
+  for (const workload of workloads.filter(({ name }) => isWanted(name))) {
+    const { name, title, goal, spreadGoal } = workload;
+    const comparison = await compare(workload, { ours, bare }, options);
+    add({ name, title, goal, ...(spreadGoal && { spreadGoal }), ...comparison });
+    if (name !== "batch") continue;
+    const raw = await measureRawBatch(postgres.url, [postgres.pid], seconds);
+    const ratio = comparison.ours.requestsPerSecond / raw.requestsPerSecond;
+    add({
+      name: "batch-sql",
+      title: "the same / raw SQL, no answer",
+      goal,
+      ours: comparison.ours,
+      bare: raw,
+      ratio,
+    });
+  }
+  for (const latency of latencies) printLatency(latency);
+  writeResult(RESULT_FILE, about, lines, latencies);
+  console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
+}
+
+function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporaryStack): Target {
+  const authorization = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
+  const pids = ["gateway", "contact", "webhook"].map((name) => stack.process(name).pid);
+  return { url: baseUrl, headers: { authorization }, pids: [...pids, natsPid, postgres.pid] };
+}
+
+/** What the stack is started with: receivers on this machine, and a CPU profile if asked for. */
+function profiling({ profiled }: BenchOptions) {
+  const env: Record<string, Record<string, string>> = { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } };
+  if (profiled) {
+    const folder = mkdtempSync(join(tmpdir(), "tidings-profile-"));
+    console.log(`The CPU profile of ${profiled} will be in ${folder}`);
+    env[profiled] = { ...env[profiled], NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder}` };
+  }
+  return { env };
+}
+
+async function postgresVersion(url: string): Promise<string> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query("show server_version");
+  await client.end();
+  return rows[0].server_version;
+}

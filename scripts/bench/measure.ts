@@ -1,0 +1,80 @@
+import { setTimeout as pause } from "node:timers/promises";
+import autocannon, { type Request } from "autocannon";
+import { cpuMicroseconds } from "./cpu-time.ts";
+import { percentile } from "./statistics.ts";
+
+/** A server under load: where it is and which processes do its work, Postgres included. */
+export interface Target {
+  url: string;
+  headers: Record<string, string>;
+  pids: number[];
+}
+
+export interface Round {
+  requestsPerSecond: number;
+  /** Milliseconds. */
+  p50: number;
+  p99: number;
+  /** Microseconds of CPU a request, the work that follows the answers included. */
+  cpu: number;
+}
+
+export interface Load {
+  connections: number;
+  seconds: number;
+  request(): Request;
+}
+
+const QUIET_SAMPLE_MS = 200;
+/** Below this share of one core there is only idle polling left. */
+const QUIET_SHARE = 0.15;
+const QUIET_LIMIT_MS = 15_000;
+
+/** One round of load. Throws when any answer is not a 2xx. */
+export async function measure(target: Target, load: Load): Promise<Round> {
+  const latencies: number[] = [];
+  const cpuBefore = cpuMicroseconds(target.pids);
+  const startedAt = performance.now();
+  const run = autocannon({
+    url: target.url,
+    connections: load.connections,
+    duration: load.seconds,
+    sampleInt: 100,
+    timeout: 30,
+    requests: [{ setupRequest: () => withHeaders(load.request(), target.headers) }],
+  });
+  let lastAt = startedAt;
+  run.on("response", (_client, _status, _bytes, milliseconds: number) => {
+    latencies.push(milliseconds);
+    lastAt = performance.now();
+  });
+  const { errors, timeouts, non2xx } = await run;
+  if (errors + timeouts + non2xx > 0 || latencies.length === 0) {
+    throw new Error(
+      `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, ${non2xx} not 2xx`,
+    );
+  }
+  await untilQuiet(target.pids);
+  const cpu = cpuMicroseconds(target.pids) - cpuBefore;
+  const sorted = Float64Array.from(latencies).sort();
+  return {
+    requestsPerSecond: latencies.length / ((lastAt - startedAt) / 1000),
+    p50: percentile(sorted, 0.5),
+    p99: percentile(sorted, 0.99),
+    cpu: cpu / latencies.length,
+  };
+}
+
+/** Waits until the work that the requests left behind (events, webhooks) is done: it is not to burden what comes next. */
+export async function untilQuiet(pids: number[]): Promise<void> {
+  const giveUpAt = Date.now() + QUIET_LIMIT_MS;
+  while (Date.now() < giveUpAt) {
+    const before = cpuMicroseconds(pids);
+    await pause(QUIET_SAMPLE_MS);
+    if (cpuMicroseconds(pids) - before < QUIET_SAMPLE_MS * 1000 * QUIET_SHARE) return;
+  }
+}
+
+function withHeaders(request: Request, headers: Record<string, string>): Request {
+  return { ...request, headers: request.body ? { ...headers, "content-type": "application/json" } : headers };
+}

@@ -1,0 +1,34 @@
+import { parseArgs } from "node:util";
+
+export interface BenchOptions {
+  contacts: number;
+  /** Of one round. */
+  seconds: number;
+  /** Only the lines whose name starts with one of these; all when empty. */
+  only: string[];
+  /** The process that writes a CPU profile when it ends. */
+  profiled: "contact" | "webhook" | "gateway" | undefined;
+}
+
+const USAGE =
+  "npm run bench -- [--contacts 100000] [--seconds 4] [--only get,patch] [--prof contact|gateway]";
+const PROFILED = ["contact", "webhook", "gateway"] as const;
+
+/** Throws an error that tells the usage. */
+export function readOptions(args: string[]): BenchOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      contacts: { type: "string", default: "100000" },
+      seconds: { type: "string", default: "4" },
+      only: { type: "string", default: "" },
+      prof: { type: "string" },
+    },
+  });
+  const contacts = Number(values.contacts);
+  const seconds = Number(values.seconds);
+  const profiled = PROFILED.find((name) => name === values.prof);
+  const isValid = Number.isInteger(contacts) && contacts >= 1_000 && seconds > 0;
+  if (!isValid || (values.prof && !profiled)) throw new Error(`Usage: ${USAGE}`);
+  return { contacts, seconds, only: values.only.split(",").filter(Boolean), profiled };
+}

@@ -1,0 +1,80 @@
+import { writeFileSync } from "node:fs";
+import { availableParallelism, cpus } from "node:os";
+import type { DeliveryLatency } from "./delivery-latency.ts";
+import type { Round } from "./measure.ts";
+
+/** One line of the table. */
+export interface Line {
+  name: string;
+  title: string;
+  ours: Round;
+  bare: Round;
+  /** Our requests per second as a share of the bare server's. */
+  ratio: number;
+  goal: number;
+  /** The most that p99 / p50 of ours may be. */
+  spreadGoal?: number;
+}
+
+export interface Surroundings {
+  node: string;
+  postgres: string;
+  processor: string;
+  cores: number;
+  contacts: number;
+  loadSeconds: number;
+  secondsPerRound: number;
+}
+
+export function surroundings(
+  measured: Pick<Surroundings, "postgres" | "contacts" | "loadSeconds" | "secondsPerRound">,
+): Surroundings {
+  const processor = cpus()[0]?.model ?? "unknown processor";
+  return { node: process.version, processor, cores: availableParallelism(), ...measured };
+}
+
+export function printHeader(about: Surroundings): void {
+  console.log(`
+autocannon 9 in the bench process, on the same machine: ${about.cores} cores (${about.processor})
+Node ${about.node}, Postgres ${about.postgres} with fsync on; 16 connections, batches 4; median of 3 rounds of ${about.secondsPerRound} s in turn
+${about.contacts} contacts, 19 of 28 fields filled, loaded through POST contacts/batch/new in ${about.loadSeconds.toFixed(1)} s (${Math.round(about.contacts / about.loadSeconds)}/s)
+x = our requests per second / those of a bare node:http + pg server; CPU = microseconds a request, all server processes and Postgres
+`);
+  console.log(
+    row(["", "req/s", "p50 ms", "p99 ms", "CPU us", "bare", "p50", "p99", "CPU us", "x", "goal", ""]),
+  );
+}
+
+export function printLine({ title, ours, bare, ratio, goal, spreadGoal }: Line): void {
+  const spread = ours.p99 / ours.p50;
+  const note = spreadGoal ? `p99/p50 ${spread.toFixed(1)}, goal <= ${spreadGoal}` : "";
+  console.log(
+    row([title, ...figures(ours), ...figures(bare), ratio.toFixed(2), `>= ${goal.toFixed(2)}`, note]),
+  );
+}
+
+export function printLatency({ name, events, p50, p99, goalMs }: DeliveryLatency): void {
+  const note = `p99 goal < ${goalMs} ms, ${events} events`;
+  console.log(row([name, "", p50.toFixed(1), p99.toFixed(1), "", "", "", "", "", "", "", note]));
+}
+
+export function writeResult(
+  path: string,
+  about: Surroundings,
+  lines: Line[],
+  latencies: DeliveryLatency[],
+): void {
+  writeFileSync(path, `${JSON.stringify({ ...about, lines, latencies }, null, 2)}\n`);
+}
+
+function figures({ requestsPerSecond, p50, p99, cpu }: Round): string[] {
+  const rate =
+    requestsPerSecond < 100 ? requestsPerSecond.toFixed(1) : Math.round(requestsPerSecond).toString();
+  return [rate, p50.toFixed(1), p99.toFixed(1), Math.round(cpu).toString()];
+}
+
+function row(cells: string[]): string {
+  const [title = "", ...others] = cells;
+  const note = others.pop();
+  return `${title.padEnd(32)}${others.map((cell) => cell.padStart(8)).join("")}  ${note}`;
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startNats } from "@tidings/embedded/nats";
+import { startPostgres } from "@tidings/embedded/postgres";
+import { type Stack, type StackOptions, startStack } from "../stack.ts";
+
+export interface TemporaryStack {
+  stack: Stack;
+  baseUrl: string;
+  /** Of the administrator `admin`. */
+  password: string;
+  postgres: { url: string; pid: number };
+  natsPid: number;
+  /** Ends every process and removes the data. */
+  stop(): Promise<void>;
+}
+
+/** The whole product with a durable Postgres and a NATS of its own in a temporary folder. */
+export async function startTemporaryStack(
+  options: Pick<StackOptions, "env" | "log"> = {},
+): Promise<TemporaryStack> {
+  const folder = await mkdtemp(join(tmpdir(), "tidings-"));
+  const stops = [() => rm(folder, { recursive: true, force: true })];
+  const stop = async () => {
+    for (const stopOne of stops.splice(0).reverse()) await stopOne();
+  };
+  try {
+    const natsDir = join(folder, "nats");
+    const postgres = await startPostgres({ dataDir: join(folder, "postgres") });
+    stops.push(postgres.stop);
+    const nats = await startNats({ dataDir: natsDir });
+    stops.push(nats.stop);
+    const password = randomBytes(12).toString("base64url");
+    const stack = await startStack({
+      ...options,
+      database: { adminUrl: postgres.url, rolePassword: randomBytes(24).toString("hex") },
+      natsUrl: nats.url,
+      administrator: { username: "admin", password },
+    });
+    stops.push(stack.stop);
+    const natsPid = Number(readFileSync(join(natsDir, "server.pid"), "utf8"));
+    return { stack, baseUrl: stack.baseUrl, password, postgres, natsPid, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

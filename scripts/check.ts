@@ -1,0 +1,39 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { runTool, type ToolResult } from "./tool.ts";
+
+const checks: Record<string, () => Promise<ToolResult>> = {
+  "format and lint": () => runTool({ command: "biome", args: ["check", "--error-on-warnings", "."] }),
+  types: () => runTool({ command: "tsc", args: ["--project", "."] }),
+  "proto lint": () => runTool({ command: "buf", args: ["lint"], cwd: "proto" }),
+  "proto format": () => runTool({ command: "buf", args: ["format", "--diff", "--exit-code"], cwd: "proto" }),
+  "generated code": generatedCodeIsCurrent,
+};
+
+const results = await Promise.all(
+  Object.entries(checks).map(async ([name, check]) => {
+    const startedAt = performance.now();
+    const { ok, output } = await check();
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(16)} ${seconds.padStart(5)} s`);
+    return { ok, output };
+  }),
+);
+
+const failures = results.filter(({ ok }) => !ok);
+for (const { output } of failures) console.log(`\n${output.trim()}`);
+process.exitCode = failures.length > 0 ? 1 : 0;
+
+async function generatedCodeIsCurrent(): Promise<ToolResult> {
+  const folder = await mkdtemp(join(tmpdir(), "tidings-generated-"));
+  try {
+    const generated = await runTool({ command: "buf", args: ["generate", "--output", folder], cwd: "proto" });
+    if (!generated.ok) return generated;
+    const args = ["--recursive", "--brief", "gen", join(folder, "gen")];
+    const { ok, output } = await runTool({ command: "diff", args, cwd: "proto" });
+    return { ok, output: `${output}Run: npm run generate` };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

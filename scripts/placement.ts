@@ -1,0 +1,62 @@
+import { freePort } from "@tidings/embedded/free-port";
+import { generateActorKeys } from "./actor-keys.ts";
+import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
+import type { StackOptions } from "./stack.ts";
+
+/** A process to run: `contact`, `webhook`, `gateway`, and `gateway-2` and so on when there are more. */
+export interface Placement {
+  row: ProcessRow;
+  name: string;
+  env: Record<string, string>;
+}
+
+/** Every process of a stack with its environment. Its ports are chosen here, so that they outlive a restart. */
+export async function placeProcesses(
+  options: StackOptions,
+  databaseUrls: Record<string, string>,
+): Promise<Placement[]> {
+  const variables = await variablesByName(options);
+  const place = async (row: ProcessRow, number: number): Promise<Placement> => ({
+    row,
+    name: number === 1 ? row.name : `${row.name}-${number}`,
+    env: {
+      DATABASE_URL: databaseUrls[row.schema] ?? "",
+      NATS_URL: options.natsUrl,
+      OPS_PORT: String(await freePort()),
+      ...(row.name === "gateway" && { PORT: String((number === 1 && options.port) || (await freePort())) }),
+      ...variables[row.name],
+      ...options.env?.[row.name],
+    },
+  });
+  return Promise.all(
+    processes.flatMap((row) => {
+      const count = row.name === "gateway" ? (options.gateways ?? 1) : 1;
+      return Array.from({ length: count }, (_, index) => place(row, index + 1));
+    }),
+  );
+}
+
+/** What only one kind of process is told. */
+async function variablesByName(options: StackOptions): Promise<Record<ProcessName, Record<string, string>>> {
+  const { actorKeys = generateActorKeys(), administrator, redisUrl } = options;
+  const contactPort = String(await freePort());
+  const webhookPort = String(await freePort());
+  const CONTACT_ADDRESS = `127.0.0.1:${contactPort}`;
+  const WEBHOOK_ADDRESS = `127.0.0.1:${webhookPort}`;
+  const ACTOR_PUBLIC_KEYS = actorKeys.publicKey;
+  const ACTOR_PRIVATE_KEY = actorKeys.privateKey;
+  return {
+    contact: { GRPC_PORT: contactPort, ACTOR_PUBLIC_KEYS },
+    webhook: { GRPC_PORT: webhookPort, CONTACT_ADDRESS, ACTOR_PUBLIC_KEYS, ACTOR_PRIVATE_KEY },
+    gateway: {
+      CONTACT_ADDRESS,
+      WEBHOOK_ADDRESS,
+      ACTOR_PUBLIC_KEYS,
+      ACTOR_PRIVATE_KEY,
+      REDIS_URL: redisUrl ?? "",
+      ADMIN_USERNAME: administrator?.username ?? "",
+      ADMIN_PASSWORD: administrator?.password ?? "",
+      API_ENABLE_BASIC_AUTH: "true",
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { type ActorKeys, generateActorKeys } from "./actor-keys.ts";
+
+/** What an installation on one machine keeps to itself. */
+export interface Secrets {
+  /** Of the database role of every process. */
+  rolePassword: string;
+  actorKeys: ActorKeys;
+  /** Is the administrator's password set? It is kept as a hash, in the database only. */
+  hasAdministrator: boolean;
+}
+
+/** Makes the secrets on first use. */
+export function readSecrets(path: string): Secrets {
+  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as Secrets;
+  const secrets = {
+    rolePassword: randomBytes(24).toString("hex"),
+    actorKeys: generateActorKeys(),
+    hasAdministrator: false,
+  };
+  writeSecrets(path, secrets);
+  return secrets;
+}
+
+/** Readable by the owner only, and never half written. */
+export function writeSecrets(path: string, secrets: Secrets): void {
+  writeFileSync(`${path}.new`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}

@@ -1,0 +1,100 @@
+import { join } from "node:path";
+import { migrate, roleUrl } from "@tidings/store/migrate";
+import type { ActorKeys } from "./actor-keys.ts";
+import { placeProcesses } from "./placement.ts";
+import { type ProcessName, processes } from "./processes.ts";
+import { type LogSink, type SupervisedProcess, superviseProcess } from "./supervised-process.ts";
+
+/** A database to migrate, or one that is migrated and the URL of each schema's role in it. */
+export type StackDatabase =
+  | { adminUrl: string; rolePassword: string; rolePrefix?: string }
+  | { url(schema: string): string };
+
+export interface StackOptions {
+  database: StackDatabase;
+  natsUrl: string;
+  redisUrl?: string | undefined;
+  /** Of the first gateway; a free one when absent, as for all the others. */
+  port?: number;
+  /** 1 when absent. */
+  gateways?: number;
+  /** Made for this stack when absent. */
+  actorKeys?: ActorKeys;
+  /** Created or updated at the start; no administrator is touched without a password. */
+  administrator?: { username: string; password?: string | undefined };
+  /** Variables for one kind of process, over those the stack sets. */
+  env?: Partial<Record<ProcessName, Record<string, string>>>;
+  /** Gets every line the processes write. Not kept when absent. */
+  log?: LogSink;
+}
+
+export interface Gateway extends SupervisedProcess {
+  baseUrl: string;
+}
+
+export interface Stack {
+  /** Of the first gateway. */
+  baseUrl: string;
+  gateways: Gateway[];
+  /** `contact`, `webhook`, `gateway`; further gateways are `gateway-2` and so on. */
+  process(name: string): SupervisedProcess;
+  /** Stops the gateways first, then the services. */
+  stop(): Promise<void>;
+  /** Ends every process at once. */
+  kill(): void;
+}
+
+const ROOT = join(import.meta.dirname, "..");
+const nowhere: LogSink = () => undefined;
+
+/** Migrates the database and runs every process of the product against it. Done when all are ready. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const placements = await placeProcesses(options, await databaseUrls(options.database));
+  const starts = placements.map(async ({ row, name, env }) => {
+    const entry = join(ROOT, row.entry);
+    const supervised = await superviseProcess({ name, entry, env, log: options.log ?? nowhere });
+    return Object.assign(supervised, { baseUrl: `http://127.0.0.1:${env.PORT}` });
+  });
+  const running = (await Promise.allSettled(starts))
+    .filter((start) => start.status === "fulfilled")
+    .map((start) => start.value);
+  const gateways = running.filter(({ name }) => name.startsWith("gateway"));
+  const services = running.filter((member) => !gateways.includes(member));
+
+  const stop = async () => {
+    await Promise.all(gateways.map((gateway) => gateway.stop()));
+    for (const service of services.toReversed()) await service.stop();
+  };
+  await Promise.all(starts).catch(async (error) => {
+    await stop();
+    throw error;
+  });
+
+  return {
+    baseUrl: gateways[0]?.baseUrl ?? "",
+    gateways,
+    process(name) {
+      const found = running.find((member) => member.name === name);
+      if (!found) throw new Error(`The stack has no process ${name}`);
+      return found;
+    },
+    stop,
+    kill: () => {
+      for (const member of running) member.kill("SIGKILL");
+    },
+  };
+}
+
+/** The URL of every schema's own role, migrated first where that is our task. */
+async function databaseUrls(database: StackDatabase): Promise<Record<string, string>> {
+  const urls: Record<string, string> = {};
+  for (const { schema, migrations } of processes) {
+    if ("url" in database) {
+      urls[schema] = database.url(schema);
+    } else {
+      const { role } = await migrate({ ...database, schema, migrations });
+      urls[schema] = roleUrl(database.adminUrl, role, database.rolePassword);
+    }
+  }
+  return urls;
+}

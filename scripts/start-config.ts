@@ -1,0 +1,27 @@
+import { resolve } from "node:path";
+import { port, readConfig } from "@tidings/runtime/config";
+import { z } from "zod";
+
+export type StartConfig = ReturnType<typeof readStartConfig>;
+
+/** What `npm start` reads. Everything has a default; the processes read their own variables besides. */
+export function readStartConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(
+    {
+      PORT: port.min(1).default(8080),
+      DATA_DIR: z
+        .string()
+        .default(".data")
+        .transform((path) => resolve(path)),
+      /** Of a role that may create schemas and roles; ours to start when absent. */
+      DATABASE_URL: z.url().optional(),
+      /** Ours to start when absent. */
+      NATS_URL: z.string().optional(),
+      /** Limits are kept in memory when absent. */
+      REDIS_URL: z.url().optional(),
+      ADMIN_PASSWORD: z.string().optional(),
+      SITE_URL: z.url().optional(),
+    },
+    env,
+  );
+}

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { globSync, statSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Postgres, startPostgres } from "@tidings/embedded/postgres";
+import { serverProgram } from "@tidings/embedded/server-program";
+import { migrate } from "@tidings/store/migrate";
+import { Client } from "pg";
+import { processes } from "./processes.ts";
+import { onStopSignal } from "./stop-signal.ts";
+
+const TEMPLATE = "tidings_template";
+const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data"]);
+
+let runner: ChildProcess | undefined;
+const stopped = new AbortController();
+onStopSignal({
+  async stop() {
+    stopped.abort(new Error("stopped"));
+    runner?.kill("SIGINT");
+  },
+  kill: () => runner?.kill("SIGKILL"),
+});
+process.exit(await runWithServers(process.argv.slice(2)));
+
+/** Runs the tests of the files and folders given (all when none) and returns the exit code. */
+async function runWithServers(args: string[]): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), "tidings-test-"));
+  let postgres: Postgres | undefined;
+  try {
+    [postgres] = await Promise.all([
+      startPostgres({ dataDir: join(folder, "postgres"), durable: false }),
+      serverProgram("nats-server"),
+      serverProgram("redis-server"),
+    ]);
+    await createTemplate(postgres.url);
+    stopped.signal.throwIfAborted();
+    return await runTests(args, postgres.url);
+  } catch (error) {
+    console.error(stopped.signal.aborted ? "Stopped." : error);
+    return 1;
+  } finally {
+    await postgres?.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The database that every test file gets a copy of. */
+async function createTemplate(serverUrl: string): Promise<void> {
+  const client = new Client({ connectionString: serverUrl });
+  await client.connect();
+  await client.query(`create database ${TEMPLATE}`);
+  await client.end();
+  const adminUrl = Object.assign(new URL(serverUrl), { pathname: `/${TEMPLATE}` }).href;
+  for (const { schema, migrations } of processes) {
+    await migrate({ adminUrl, schema, rolePassword: "test", rolePrefix: TEMPLATE, migrations });
+  }
+}
+
+async function runTests(args: string[], postgresUrl: string): Promise<number> {
+  const options = args.filter((arg) => arg.startsWith("-"));
+  const paths = args.filter((arg) => !arg.startsWith("-"));
+  const files = testFiles(paths.length > 0 ? paths : ["."]);
+  if (files.length === 0) throw new Error(`No test files in ${paths.join(" ")}`);
+  runner = spawn(process.execPath, ["--test", "--test-concurrency=2", ...options, ...files], {
+    env: { ...process.env, TEST_POSTGRES_URL: postgresUrl },
+    stdio: "inherit",
+  });
+  const [code] = await once(runner, "exit");
+  return code ?? 1;
+}
+
+function testFiles(paths: string[]): string[] {
+  return paths.flatMap((path) => {
+    if (!statSync(path).isDirectory()) return [path];
+    const found = globSync("**/*.test.ts", { cwd: path, exclude: (name) => SKIPPED_FOLDERS.has(name) });
+    return found.map((file) => join(path, file)).sort();
+  });
+}

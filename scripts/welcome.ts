@@ -1,0 +1,40 @@
+export interface Welcome {
+  port: number;
+  username: string;
+  /** A password made by this start, which is shown; else where it is known from. */
+  password: { generated: string } | "given" | "set before";
+  logs: string;
+}
+
+const CONTACT = '{"firstname":"Ada","email":"ada@example.com"}';
+
+/** What a person needs to begin, once everything runs. */
+export function welcomeText({ port, username, password, logs }: Welcome): string {
+  const address = `http://localhost:${port}`;
+  return `
+Tidings is ready.
+
+  Address   ${address}
+  User      ${username}
+  Password  ${explain(password)}
+  Logs      ${logs}
+
+Create a contact:
+
+  curl -u ${login(username, password)} -H 'Content-Type: application/json' -d '${CONTACT}' ${address}/api/contacts/new
+
+Stop with Ctrl-C.`;
+}
+
+function explain(password: Welcome["password"]): string {
+  if (password === "given") return "as given in ADMIN_PASSWORD";
+  if (password === "set before") return "as set before; ADMIN_PASSWORD=... npm start sets another";
+  return `${password.generated}   (shown only now; ADMIN_PASSWORD=... npm start sets another)`;
+}
+
+/** curl asks for a password that is not given. */
+function login(username: string, password: Welcome["password"]): string {
+  if (password === "given") return `"${username}:$ADMIN_PASSWORD"`;
+  if (password === "set before") return username;
+  return `${username}:${password.generated}`;
+}
