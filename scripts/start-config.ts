@@ -19,7 +19,7 @@ export function readStartConfig(env: NodeJS.ProcessEnv) {
       NATS_URL: z.string().optional(),
       /** Limits are kept in memory when absent. */
       REDIS_URL: z.url().optional(),
-      ADMIN_PASSWORD: z.string().optional(),
+      ADMIN_PASSWORD: z.string().min(8).max(256).optional(),
       SITE_URL: z.url().optional(),
     },
     env,

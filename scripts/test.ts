@@ -37,7 +37,7 @@ async function runWithServers(args: string[]): Promise<number> {
     ]);
     await createTemplate(postgres.url);
     stopped.signal.throwIfAborted();
-    return await runTests(args, postgres.url);
+    return await runTests(args, { TEST_POSTGRES_URL: postgres.url, TMPDIR: folder });
   } catch (error) {
     console.error(stopped.signal.aborted ? "Stopped." : error);
     return 1;
@@ -59,13 +59,14 @@ async function createTemplate(serverUrl: string): Promise<void> {
   }
 }
 
-async function runTests(args: string[], postgresUrl: string): Promise<number> {
+/** What the tests leave in TMPDIR, such as when they are interrupted, goes with it. */
+async function runTests(args: string[], env: Record<string, string>): Promise<number> {
   const options = args.filter((arg) => arg.startsWith("-"));
   const paths = args.filter((arg) => !arg.startsWith("-"));
   const files = testFiles(paths.length > 0 ? paths : ["."]);
   if (files.length === 0) throw new Error(`No test files in ${paths.join(" ")}`);
   runner = spawn(process.execPath, ["--test", "--test-concurrency=2", ...options, ...files], {
-    env: { ...process.env, TEST_POSTGRES_URL: postgresUrl },
+    env: { ...process.env, ...env },
     stdio: "inherit",
   });
   const [code] = await once(runner, "exit");

@@ -23,7 +23,8 @@ export function createLog(service: string, level: string, destination?: Destinat
     redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`]), censor: "[redacted]" },
     mixin: spanIds,
   };
-  return destination ? pino(options, destination) : pino(options);
+  // Written at once: a buffer that cannot be emptied, because whoever read us is gone, would keep the process alive.
+  return pino(options, destination ?? pino.destination({ dest: 1, sync: true }));
 }
 
 function spanIds(): object {

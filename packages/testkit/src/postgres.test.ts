@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { type TestContext, test } from "node:test";
 import { Client } from "pg";
 import { createTestDatabase, terminateBackends } from "./postgres.ts";
@@ -24,7 +23,7 @@ test("terminated backends lose their connection, later ones work", async (t) => 
   const database = await databaseOf(t);
   const client = new Client({ connectionString: database.adminUrl });
   await client.connect();
-  const lost = once(client, "end");
+  const lost = new Promise<void>((resolve) => client.once("end", resolve));
   client.on("error", () => undefined); // told as errors, too
   await terminateBackends(database);
   await lost;
