@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import type { Actor } from "@tidings/rpc/actor";
 import { unauthenticated } from "@tidings/rpc/fault";
 import type { Database } from "@tidings/store/database";
@@ -18,15 +18,15 @@ const LOOKUP_MS = 5_000;
 
 /**
  * Verifies passwords and remembers what was verified for a minute: argon2 is made to be slow, and clients of an API
- * send the same credentials with every request. Kept is a keyed hash; the key dies with the process.
+ * send the same credentials with every request. Kept is a salted hash; the salt dies with the process.
  */
 export async function openCredentials(database: Database, throttle: LoginThrottle): Promise<Credentials> {
   const verifier = await passwordVerifier();
-  const key = randomBytes(32);
+  const salt = randomBytes(32).toString("base64");
   const remembered = new LRUCache<string, Actor>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
   return {
     async verifyBasic(encoded, clientIp) {
-      const cacheKey = createHmac("sha256", key).update(encoded).digest("base64");
+      const cacheKey = hash("sha256", salt + encoded, "base64");
       const known = remembered.get(cacheKey);
       if (known) return known;
       const { login, password } = decodeBasic(encoded);
