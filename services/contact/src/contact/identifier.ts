@@ -9,10 +9,23 @@ export interface Claim {
   value: string;
 }
 
+/** A claim and the contact that has it, or is to have it. */
+export interface OwnClaim extends Claim {
+  contactId: number;
+}
+
 export function claimOf(field: Field, value: string | null | undefined): Claim | undefined {
   if (!value) return undefined;
   const normalised = value.trim().toLowerCase();
   return { key: `${field.alias}\n${normalised}`, field: field.alias, value: normalised };
+}
+
+/** What a contact has claimed: its rows of contact_identifiers follow from its columns. */
+export function claimsOf(catalogue: FieldCatalogue, row: ContactRow): OwnClaim[] {
+  return catalogue.identifiers.flatMap((field) => {
+    const claim = claimOf(field, row[field.alias]);
+    return claim ? [{ ...claim, contactId: Number(row.id) }] : [];
+  });
 }
 
 export function identifierClaims(
@@ -38,7 +51,10 @@ const lockByIdOrIdentifier = prepared(
    order by c.id for update of c`,
 );
 
-/** Locks the contacts with these ids or identifiers, always in the same order, so that batches do not deadlock. */
+/**
+ * Locks the contacts with these ids or identifiers, always in the same order, so that batches do not deadlock. A contact
+ * that gave its identifier up while we waited for it comes back as it is now.
+ */
 export async function lockMatching(
   transaction: Transaction,
   ids: number[],
@@ -48,28 +64,18 @@ export async function lockMatching(
   return ids.length > 0 ? transaction.query(lockById, [ids]) : [];
 }
 
-const ownersStatement = prepared(
-  "contact_identifiers_owners",
-  `select i.field, i.value, i.contact_id from contact_identifiers i
-   join unnest($1::text[], $2::text[]) as w(field, value) on i.field = w.field and i.value = w.value`,
-);
+/** Also the second half of inserting contacts. */
+export const INSERT_IDENTIFIERS = `insert into contact_identifiers (field, value, contact_id)
+  select * from unnest($1::text[], $2::text[], $3::integer[]) as w(field, value, contact_id) order by field, value`;
 
-/** Who has the identifiers. Read after the contacts are locked: what it says holds until the transaction ends. */
-export async function selectOwners(transaction: Transaction, claims: Claim[]) {
-  if (claims.length === 0) return [];
-  const rows = await transaction.query(ownersStatement, columns(claims));
-  return rows.map((row) => ({ key: `${row.field}\n${row.value}`, contactId: Number(row.contact_id) }));
+const insertStatement = prepared("contact_identifiers_insert", INSERT_IDENTIFIERS);
+
+export function insertIdentifiers(transaction: Transaction, claims: OwnClaim[]): void {
+  if (claims.length > 0) transaction.execute(insertStatement, ownClaimColumns(claims));
 }
 
-const insertStatement = prepared(
-  "contact_identifiers_insert",
-  `insert into contact_identifiers (field, value, contact_id)
-   select * from unnest($1::text[], $2::text[], $3::integer[]) as w(field, value, contact_id) order by field, value`,
-);
-
-export function insertIdentifiers(transaction: Transaction, claims: (Claim & { contactId: number })[]): void {
-  if (claims.length === 0) return;
-  transaction.execute(insertStatement, [...columns(claims), claims.map(({ contactId }) => contactId)]);
+export function ownClaimColumns(claims: OwnClaim[]): [string[], string[], number[]] {
+  return [...columns(claims), claims.map(({ contactId }) => contactId)];
 }
 
 const releaseStatement = prepared(

@@ -13,11 +13,12 @@ import type { FieldCatalogue } from "./field.ts";
 import { dateTimeText } from "./field-value.ts";
 import {
   claimOf,
+  claimsOf,
   identifierClaims,
   insertIdentifiers,
   lockMatching,
+  type OwnClaim,
   releaseIdentifiers,
-  selectOwners,
 } from "./identifier.ts";
 import { mayReach } from "./reach.ts";
 import { type ContactRow, EMPTY_CONTACT } from "./row.ts";
@@ -68,13 +69,11 @@ export async function saveContacts(
       );
     } catch (error) {
       // Somebody else took an identifier after we looked: look again, the contact is there now.
-      const isOutrun = error === OUTRUN || violatedConstraint(error) === "contact_identifiers_pkey";
+      const isOutrun = violatedConstraint(error) === "contact_identifiers_pkey";
       if (!isOutrun || attempt === ATTEMPTS) throw error;
     }
   }
 }
-
-const OUTRUN = new Error("a contact changed its identifier while it was being looked up");
 
 interface Item {
   request: SaveRequest;
@@ -124,17 +123,19 @@ async function saveItems(
 
   const outcomes = items.map(saveItem);
   const changes = [...batch.drafts.values()].filter(({ before, row }) => row !== before);
-  const released = changes.flatMap(({ before, row }) =>
-    before ? claimsLost(context.catalogue, before, row) : [],
-  );
-  const claimed = changes.flatMap(({ before, row }) => claimsLost(context.catalogue, row, before));
-  releaseIdentifiers(transaction, released);
-  insertContacts(
+  const added = changes.filter(({ before }) => !before).map(({ row }) => row);
+  const edits = changes.filter(isEdit);
+  const claims = (row: ContactRow) => claimsOf(context.catalogue, row);
+  releaseIdentifiers(
     transaction,
-    changes.filter(({ before }) => !before).map(({ row }) => row),
+    edits.flatMap(({ before, row }) => missing(claims(before), claims(row))),
   );
-  updateContacts(transaction, changes.filter(isEdit));
-  insertIdentifiers(transaction, claimed);
+  insertContacts(transaction, added, added.flatMap(claims));
+  updateContacts(transaction, edits);
+  insertIdentifiers(
+    transaction,
+    edits.flatMap(({ before, row }) => missing(claims(row), claims(before))),
+  );
   context.outbox.append(
     transaction,
     changes.flatMap((change) => contactEvents(context, change)),
@@ -146,13 +147,9 @@ function isEdit(draft: Draft): draft is { before: ContactRow; row: ContactRow } 
   return draft.before !== undefined;
 }
 
-/** Identifiers `from` has and `to` has not. */
-function claimsLost(catalogue: FieldCatalogue, from: ContactRow, to: ContactRow | undefined) {
-  return catalogue.identifiers.flatMap((field) => {
-    const claim = claimOf(field, from[field.alias]);
-    const other = to && claimOf(field, to[field.alias]);
-    return claim && claim.value !== other?.value ? [{ ...claim, contactId: Number(from.id) }] : [];
-  });
+/** The claims that the others lack. */
+function missing(claims: OwnClaim[], others: OwnClaim[]): OwnClaim[] {
+  return claims.filter(({ key }) => !others.some((other) => other.key === key));
 }
 
 export type Batch = Awaited<ReturnType<typeof loadBatch>>;
@@ -162,7 +159,7 @@ async function loadBatch(context: ContactContext, transaction: Transaction, item
   const usable = items.filter(({ fault }) => !fault);
   const claims = usable.flatMap(({ change }) => identifierClaims(context.catalogue, change.values));
   const ids = usable.flatMap(({ request }) => request.id ?? []);
-  const [tags, addresses, rows, owners, newIds, entryIds] = await Promise.all([
+  const [tags, addresses, rows, newIds, entryIds] = await Promise.all([
     namedRows(
       transaction,
       TAG_STATEMENTS,
@@ -174,7 +171,6 @@ async function loadBatch(context: ContactContext, transaction: Transaction, item
       usable.flatMap(({ change }) => change.ipAddress ?? []),
     ),
     lockMatching(transaction, ids, claims),
-    selectOwners(transaction, claims),
     sequence(transaction, "contacts_id_seq", usable.filter(({ request }) => mayCreate(request)).length),
     sequence(
       transaction,
@@ -184,8 +180,9 @@ async function loadBatch(context: ContactContext, transaction: Transaction, item
   ]);
 
   const drafts = new Map<number, Draft>(rows.map((row) => [Number(row.id), { before: row, row }]));
-  const ownerOf = new Map(owners.map(({ key, contactId }) => [key, contactId]));
-  if (owners.some(({ contactId }) => !drafts.has(contactId))) throw OUTRUN;
+  const ownerOf = new Map(
+    rows.flatMap((row) => claimsOf(context.catalogue, row)).map(({ key, contactId }) => [key, contactId]),
+  );
 
   return {
     drafts,
@@ -211,15 +208,12 @@ async function loadBatch(context: ContactContext, transaction: Transaction, item
     },
     /** Makes a new state known to the items that follow. */
     keep(draft: Draft, row: ContactRow): void {
-      const id = Number(row.id);
-      for (const field of context.catalogue.identifiers) {
-        const old = claimOf(field, draft.row[field.alias]);
-        const current = claimOf(field, row[field.alias]);
-        if (old && ownerOf.get(old.key) === id) ownerOf.delete(old.key);
-        if (current) ownerOf.set(current.key, id);
+      for (const { key, contactId } of claimsOf(context.catalogue, draft.row)) {
+        if (ownerOf.get(key) === contactId) ownerOf.delete(key);
       }
+      for (const { key, contactId } of claimsOf(context.catalogue, row)) ownerOf.set(key, contactId);
       draft.row = row;
-      drafts.set(id, draft);
+      drafts.set(Number(row.id), draft);
     },
   };
 }

@@ -1,10 +1,11 @@
 import { prepared, type Statement, type Transaction } from "@tidings/store/database";
 import { changedColumns } from "./apply.ts";
+import { INSERT_IDENTIFIERS, type OwnClaim, ownClaimColumns } from "./identifier.ts";
 import { CONTACT_COLUMNS, type ContactRow } from "./row.ts";
 
 /** Values travel as text in one JSON document and are cast here: one statement for any number of contacts. */
-function records(columns: { name: string }[]): string {
-  return `json_to_recordset($1::json) as x(${columns.map(({ name }) => `${name} text`).join(", ")})`;
+function records(columns: { name: string }[], parameter = "$1"): string {
+  return `json_to_recordset(${parameter}::json) as x(${columns.map(({ name }) => `${name} text`).join(", ")})`;
 }
 
 function casts(columns: { name: string; sqlType: string }[]): string[] {
@@ -13,12 +14,17 @@ function casts(columns: { name: string; sqlType: string }[]): string[] {
 
 const insertStatement = prepared(
   "contacts_insert",
-  `insert into contacts (${CONTACT_COLUMNS.map(({ name }) => name).join(", ")}) overriding system value
-   select ${casts(CONTACT_COLUMNS).join(", ")} from ${records(CONTACT_COLUMNS)}`,
+  `with added as (
+     insert into contacts (${CONTACT_COLUMNS.map(({ name }) => name).join(", ")}) overriding system value
+     select ${casts(CONTACT_COLUMNS).join(", ")} from ${records(CONTACT_COLUMNS, "$4")}
+   )
+   ${INSERT_IDENTIFIERS}`,
 );
 
-export function insertContacts(transaction: Transaction, rows: ContactRow[]): void {
-  if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows, withoutNulls)]);
+/** Inserts contacts with their identifiers. Fails as a whole when somebody else has one of them. */
+export function insertContacts(transaction: Transaction, rows: ContactRow[], claims: OwnClaim[]): void {
+  if (rows.length === 0) return;
+  transaction.execute(insertStatement, [...ownClaimColumns(claims), JSON.stringify(rows, withoutNulls)]);
 }
 
 /** Writes the columns that changed in any of the contacts. */
