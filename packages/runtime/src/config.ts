@@ -20,6 +20,21 @@ export const processConfig = {
   OPS_PORT: port.default(9090),
 };
 
+const count = z.coerce.number().int().min(1);
+
+/** What every service behind the gateway reads besides. */
+export const serviceConfig = {
+  ...processConfig,
+  DATABASE_URL: z.url(),
+  DATABASE_CONNECTIONS: count.max(500).default(20),
+  NATS_URL: z.string().min(1),
+  /** Copies the bus keeps of each stream. */
+  NATS_REPLICAS: count.max(5).default(1),
+  GRPC_PORT: port.default(50051),
+  /** Base64 DER (SPKI) Ed25519 keys; two while they are rotated. */
+  ACTOR_PUBLIC_KEYS: list,
+};
+
 export class ConfigError extends Error {
   override name = "ConfigError";
 }

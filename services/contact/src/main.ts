@@ -27,7 +27,7 @@ await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
     log,
   });
   onStop("database", database.close);
-  const bus = connectBus({ url: config.NATS_URL, name: "contact", log });
+  const bus = connectBus({ url: config.NATS_URL, name: "contact", replicas: config.NATS_REPLICAS, log });
   onStop("bus", bus.close);
   const outbox = createOutbox();
   const relay = startRelay({

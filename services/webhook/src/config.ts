@@ -1,4 +1,4 @@
-import { list, port, processConfig, readConfig } from "@tidings/runtime/config";
+import { list, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { z } from "zod";
 import { parseRanges } from "./address.ts";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
@@ -18,15 +18,9 @@ const ranges = list.transform((texts, context) => {
 export function webhookConfig(env: NodeJS.ProcessEnv) {
   return readConfig(
     {
-      ...processConfig,
-      DATABASE_URL: z.url(),
-      DATABASE_CONNECTIONS: z.coerce.number().int().min(2).max(500).default(20),
-      NATS_URL: z.string().min(1),
-      GRPC_PORT: port.default(50051),
+      ...serviceConfig,
       /** host:port of the contact service. */
       CONTACT_ADDRESS: z.string().min(1),
-      /** Base64 DER (SPKI) Ed25519 keys; two while they are rotated. */
-      ACTOR_PUBLIC_KEYS: list,
       /** Base64 DER (PKCS 8) Ed25519 key: this process asks the contact service in its own name. */
       ACTOR_PRIVATE_KEY: z.string().min(1),
       /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */

@@ -21,7 +21,7 @@ await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
   const databaseUrl = config.DATABASE_URL;
   const database = openDatabase({ url: databaseUrl, connectionsMax: config.DATABASE_CONNECTIONS, log });
   onStop("database", database.close);
-  const bus = connectBus({ url: config.NATS_URL, name: "webhook", log });
+  const bus = connectBus({ url: config.NATS_URL, name: "webhook", replicas: config.NATS_REPLICAS, log });
   onStop("bus", bus.close);
   const outbox = createOutbox();
   const relay = startRelay({ database, databaseUrl, outbox, bus, stream: webhookStream, log });
