@@ -12,6 +12,8 @@ import { processes } from "./processes.ts";
 import { onStopSignal } from "./stop-signal.ts";
 
 const TEMPLATE = "tidings_template";
+/** No file takes nearly as long: one that does hangs. */
+const TEST_TIMEOUT_MS = 240_000;
 const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data"]);
 
 let runner: ChildProcess | undefined;
@@ -65,10 +67,14 @@ async function runTests(args: string[], env: Record<string, string>): Promise<nu
   const paths = args.filter((arg) => !arg.startsWith("-"));
   const files = testFiles(paths.length > 0 ? paths : ["."]);
   if (files.length === 0) throw new Error(`No test files in ${paths.join(" ")}`);
-  runner = spawn(process.execPath, ["--test", "--test-concurrency=2", ...options, ...files], {
-    env: { ...process.env, ...env },
-    stdio: "inherit",
-  });
+  runner = spawn(
+    process.execPath,
+    ["--test", "--test-concurrency=2", `--test-timeout=${TEST_TIMEOUT_MS}`, ...options, ...files],
+    {
+      env: { ...process.env, ...env },
+      stdio: "inherit",
+    },
+  );
   const [code] = await once(runner, "exit");
   return code ?? 1;
 }

@@ -1,13 +1,12 @@
 import { Code, Fault } from "@tidings/rpc/fault";
 import { type NextFunction, type Request, Router } from "express";
-import { type AuthenticationOptions, authenticate } from "./auth/authenticate.ts";
+import { type AuthenticationOptions, authenticate, recognise } from "./auth/authenticate.ts";
 import type { ClientIp } from "./client-ip.ts";
 import type { Clients } from "./clients.ts";
 import type { ApiRateLimits } from "./limits/api-limits.ts";
 import { consume } from "./limits/rate-limit.ts";
 import type { Shedding } from "./limits/shedding.ts";
 import { resources } from "./resources.ts";
-import { readBody } from "./rest/body.ts";
 import { type ApiLimits, crudRouter } from "./rest/crud.ts";
 import type { ApiResponse } from "./rest/exchange.ts";
 import { queryOf } from "./rest/query.ts";
@@ -33,7 +32,6 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(requireEnabled(options.isEnabled));
   router.use(shedLoad(options.shedding));
   router.use(identify(options));
-  router.use(readInput);
   router.use("/contacts", contactRoutes(options.clients.contacts));
   router.use("/hooks", hookRoutes(options.clients.webhooks));
   for (const resource of resources) {
@@ -60,30 +58,22 @@ function shedLoad(shedding: Shedding): Step {
   };
 }
 
+/**
+ * Finds out who asks. Whoever was not recognised a moment ago counts against its address first, whatever it sent: made-up
+ * credentials cost more than none.
+ */
 function identify({ authentication, clientIp, rates }: ApiOptions): Step {
   return async (request, response, next) => {
     const { authorization } = request.headers;
-    const ip = clientIp(request);
-    if (!authorization) await consume(rates.anonymous, ip, response);
-    const actor = await authenticate(authorization, ip, authentication);
+    let actor = recognise(authorization, authentication);
+    if (!actor) {
+      const ip = clientIp(request);
+      await consume(rates.anonymous, ip, response);
+      actor = await authenticate(authorization, ip, authentication);
+    }
     if (rates.principal) await consume(rates.principal, `${actor.kind}:${actor.id ?? actor.name}`, response);
     const requestId = String(response.getHeader("x-request-id"));
-    response.locals.exchange = { requestId, actor, query: queryOf(request.url), body: {} };
+    response.locals.exchange = { requestId, actor, query: queryOf(request.url), body: {}, route: undefined };
     next();
   };
 }
-
-const OVERRIDES = new Set(["PUT", "PATCH", "DELETE"]);
-
-/** Reads the body of a write, and lets a POST stand for another method. */
-const readInput: Step = async (request, response, next) => {
-  const { exchange } = response.locals;
-  if (request.method === "POST" || request.method === "PUT" || request.method === "PATCH") {
-    exchange.body = await readBody(request, request.path.includes("/batch/"));
-    const sent = exchange.body as { _method?: unknown } | null;
-    const wanted = request.headers["x-http-method-override"] ?? sent?._method ?? exchange.query._method;
-    const method = typeof wanted === "string" ? wanted.toUpperCase() : "";
-    if (request.method === "POST" && OVERRIDES.has(method)) request.method = method;
-  }
-  next();
-};

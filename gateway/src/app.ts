@@ -3,6 +3,7 @@ import { notFound } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
 import { type ApiOptions, apiRouter } from "./api.ts";
+import { challengeOf } from "./auth/authenticate.ts";
 import { observe } from "./observe.ts";
 import { sendError } from "./rest/error.ts";
 import { checkFraming } from "./rest/framing.ts";
@@ -18,6 +19,7 @@ export interface AppOptions extends ApiOptions {
 /** The public surface, from top to bottom. */
 export function createApp(options: AppOptions): Express {
   const app = express();
+  const challenge = challengeOf(options.authentication);
   // What nobody reads costs a third of a small request: see the benchmark.
   app.disable("x-powered-by").disable("etag").set("query parser", false);
   app.enable("case sensitive routing");
@@ -39,7 +41,7 @@ export function createApp(options: AppOptions): Express {
     throw notFound("The page was not found.");
   });
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    sendError(response, error, options.log);
+    sendError(response, error, { log: options.log, challenge });
   });
   return app;
 }

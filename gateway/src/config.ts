@@ -1,7 +1,16 @@
+import { isIP } from "node:net";
 import { flag, list, port, processConfig, readConfig } from "@tidings/runtime/config";
 import { z } from "zod";
 
 const count = z.coerce.number().int().min(1);
+
+const addressRanges = list.refine((ranges) => ranges.every(isAddressRange), "must be a list of CIDR ranges");
+
+function isAddressRange(range: string): boolean {
+  const [address = "", bits = "0", ...rest] = range.split("/");
+  const bitsMax = isIP(address) === 6 ? 128 : 32;
+  return isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax && rest.length === 0;
+}
 
 export function gatewayConfig(env: NodeJS.ProcessEnv) {
   return readConfig(
@@ -35,7 +44,7 @@ export function gatewayConfig(env: NodeJS.ProcessEnv) {
         .regex(/^[A-Za-z][A-Za-z0-9-]*$/)
         .default("Tidings-Version"),
       /** CIDR ranges of the proxies whose X-Forwarded-For is believed. */
-      TRUSTED_PROXIES: list.default([]),
+      TRUSTED_PROXIES: addressRanges.default([]),
     },
     env,
   );

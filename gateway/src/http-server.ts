@@ -8,6 +8,7 @@ export interface HttpServer {
 }
 
 const DRAIN_LIMIT_MS = 20_000;
+const IDLE_CHECK_MS = 50;
 const CONNECTIONS_MAX = 10_000;
 
 /** Serves HTTP/1.1 with limits on everything a client could take its time with. */
@@ -50,11 +51,14 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
+/** A connection is closed as soon as it has answered: kept alive it would hold the process until it times out. */
 function drain(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const limit = setTimeout(() => server.closeAllConnections(), DRAIN_LIMIT_MS);
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
     server.close(() => {
       clearTimeout(limit);
+      clearInterval(idle);
       resolve();
     });
     server.closeIdleConnections();

@@ -7,6 +7,17 @@ export interface AuthenticationOptions {
   isBasicEnabled: boolean;
 }
 
+/** The scheme that WWW-Authenticate offers with a 401 (RFC 9110, 11.6.1). */
+export function challengeOf({ isBasicEnabled }: AuthenticationOptions): string {
+  return isBasicEnabled ? 'Basic realm="Tidings API", charset="UTF-8"' : 'Bearer realm="Tidings API"';
+}
+
+/** Who these credentials were a moment ago, if they were anybody. */
+export function recognise(header: string | undefined, options: AuthenticationOptions): Actor | undefined {
+  const { scheme, value } = schemeOf(header);
+  return scheme === "basic" && options.isBasicEnabled ? options.credentials.recallBasic(value) : undefined;
+}
+
 /** Who a request is made for, from its Authorization header. */
 export async function authenticate(
   header: string | undefined,
@@ -14,8 +25,8 @@ export async function authenticate(
   options: AuthenticationOptions,
 ): Promise<Actor> {
   if (!header) throw unauthenticated("CREDENTIALS_MISSING", "API authorization denied.");
-  const [scheme = "", value = ""] = header.split(" ", 2);
-  switch (scheme.toLowerCase()) {
+  const { scheme, value } = schemeOf(header);
+  switch (scheme) {
     case "basic":
       if (!options.isBasicEnabled) throw basicDisabled();
       return options.credentials.verifyBasic(value, clientIp);
@@ -24,6 +35,11 @@ export async function authenticate(
     default:
       throw unauthenticated("SCHEME_UNKNOWN", "API authorization denied.");
   }
+}
+
+function schemeOf(header = ""): { scheme: string; value: string } {
+  const [scheme = "", value = ""] = header.split(" ", 2);
+  return { scheme: scheme.toLowerCase(), value };
 }
 
 function basicDisabled(): Fault {

@@ -8,7 +8,9 @@ import { findUserByLogin } from "../identity/user.ts";
 import type { LoginThrottle } from "../limits/login-throttle.ts";
 
 export interface Credentials {
-  /** The user of an `Authorization: Basic` value (RFC 7617). Throws UNAUTHENTICATED, the same for every cause. */
+  /** The user of an `Authorization: Basic` value (RFC 7617) that was verified within the last minute. */
+  recallBasic(encoded: string): Actor | undefined;
+  /** Verifies the value. Throws UNAUTHENTICATED, the same for every cause. */
   verifyBasic(encoded: string, clientIp: string): Promise<Actor>;
 }
 
@@ -23,22 +25,33 @@ const LOOKUP_MS = 5_000;
 export async function openCredentials(database: Database, throttle: LoginThrottle): Promise<Credentials> {
   const verifier = await passwordVerifier();
   const salt = randomBytes(32).toString("base64");
+  const keyOf = (encoded: string) => hash("sha256", salt + encoded, "base64");
   const remembered = new LRUCache<string, Actor>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
+  const running = new Map<string, Promise<Actor>>();
+
+  const verify = async (encoded: string, clientIp: string): Promise<Actor> => {
+    const { login, password } = decodeBasic(encoded);
+    await throttle.countAttempt(login, clientIp);
+    const user = await findUserByLogin(database, login, Date.now() + LOOKUP_MS);
+    if (!(await verifier.matches(user?.passwordHash, password)) || !user) {
+      throw unauthenticated("CREDENTIALS_INVALID", "Authorization denied, invalid credentials.");
+    }
+    await throttle.forgetAttempts(login, clientIp);
+    return user.actor;
+  };
+
   return {
+    recallBasic: (encoded) => remembered.get(keyOf(encoded)),
+    // A client that opens many connections at once signs in once.
     async verifyBasic(encoded, clientIp) {
-      const cacheKey = hash("sha256", salt + encoded, "base64");
-      const known = remembered.get(cacheKey);
+      const key = keyOf(encoded + clientIp);
+      const known = running.get(key);
       if (known) return known;
-      const { login, password } = decodeBasic(encoded);
-      await throttle.check(login, clientIp);
-      const user = await findUserByLogin(database, login, Date.now() + LOOKUP_MS);
-      if (!(await verifier.matches(user?.passwordHash, password)) || !user) {
-        await throttle.recordFailure(login, clientIp);
-        throw unauthenticated("CREDENTIALS_INVALID", "Authorization denied, invalid credentials.");
-      }
-      await throttle.recordSuccess(login, clientIp);
-      remembered.set(cacheKey, user.actor);
-      return user.actor;
+      const verification = verify(encoded, clientIp).finally(() => running.delete(key));
+      running.set(key, verification);
+      const actor = await verification;
+      remembered.set(keyOf(encoded), actor);
+      return actor;
     },
   };
 }

@@ -21,17 +21,25 @@ export async function passwordVerifier(): Promise<PasswordVerifier> {
   const dummyHash = await hashPassword("nobody has this password");
   const waiting: (() => void)[] = [];
   let running = 0;
+  const enter = async () => {
+    if (running < AT_ONCE) running += 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+  };
+  // Whoever waits takes over the place of the one that leaves.
+  const leave = () => {
+    const next = waiting.shift();
+    if (next) next();
+    else running -= 1;
+  };
   return {
     async matches(known, password) {
       if (waiting.length >= WAITING_MAX) throw exhausted("Too many sign-ins at the moment.");
-      if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve));
-      running += 1;
+      await enter();
       try {
         const isRight = await verify(known ?? dummyHash, password.slice(0, LENGTH_MAX).normalize("NFC"));
         return isRight && known !== undefined;
       } finally {
-        running -= 1;
-        waiting.shift()?.();
+        leave();
       }
     },
   };

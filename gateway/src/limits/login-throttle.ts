@@ -1,46 +1,50 @@
 import { createHash } from "node:crypto";
+import { RateLimiterRes } from "rate-limiter-flexible";
 import { type Redis, rateLimited, rateLimiter } from "./rate-limit.ts";
 
 export interface LoginThrottle {
-  /** Throws RATE_LIMITED while this client has to wait before it tries this user again. */
-  check(login: string, clientIp: string): Promise<void>;
-  recordFailure(login: string, clientIp: string): Promise<void>;
-  recordSuccess(login: string, clientIp: string): Promise<void>;
+  /** Counts an attempt before it is made. Throws RATE_LIMITED while this client has to wait with this user. */
+  countAttempt(login: string, clientIp: string): Promise<void>;
+  /** The client knew the password after all. */
+  forgetAttempts(login: string, clientIp: string): Promise<void>;
 }
 
-const FREE_FAILURES = 5;
+const FREE_ATTEMPTS = 5;
 const FIRST_WAIT_SECONDS = 2;
 const WAIT_SECONDS_MAX = 15 * 60;
-const MEMORY_SECONDS = 24 * 3600;
+const MEMORY_SECONDS = 30 * 60;
 
 /**
- * After five failures of one client with one user every further one doubles the wait, up to 15 minutes. The user is
- * never locked out: the same name from elsewhere is not affected.
+ * From the fifth attempt of one client with one user on, each closes the gate behind it, and each that is made doubles
+ * the wait: 2 seconds up to 15 minutes. The user is never locked out: the same name from elsewhere is not affected.
  */
 export function loginThrottle(redis: Redis | undefined): LoginThrottle {
-  const failures = rateLimiter({
-    name: "login-failures",
+  const attempts = rateLimiter({
+    name: "login-attempts",
     points: 1_000_000,
     windowSeconds: MEMORY_SECONDS,
     redis,
   });
-  const waits = rateLimiter({ name: "login-wait", points: 1, windowSeconds: WAIT_SECONDS_MAX, redis });
+  const gate = rateLimiter({ name: "login-gate", points: 1, windowSeconds: WAIT_SECONDS_MAX, redis });
   return {
-    async check(login, clientIp) {
-      const wait = await waits.get(keyOf(login, clientIp));
-      if (wait && wait.consumedPoints > 0 && wait.msBeforeNext > 0) {
-        throw rateLimited(wait.msBeforeNext, "Too many failed sign-ins. Please wait before you try again.");
-      }
-    },
-    async recordFailure(login, clientIp) {
+    async countAttempt(login, clientIp) {
       const key = keyOf(login, clientIp);
-      const { consumedPoints } = await failures.penalty(key, 1);
-      const further = consumedPoints - FREE_FAILURES;
+      const { consumedPoints } = await attempts.penalty(key, 1);
+      const further = consumedPoints - FREE_ATTEMPTS;
       if (further < 0) return;
-      await waits.set(key, 1, Math.min(WAIT_SECONDS_MAX, FIRST_WAIT_SECONDS * 2 ** Math.min(further, 20)));
+      const waitSeconds = Math.min(WAIT_SECONDS_MAX, FIRST_WAIT_SECONDS * 2 ** Math.min(further, 20));
+      // One attempt passes the gate and closes it for the wait.
+      await gate.consume(key, 1, { customDuration: waitSeconds }).catch((refusal) => {
+        if (!(refusal instanceof RateLimiterRes)) throw refusal;
+        throw rateLimited(
+          refusal.msBeforeNext,
+          "Too many failed sign-ins. Please wait before you try again.",
+        );
+      });
     },
-    async recordSuccess(login, clientIp) {
-      await failures.delete(keyOf(login, clientIp));
+    async forgetAttempts(login, clientIp) {
+      const key = keyOf(login, clientIp);
+      await Promise.all([attempts.delete(key), gate.delete(key)]);
     },
   };
 }

@@ -6,6 +6,7 @@ import {
   RateLimiterMemory,
   RateLimiterRedis,
   RateLimiterRes,
+  RLWrapperTimeouts,
 } from "rate-limiter-flexible";
 import { createClient } from "redis";
 
@@ -17,12 +18,13 @@ export function connectRedis(url: string, log: Log) {
     url,
     disableOfflineQueue: true,
     socket: { connectTimeout: 2_000 },
-    commandOptions: { timeout: 500 },
   });
   redis.on("error", (error) => log.warn({ err: error }, "redis is not reachable"));
   redis.connect().catch((error) => log.warn({ err: error }, "redis is not reachable"));
   return redis;
 }
+
+const REDIS_TIMEOUT_MS = 200;
 
 export interface LimitOptions {
   name: string;
@@ -35,13 +37,16 @@ export function rateLimiter({ name, points, windowSeconds, redis }: LimitOptions
   const options = { keyPrefix: `limit:${name}`, points, duration: windowSeconds };
   const memory = new RateLimiterMemory(options);
   if (!redis) return memory;
-  return new RateLimiterRedis({
+  const limiter = new RateLimiterRedis({
     ...options,
     storeClient: redis,
     useRedisPackage: true,
     insuranceLimiter: memory,
     rejectIfRedisNotReady: true,
   });
+  // A Redis that takes a command and does not answer must not hold the request. The wrapper forgets what it wraps.
+  const impatient = new RLWrapperTimeouts({ limiter, timeoutMs: REDIS_TIMEOUT_MS });
+  return Object.assign(impatient, { points, duration: windowSeconds });
 }
 
 /**

@@ -3,7 +3,7 @@ import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
-import { refuse } from "./crud.ts";
+import { endpoint } from "./endpoint.ts";
 import { errorEntry } from "./error.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
 import type { Body, BodyDecoder } from "./message-input.ts";
@@ -58,9 +58,9 @@ export function batchRoutes(
     sendJson(response, 200, batchJson(resource, results, write, false));
   };
 
-  router.route("/new").post(create).all(refuse("POST"));
-  router.route("/edit").patch(edit(false)).put(edit(true)).all(refuse("PATCH, PUT"));
-  router.route("/delete").delete(remove).all(refuse("DELETE"));
+  endpoint(router, "/new", { POST: create });
+  endpoint(router, "/edit", { PATCH: edit(false), PUT: edit(true) });
+  endpoint(router, "/delete", { DELETE: remove });
   return router;
 }
 
@@ -113,9 +113,12 @@ function batchJson(
       codes.push(result.status);
       return;
     }
-    const entry = { ...errorEntry(result.fault), type: null };
+    const { code, message, details } = errorEntry(result.fault);
+    // An item that is missing or forbidden has another form than one with bad fields; clients know both.
+    const entry =
+      code === 400 || code === 422 ? { code, message, details, type: null } : { message, code, type: "api" };
     errors.set(index, JSON.stringify(entry));
-    codes.push(entry.code);
+    codes.push(code);
   });
   const members = [`"${resource.many}":${listOrObject(items)}`];
   if (hasStatusCodes) members.push(`"statusCodes":${JSON.stringify(codes)}`);

@@ -77,6 +77,8 @@ function checkShape(value: unknown, depth: number): void {
       throw badRequest("The body holds characters that are not text.");
     return;
   }
+  if (typeof value === "number" && !Number.isFinite(value))
+    throw badRequest("The body holds a number that is too large.");
   if (typeof value !== "object" || value === null) return;
   if (depth > DEPTH_MAX) throw badRequest(`The body may be nested ${DEPTH_MAX} levels deep.`);
   const entries = Object.entries(value);

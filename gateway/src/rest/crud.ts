@@ -3,7 +3,7 @@ import { notFound } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
 import { batchRoutes } from "./batch.ts";
-import { methodNotAllowed } from "./error.ts";
+import { endpoint } from "./endpoint.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "./exchange.ts";
 import { sendList } from "./list.ts";
 import { type ListLimits, readListParameters, selection } from "./list-query.ts";
@@ -69,40 +69,13 @@ export function crudRouter(resource: Resource, methods: StandardMethods, limits:
     send(response, 200, write(item).replace(`"id":${id}`, '"id":null'));
   };
 
-  router.route("/").get(list).all(refuse("GET"));
-  router.route("/new").post(create).all(refuse("POST"));
+  endpoint(router, "/", { GET: list });
+  endpoint(router, "/new", { POST: create });
   router.use("/batch", batchRoutes(resource, methods, decode, write, limits.batchMax));
-  router
-    .route("/:id")
-    .get(whenNumber(get))
-    .all(whenNumber(refuse("GET")));
-  router
-    .route("/:id/edit")
-    .patch(whenNumber(edit(false)))
-    .put(whenNumber(edit(true)))
-    .all(whenNumber(refuse("PATCH, PUT")));
-  router
-    .route("/:id/delete")
-    .delete(whenNumber(remove))
-    .all(whenNumber(refuse("DELETE")));
+  endpoint(router, "/:id", { GET: get });
+  endpoint(router, "/:id/edit", { PATCH: edit(false), PUT: edit(true) });
+  endpoint(router, "/:id/delete", { DELETE: remove });
   return router;
-}
-
-type Step = (request: Request, response: ApiResponse) => Promise<void> | void;
-
-/** Ids are digits: anything else is another path. */
-export function whenNumber(step: Step) {
-  return (request: Request, response: ApiResponse, next: (what?: unknown) => void) => {
-    return /^\d+$/.test(String(request.params.id)) ? step(request, response) : next("route");
-  };
-}
-
-/** For the methods a known path does not have. */
-export function refuse(allowed: string): Step {
-  return (_request, response) => {
-    response.setHeader("allow", allowed);
-    throw methodNotAllowed();
-  };
 }
 
 export function idOf(message: Message): number {

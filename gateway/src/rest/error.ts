@@ -57,8 +57,14 @@ function detailsOf(fault: Fault): ErrorEntry["details"] {
   return Object.fromEntries(fault.violations.map(({ field, message }) => [field, [message]]));
 }
 
+export interface ErrorOptions {
+  log: Log;
+  /** WWW-Authenticate of a 401. */
+  challenge: string;
+}
+
 /** Answers with an error. The connection closes where the rest of the request was not read. */
-export function sendError(response: ServerResponse, error: unknown, log: Log): void {
+export function sendError(response: ServerResponse, error: unknown, { log, challenge }: ErrorOptions): void {
   const fault = toFault(error);
   const entry = errorEntry(fault);
   if (entry.code === 500)
@@ -71,14 +77,19 @@ export function sendError(response: ServerResponse, error: unknown, log: Log): v
     response.destroy();
     return;
   }
-  if (entry.code === 401)
-    response.setHeader("www-authenticate", 'Basic realm="Tidings API", charset="UTF-8"');
+  if (entry.code === 401) response.setHeader("www-authenticate", challenge);
   if (fault.retryAfterSeconds !== undefined)
     response.setHeader("retry-after", Math.ceil(fault.retryAfterSeconds));
-  if (!response.req.complete) response.setHeader("connection", "close");
+  if (fault.reason === "BAD_FRAMING" || hasUnreadBody(response)) response.setHeader("connection", "close");
   response.statusCode = entry.code;
   response.setHeader("content-type", "application/json");
   response.end(JSON.stringify({ errors: [entry] }));
+}
+
+function hasUnreadBody({ req: { headers, complete } }: ServerResponse): boolean {
+  const isAnnounced =
+    headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  return isAnnounced && !complete;
 }
 
 export function methodNotAllowed(): Fault {

@@ -10,6 +10,8 @@ export interface Exchange {
   actor: Actor;
   query: Query;
   body: unknown;
+  /** Template of the path, once it is matched: what is measured and logged. */
+  route: string | undefined;
 }
 
 export type ApiResponse = Response<unknown, { exchange: Exchange }>;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { badRequest } from "@tidings/rpc/fault";
+import { Code, Fault } from "@tidings/rpc/fault";
 
 /**
  * Refuses requests that two HTTP implementations could read in two ways, before anything else looks at them: transfer
@@ -9,13 +9,13 @@ export function checkFraming(request: IncomingMessage): void {
   const { headers, url = "" } = request;
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && coding !== "chunked")
-    throw badRequest("The transfer encoding is not supported.");
+    throw badFraming("The transfer encoding is not supported.");
   if (coding !== undefined && headers["content-length"] !== undefined)
-    throw badRequest("The length of the body is ambiguous.");
-  if (!url.startsWith("/") || url.startsWith("//")) throw badRequest("The request target must be a path.");
+    throw badFraming("The length of the body is ambiguous.");
+  if (!url.startsWith("/") || url.startsWith("//")) throw badFraming("The request target must be a path.");
   const end = url.indexOf("?");
   const path = end < 0 ? url : url.slice(0, end);
-  if (path.includes("%") && !isPlainPath(path)) throw badRequest("The path is not valid.");
+  if (path.includes("%") && !isPlainPath(path)) throw badFraming("The path is not valid.");
 }
 
 function isPlainPath(path: string): boolean {
@@ -26,4 +26,9 @@ function isPlainPath(path: string): boolean {
   } catch {
     return false; // decodeURIComponent has no other way of saying so
   }
+}
+
+/** Nothing that follows on this connection can be trusted. */
+function badFraming(message: string): Fault {
+  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BAD_FRAMING", message });
 }

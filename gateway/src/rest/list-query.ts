@@ -27,6 +27,7 @@ const START_MAX = 10_000_000;
 const DEPTH_MAX = 3;
 const CLAUSES_MAX = 50;
 const TEXT_LENGTH_MAX = 1_000;
+const LIST_LENGTH_MAX = 20_000;
 
 /** The list parameters of a request. Column names are passed on as sent: the service that owns them knows them. */
 export function readListParameters(query: Query, limits: ListLimits): ListParameters {
@@ -38,15 +39,18 @@ export function readListParameters(query: Query, limits: ListLimits): ListParame
       pageSize: pageSize(query, limits),
       order: order(query),
       where: items(query.where, "where").flatMap((clause) => condition(clause, 1, clauses)),
-      publishedOnly: truthy(query.publishedOnly) || truthy(query.published),
+      publishedOnly: truthy(query, "publishedOnly") || truthy(query, "published"),
     }),
     select: selection(query),
-    minimal: truthy(query.minimal),
+    minimal: truthy(query, "minimal"),
   };
 }
 
 export function selection(query: Query): ReadonlySet<string> | undefined {
-  const names = items(query.select, "select").map((name) => (typeof name === "string" ? name : ""));
+  const names = items(query.select, "select").map((name) => {
+    if (typeof name !== "string") throw badRequest("select is a list of names.");
+    return name;
+  });
   return names.length > 0 ? new Set(names) : undefined;
 }
 
@@ -65,9 +69,10 @@ function order(query: Query): Order[] {
     return create(OrderSchema, { column, descending: isDescending(dir) });
   });
   if (statements.length > 0) return statements;
-  const descending = isDescending(query.orderByDir ?? "asc");
+  const descending = isDescending(query.orderByDir || "asc");
   const columns = text(query, "orderBy")
     .split(",")
+    .map((column) => column.trim())
     .filter((column) => column !== "");
   return columns.map((column) => create(OrderSchema, { column, descending }));
 }
@@ -97,9 +102,11 @@ function condition(input: unknown, depth: number, clauses: { count: number }): C
 
 function operands(expr: string, value: unknown): string[] {
   const isList = expr === "in" || expr === "notIn";
+  if (isList && typeof value === "string" && value.length <= LIST_LENGTH_MAX)
+    return commaSeparated(value).map(operand);
   if (typeof value === "object") return items(value, "where").map(operand);
   if (value === undefined) return [];
-  return isList ? commaSeparated(operand(value)) : [operand(value)];
+  return [operand(value)];
 }
 
 function operand(value: unknown): string {
@@ -110,10 +117,11 @@ function operand(value: unknown): string {
 
 /** `a,"b,c"`: quotes keep a comma. */
 function commaSeparated(list: string): string[] {
-  const fields = list.match(/"(?:[^"]|"")*"|[^,]+/g) ?? [];
-  return fields.map((field) =>
-    field.startsWith('"') ? field.slice(1, -1).replaceAll('""', '"') : field.trim(),
-  );
+  const fields = list.match(/\s*"(?:[^"]|"")*"\s*|[^,]+/g) ?? [];
+  return fields.map((field) => {
+    const value = field.trim();
+    return value.startsWith('"') ? value.slice(1, -1).replaceAll('""', '"') : value;
+  });
 }
 
 function items(value: unknown, name: string): unknown[] {
@@ -142,6 +150,6 @@ function wholeNumber(query: Query, name: string, max: number): number | undefine
   return Number(value);
 }
 
-function truthy(value: unknown): boolean {
-  return typeof value === "string" && !["", "0", "false", "off", "no"].includes(value.toLowerCase());
+function truthy(query: Query, name: string): boolean {
+  return !["", "0", "false", "off", "no"].includes(text(query, name).toLowerCase());
 }

@@ -29,7 +29,10 @@ export async function sendList(
   );
 }
 
-/** The ids of the page are fixed first; then the rows follow as the receiver takes them. Rows deleted meanwhile are left out. */
+/**
+ * The ids of the page are fixed first; then the rows follow as the receiver takes them. Rows deleted meanwhile are left
+ * out. The answer begins with its first rows, so that a failure until then is still told as one.
+ */
 async function sendInParts(
   response: ApiResponse,
   methods: StandardMethods,
@@ -39,20 +42,33 @@ async function sendInParts(
   const { exchange } = response.locals;
   query.idsOnly = true;
   const { ids, totalSize } = await methods.list(query, outgoing(exchange, BUDGET_MS.read));
-  response.statusCode = 200;
-  response.setHeader("content-type", "application/json");
-  response.write(envelope.opening(totalSize));
-  let separator = "";
-  for (let at = 0; at < ids.length; at += PART_SIZE) {
+  const rowsAt = async (at: number) => {
     const part = create(ListQuerySchema, { ids: ids.slice(at, at + PART_SIZE), skipTotal: true });
     const { items } = await methods.list(part, outgoing(exchange, BUDGET_MS.read));
-    if (response.destroyed) return;
-    if (items.length === 0) continue;
-    const isTaken = response.write(separator + items.map(envelope.entry).join(","));
-    separator = ",";
-    if (!isTaken) await Promise.race([once(response, "drain"), once(response, "close")]);
+    return items.map(envelope.entry).join(",");
+  };
+  const first = ids.length > 0 ? await rowsAt(0) : "";
+  response.statusCode = 200;
+  response.setHeader("content-type", "application/json");
+  response.write(envelope.opening(totalSize) + first);
+  let isEmpty = first === "";
+  for (let at = PART_SIZE; at < ids.length && !response.destroyed; at += PART_SIZE) {
+    const rows = await rowsAt(at);
+    if (rows === "") continue;
+    const isTaken = response.write(isEmpty ? rows : `,${rows}`);
+    isEmpty = false;
+    if (!isTaken) await drained(response);
   }
   response.end(envelope.closing);
+}
+
+/** When the receiver has taken what was written, or is gone. */
+async function drained(response: ApiResponse): Promise<void> {
+  const done = new AbortController();
+  const { signal } = done;
+  await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]).finally(() =>
+    done.abort(),
+  );
 }
 
 interface Envelope {

@@ -30,6 +30,8 @@ interface Member {
   field: DescField;
   /** undefined: the value cannot be read as this field's type. */
   read(value: unknown): unknown;
+  /** A form's empty input: for a number or a date it says nothing. */
+  isBlank(value: unknown): boolean;
 }
 
 const NOT_VALID = "This value is not valid.";
@@ -45,7 +47,7 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
   for (const field of schema.fields) {
     if (getOption(field, openMembers)) continue;
     known.add(field.jsonName);
-    if (!getOption(field, outputOnly)) members.set(field.jsonName, { field, read: valueReader(field) });
+    if (!getOption(field, outputOnly)) members.set(field.jsonName, memberOf(field));
   }
   const openField = schema.fields.find((field) => getOption(field, openMembers));
 
@@ -60,7 +62,8 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
         if (openField && !known.has(name)) open[name] = value;
         continue;
       }
-      const { field, read } = member;
+      const { field, read, isBlank } = member;
+      if (isBlank(value)) continue;
       const decoded = value === null ? undefined : read(value);
       if (decoded === undefined && value !== null) violations.push({ field: name, message: NOT_VALID });
       if (decoded !== undefined) init[field.localName] = decoded;
@@ -73,6 +76,12 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
     }
     return { message: create(schema, init), paths };
   };
+}
+
+function memberOf(field: DescField): Member {
+  const read = valueReader(field);
+  const isBlank = (value: unknown) => value === "" && (read === readInteger || read === readTimestamp);
+  return { field, read, isBlank };
 }
 
 function valueReader(field: DescField): (value: unknown) => unknown {
@@ -100,20 +109,14 @@ function readTexts(value: unknown): string[] | undefined {
   return texts.includes(undefined) ? undefined : (texts as string[]);
 }
 
-const SWITCHES: Record<string, boolean> = {
-  true: true,
-  "1": true,
-  on: true,
-  yes: true,
-  false: false,
-  "0": false,
-  off: false,
-  no: false,
-  "": false,
-};
+// A map and not an object: `constructor` is a name every object knows.
+const SWITCHES = new Map([
+  ...["true", "1", "on", "yes"].map((word) => [word, true] as const),
+  ...["false", "0", "off", "no", ""].map((word) => [word, false] as const),
+]);
 
 function readBoolean(value: unknown): boolean | undefined {
-  return typeof value === "object" ? undefined : SWITCHES[String(value).toLowerCase()];
+  return typeof value === "object" ? undefined : SWITCHES.get(String(value).toLowerCase());
 }
 
 function readInteger(value: unknown): number | undefined {

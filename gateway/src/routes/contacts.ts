@@ -2,7 +2,7 @@ import type { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest, notFound } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
-import { refuse, whenNumber } from "../rest/crud.ts";
+import { endpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "../rest/exchange.ts";
 
 /** What contacts have beyond the standard operations. */
@@ -34,11 +34,8 @@ export function contactRoutes(contacts: RpcClient<typeof ContactService>): Route
     sendJson(response, 200, '{"success":true}');
   };
 
-  router.route("/list/fields").get(listFields).all(refuse("GET"));
-  router
-    .route("/:id/points/:operator/:delta")
-    .post(whenNumber(changePoints))
-    .all(whenNumber(refuse("POST")));
+  endpoint(router, "/list/fields", { GET: listFields });
+  endpoint(router, "/:id/points/:operator/:delta", { POST: changePoints });
   return router;
 }
 

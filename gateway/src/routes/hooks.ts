@@ -1,7 +1,7 @@
 import type { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { refuse } from "../rest/crud.ts";
+import { endpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
 
 /** What webhooks have beyond the standard operations. */
@@ -16,6 +16,6 @@ export function hookRoutes(webhooks: RpcClient<typeof WebhookService>): Router {
     sendJson(response, 200, JSON.stringify({ triggers: byName }));
   };
 
-  router.route("/triggers").get(listTriggers).all(refuse("GET"));
+  endpoint(router, "/triggers", { GET: listTriggers });
   return router;
 }

@@ -28,7 +28,7 @@ function conditionPredicate(condition: Condition, columns: ColumnMap, depth: num
   if (condition.expr === "andX") return all(wherePredicate(condition.conditions, columns, depth + 1));
   if (condition.expr === "orX") return any(wherePredicate(condition.conditions, columns, depth + 1));
   const column = knownColumn(columns, condition.column);
-  const compare = EXPRESSIONS[condition.expr];
+  const compare = Object.hasOwn(EXPRESSIONS, condition.expr) && EXPRESSIONS[condition.expr];
   if (!compare) throw badRequest(`Unknown expression "${condition.expr}" in the where clause.`);
   if (condition.values.length > VALUES_MAX) throw badRequest(`At most ${VALUES_MAX} values are supported.`);
   return compare(column, condition.values);
@@ -114,10 +114,15 @@ function number(text: string): string {
   return String(Number(text));
 }
 
-const BOOLEANS: Record<string, boolean> = { true: true, "1": true, false: false, "0": false };
+const BOOLEANS = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
 
 function boolean(text: string): boolean {
-  const value = BOOLEANS[text.toLowerCase()];
+  const value = BOOLEANS.get(text.toLowerCase());
   if (value === undefined) throw badRequest(`"${printable(text)}" is neither true nor false.`);
   return value;
 }

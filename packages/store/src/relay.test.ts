@@ -83,22 +83,21 @@ test("two relays side by side lose nothing, and the effect happens once", async 
   await eventually(() => assert.deepEqual(scene.received().toSorted(byNumber), numbers));
 });
 
-test("what was committed while NATS was away is published when it is back", async () => {
+test("what was committed while NATS was away is published when it is back", async (t) => {
   const own = await startTestNats();
+  t.after(() => own.stop());
   const ownBus = connectBus({ url: own.url, name: "test", log });
-  {
-    await using scene = await openScene(ownBus);
-    scene.relay();
-    await scene.append(1);
-    await eventually(() => assert.deepEqual(scene.received(), [1]));
-    await own.kill();
-    await scene.append(2, 3);
-    assert.equal(await scene.unpublished(), 2);
-    await own.start();
-    await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3]), { timeoutMs: 20_000 });
-  }
-  await ownBus.close();
-  await own.stop();
+  t.after(() => ownBus.close());
+  await using scene = await openScene(ownBus);
+  scene.relay();
+  await scene.append(1);
+  await eventually(() => assert.deepEqual(scene.received(), [1]));
+  await eventually(async () => assert.equal(await scene.unpublished(), 0));
+  await own.kill();
+  await scene.append(2, 3);
+  assert.equal(await scene.unpublished(), 2);
+  await own.start();
+  await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3]), { timeoutMs: 20_000 });
 });
 
 test("lost database connections interrupt the relay for a moment only", async () => {

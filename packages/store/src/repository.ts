@@ -356,14 +356,14 @@ export function standardCommands(
   const published = column("is_published");
   const createdBy = column("created_by");
   const name = column("name");
-  const states: Record<string, RawBuilder<unknown> | undefined> = {
-    published,
-    unpublished: published && sql`not ${published}`,
-    mine: createdBy && sql`${createdBy} = ${call.actor.id}::integer`,
-  };
+  const states = new Map([
+    ["published", published],
+    ["unpublished", published && sql`not ${published}`],
+    ["mine", createdBy && sql`${createdBy} = ${call.actor.id}::integer`],
+  ]);
   const commands = new Map<string, SearchCommand>([
     ["ids", idsCommand(sql.ref("id"))],
-    ["is", (term) => states[term.text]],
+    ["is", (term) => states.get(term.text)],
   ]);
   if (name) commands.set("name", columnCommand(name));
   return commands;

@@ -95,8 +95,9 @@ function applyChannels(row: ContactRow, { change, batch, now }: Application): vo
     const entries = doNotContactOf(row);
     let isChanged = false;
     for (const entry of change.doNotContact) {
-      const after = applyDoNotContact(entries[entry.channel], entry, dateAdded, batch.nextEntryId);
-      isChanged ||= after !== entries[entry.channel];
+      const before = Object.hasOwn(entries, entry.channel) ? entries[entry.channel] : undefined;
+      const after = applyDoNotContact(before, entry, dateAdded, batch.nextEntryId);
+      isChanged ||= after !== before;
       if (after) entries[entry.channel] = after;
       else delete entries[entry.channel];
     }

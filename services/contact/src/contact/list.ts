@@ -51,18 +51,18 @@ function contactCommands(catalogue: FieldCatalogue, call: Call): Map<string, Sea
   for (const { alias } of catalogue.fields) {
     commands.set(alias, columnCommand(sql`${column(alias)}::text`));
   }
-  const states: Record<string, ReturnType<SearchCommand>> = {
-    anonymous: sql`c.date_identified is null`,
-    mine: sql`c.owner_id = ${call.actor.id}::integer`,
-    unowned: sql`c.owner_id is null`,
-    published: sql`c.is_published`,
-    unpublished: sql`not c.is_published`,
-  };
+  const states = new Map([
+    ["anonymous", sql`c.date_identified is null`],
+    ["mine", sql`c.owner_id = ${call.actor.id}::integer`],
+    ["unowned", sql`c.owner_id is null`],
+    ["published", sql`c.is_published`],
+    ["unpublished", sql`not c.is_published`],
+  ]);
   const firstname = columnCommand(column("firstname"));
   const lastname = columnCommand(column("lastname"));
   return commands
     .set("ids", idsCommand(column("id")))
-    .set("is", (term) => states[term.text])
+    .set("is", (term) => states.get(term.text))
     .set("name", (term) => sql`(${firstname(term)} or ${lastname(term)})`)
     .set("tag", (term) => {
       const named = columnCommand(sql`t.tag`)(term);

@@ -24,22 +24,26 @@ interface Operator {
   logged(delta: number): number;
 }
 
-const OPERATORS: Record<string, Operator> = {
-  plus: { label: "add (+)", sql: "c.points + $2::integer", logged: (delta) => delta },
-  minus: { label: "subtract (-)", sql: "c.points - $2::integer", logged: (delta) => -delta },
-  times: { label: "multiply (x)", sql: "c.points * $2::integer", logged: (delta) => delta },
-  divide: {
-    label: "divide (/)",
-    sql: "round(c.points::numeric / $2::integer)::integer",
-    logged: (delta) => delta,
-  },
-};
+/** Maps and not objects: `constructor` is a name every object knows. */
+const OPERATORS = new Map<string, Operator>([
+  ["plus", { label: "add (+)", sql: "c.points + $2::integer", logged: (delta) => delta }],
+  ["minus", { label: "subtract (-)", sql: "c.points - $2::integer", logged: (delta) => -delta }],
+  ["times", { label: "multiply (x)", sql: "c.points * $2::integer", logged: (delta) => delta }],
+  [
+    "divide",
+    {
+      label: "divide (/)",
+      sql: "round(c.points::numeric / $2::integer)::integer",
+      logged: (delta) => delta,
+    },
+  ],
+]);
 
 const NAME_LENGTH_MAX = 191;
 
 /** The balance changes where it stands, in one statement: parallel changes add up. */
-const changeStatements = Object.fromEntries(
-  Object.entries(OPERATORS).map(([name, operator]) => [
+const changeStatements = new Map(
+  [...OPERATORS].map(([name, operator]) => [
     name,
     prepared(
       `contacts_points_${name}`,
@@ -69,8 +73,8 @@ export async function changePoints(
   change: PointsChange,
   call: Call,
 ): Promise<number> {
-  const operator = OPERATORS[change.operator];
-  const statement = changeStatements[change.operator];
+  const operator = OPERATORS.get(change.operator);
+  const statement = changeStatements.get(change.operator);
   if (!operator || !statement) throw badRequest("Invalid operator");
   if (change.delta < 0) throw badRequest("The points must not be negative.");
   const now = dateTimeText(Date.now());

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { createLog } from "@tidings/runtime/log";
+import { backgroundDeadline, openDatabase } from "@tidings/store/database";
+import { createTestDatabase } from "@tidings/testkit/postgres";
+import { ensureAdministrator } from "../identity/user.ts";
+import { loginThrottle } from "../limits/login-throttle.ts";
+import { openCredentials } from "./credentials.ts";
+
+const testDatabase = await createTestDatabase();
+const database = openDatabase({ url: testDatabase.url("identity"), log: createLog("identity", "silent") });
+after(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+const PASSWORD = "correct horse";
+await ensureAdministrator(database, "Ada", PASSWORD);
+
+const open = () => openCredentials(database, loginThrottle(undefined));
+const basic = (login: string, password: string) => Buffer.from(`${login}:${password}`).toString("base64");
+const isRefused = (error: unknown) => error instanceof Fault && error.code === Code.UNAUTHENTICATED;
+const execute = (text: string) => database.query({ text }, [], backgroundDeadline());
+
+test("the administrator signs in by name or address, in any case", async () => {
+  const credentials = await open();
+  for (const login of ["Ada", "ADA", "ada@localhost", "Ada@LocalHost"]) {
+    const actor = await credentials.verifyBasic(basic(login, PASSWORD), "1.1.1.1");
+    assert.deepEqual([actor.kind, actor.admin, actor.name], ["user", true, "Admin User"]);
+  }
+});
+
+test("a wrong password, an unknown user and an unpublished one are refused in the same words", async () => {
+  await execute(`insert into users (username, email, first_name, last_name, password_hash, is_published)
+    select 'gone', 'gone@x', 'A', 'B', password_hash, false from users where username = 'Ada'`);
+  const credentials = await open();
+  const texts = new Set<string>();
+  for (const [login, password] of [
+    ["Ada", "wrong"],
+    ["nobody", PASSWORD],
+    ["gone", PASSWORD],
+    ["", ""],
+    ["Ada", ""],
+  ] as const) {
+    await assert.rejects(credentials.verifyBasic(basic(login, password), "1.1.1.1"), (error: Fault) => {
+      texts.add(`${error.reason} ${error.message}`);
+      return isRefused(error);
+    });
+  }
+  assert.equal(texts.size, 1);
+});
+
+test("text that is no Basic value, and characters no name has, are refused and nothing worse", async () => {
+  const credentials = await open();
+  for (const value of [
+    "",
+    "!!!",
+    Buffer.from("no colon").toString("base64"),
+    basic("a\0b", "c"),
+    Buffer.from([255, 58, 254]).toString("base64"),
+  ])
+    await assert.rejects(credentials.verifyBasic(value, "1.1.1.1"), isRefused);
+});
+
+test("who was verified is recalled as the same actor; nobody else is", async () => {
+  const credentials = await open();
+  assert.equal(credentials.recallBasic(basic("Ada", PASSWORD)), undefined);
+  const first = await credentials.verifyBasic(basic("Ada", PASSWORD), "1.1.1.1");
+  assert.equal(credentials.recallBasic(basic("Ada", PASSWORD)), first);
+  assert.equal(credentials.recallBasic(basic("Ada", `${PASSWORD}x`)), undefined);
+});
+
+test("a refusal is never remembered", async () => {
+  const credentials = await open();
+  await assert.rejects(credentials.verifyBasic(basic("late", PASSWORD), "1.1.1.1"), isRefused);
+  await execute(`insert into users (username, email, first_name, last_name, password_hash)
+    select 'late', 'late@x', 'Late', 'Comer', password_hash from users where username = 'Ada'`);
+  assert.equal((await credentials.verifyBasic(basic("late", PASSWORD), "1.1.1.1")).name, "Late Comer");
+});
+
+test("a client that signs in sixty times at once is not refused", async () => {
+  const credentials = await open();
+  const signIns = Array.from({ length: 60 }, () =>
+    credentials.verifyBasic(basic("Ada", PASSWORD), "1.1.1.1"),
+  );
+  const results = await Promise.allSettled(signIns);
+  assert.equal(results.filter(({ status }) => status === "rejected").length, 0);
+});
+
+test("of many wrong passwords at once no more are tried than one after the other", async () => {
+  const credentials = await open();
+  const guesses = Array.from({ length: 30 }, (_, index) =>
+    credentials.verifyBasic(basic("Ada", `guess ${index}`), "9.9.9.9"),
+  );
+  const results = await Promise.allSettled(guesses);
+  const tried = results.filter((result) => result.status === "rejected" && isRefused(result.reason));
+  assert.ok(tried.length <= 6, `${tried.length} were tried`);
+});
+
+test("two gateways that start at once make one administrator, with the password of the last start", async () => {
+  await Promise.all(
+    ["first pass", "first pass"].map((password) => ensureAdministrator(database, "Root", password)),
+  );
+  await ensureAdministrator(database, "ROOT", "second pass");
+  const rows = await execute("select count(*) as count from users where lower(username) = 'root'");
+  assert.equal(rows[0]?.count, "1");
+  const credentials = await open();
+  assert.ok(await credentials.verifyBasic(basic("root", "second pass"), "1.1.1.1"));
+  await assert.rejects(credentials.verifyBasic(basic("root", "first pass"), "1.1.1.1"), isRefused);
+});

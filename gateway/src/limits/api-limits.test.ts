@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { clientOf } from "../testing/http.ts";
+import { startScene } from "../testing/scene.ts";
+import { apiRateLimits } from "./api-limits.ts";
+
+async function statuses(port: number, count: number, headers: Record<string, string>): Promise<number[]> {
+  const api = clientOf(port);
+  const answers = await Promise.all(
+    Array.from({ length: count }, () => api("GET", "/api/tags", { anonymous: true, headers })),
+  );
+  return answers.map(({ status }) => status);
+}
+
+test("an address without credentials gets 60 answers of 401 at once, then 429 with all that it should know", async () => {
+  const scene = await startScene();
+  after(scene.stop);
+  const found = await statuses(scene.port, 70, {});
+  assert.equal(found.filter((status) => status === 401).length, 60);
+  const { status, headers } = await clientOf(scene.port)("GET", "/api/tags", { anonymous: true });
+  assert.equal(status, 429);
+  for (const name of ["retry-after", "ratelimit", "ratelimit-policy"]) assert.ok(headers.get(name), name);
+});
+
+for (const authorization of ["Bearer nothing", "Digest nothing"]) {
+  test(`credentials that cannot be right (${authorization}) are limited like none`, {}, async () => {
+    const scene = await startScene();
+    after(scene.stop);
+    assert.ok((await statuses(scene.port, 70, { authorization })).includes(429));
+  });
+}
+
+test("a principal has no limit unless one is configured, and then is told of it", async () => {
+  const scene = await startScene({ rates: apiRateLimits(3, undefined) });
+  after(scene.stop);
+  const api = clientOf(scene.port);
+  for (const left of [2, 1, 0]) {
+    const { status, headers } = await api("GET", "/api/tags");
+    assert.equal(status, 200);
+    assert.match(headers.get("ratelimit") ?? "", new RegExp(`r=${left};`));
+  }
+  const { status, body } = await api("GET", "/api/tags");
+  assert.equal(status, 429);
+  assert.match((body.errors as { message: string }[])[0]?.message ?? "", /rate limit of 3/);
+});

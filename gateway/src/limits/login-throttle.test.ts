@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { after, describe, test } from "node:test";
+import { Fault } from "@tidings/rpc/fault";
+import { createLog } from "@tidings/runtime/log";
+import { eventually } from "@tidings/testkit/eventually";
+import { startTestRedis } from "@tidings/testkit/redis";
+import { type LoginThrottle, loginThrottle } from "./login-throttle.ts";
+import { connectRedis } from "./rate-limit.ts";
+
+const isLimited = (error: unknown) => error instanceof Fault && error.reason === "RATE_LIMITED";
+
+const attempt = (throttle: LoginThrottle, login: string, ip = "1.1.1.1") => throttle.countAttempt(login, ip);
+
+async function attempts(throttle: LoginThrottle, times: number, login: string): Promise<void> {
+  for (let count = 0; count < times; count += 1) await attempt(throttle, login);
+}
+
+async function waitOf(throttle: LoginThrottle, login: string): Promise<number> {
+  const refusal = await attempt(throttle, login).then(
+    () => undefined,
+    (error: Fault) => error,
+  );
+  return refusal?.retryAfterSeconds ?? 0;
+}
+
+let logins = 0;
+/** Of no other test: Redis is shared. */
+function newLogin(): string {
+  logins += 1;
+  return `ada-${logins}`;
+}
+
+function suite(create: () => LoginThrottle) {
+  test("five attempts are free, then the client waits", async () => {
+    const throttle = create();
+    const login = newLogin();
+    await attempts(throttle, 5, login);
+    assert.equal(await waitOf(throttle, login), 2);
+  });
+
+  test("of many attempts at once only the free ones are made", async () => {
+    const throttle = create();
+    const login = newLogin();
+    const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => attempt(throttle, login)));
+    assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 5);
+  });
+
+  test("other users and other addresses are not affected, spelling of the name is no way around", async () => {
+    const throttle = create();
+    const login = newLogin();
+    await attempts(throttle, 5, login);
+    await attempt(throttle, login, "2.2.2.2");
+    await attempt(throttle, newLogin());
+    await assert.rejects(attempt(throttle, login.toUpperCase()), isLimited);
+  });
+
+  test("a success forgets the attempts before it", async () => {
+    const throttle = create();
+    const login = newLogin();
+    await attempts(throttle, 5, login);
+    await throttle.forgetAttempts(login, "1.1.1.1");
+    await attempts(throttle, 5, login);
+  });
+}
+
+describe("in memory", () => suite(() => loginThrottle(undefined)));
+
+describe("in Redis", async () => {
+  const server = await startTestRedis();
+  const redis = connectRedis(server.url, createLog("limits", "silent"));
+  after(async () => {
+    redis.destroy();
+    await server.stop();
+  });
+  await eventually(() => assert.ok(redis.isReady));
+  suite(() => loginThrottle(redis));
+  test("what one gateway learnt the other knows", async () => {
+    const elsewhere = connectRedis(server.url, createLog("limits", "silent"));
+    after(() => elsewhere.destroy());
+    await eventually(() => assert.ok(elsewhere.isReady));
+    await attempts(loginThrottle(redis), 5, "shared");
+    await assert.rejects(attempt(loginThrottle(elsewhere), "shared"), isLimited);
+  });
+});

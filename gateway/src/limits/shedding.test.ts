@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { eventually } from "@tidings/testkit/eventually";
+import { loadShedding } from "./shedding.ts";
+
+function shedding(inFlightMax: number) {
+  const made = loadShedding(inFlightMax);
+  after(made.stop);
+  return made;
+}
+
+const isBusy = (error: unknown) =>
+  error instanceof Fault && error.code === Code.RESOURCE_EXHAUSTED && (error.retryAfterSeconds ?? 0) > 0;
+
+test("reads are refused first, writes last, and both with a time to retry", () => {
+  const load = shedding(4);
+  for (let count = 0; count < 4; count += 1) load.admit(true);
+  assert.throws(() => load.admit(true), isBusy);
+  for (let count = 0; count < 4; count += 1) load.admit(false);
+  assert.throws(() => load.admit(false), isBusy);
+});
+
+test("who was refused does not count, and who leaves makes room", () => {
+  const load = shedding(1);
+  load.admit(true);
+  assert.throws(() => load.admit(true), isBusy);
+  load.leave();
+  load.admit(true);
+});
+
+test("reads are refused earlier while the event loop is late, and admitted again afterwards", async () => {
+  const load = shedding(8);
+  load.admit(true);
+  load.admit(true);
+  await eventually(
+    () => {
+      block(200);
+      assert.throws(() => load.admit(true), isBusy);
+    },
+    { intervalMs: 1 },
+  );
+  load.admit(false);
+  await eventually(() => load.admit(true));
+});
+
+function block(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}

@@ -1,0 +1,62 @@
+import { SpanKind } from "@opentelemetry/api";
+import { inSpan } from "@tidings/runtime/telemetry";
+import type { NextFunction, Request, Router } from "express";
+import { readBody } from "./body.ts";
+import { methodNotAllowed } from "./error.ts";
+import type { ApiResponse, Exchange } from "./exchange.ts";
+
+export type Handler = (request: Request, response: ApiResponse) => Promise<void>;
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** What a POST may stand for. */
+const OVERRIDABLE = ["PUT", "PATCH", "DELETE"];
+
+/**
+ * Puts the handlers of a path in its place. The path is matched first, then the body is read, then the method decides:
+ * a POST may stand for another one. A method without a handler is 405 with `Allow`. `:id` is digits; anything else is
+ * another path.
+ */
+export function endpoint(router: Router, path: string, handlers: Partial<Record<Method, Handler>>): void {
+  const allowed = Object.keys(handlers).join(", ");
+  const hasId = path.includes(":id");
+  router.all(path, async (request: Request, response: ApiResponse, next: NextFunction) => {
+    if (hasId && !/^\d+$/.test(String(request.params.id))) return next("route");
+    const { exchange } = response.locals;
+    exchange.route = `${request.baseUrl}${path}`;
+    const refused = () => {
+      response.setHeader("allow", allowed);
+      return methodNotAllowed();
+    };
+    // A body that nobody wants is not even read.
+    if (!isWanted(request.method, handlers)) throw refused();
+    const method = await effectiveMethod(request, exchange);
+    const handler = handlers[method as Method];
+    if (!handler) throw refused();
+    const traceparent = request.get("traceparent");
+    await inSpan(`${method} ${exchange.route}`, { kind: SpanKind.SERVER, traceparent }, () =>
+      handler(request, response),
+    );
+  });
+}
+
+function isWanted(method: string, handlers: Partial<Record<Method, Handler>>): boolean {
+  if (method === "HEAD") return "GET" in handlers;
+  if (method === "POST" && OVERRIDABLE.some((other) => other in handlers)) return true;
+  return method in handlers;
+}
+
+/** Reads the body of a write, which may name the method that is meant. A HEAD is a GET whose body Node leaves out. */
+async function effectiveMethod(request: Request, exchange: Exchange): Promise<string> {
+  const { method } = request;
+  if (method === "GET" || method === "DELETE") return method;
+  if (method === "HEAD") return "GET";
+  exchange.body = await readBody(
+    request,
+    request.path.includes("/batch/") || request.baseUrl.endsWith("/batch"),
+  );
+  if (method !== "POST") return method;
+  const sent = exchange.body as { _method?: unknown } | null;
+  const wanted = request.headers["x-http-method-override"] ?? sent?._method ?? exchange.query._method;
+  const name = typeof wanted === "string" ? wanted.toUpperCase() : "";
+  return OVERRIDABLE.includes(name) ? name : method;
+}

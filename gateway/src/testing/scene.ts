@@ -1,0 +1,171 @@
+import { generateKeyPairSync } from "node:crypto";
+import { create, type DescService } from "@bufbuild/protobuf";
+import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { type Tag, TagSchema, TagService } from "@tidings/proto/tidings/contact/v1/tag";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
+import { actorSigner, actorVerifier } from "@tidings/rpc/actor";
+import type { Handlers } from "@tidings/rpc/definition";
+import { denied, invalid, notFound } from "@tidings/rpc/fault";
+import { faultToStatus } from "@tidings/rpc/fault-status";
+import { implement, serve } from "@tidings/rpc/server";
+import { createLog } from "@tidings/runtime/log";
+import { openDatabase } from "@tidings/store/database";
+import { createTestDatabase } from "@tidings/testkit/postgres";
+import { type AppOptions, createApp } from "../app.ts";
+import { openCredentials } from "../auth/credentials.ts";
+import { clientIpReader } from "../client-ip.ts";
+import { openClients } from "../clients.ts";
+import { serveHttp } from "../http-server.ts";
+import { ensureAdministrator } from "../identity/user.ts";
+import { apiRateLimits } from "../limits/api-limits.ts";
+import { loginThrottle } from "../limits/login-throttle.ts";
+import { loadShedding } from "../limits/shedding.ts";
+
+const PASSWORD = "correct horse";
+export const AUTHORIZATION = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString("base64")}`;
+const log = createLog("gateway", "silent");
+
+export type TagHandlers = Handlers<typeof TagService>;
+
+/** A gateway on a real port, before a real RPC server that keeps tags in memory. */
+export async function startScene(options: Partial<AppOptions> & { handlers?: Partial<TagHandlers> } = {}) {
+  const keys = generateKeyPairSync("ed25519");
+  const privateKey = keys.privateKey.export({ format: "der", type: "pkcs8" }).toString("base64");
+  const publicKey = keys.publicKey.export({ format: "der", type: "spki" }).toString("base64");
+  const tags = new Map<number, Tag>();
+  const services = [
+    implement(TagService, { ...tagHandlers(tags), ...options.handlers }),
+    implement(ContactService, {
+      ...unanswered(ContactService),
+      listContactFields: () => ({ fields: Buffer.from('{"1":{"id":1,"alias":"title"}}') }),
+      changeContactPoints: ({ delta, eventName }) => {
+        if (eventName === "missing") throw notFound();
+        return { points: delta };
+      },
+    }),
+    implement(WebhookService, {
+      ...unanswered(WebhookService),
+      listTriggers: () => ({ triggers: [{ name: "svc.a", label: "A", description: "About A" }] }),
+    }),
+  ];
+  const rpc = await serve(services, {
+    port: 0,
+    log,
+    verifyActor: actorVerifier([publicKey]),
+    inFlightMax: 64,
+  });
+  const address = `127.0.0.1:${rpc.port}`;
+  const clients = openClients({ contact: address, webhook: address }, actorSigner(privateKey));
+  const testDatabase = await createTestDatabase();
+  const database = openDatabase({ url: testDatabase.url("identity"), log });
+  await ensureAdministrator(database, "admin", PASSWORD);
+  const shedding = loadShedding(256);
+  const app = createApp({
+    log,
+    versionHeader: "Tidings-Version",
+    version: "1.2.3",
+    isDraining: () => false,
+    isEnabled: true,
+    authentication: {
+      credentials: await openCredentials(database, loginThrottle(undefined)),
+      isBasicEnabled: true,
+    },
+    clientIp: clientIpReader([]),
+    clients,
+    limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
+    rates: { ...apiRateLimits(0, undefined) },
+    shedding,
+    ...options,
+  });
+  const server = await serveHttp(0, app);
+  return {
+    port: server.port,
+    drain: server.drain,
+    tags,
+    addTags(count: number): void {
+      for (let id = 1; id <= count; id += 1)
+        tags.set(id, create(TagSchema, { id, tag: `tag ${id}`, description: "x".repeat(300) }));
+    },
+    async stop(): Promise<void> {
+      await server.drain();
+      shedding.stop();
+      clients.close();
+      await rpc.drain();
+      await database.close();
+      await testDatabase.drop();
+    },
+  };
+}
+
+function unanswered<S extends DescService>(service: S): Handlers<S> {
+  const refuse = () => {
+    throw new Error("not part of this test");
+  };
+  // The names come from the service itself; the compiler cannot follow that.
+  return Object.fromEntries(
+    service.methods.map(({ localName }) => [localName, refuse]),
+  ) as unknown as Handlers<S>;
+}
+
+/** `bad` is refused as a text; tag 13 may not be deleted. */
+function tagHandlers(tags: Map<number, Tag>): TagHandlers {
+  const check = (tag: Tag | undefined) => {
+    if (!tag?.tag || tag.tag === "bad") throw invalid([{ field: "tag", message: "A value is required." }]);
+  };
+  const find = (id: number): Tag => tags.get(id) ?? fail();
+  const fail = (): never => {
+    throw notFound();
+  };
+  const add = (tag: Tag | undefined) => {
+    check(tag);
+    const known = [...tags.values()].find((other) => other.tag === tag?.tag);
+    if (known) return { tag: known, created: false };
+    const id = Math.max(0, ...tags.keys()) + 1;
+    const added = create(TagSchema, { id, tag: tag?.tag ?? "" });
+    if (tag?.description !== undefined) added.description = tag.description;
+    tags.set(id, added);
+    return { tag: added, created: true };
+  };
+  const change = (id: number, tag: Tag | undefined, allowMissing: boolean) => {
+    if (!tags.has(id) && allowMissing) return add(tag);
+    const before = find(id);
+    if (tag?.tag === "bad") check(tag);
+    const changed = create(TagSchema, { ...before, ...(tag?.tag && { tag: tag.tag }) });
+    tags.set(id, changed);
+    return { tag: changed, created: false };
+  };
+  const remove = (id: number): Tag => {
+    const before = find(id);
+    if (id === 13) throw denied();
+    tags.delete(id);
+    return before;
+  };
+  const each = <T>(items: T[], work: (item: T) => { tag: Tag; created: boolean }) => {
+    const outcomes = items.map((item) => {
+      try {
+        const { tag, created } = work(item);
+        return { tag, status: { created } };
+      } catch (error) {
+        return { tag: create(TagSchema), status: { error: faultToStatus(error as never) } };
+      }
+    });
+    return { tags: outcomes.map(({ tag }) => tag), statuses: outcomes.map(({ status }) => status) };
+  };
+  return {
+    getTag: ({ id }) => find(id),
+    listTags: ({ query }) => {
+      if (query && query.ids.length > 0) return { tags: query.ids.flatMap((id) => tags.get(id) ?? []) };
+      const all = [...tags.values()].reverse();
+      const page = all.slice(query?.skip, (query?.skip ?? 0) + (query?.pageSize ?? 0));
+      const totalSize = query?.skipTotal ? 0 : all.length;
+      return query?.idsOnly ? { ids: page.map(({ id }) => id), totalSize } : { tags: page, totalSize };
+    },
+    createTag: ({ tag }) => add(tag),
+    updateTag: ({ id, tag, allowMissing }) => change(id, tag, allowMissing),
+    deleteTag: ({ id }) => remove(id),
+    batchCreateTags: ({ requests }) => each(requests, ({ tag }) => add(tag)),
+    batchUpdateTags: ({ requests }) =>
+      each(requests, ({ id, tag, allowMissing }) => change(id, tag, allowMissing)),
+    batchDeleteTags: ({ ids }) => each(ids, (id) => ({ tag: remove(id), created: false })),
+  };
+}
