@@ -23,6 +23,8 @@ export async function placeProcesses(
       DATABASE_URL: databaseUrls[row.schema] ?? "",
       NATS_URL: options.natsUrl,
       OPS_PORT: String(await freePort()),
+      // Nothing stands before these processes that would have to notice.
+      SHUTDOWN_DELAY_MS: "0",
       ...(row.name === "gateway" && { PORT: String((number === 1 && options.port) || (await freePort())) }),
       ...variables[row.name],
       ...options.env?.[row.name],

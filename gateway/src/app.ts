@@ -13,7 +13,7 @@ export interface AppOptions extends ApiOptions {
   versionHeader: string;
   version: string;
   /** While the process stops, connections are not kept for another request. */
-  isDraining(): boolean;
+  isStopping(): boolean;
 }
 
 /** The public surface, from top to bottom. */
@@ -31,7 +31,7 @@ export function createApp(options: AppOptions): Express {
     response.setHeader("content-security-policy", "default-src 'none'; frame-ancestors 'none'");
     response.setHeader("referrer-policy", "no-referrer");
     response.setHeader("cache-control", "no-store");
-    if (options.isDraining()) response.setHeader("connection", "close");
+    if (options.isStopping()) response.setHeader("connection", "close");
     observe(request, response, options.log);
     checkFraming(request);
     next();

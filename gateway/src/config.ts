@@ -38,7 +38,7 @@ export function gatewayConfig(env: NodeJS.ProcessEnv) {
       /** Requests an hour and principal; 0 is no limit. */
       API_RATE_LIMIT: z.coerce.number().int().min(0).default(0),
       /** Requests worked on at once; above it reads, and at twice as many writes, are refused. */
-      REQUESTS_IN_FLIGHT: count.default(256),
+      REQUESTS_IN_FLIGHT: count.default(512),
       VERSION_HEADER: z
         .string()
         .regex(/^[A-Za-z][A-Za-z0-9-]*$/)

@@ -20,7 +20,8 @@ import { migrations } from "./migrations.ts";
 const config = gatewayConfig(process.env);
 const log = createLog("gateway", config.LOG_LEVEL);
 
-await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
+const options = { log, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+await run(options, async ({ onStop, isStopping }) => {
   const database = openDatabase({ url: config.DATABASE_URL, log });
   onStop("database", database.close);
   const redis = config.REDIS_URL ? connectRedis(config.REDIS_URL, log) : undefined;
@@ -33,12 +34,11 @@ await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
   if (config.ADMIN_PASSWORD)
     await ensureAdministrator(database, config.ADMIN_USERNAME, config.ADMIN_PASSWORD);
 
-  let isDraining = false;
   const app = createApp({
     log,
     versionHeader: config.VERSION_HEADER,
     version: packageJson.version,
-    isDraining: () => isDraining,
+    isStopping,
     isEnabled: config.API_ENABLED,
     authentication: {
       credentials: await openCredentials(database, loginThrottle(redis)),
@@ -55,10 +55,7 @@ await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
     shedding,
   });
   const server = await serveHttp(config.PORT, app);
-  onStop("http server", () => {
-    isDraining = true;
-    return server.drain();
-  });
+  onStop("http server", server.drain);
 
   return {
     ports: { http: server.port },

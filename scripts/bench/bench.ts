@@ -16,10 +16,11 @@ import { workloads } from "./workloads.ts";
 
 const RESULT_FILE = join(import.meta.dirname, "../../bench-result.json");
 
-let own: TemporaryStack | undefined;
+let starting: Promise<TemporaryStack> | undefined;
 let bareServer: BareServer | undefined;
 const stopAll = async () => {
   await bareServer?.stop();
+  const own = await starting?.catch(() => undefined); // told by whoever started it
   await own?.stop();
 };
 onStopSignal({
@@ -27,7 +28,7 @@ onStopSignal({
     await stopAll();
     process.exit(130);
   },
-  kill: () => own?.stack.kill(),
+  kill: () => undefined, // every child ends with this process
 });
 process.exit(await runBench());
 
@@ -46,7 +47,8 @@ async function runBench(): Promise<number> {
 async function bench(options: BenchOptions): Promise<void> {
   const startedAt = performance.now();
   console.log(`Starting, and loading ${options.contacts} contacts ...`);
-  own = await startTemporaryStack(profiling(options));
+  starting = startTemporaryStack(stackEnv(options));
+  const own = await starting;
   const { postgres } = own;
   const ours = ourTarget(own);
   const loadSeconds = await loadContacts(ours, postgres.url, options.contacts);
@@ -93,15 +95,15 @@ function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporarySta
   return { url: baseUrl, headers: { authorization }, pids: [...pids, natsPid, postgres.pid] };
 }
 
-/** What the stack is started with: receivers on this machine, and a CPU profile if asked for. */
-function profiling({ profiled }: BenchOptions) {
+/** What the processes are told: receivers on this machine, and a CPU profile if asked for. */
+function stackEnv({ profiled }: BenchOptions) {
   const env: Record<string, Record<string, string>> = { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } };
   if (profiled) {
     const folder = mkdtempSync(join(tmpdir(), "tidings-profile-"));
     console.log(`The CPU profile of ${profiled} will be in ${folder}`);
     env[profiled] = { ...env[profiled], NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${folder}` };
   }
-  return { env };
+  return env;
 }
 
 async function postgresVersion(url: string): Promise<string> {

@@ -1,17 +1,20 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { eventually } from "@tidings/testkit/eventually";
 import { type Receiver, startReceiver } from "@tidings/testkit/receiver";
-import type { Target } from "./measure.ts";
+import { cpuMicroseconds } from "./cpu-time.ts";
+import { type Target, untilQuiet } from "./measure.ts";
 import { percentile } from "./statistics.ts";
 
 export interface DeliveryLatency {
   name: string;
+  /** That arrived. */
   events: number;
-  /** Events a second that were asked for; 0 when one followed the delivery of the other. */
-  rate: number;
+  /** Edits that the API refused. */
+  refused: number;
   /** Milliseconds from the answer of a PATCH to the arrival of its webhook. */
   p50: number;
   p99: number;
+  /** Microseconds of CPU for an edit and its webhook; not known when idle. */
+  cpu?: number;
   goalMs: number;
 }
 
@@ -20,7 +23,10 @@ const IDLE_EVENTS = 200;
 const IDLE_PAUSE_MS = 30;
 const RATE = 500;
 const TICK_MS = 10;
+const WARM_UP_SECONDS = 2;
 const DRAIN_LIMIT_MS = 30_000;
+/** What an edit writes, so that its webhook is known again. */
+const MARK = /"bench-(\d+)"/;
 
 /** From an edit that was answered to its webhook at a receiver in this process, idle and under steady load. */
 export async function measureDeliveryLatency(
@@ -28,27 +34,34 @@ export async function measureDeliveryLatency(
   { contacts, seconds }: { contacts: number; seconds: number },
 ): Promise<DeliveryLatency[]> {
   const receiver = await startReceiver();
+  const name = "bench";
   const hook = await send(target, "POST", "hooks/new", {
-    name: "bench",
+    name,
     webhookUrl: receiver.url,
     triggers: [TRIGGER],
   });
+  let edits = 0;
+  const edit = async (): Promise<Edit> => {
+    edits += 1;
+    const number = edits;
+    const path = `contacts/${1 + (number % contacts)}/edit`;
+    const isAccepted = await send(target, "PATCH", path, { fax: markOf(number) }).then(
+      () => true,
+      () => false,
+    );
+    return { number, isAccepted, answeredAt: Date.now() };
+  };
   try {
-    const answers = new Map<string, number>();
-    const edit = async (number: number) => {
-      await send(target, "PATCH", `contacts/${1 + (number % contacts)}/edit`, { fax: `bench-${number}` });
-      answers.set(`bench-${number}`, Date.now());
-    };
-    const idle = await runIdle(receiver, edit);
-    const steady = await runSteady(receiver, edit, seconds * 2);
-    const result = (name: string, range: [number, number], rate: number, goalMs: number) => {
-      const latencies = latenciesOf(receiver, answers, range);
-      const [p50, p99] = [percentile(latencies, 0.5), percentile(latencies, 0.99)];
-      return { name, events: latencies.length, rate, p50, p99, goalMs };
-    };
+    const warmUp = await editSteadily(edit, WARM_UP_SECONDS);
+    const idle = await editOneByOne(receiver, edit, warmUp);
+    const cpuBefore = cpuMicroseconds(target.pids);
+    const steady = await editSteadily(edit, seconds * 2);
+    await arrived(receiver, [...warmUp, ...idle, ...steady]);
+    await untilQuiet(target.pids);
+    const cpu = (cpuMicroseconds(target.pids) - cpuBefore) / steady.length;
     return [
-      result("webhook after PATCH, idle", idle, 0, 250),
-      result(`webhook after PATCH, ${RATE}/s`, steady, RATE, 1_000),
+      { name: "webhook after PATCH, idle", ...latencyOf(receiver, idle), goalMs: 250 },
+      { name: `webhook after PATCH, ${RATE}/s`, ...latencyOf(receiver, steady), cpu, goalMs: 1_000 },
     ];
   } finally {
     await send(target, "DELETE", `hooks/${hook.hook.id}/delete`);
@@ -56,57 +69,60 @@ export async function measureDeliveryLatency(
   }
 }
 
-type Edit = (number: number) => Promise<void>;
-
-/** One edit at a time. Returns the numbers of the first edit and of the one after the last. */
-async function runIdle(receiver: Receiver, edit: Edit): Promise<[number, number]> {
-  for (let number = 1; number <= IDLE_EVENTS; number += 1) {
-    await edit(number);
-    await arrived(receiver, number);
-    await pause(IDLE_PAUSE_MS);
-  }
-  return [1, IDLE_EVENTS + 1];
+interface Edit {
+  number: number;
+  isAccepted: boolean;
+  answeredAt: number;
 }
 
-async function runSteady(receiver: Receiver, edit: Edit, seconds: number): Promise<[number, number]> {
-  const first = IDLE_EVENTS + 1;
-  const edits: Promise<void>[] = [];
+/** Each edit waits for the webhook of the one before. */
+async function editOneByOne(receiver: Receiver, edit: () => Promise<Edit>, before: Edit[]): Promise<Edit[]> {
+  const edits: Edit[] = [];
+  while (edits.length < IDLE_EVENTS) {
+    await arrived(receiver, [...before, ...edits]);
+    await pause(IDLE_PAUSE_MS);
+    edits.push(await edit());
+  }
+  return edits;
+}
+
+/** However slow the answers are, the edits are sent when they are due. */
+async function editSteadily(edit: () => Promise<Edit>, seconds: number): Promise<Edit[]> {
+  const edits: Promise<Edit>[] = [];
   const startedAt = performance.now();
   while (edits.length < seconds * RATE) {
     const due = Math.min(seconds, (performance.now() - startedAt) / 1000) * RATE;
-    while (edits.length < due) edits.push(edit(first + edits.length));
+    while (edits.length < due) edits.push(edit());
     await pause(TICK_MS);
   }
-  await Promise.all(edits);
-  await arrived(receiver, first + edits.length - 1);
-  return [first, first + edits.length];
+  return Promise.all(edits);
 }
 
-async function arrived(receiver: Receiver, count: number): Promise<void> {
-  await eventually(
-    () => {
-      if (receiver.requests.length < count) {
-        throw new Error(`${receiver.requests.length} of ${count} webhooks arrived`);
-      }
-    },
-    { timeoutMs: DRAIN_LIMIT_MS, intervalMs: 1 },
-  );
+/** Waits for the webhooks of all edits that were accepted. */
+async function arrived(receiver: Receiver, edits: Edit[]): Promise<void> {
+  const expected = edits.filter(({ isAccepted }) => isAccepted).length;
+  await receiver.waitFor(expected, { timeoutMs: DRAIN_LIMIT_MS, intervalMs: 1 });
 }
 
-/** Ascending. A webhook may overtake the answer: that counts as 0. */
-function latenciesOf(
-  receiver: Receiver,
-  answers: Map<string, number>,
-  [first, end]: [number, number],
-): number[] {
+/** A webhook may overtake the answer: that counts as 0. */
+function latencyOf(receiver: Receiver, edits: Edit[]) {
+  const answeredAt = new Map(edits.map((edit) => [edit.number, edit.answeredAt]));
   const latencies: number[] = [];
   for (const { body, at } of receiver.requests) {
-    const mark = /"bench-(\d+)"/.exec(body);
-    const number = Number(mark?.[1]);
-    if (number < first || number >= end) continue;
-    latencies.push(Math.max(0, at - (answers.get(`bench-${number}`) ?? Number.NaN)));
+    const answered = answeredAt.get(Number(MARK.exec(body)?.[1]));
+    if (answered !== undefined) latencies.push(Math.max(0, at - answered));
   }
-  return latencies.sort((a, b) => a - b);
+  latencies.sort((a, b) => a - b);
+  return {
+    events: latencies.length,
+    refused: edits.filter(({ isAccepted }) => !isAccepted).length,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+  };
+}
+
+function markOf(number: number): string {
+  return `bench-${number}`;
 }
 
 async function send(target: Target, method: string, path: string, body?: object) {

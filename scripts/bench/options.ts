@@ -11,7 +11,7 @@ export interface BenchOptions {
 }
 
 const USAGE =
-  "npm run bench -- [--contacts 100000] [--seconds 4] [--only get,patch] [--prof contact|gateway]";
+  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway]";
 const PROFILED = ["contact", "webhook", "gateway"] as const;
 
 /** Throws an error that tells the usage. */
@@ -20,7 +20,7 @@ export function readOptions(args: string[]): BenchOptions {
     args,
     options: {
       contacts: { type: "string", default: "100000" },
-      seconds: { type: "string", default: "4" },
+      seconds: { type: "string", default: "3" },
       only: { type: "string", default: "" },
       prof: { type: "string" },
     },

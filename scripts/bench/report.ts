@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { availableParallelism, cpus } from "node:os";
+import { availableParallelism, cpus, loadavg } from "node:os";
 import type { DeliveryLatency } from "./delivery-latency.ts";
 import type { Round } from "./measure.ts";
 
@@ -21,6 +21,8 @@ export interface Surroundings {
   postgres: string;
   processor: string;
   cores: number;
+  /** Of the machine in the last minute, our own work included. */
+  loadAverage: number;
   contacts: number;
   loadSeconds: number;
   secondsPerRound: number;
@@ -30,12 +32,18 @@ export function surroundings(
   measured: Pick<Surroundings, "postgres" | "contacts" | "loadSeconds" | "secondsPerRound">,
 ): Surroundings {
   const processor = cpus()[0]?.model ?? "unknown processor";
-  return { node: process.version, processor, cores: availableParallelism(), ...measured };
+  return {
+    node: process.version,
+    processor,
+    cores: availableParallelism(),
+    loadAverage: loadavg()[0] ?? 0,
+    ...measured,
+  };
 }
 
 export function printHeader(about: Surroundings): void {
   console.log(`
-autocannon 9 in the bench process, on the same machine: ${about.cores} cores (${about.processor})
+autocannon 9 in the bench process, on the same machine: ${about.cores} cores (${about.processor}), load ${about.loadAverage.toFixed(1)}
 Node ${about.node}, Postgres ${about.postgres} with fsync on; 16 connections, batches 4; median of 3 rounds of ${about.secondsPerRound} s in turn
 ${about.contacts} contacts, 19 of 28 fields filled, loaded through POST contacts/batch/new in ${about.loadSeconds.toFixed(1)} s (${Math.round(about.contacts / about.loadSeconds)}/s)
 x = our requests per second / those of a bare node:http + pg server; CPU = microseconds a request, all server processes and Postgres
@@ -53,9 +61,13 @@ export function printLine({ title, ours, bare, ratio, goal, spreadGoal }: Line):
   );
 }
 
-export function printLatency({ name, events, p50, p99, goalMs }: DeliveryLatency): void {
-  const note = `p99 goal < ${goalMs} ms, ${events} events`;
-  console.log(row([name, "", p50.toFixed(1), p99.toFixed(1), "", "", "", "", "", "", "", note]));
+const BLANKS = ["", "", "", "", "", ""];
+
+export function printLatency({ name, events, refused, p50, p99, cpu, goalMs }: DeliveryLatency): void {
+  const note = `p99 goal < ${goalMs} ms, ${events} events${refused ? `, ${refused} edits refused` : ""}`;
+  console.log(
+    row([name, "", p50.toFixed(1), p99.toFixed(1), cpu ? Math.round(cpu).toString() : "", ...BLANKS, note]),
+  );
 }
 
 export function writeResult(

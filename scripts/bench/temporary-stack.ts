@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startNats } from "@tidings/embedded/nats";
 import { startPostgres } from "@tidings/embedded/postgres";
+import { forScreen } from "../log-files.ts";
 import { type Stack, type StackOptions, startStack } from "../stack.ts";
 
 export interface TemporaryStack {
@@ -18,14 +19,17 @@ export interface TemporaryStack {
   stop(): Promise<void>;
 }
 
-/** The whole product with a durable Postgres and a NATS of its own in a temporary folder. */
-export async function startTemporaryStack(
-  options: Pick<StackOptions, "env" | "log"> = {},
-): Promise<TemporaryStack> {
+/** The whole product with a durable Postgres and a NATS of its own in a temporary folder. Warnings go to the screen. */
+export async function startTemporaryStack(env: StackOptions["env"] = {}): Promise<TemporaryStack> {
   const folder = await mkdtemp(join(tmpdir(), "tidings-"));
   const stops = [() => rm(folder, { recursive: true, force: true })];
-  const stop = async () => {
-    for (const stopOne of stops.splice(0).reverse()) await stopOne();
+  let stopped: Promise<void> | undefined;
+  const stopAll = async () => {
+    for (const stopOne of stops.reverse()) await stopOne();
+  };
+  const stop = () => {
+    stopped ??= stopAll();
+    return stopped;
   };
   try {
     const natsDir = join(folder, "nats");
@@ -35,7 +39,8 @@ export async function startTemporaryStack(
     stops.push(nats.stop);
     const password = randomBytes(12).toString("base64url");
     const stack = await startStack({
-      ...options,
+      env,
+      log: showWarnings,
       database: { adminUrl: postgres.url, rolePassword: randomBytes(24).toString("hex") },
       natsUrl: nats.url,
       administrator: { username: "admin", password },
@@ -47,4 +52,9 @@ export async function startTemporaryStack(
     await stop();
     throw error;
   }
+}
+
+function showWarnings(name: string, line: string): void {
+  const shown = forScreen(line);
+  if (shown) console.error(`${name}: ${shown}`);
 }

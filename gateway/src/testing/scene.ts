@@ -64,7 +64,7 @@ export async function startScene(options: Partial<AppOptions> & { handlers?: Par
     log,
     versionHeader: "Tidings-Version",
     version: "1.2.3",
-    isDraining: () => false,
+    isStopping: () => false,
     isEnabled: true,
     authentication: {
       credentials: await openCredentials(database, loginThrottle(undefined)),

@@ -18,6 +18,8 @@ export const list = z.string().transform((text) =>
 export const processConfig = {
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   OPS_PORT: port.default(9090),
+  /** How long a process that was told to stop goes on serving, not ready, until nobody sends it requests any more. */
+  SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(60_000).default(5_000),
 };
 
 const count = z.coerce.number().int().min(1);

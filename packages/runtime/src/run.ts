@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "./log.ts";
 import { serveOps } from "./ops.ts";
 import { flushSpans } from "./telemetry.ts";
@@ -6,6 +7,8 @@ import { flushSpans } from "./telemetry.ts";
 export interface Lifecycle {
   /** Registers how to stop something that was just started. */
   onStop(name: string, stop: () => Promise<void> | void): void;
+  /** Was the process told to stop? It still serves for a moment. */
+  isStopping(): boolean;
 }
 
 export interface Started {
@@ -17,13 +20,20 @@ export interface Started {
 
 const STOP_LIMIT_MS = 30_000;
 
+export interface RunOptions {
+  log: Log;
+  opsPort: number;
+  /** Between turning not ready and stopping: load balancers need a while to notice. */
+  shutdownDelayMs: number;
+}
+
 /**
  * Runs a process: starts it in order, serves the operator's port, and on SIGTERM or SIGINT turns not ready, stops
  * everything in reverse order and exits 0. A second signal exits at once. A failed start exits 1 with one clear line.
  * A child of a supervisor (IPC channel) also stops when the supervisor is gone.
  */
 export async function run(
-  options: { log: Log; opsPort: number },
+  options: RunOptions,
   start: (lifecycle: Lifecycle) => Promise<Started>,
 ): Promise<void> {
   const { log } = options;
@@ -35,6 +45,8 @@ export async function run(
     if (stopping) process.exit(exitCode || 1);
     stopping = true;
     log.info({ reason }, "stopping");
+    const isServing = started !== undefined && exitCode === 0;
+    if (isServing) await pause(options.shutdownDelayMs);
     setTimeout(() => process.exit(exitCode || 1), STOP_LIMIT_MS).unref();
     for (const { name, stop } of stops.reverse()) {
       await Promise.resolve(stop()).catch((error) => log.error({ err: error }, `stopping ${name} failed`));
@@ -46,7 +58,7 @@ export async function run(
 
   process.on("SIGTERM", () => void shutDown("SIGTERM", 0));
   process.on("SIGINT", () => void shutDown("SIGINT", 0));
-  process.on("disconnect", () => void shutDown("supervisor is gone", 0));
+  process.on("disconnect", () => void shutDown("supervisor is gone", 1));
   process.on("uncaughtException", (error) => {
     log.fatal({ err: error }, "uncaught exception");
     void shutDown("uncaught exception", 1);
@@ -58,7 +70,7 @@ export async function run(
       async () => !stopping && started !== undefined && started.isReady(),
     );
     stops.push({ name: "operator port", stop: ops.close });
-    started = await start({ onStop: (name, stop) => stops.push({ name, stop }) });
+    started = await start({ onStop: (name, stop) => stops.push({ name, stop }), isStopping: () => stopping });
     const ports = { ...started.ports, ops: ops.port };
     log.info({ ports }, "ready");
     process.send?.({ ready: true, ports });

@@ -42,7 +42,7 @@ export interface DatabaseOptions {
   connectionsMax?: number;
 }
 
-const CONNECT_TIMEOUT_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 const TRANSACTION_ATTEMPTS = 4;
 const RAW_TEXT = { getTypeParser: () => (text: string) => text };
 

@@ -20,7 +20,8 @@ import { tagHandlers } from "./tag.ts";
 const config = contactConfig(process.env);
 const log = createLog("contact", config.LOG_LEVEL);
 
-await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
+const options = { log, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+await run(options, async ({ onStop }) => {
   const database = openDatabase({
     url: config.DATABASE_URL,
     connectionsMax: config.DATABASE_CONNECTIONS,
@@ -50,7 +51,7 @@ await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
     port: config.GRPC_PORT,
     log,
     verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS),
-    inFlightMax: 256,
+    inFlightMax: 1_024,
   });
   onStop("rpc server", server.drain);
 

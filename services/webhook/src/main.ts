@@ -17,7 +17,8 @@ import { webhookHandlers, webhookRepository } from "./webhook.ts";
 const config = webhookConfig(process.env);
 const log = createLog("webhook", config.LOG_LEVEL);
 
-await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
+const options = { log, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+await run(options, async ({ onStop }) => {
   const databaseUrl = config.DATABASE_URL;
   const database = openDatabase({ url: databaseUrl, connectionsMax: config.DATABASE_CONNECTIONS, log });
   onStop("database", database.close);
@@ -36,7 +37,7 @@ await run({ log, opsPort: config.OPS_PORT }, async ({ onStop }) => {
     port: config.GRPC_PORT,
     log,
     verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS),
-    inFlightMax: 256,
+    inFlightMax: 1_024,
   });
   onStop("rpc server", server.drain);
 

@@ -1,0 +1,29 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect, headers } from "@nats-io/transport-node";
+
+const CONTACT = "CONTACT";
+
+/** How many events the stream of contacts holds. */
+export async function countEvents(natsUrl: string): Promise<number> {
+  await using connection = await connected(natsUrl);
+  const manager = await jetstreamManager(connection.nats);
+  return (await manager.streams.info(CONTACT)).state.messages;
+}
+
+/** Puts the latest event on a subject into the stream once more, past the server's own check for duplicates. */
+export async function repeatLatestEvent(natsUrl: string, subject: string): Promise<void> {
+  await using connection = await connected(natsUrl);
+  const manager = await jetstreamManager(connection.nats);
+  const latest = await manager.streams.getMessage(CONTACT, { last_by_subj: subject });
+  if (!latest) throw new Error(`there is no event on ${subject}`);
+  const repeated = headers();
+  for (const [name, values] of latest.header) {
+    if (name !== "Nats-Msg-Id") for (const value of values) repeated.append(name, value);
+  }
+  await manager.jetstream().publish(subject, latest.data, { headers: repeated });
+}
+
+async function connected(natsUrl: string) {
+  const nats = await connect({ servers: natsUrl });
+  return { nats, [Symbol.asyncDispose]: () => nats.close() };
+}

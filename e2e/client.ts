@@ -1,0 +1,77 @@
+/** What the tests look at in a body; which members are there depends on the request. */
+export interface Body {
+  contact: Contact;
+  contacts: Record<string, Contact>;
+  hook: Entity;
+  hooks: Record<string, Entity>;
+  triggers: Record<string, { label: string; description: string }>;
+  total: string | number;
+  success: boolean;
+  errors: ApiError[];
+}
+
+export interface Entity extends Record<string, unknown> {
+  id: number;
+}
+
+export interface Contact extends Entity {
+  points: number;
+  tags: { tag: string }[];
+  ipAddresses: Record<string, { ipAddress: string }>;
+  fields: Record<"core" | "social" | "personal" | "professional", Record<string, { value: unknown }>> & {
+    all: Record<string, unknown>;
+  };
+}
+
+export interface ApiError {
+  code: number;
+  message: string;
+  details?: Record<string, string[]>;
+  type?: string | null;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  body: Body;
+}
+
+export type RequestBody = object | string | URLSearchParams | undefined;
+
+/** Sends a request to a path below `/api/`. An object goes as JSON, a string as it is. */
+export type Client = (
+  method: string,
+  path: string,
+  body?: RequestBody,
+  headers?: Record<string, string>,
+) => Promise<Answer>;
+
+/** A client of the REST API with Basic authentication; without a login it is anonymous. */
+export function createClient(baseUrl: string, login?: { username: string; password: string }): Client {
+  const credentials = login && Buffer.from(`${login.username}:${login.password}`).toString("base64");
+  return async (method, path, body, headers = {}) => {
+    const response = await fetch(`${baseUrl}/api/${path}`, {
+      method,
+      redirect: "manual",
+      headers: {
+        ...(credentials && { authorization: `Basic ${credentials}` }),
+        ...(body !== undefined &&
+          !(body instanceof URLSearchParams) && { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: encoded(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
+  };
+}
+
+function encoded(body: object | string | URLSearchParams): string | URLSearchParams {
+  return typeof body === "string" || body instanceof URLSearchParams ? body : JSON.stringify(body);
+}
+
+/** The ids a list is keyed by, in the order of the text: an object would sort them. */
+export function idsInOrder({ text }: Answer): number[] {
+  return [...text.matchAll(/[{,]"(\d+)":\{/g)].map(([, id]) => Number(id));
+}

@@ -1,0 +1,47 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Client } from "./client.ts";
+
+/** A creation that was asked for, and how it was answered. */
+export interface Creation {
+  email: string;
+  status: number;
+  /** Of the contact, when there is one. */
+  id: number | undefined;
+}
+
+export interface Load {
+  /** Everything that was answered so far. */
+  creations: Creation[];
+  /** Those that were answered 2xx. */
+  kept(): Creation[];
+  /** Done when everything that was asked is answered. */
+  stop(): Promise<void>;
+}
+
+const WRITERS = 6;
+/** Somebody who is told to come again later does not come again at once. */
+const RETRY_AFTER_MS = 50;
+
+/** Creates contacts, one after the other in each of a few writers, until it is stopped. */
+export function startCreating(api: Client, name: string): Load {
+  const creations: Creation[] = [];
+  let isStopped = false;
+  const write = async (writer: number) => {
+    for (let index = 0; !isStopped; index++) {
+      const email = `${name}-${writer}-${index}@example.com`;
+      const { status, body } = await api("POST", "contacts/new", { email });
+      creations.push({ email, status, id: body.contact?.id });
+      if (status === 503) await pause(RETRY_AFTER_MS);
+    }
+  };
+  const writers = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
+  writers.catch(() => undefined); // told by `stop`
+  return {
+    creations,
+    kept: () => creations.filter(({ status }) => status < 300),
+    stop: async () => {
+      isStopped = true;
+      await writers;
+    },
+  };
+}

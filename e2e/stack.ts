@@ -1,0 +1,54 @@
+import { join } from "node:path";
+import { type Nats, startNats } from "@tidings/embedded/nats";
+import { type Stack, startStack } from "@tidings/scripts/stack";
+import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
+import { temporaryFolder } from "@tidings/testkit/temporary-folder";
+import { type Client, createClient } from "./client.ts";
+import { collectLines, type Lines } from "./lines.ts";
+
+export interface TestStackOptions {
+  env?: Partial<Record<"contact" | "webhook" | "gateway", Record<string, string>>>;
+  /** 1 when absent. */
+  gateways?: number;
+}
+
+export interface TestStack extends Stack {
+  /** The REST API of the first gateway, as the administrator. */
+  api: Client;
+  database: TestDatabase;
+  nats: Nats;
+  /** Where NATS keeps its streams. */
+  natsFolder: string;
+  lines: Lines;
+}
+
+export const ADMINISTRATOR = { username: "admin", password: "correct horse battery staple" };
+
+/** Everything the product is made of, for one test file: its own database, NATS and processes. */
+export async function startTestStack({ env = {}, gateways = 1 }: TestStackOptions = {}): Promise<TestStack> {
+  await using cleanup = new AsyncDisposableStack();
+  const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
+  const natsFolder = join(folder.path, "nats");
+  const nats = cleanup.adopt(await startNats({ dataDir: natsFolder }), ({ stop }) => stop());
+  const database = cleanup.adopt(await createTestDatabase(), ({ drop }) => drop());
+  const lines = collectLines();
+  const options = {
+    database: { url: database.url },
+    natsUrl: nats.url,
+    gateways,
+    administrator: ADMINISTRATOR,
+    env: { ...env, webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...env.webhook } },
+    log: lines.add,
+  };
+  const stack = cleanup.adopt(await lines.onFailure(startStack(options)), ({ stop }) => stop());
+  const started = cleanup.move();
+  return {
+    ...stack,
+    api: createClient(stack.baseUrl, ADMINISTRATOR),
+    database,
+    nats,
+    natsFolder,
+    lines,
+    stop: () => started.disposeAsync(),
+  };
+}
