@@ -71,6 +71,8 @@ export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
       reconnectTimeWait: RECONNECT_MS,
       reconnectJitter: RECONNECT_MS,
       pingInterval: PING_INTERVAL_MS,
+      // Else each publish makes two errors with stack traces, in case it fails.
+      noAsyncTraces: true,
     });
     if (closing.signal.aborted) return opened.close();
     connection = opened;

@@ -32,7 +32,8 @@ export interface Consumption {
 }
 
 const BATCH_MAX = 100;
-const IN_FLIGHT_MAX = 2 * BATCH_MAX;
+/** Many more than are pulled: acknowledgements that a crash of the server took along count until ack_wait is over. */
+const IN_FLIGHT_MAX = 20 * BATCH_MAX;
 const ATTEMPTS_MAX = 10;
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 600_000];
 const WORKING_INTERVAL_MS = ACK_WAIT_MS / 3;

@@ -32,6 +32,8 @@ export interface RelayOptions {
 
 const BATCH = 500;
 const POLL_MS = 50;
+/** What is committed within so short a time is published in one pass. */
+const GATHER_MS = 5;
 const AWAY_MS = 250;
 const UPKEEP_MS = 5_000;
 const BACKOFF_FIRST_MS = 100;
@@ -112,7 +114,9 @@ export function startRelay(options: RelayOptions): Relay {
       try {
         const delayMs = await pass();
         failures = 0;
+        if (delayMs === 0) continue; // a full batch: there is more
         await wakeUp.sleep(delayMs);
+        await wakeUp.rest(GATHER_MS);
       } catch (error) {
         failures += 1;
         isStreamKnown = false;

@@ -39,6 +39,8 @@ interface Lane {
 const SHARE = 16;
 const AT_ONCE = 8;
 const POLL_MS = 250;
+/** What ends or arrives within so short a time is recorded and claimed together. */
+const GATHER_MS = 5;
 const RENEW_MS = LEASE_MS / 3;
 const BACKOFF_MAX_MS = 5_000;
 const STOP_LIMIT_MS = 10_000;
@@ -141,6 +143,7 @@ export function startDelivering(options: DeliverOptions): Deliverer {
         }
         failures = 0;
         await wakeUp.sleep(POLL_MS);
+        await wakeUp.rest(GATHER_MS);
       } catch (error) {
         failures += 1;
         log.warn({ err: error, failures }, "deliveries could not be claimed or recorded, trying again");

@@ -35,19 +35,22 @@ export function identifierClaims(
   return catalogue.identifiers.flatMap((field) => claimOf(field, values.get(field.alias)) ?? []);
 }
 
+// The sub-selects hide the lengths of the arrays from the planner: it would plan anew for every call, which takes it as
+// long as running the statement.
 const lockById = prepared(
   "contacts_lock_by_id",
-  `select ${CONTACT_SELECT} from contacts c where c.id = any ($1::integer[]) order by c.id for update of c`,
+  `select ${CONTACT_SELECT} from contacts c
+   where c.id = any (array(select unnest($1::integer[]))) order by c.id for update of c`,
 );
 
 const lockByIdOrIdentifier = prepared(
   "contacts_lock",
   `select ${CONTACT_SELECT} from contacts c
    where c.id in (
-     select unnest($1::integer[])
+     select unnest((select $1::integer[]))
      union
      select i.contact_id from contact_identifiers i
-     join unnest($2::text[], $3::text[]) as w(field, value) on i.field = w.field and i.value = w.value)
+     join unnest((select $2::text[]), (select $3::text[])) as w(field, value) on i.field = w.field and i.value = w.value)
    order by c.id for update of c`,
 );
 
