@@ -19,7 +19,7 @@ export function openClients(addresses: { contact: string; webhook: string }, sig
   const webhook = { services: [WebhookService], address: addresses.webhook };
   const processes = [contact, webhook].map(({ services, address }) => ({
     services: services as DescService[],
-    connection: connect(address, services),
+    connection: connect(address),
   }));
   const connectionOf = (service: DescService) => {
     const process = processes.find(({ services }) => services.includes(service));

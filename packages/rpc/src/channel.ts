@@ -14,4 +14,6 @@ export const channelOptions: ChannelOptions = {
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.keepalive_permit_without_calls": 1,
   "grpc.enable_channelz": 0,
+  // See retry.ts.
+  "grpc.enable_retries": 0,
 };

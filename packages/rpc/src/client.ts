@@ -8,12 +8,13 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
-import { Client, type ClientUnaryCall, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import type { Actor, ActorSigner } from "./actor.ts";
 import { channelOptions } from "./channel.ts";
 import { methodDefinition } from "./definition.ts";
 import { trailersToFault } from "./fault-status.ts";
+import { type RetryBudget, retryBudget } from "./retry.ts";
 
 /** What a caller says with each request. */
 export interface Outgoing {
@@ -29,11 +30,12 @@ export type RpcClient<S extends DescService> = {
     : never;
 };
 
-/** A connection to the replicas behind an address; several services may share it. */
-export function connect(address: string, services: DescService[]): Client {
+/** A connection to the replicas behind an address (`host:port`); several services may share it. */
+export function connect(address: string): Client {
   return new Client(`dns:///${address}`, credentials.createInsecure(), {
     ...channelOptions,
-    "grpc.service_config": JSON.stringify(serviceConfig(services)),
+    // Over all replicas that the name stands for.
+    "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
   });
 }
 
@@ -43,14 +45,18 @@ export function rpcClient<S extends DescService>(
   connection: Client,
   sign: ActorSigner,
 ): RpcClient<S> {
-  const methods = service.methods.map((method) => [method.localName, unary(method, connection, sign)]);
+  const retries = retryBudget();
+  const methods = service.methods.map((method) => [
+    method.localName,
+    unary(method, connection, sign, retries),
+  ]);
   // The descriptor gives both the functions and, through RpcClient, their types; the compiler cannot see the link.
   return Object.fromEntries(methods) as RpcClient<S>;
 }
 
-function unary(method: DescMethod, connection: Client, sign: ActorSigner) {
+function unary(method: DescMethod, connection: Client, sign: ActorSigner, retries: RetryBudget) {
   const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
-  return (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
+  const attempt = (message: Message, outgoing: Outgoing): Promise<Message> => {
     const metadata = new Metadata();
     metadata.set("tidings-actor", sign(outgoing.actor));
     metadata.set("tidings-request-id", outgoing.requestId);
@@ -59,9 +65,8 @@ function unary(method: DescMethod, connection: Client, sign: ActorSigner) {
     return new Promise((resolve, reject) => {
       const done = (error: ServiceError | null, response?: Message) =>
         error ? reject(trailersToFault(error)) : resolve(response as Message);
-      const message: Message = create(method.input, request);
       const options = { deadline: outgoing.deadlineMs };
-      const call: ClientUnaryCall = connection.makeUnaryRequest(
+      connection.makeUnaryRequest(
         path,
         requestSerialize,
         responseDeserialize,
@@ -70,31 +75,11 @@ function unary(method: DescMethod, connection: Client, sign: ActorSigner) {
         options,
         done,
       );
-      return call;
     });
   };
-}
-
-/**
- * gRPC service config: spread calls over all replicas; retry reads, and only them, when a replica is not reachable,
- * within a budget of one retry to ten calls (gRPC proposal A6).
- */
-function serviceConfig(services: DescService[]) {
-  const reads = services.flatMap((service) =>
-    service.methods
-      .filter((method) => method.idempotency === Idempotency.NO_SIDE_EFFECTS)
-      .map((method) => ({ service: service.typeName, method: method.name })),
-  );
-  const retryPolicy = {
-    maxAttempts: 3,
-    initialBackoff: "0.025s",
-    maxBackoff: "0.25s",
-    backoffMultiplier: 3,
-    retryableStatusCodes: ["UNAVAILABLE"],
-  };
-  return {
-    loadBalancingConfig: [{ round_robin: {} }],
-    methodConfig: [{ name: reads, retryPolicy }],
-    retryThrottling: { maxTokens: 100, tokenRatio: 0.1 },
+  const isRead = method.idempotency === Idempotency.NO_SIDE_EFFECTS;
+  return (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
+    const message: Message = create(method.input, request);
+    return isRead ? retries.run(() => attempt(message, outgoing)) : attempt(message, outgoing);
   };
 }

@@ -39,7 +39,7 @@ before(async () => {
 after(() => server.drain());
 
 function clientWith(privateKey: string) {
-  const connection = connect(`127.0.0.1:${server.port}`, [TagService]);
+  const connection = connect(`127.0.0.1:${server.port}`);
   after(() => connection.close());
   return rpcClient(TagService, connection, actorSigner(privateKey));
 }
@@ -108,7 +108,7 @@ test("an actor without the right is refused before the handler runs", async () =
 });
 
 test("a server that is not there is UNAVAILABLE", async () => {
-  const connection = connect("127.0.0.1:1", [TagService]);
+  const connection = connect("127.0.0.1:1");
   after(() => connection.close());
   const client = rpcClient(TagService, connection, actorSigner(keys.privateKey));
   await assert.rejects(client.getTag({ id: 1 }, outgoing()), hasCode(Code.UNAVAILABLE));
@@ -126,7 +126,7 @@ test("draining waits for the call in flight", async () => {
     };
   });
   const own = await serve([implement(TagService, handlers)], { port: 0, log, verifyActor, inFlightMax: 4 });
-  const connection = connect(`127.0.0.1:${own.port}`, [TagService]);
+  const connection = connect(`127.0.0.1:${own.port}`);
   after(() => connection.close());
   const answer = rpcClient(TagService, connection, actorSigner(keys.privateKey)).getTag(
     { id: 1 },

@@ -1,5 +1,6 @@
 import {
   context,
+  INVALID_SPAN_CONTEXT,
   ProxyTracerProvider,
   propagation,
   type Span,
@@ -9,9 +10,14 @@ import {
 } from "@opentelemetry/api";
 
 const tracer = trace.getTracer("tidings");
+/** What work gets instead of a span when tracing is off: it costs nothing. */
+const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+/** The preload has run before this module, or there is no tracing. */
+const isTracing = "forceFlush" in provider();
 
 /** The W3C trace context of the current span, to be stored or sent; undefined when tracing is off. */
 export function currentTraceparent(): string | undefined {
+  if (!isTracing) return undefined;
   const carrier: { traceparent?: string } = {};
   propagation.inject(context.active(), carrier);
   return carrier.traceparent;
@@ -27,6 +33,7 @@ export async function inSpan<T>(
   },
   work: (span: Span) => Promise<T>,
 ): Promise<T> {
+  if (!isTracing) return work(noSpan);
   const parent = options.traceparent
     ? propagation.extract(context.active(), { traceparent: options.traceparent })
     : context.active();
@@ -45,7 +52,10 @@ export async function inSpan<T>(
 
 /** Sends the spans still in memory; the last thing a process does. */
 export async function flushSpans(): Promise<void> {
-  const provider = trace.getTracerProvider();
-  const delegate = provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
-  if ("forceFlush" in delegate) await (delegate as { forceFlush(): Promise<void> }).forceFlush();
+  if (isTracing) await (provider() as unknown as { forceFlush(): Promise<void> }).forceFlush();
+}
+
+function provider(): object {
+  const registered = trace.getTracerProvider();
+  return registered instanceof ProxyTracerProvider ? registered.getDelegate() : registered;
 }

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 10_000;
 
 /** What this process asks of the contact service. */
 export function connectContacts(address: string, sign: ActorSigner): Contacts {
-  const connection = connect(address, [ContactService]);
+  const connection = connect(address);
   const client = rpcClient(ContactService, connection, sign);
   return {
     async render(snapshots) {

@@ -58,8 +58,21 @@ export function isRegion(name: string): boolean {
   return regions.has(folded(name));
 }
 
+const locales = new Map<string, boolean>();
+const LOCALES_KEPT = 1_000;
+
 /** `en`, `en_US`, `zh_Hant_TW` */
 export function isLocale(code: string): boolean {
+  const known = locales.get(code);
+  if (known !== undefined) return known;
+  if (locales.size >= LOCALES_KEPT) locales.clear();
+  const isKnown = namesLanguage(code);
+  locales.set(code, isKnown);
+  return isKnown;
+}
+
+/** Asking the runtime takes longer than everything else about a contact: answers are kept. */
+function namesLanguage(code: string): boolean {
   if (!/^[a-z]{2,3}(_[A-Z][a-z]{3})?(_([A-Z]{2}|\d{3}))?$/.test(code)) return false;
   return languages.of(code.replaceAll("_", "-")) !== undefined;
 }
