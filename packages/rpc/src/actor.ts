@@ -49,9 +49,12 @@ export function actorVerifier(publicKeysBase64: string[]): ActorVerifier {
   );
   const verified = new LRUCache<string, Claims>({ max: 1_000, ttl: LIFETIME_MS });
   return (token) => {
-    const claims = verified.get(token) ?? verifyToken(token, keys);
+    let claims = verified.get(token);
+    if (!claims) {
+      claims = verifyToken(token, keys);
+      verified.set(token, claims);
+    }
     if (claims.exp < Date.now()) throw unauthenticated("ACTOR_EXPIRED", "The caller's identity has expired.");
-    verified.set(token, claims);
     return claims.actor;
   };
 }

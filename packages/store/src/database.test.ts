@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { createLog } from "@tidings/runtime/log";
+import { eventually } from "@tidings/testkit/eventually";
+import { createTestDatabase, type TestDatabase, terminateBackends } from "@tidings/testkit/postgres";
+import { type Database, openDatabase, type Transaction, violatedConstraint } from "./database.ts";
+
+const log = createLog("test", "silent");
+let testDatabase: TestDatabase;
+let database: Database;
+
+before(async () => {
+  testDatabase = await createTestDatabase();
+  database = openDatabase({ url: testDatabase.url("contact"), log, connectionsMax: 10 });
+});
+after(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const soon = () => Date.now() + 5_000;
+const hasCode = (code: Code) => (error: unknown) => error instanceof Fault && error.code === code;
+const insert = (tag: string) => ({ text: `insert into tags (tag) values ('${tag}')` });
+
+async function tags(prefix: string): Promise<string[]> {
+  const text = `select tag from tags where tag like '${prefix}%' order by tag`;
+  return (await database.query({ text }, [], soon())).map(({ tag }) => tag ?? "");
+}
+
+async function run<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  return database.transaction(soon(), work);
+}
+
+test("a statement ends with the deadline of its call, in the database too", async () => {
+  const slow = database.query({ text: "select pg_sleep(30)" }, [], Date.now() + 300);
+  await assert.rejects(slow, hasCode(Code.DEADLINE_EXCEEDED));
+  await eventually(async () => {
+    const text =
+      "select 1 from pg_stat_activity where query like '%pg_sleep(30)%' and state = 'active' and pid <> pg_backend_pid()";
+    assert.deepEqual(await database.query({ text }, [], soon()), []);
+  });
+});
+
+test("a call whose deadline is over is not begun", async () => {
+  await assert.rejects(
+    database.query({ text: "select 1" }, [], Date.now() - 1),
+    hasCode(Code.DEADLINE_EXCEEDED),
+  );
+});
+
+test("what a transaction wrote is there when it has ended, and listeners hear of it then", async () => {
+  let seen: string[] | undefined;
+  await run(async (transaction) => {
+    transaction.execute(insert("both 1"));
+    transaction.execute(insert("both 2"));
+    transaction.afterCommit(() => {
+      seen = [];
+    });
+    assert.equal(seen, undefined);
+  });
+  assert.deepEqual(seen, []);
+  assert.deepEqual(await tags("both"), ["both 1", "both 2"]);
+});
+
+test("a statement that nobody waited for fails the transaction with all it wrote", async () => {
+  let isTold = false;
+  const failing = run(async (transaction) => {
+    transaction.execute(insert("half 1"));
+    transaction.execute(insert("half 1"));
+    transaction.afterCommit(() => {
+      isTold = true;
+    });
+  });
+  await assert.rejects(failing, (error) => violatedConstraint(error) === "tags_tag_key");
+  assert.equal(isTold, false);
+  assert.deepEqual(await tags("half"), []);
+});
+
+test("a failure of the work rolls back, and the connection is good for the next", async () => {
+  const failing = run(async (transaction) => {
+    transaction.execute(insert("undone"));
+    throw new Error("changed my mind");
+  });
+  await assert.rejects(failing, /changed my mind/);
+  assert.deepEqual(await tags("undone"), []);
+});
+
+test("two transactions that lock each other out both succeed", async () => {
+  await run(async (transaction) => {
+    transaction.execute(insert("lock a"));
+    transaction.execute(insert("lock b"));
+  });
+  const lock = (tag: string) => ({ text: `update tags set version = version + 1 where tag = 'lock ${tag}'` });
+  const crossed = (first: string, second: string, met: Promise<void>) =>
+    run(async (transaction) => {
+      await transaction.query(lock(first));
+      await met;
+      await transaction.query(lock(second));
+    });
+  let meet: () => void = () => undefined;
+  const met = new Promise<void>((resolve) => {
+    meet = resolve;
+  });
+  const both = [crossed("a", "b", met), crossed("b", "a", met)];
+  await eventually(async () => {
+    const text =
+      "select count(*) as n from pg_stat_activity where state = 'idle in transaction' and query like '%lock %'";
+    const [row] = await database.query({ text }, [], soon());
+    assert.equal(row?.n, "2");
+  });
+  meet();
+  await Promise.all(both);
+  const text = "select version from tags where tag like 'lock %'";
+  assert.deepEqual(
+    (await database.query({ text }, [], soon())).map(({ version }) => version),
+    ["3", "3"],
+  );
+});
+
+test("bad values are the caller's fault, lost connections are nobody's, and both leave a working pool", async () => {
+  await assert.rejects(
+    database.query({ text: "select 'x'::integer" }, [], soon()),
+    hasCode(Code.INVALID_ARGUMENT),
+  );
+  const waiting = database.query({ text: "select pg_sleep(20)" }, [], Date.now() + 20_000);
+  const lost = assert.rejects(waiting, hasCode(Code.UNAVAILABLE));
+  await eventually(async () => {
+    const text = "select 1 from pg_stat_activity where query = 'select pg_sleep(20)' and state = 'active'";
+    assert.equal((await database.query({ text }, [], soon())).length, 1);
+  });
+  await terminateBackends(testDatabase);
+  await lost;
+  await eventually(async () =>
+    assert.deepEqual({ ...(await database.query({ text: "select 1 as one" }, [], soon()))[0] }, { one: "1" }),
+  );
+});
+
+test("a role sees no schema but its own", async () => {
+  await assert.rejects(database.query({ text: "select * from webhook.webhooks" }, [], soon()));
+});

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import {
+  BatchCreateTagsRequestSchema,
+  CreateTagRequestSchema,
+  TagSchema,
+} from "@tidings/proto/tidings/contact/v1/tag";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { columnsOf } from "@tidings/store/columns";
+import { callAs, contactFixture } from "./contact/fixture.ts";
+import { tagHandlers } from "./tag.ts";
+
+let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let handlers: ReturnType<typeof tagHandlers>;
+before(async () => {
+  fixture = await contactFixture();
+  handlers = tagHandlers(fixture.context.database, fixture.context.outbox);
+});
+after(() => fixture.close());
+
+const add = (tag: string) => handlers.createTag(create(CreateTagRequestSchema, { tag: { tag } }), callAs());
+
+test("a tag that exists is answered instead of made again", async () => {
+  const first = await add("vip");
+  const second = await add(" vip ");
+  assert.equal(first.created, true);
+  assert.equal(second.created, false);
+  assert.equal(second.tag?.id, first.tag?.id);
+});
+
+test("32 parallel creations of one tag make one tag", async () => {
+  const saved = await Promise.all(Array.from({ length: 32 }, () => add("popular")));
+  assert.equal(new Set(saved.map(({ tag }) => tag?.id)).size, 1);
+});
+
+test("a batch makes what is new, answers what is known, and refuses only what is bad", async () => {
+  await add("known");
+  const requests = ["fresh", "known", "fresh", " "].map((tag) =>
+    create(CreateTagRequestSchema, { tag: { tag } }),
+  );
+  const { tags = [], statuses = [] } = await handlers.batchCreateTags(
+    create(BatchCreateTagsRequestSchema, { requests }),
+    callAs(),
+  );
+  assert.deepEqual(
+    statuses.map(({ created }) => Boolean(created)),
+    [true, false, false, false],
+  );
+  assert.deepEqual(
+    statuses.map(({ error }) => error?.message),
+    [undefined, undefined, undefined, "tag: A value is required."],
+  );
+  assert.equal(tags[0]?.id, tags[2]?.id);
+});
+
+test("a tag without text is refused", async () => {
+  await assert.rejects(
+    async () => add("  "),
+    (error: unknown) => error instanceof Fault && error.code === Code.INVALID_ARGUMENT,
+  );
+});
+
+test("the table has a column for each stored field, nullable where the field is optional", async () => {
+  const rows = await fixture.context.database.query(
+    { text: "select column_name, is_nullable from information_schema.columns where table_name = 'tags'" },
+    [],
+    Date.now() + 5_000,
+  );
+  const nullable = new Map(rows.map((row) => [row.column_name, row.is_nullable === "YES"]));
+  for (const column of columnsOf(TagSchema))
+    assert.equal(nullable.get(column.name), column.nullable, column.name);
+});
