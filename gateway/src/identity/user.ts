@@ -40,11 +40,18 @@ const upsertAdministrator = {
         version = users.version + 1, date_modified = now()`,
 };
 
+/** Gateways that start at once do this one after the other: a new row could clash with another's on either name. */
+const lockAdministrator = { text: "select pg_advisory_xact_lock(hashtext('administrator'))" };
+
 /** Makes sure the administrator exists and has this password. Several gateways may do so at once. */
 export async function ensureAdministrator(
   database: Database,
   username: string,
   password: string,
 ): Promise<void> {
-  await database.query(upsertAdministrator, [username, await hashPassword(password)], backgroundDeadline());
+  const passwordHash = await hashPassword(password);
+  await database.transaction(backgroundDeadline(), async (transaction) => {
+    await transaction.query(lockAdministrator);
+    transaction.execute(upsertAdministrator, [username, passwordHash]);
+  });
 }

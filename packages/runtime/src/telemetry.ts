@@ -1,7 +1,7 @@
 import {
   context,
   INVALID_SPAN_CONTEXT,
-  ProxyTracerProvider,
+  type ProxyTracerProvider,
   propagation,
   type Span,
   SpanKind,
@@ -55,7 +55,8 @@ export async function flushSpans(): Promise<void> {
   if (isTracing) await (provider() as unknown as { forceFlush(): Promise<void> }).forceFlush();
 }
 
+/** The provider that was registered. Asked for by shape: the SDK and we may have loaded the API twice. */
 function provider(): object {
   const registered = trace.getTracerProvider();
-  return registered instanceof ProxyTracerProvider ? registered.getDelegate() : registered;
+  return "getDelegate" in registered ? (registered as ProxyTracerProvider).getDelegate() : registered;
 }
