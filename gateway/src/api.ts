@@ -65,12 +65,12 @@ function shedLoad(shedding: Shedding): Step {
 function identify({ authentication, clientIp, rates }: ApiOptions): Step {
   return async (request, response, next) => {
     const { authorization } = request.headers;
-    let actor = recognise(authorization, authentication);
-    if (!actor) {
+    const attempt = () => {
       const ip = clientIp(request);
-      await consume(rates.anonymous, ip, response);
-      actor = await authenticate(authorization, ip, authentication);
-    }
+      return { clientIp: ip, count: () => consume(rates.anonymous, ip, response) };
+    };
+    const known = recognise(authorization, authentication);
+    const actor = known ?? (await authenticate(authorization, attempt(), authentication));
     if (rates.principal) await consume(rates.principal, `${actor.kind}:${actor.id ?? actor.name}`, response);
     const requestId = String(response.getHeader("x-request-id"));
     response.locals.exchange = { requestId, actor, query: queryOf(request.url), body: {}, route: undefined };

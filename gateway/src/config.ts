@@ -49,5 +49,3 @@ export function gatewayConfig(env: NodeJS.ProcessEnv) {
     env,
   );
 }
-
-export type GatewayConfig = ReturnType<typeof gatewayConfig>;

@@ -1,6 +1,6 @@
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault, unauthenticated } from "@tidings/rpc/fault";
-import type { Credentials } from "./credentials.ts";
+import type { Attempt, Credentials } from "./credentials.ts";
 
 export interface AuthenticationOptions {
   credentials: Credentials;
@@ -18,23 +18,18 @@ export function recognise(header: string | undefined, options: AuthenticationOpt
   return scheme === "basic" && options.isBasicEnabled ? options.credentials.recallBasic(value) : undefined;
 }
 
-/** Who a request is made for, from its Authorization header. */
+/** Who a request is made for, from its Authorization header. Every attempt is counted, whatever it sends. */
 export async function authenticate(
   header: string | undefined,
-  clientIp: string,
+  attempt: Attempt,
   options: AuthenticationOptions,
 ): Promise<Actor> {
-  if (!header) throw unauthenticated("CREDENTIALS_MISSING", "API authorization denied.");
   const { scheme, value } = schemeOf(header);
-  switch (scheme) {
-    case "basic":
-      if (!options.isBasicEnabled) throw basicDisabled();
-      return options.credentials.verifyBasic(value, clientIp);
-    case "bearer":
-      throw unauthenticated("TOKEN_INVALID", "The access token provided is invalid.");
-    default:
-      throw unauthenticated("SCHEME_UNKNOWN", "API authorization denied.");
-  }
+  if (scheme === "basic" && options.isBasicEnabled) return options.credentials.verifyBasic(value, attempt);
+  await attempt.count();
+  if (scheme === "basic") throw basicDisabled();
+  if (scheme === "bearer") throw unauthenticated("TOKEN_INVALID", "The access token provided is invalid.");
+  throw unauthenticated("CREDENTIALS_MISSING", "API authorization denied.");
 }
 
 function schemeOf(header = ""): { scheme: string; value: string } {

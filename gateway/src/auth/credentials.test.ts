@@ -19,13 +19,15 @@ await ensureAdministrator(database, "Ada", PASSWORD);
 
 const open = () => openCredentials(database, loginThrottle(undefined));
 const basic = (login: string, password: string) => Buffer.from(`${login}:${password}`).toString("base64");
+/** An attempt that nobody counts. */
+const from = (clientIp: string) => ({ clientIp, count: async () => undefined });
 const isRefused = (error: unknown) => error instanceof Fault && error.code === Code.UNAUTHENTICATED;
 const execute = (text: string) => database.query({ text }, [], backgroundDeadline());
 
 test("the administrator signs in by name or address, in any case", async () => {
   const credentials = await open();
   for (const login of ["Ada", "ADA", "ada@localhost", "Ada@LocalHost"]) {
-    const actor = await credentials.verifyBasic(basic(login, PASSWORD), "1.1.1.1");
+    const actor = await credentials.verifyBasic(basic(login, PASSWORD), from("1.1.1.1"));
     assert.deepEqual([actor.kind, actor.admin, actor.name], ["user", true, "Admin User"]);
   }
 });
@@ -42,7 +44,7 @@ test("a wrong password, an unknown user and an unpublished one are refused in th
     ["", ""],
     ["Ada", ""],
   ] as const) {
-    await assert.rejects(credentials.verifyBasic(basic(login, password), "1.1.1.1"), (error: Fault) => {
+    await assert.rejects(credentials.verifyBasic(basic(login, password), from("1.1.1.1")), (error: Fault) => {
       texts.add(`${error.reason} ${error.message}`);
       return isRefused(error);
     });
@@ -59,38 +61,43 @@ test("text that is no Basic value, and characters no name has, are refused and n
     basic("a\0b", "c"),
     Buffer.from([255, 58, 254]).toString("base64"),
   ])
-    await assert.rejects(credentials.verifyBasic(value, "1.1.1.1"), isRefused);
+    await assert.rejects(credentials.verifyBasic(value, from("1.1.1.1")), isRefused);
 });
 
 test("who was verified is recalled as the same actor; nobody else is", async () => {
   const credentials = await open();
   assert.equal(credentials.recallBasic(basic("Ada", PASSWORD)), undefined);
-  const first = await credentials.verifyBasic(basic("Ada", PASSWORD), "1.1.1.1");
+  const first = await credentials.verifyBasic(basic("Ada", PASSWORD), from("1.1.1.1"));
   assert.equal(credentials.recallBasic(basic("Ada", PASSWORD)), first);
   assert.equal(credentials.recallBasic(basic("Ada", `${PASSWORD}x`)), undefined);
 });
 
 test("a refusal is never remembered", async () => {
   const credentials = await open();
-  await assert.rejects(credentials.verifyBasic(basic("late", PASSWORD), "1.1.1.1"), isRefused);
+  await assert.rejects(credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1")), isRefused);
   await execute(`insert into users (username, email, first_name, last_name, password_hash)
     select 'late', 'late@x', 'Late', 'Comer', password_hash from users where username = 'Ada'`);
-  assert.equal((await credentials.verifyBasic(basic("late", PASSWORD), "1.1.1.1")).name, "Late Comer");
+  assert.equal((await credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1"))).name, "Late Comer");
 });
 
-test("a client that signs in sixty times at once is not refused", async () => {
+test("a client that signs in sixty times at once is not refused, and is counted once", async () => {
   const credentials = await open();
+  let counted = 0;
+  const count = async () => {
+    counted += 1;
+  };
   const signIns = Array.from({ length: 60 }, () =>
-    credentials.verifyBasic(basic("Ada", PASSWORD), "1.1.1.1"),
+    credentials.verifyBasic(basic("Ada", PASSWORD), { clientIp: "1.1.1.1", count }),
   );
   const results = await Promise.allSettled(signIns);
   assert.equal(results.filter(({ status }) => status === "rejected").length, 0);
+  assert.equal(counted, 1);
 });
 
 test("of many wrong passwords at once no more are tried than one after the other", async () => {
   const credentials = await open();
   const guesses = Array.from({ length: 30 }, (_, index) =>
-    credentials.verifyBasic(basic("Ada", `guess ${index}`), "9.9.9.9"),
+    credentials.verifyBasic(basic("Ada", `guess ${index}`), from("9.9.9.9")),
   );
   const results = await Promise.allSettled(guesses);
   const tried = results.filter((result) => result.status === "rejected" && isRefused(result.reason));
@@ -105,6 +112,6 @@ test("two gateways that start at once make one administrator, with the password 
   const rows = await execute("select count(*) as count from users where lower(username) = 'root'");
   assert.equal(rows[0]?.count, "1");
   const credentials = await open();
-  assert.ok(await credentials.verifyBasic(basic("root", "second pass"), "1.1.1.1"));
-  await assert.rejects(credentials.verifyBasic(basic("root", "first pass"), "1.1.1.1"), isRefused);
+  assert.ok(await credentials.verifyBasic(basic("root", "second pass"), from("1.1.1.1")));
+  await assert.rejects(credentials.verifyBasic(basic("root", "first pass"), from("1.1.1.1")), isRefused);
 });

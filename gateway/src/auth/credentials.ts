@@ -11,7 +11,14 @@ export interface Credentials {
   /** The user of an `Authorization: Basic` value (RFC 7617) that was verified within the last minute. */
   recallBasic(encoded: string): Actor | undefined;
   /** Verifies the value. Throws UNAUTHENTICATED, the same for every cause. */
-  verifyBasic(encoded: string, clientIp: string): Promise<Actor>;
+  verifyBasic(encoded: string, attempt: Attempt): Promise<Actor>;
+}
+
+/** A request of somebody who was not recognised. */
+export interface Attempt {
+  clientIp: string;
+  /** Counts it against its address. Throws RATE_LIMITED when there were too many. */
+  count(): Promise<void>;
 }
 
 const REMEMBERED_MS = 60_000;
@@ -29,7 +36,8 @@ export async function openCredentials(database: Database, throttle: LoginThrottl
   const remembered = new LRUCache<string, Actor>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
   const running = new Map<string, Promise<Actor>>();
 
-  const verify = async (encoded: string, clientIp: string): Promise<Actor> => {
+  const verify = async (encoded: string, { clientIp, count }: Attempt): Promise<Actor> => {
+    await count();
     const { login, password } = decodeBasic(encoded);
     await throttle.countAttempt(login, clientIp);
     const user = await findUserByLogin(database, login, Date.now() + LOOKUP_MS);
@@ -42,12 +50,12 @@ export async function openCredentials(database: Database, throttle: LoginThrottl
 
   return {
     recallBasic: (encoded) => remembered.get(keyOf(encoded)),
-    // A client that opens many connections at once signs in once.
-    async verifyBasic(encoded, clientIp) {
-      const key = keyOf(encoded + clientIp);
+    // A client that opens many connections at once signs in once, and is counted once.
+    async verifyBasic(encoded, attempt) {
+      const key = keyOf(encoded + attempt.clientIp);
       const known = running.get(key);
       if (known) return known;
-      const verification = verify(encoded, clientIp).finally(() => running.delete(key));
+      const verification = verify(encoded, attempt).finally(() => running.delete(key));
       running.set(key, verification);
       const actor = await verification;
       remembered.set(keyOf(encoded), actor);

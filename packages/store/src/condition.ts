@@ -134,7 +134,7 @@ function timestamp(text: string): string {
 }
 
 /** The caller's `%` and `_` are wildcards; a backslash stands for itself. */
-export function likePattern(text: string): string {
+function likePattern(text: string): string {
   return text.replaceAll("\\", "\\\\");
 }
 

@@ -1,7 +1,7 @@
 import type { Violation } from "@tidings/rpc/fault";
 import type { DoNotContactEntry } from "./row.ts";
 
-export const REASONS = { contactable: 0, unsubscribed: 1, bounced: 2, manual: 3 } as const;
+const REASONS = { contactable: 0, unsubscribed: 1, bounced: 2, manual: 3 } as const;
 
 /** What a body asks of one channel; reason 0 lifts the entry. */
 export interface DoNotContactChange {

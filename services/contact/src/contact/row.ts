@@ -42,7 +42,6 @@ const FIELD_COLUMNS: ContactColumn[] = [
 ];
 
 export const CONTACT_COLUMNS = [...OWN_COLUMNS, ...FIELD_COLUMNS];
-export const FIELD_COLUMN_NAMES = new Set(FIELD_COLUMNS.map(({ name }) => name));
 
 /** The select list of a contact `c`. */
 export const CONTACT_SELECT = `${CONTACT_COLUMNS.map(({ name }) => `c.${name}`).join(", ")},

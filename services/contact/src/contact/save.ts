@@ -152,8 +152,6 @@ function missing(claims: OwnClaim[], others: OwnClaim[]): OwnClaim[] {
   return claims.filter(({ key }) => !others.some((other) => other.key === key));
 }
 
-export type Batch = Awaited<ReturnType<typeof loadBatch>>;
-
 /** Locks and reads all that the items touch, in one round trip. */
 async function loadBatch(context: ContactContext, transaction: Transaction, items: Item[]) {
   const usable = items.filter(({ fault }) => !fault);
