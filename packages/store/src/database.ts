@@ -160,10 +160,17 @@ async function send(client: PoolClient, statement: Statement, values: unknown[])
 /** Seconds that a connection's statements may take at present; asked for again only when it changes. */
 const statementLimits = new WeakMap<PoolClient, number>();
 
-/** Gives what is left of the deadline, rounded up to a second, to Postgres as statement_timeout. */
+/** A connection keeps a shorter limit than it might have, within this factor: changing it costs a statement. */
+const LIMIT_SLACK = 4;
+
+/**
+ * Gives what is left of the deadline, rounded up to a second, to Postgres as statement_timeout. A statement may get less
+ * time than the call has left, never more.
+ */
 function limitStatements(client: PoolClient, deadlineMs: number): void {
   const seconds = Math.ceil((deadlineMs - Date.now()) / 1000);
-  if (statementLimits.get(client) === seconds) return;
+  const current = statementLimits.get(client) ?? 0;
+  if (current <= seconds && current * LIMIT_SLACK >= seconds) return;
   statementLimits.set(client, seconds);
   client.query(`set statement_timeout = '${seconds}s'`).catch(() => statementLimits.delete(client));
 }
@@ -193,5 +200,5 @@ function withCause(fault: Fault, cause: DatabaseError): Fault {
 
 /** A deadline for work that nobody waits for: the relay, the delivery, clean-up. */
 export function backgroundDeadline(): number {
-  return Date.now() + 30_000;
+  return Date.now() + 10_000;
 }
