@@ -1,4 +1,10 @@
-const RIGHTS = ["--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
+const RIGHTS = [
+  "--clear-groups",
+  "--inh-caps=+dac_override",
+  "--ambient-caps=+dac_override",
+  // Else access(2), by which initdb looks for its programs, ignores the capability.
+  "--securebits=+no_setuid_fixup",
+];
 
 /**
  * The command line that makes a program end together with its parent (Linux only) and, for a given user, run without
