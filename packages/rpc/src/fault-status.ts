@@ -3,6 +3,7 @@ import { type Any, anyIs, anyPack, anyUnpack, durationFromMs, durationMs } from 
 import { Metadata, type ServiceError } from "@grpc/grpc-js";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@tidings/proto/google/rpc/error_details";
 import { type Status, StatusSchema } from "@tidings/proto/google/rpc/status";
+import { type ItemStatus, ItemStatusSchema } from "@tidings/proto/tidings/type/v1/batch";
 import { Code, deadlineExceeded, Fault, unavailable } from "./fault.ts";
 
 const DETAILS_KEY = "grpc-status-details-bin";
@@ -25,6 +26,14 @@ export function faultToStatus(fault: Fault): Status {
     details.push(anyPack(RetryInfoSchema, create(RetryInfoSchema, { retryDelay })));
   }
   return create(StatusSchema, { code: fault.code, message: fault.message, details });
+}
+
+/** What a batch answers of one of its items. */
+export function itemStatus(outcome: { fault: Fault } | { created: boolean }): ItemStatus {
+  return create(
+    ItemStatusSchema,
+    "fault" in outcome ? { error: faultToStatus(outcome.fault) } : { created: outcome.created },
+  );
 }
 
 export function statusToFault(status: Status): Fault {

@@ -10,11 +10,10 @@ import {
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { secret, Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
-import { ItemStatusSchema } from "@tidings/proto/tidings/type/v1/batch";
 import { type ListQuery, ListQuerySchema, type Order } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, invalid, notFound, toFault, type Violation } from "@tidings/rpc/fault";
-import { faultToStatus } from "@tidings/rpc/fault-status";
+import { itemStatus } from "@tidings/rpc/fault-status";
 import { type RawBuilder, sql } from "kysely";
 import { type Column, columnsOf, fillFromRow, readField, toRecord, writeField } from "./columns.ts";
 import type { Filterable } from "./condition.ts";
@@ -238,10 +237,7 @@ export function repository<T extends Resource>(
     return {
       items: outcomes.map((outcome) => ("saved" in outcome ? outcome.saved.message : (create(schema) as T))),
       statuses: outcomes.map((outcome) =>
-        create(
-          ItemStatusSchema,
-          "fault" in outcome ? { error: faultToStatus(outcome.fault) } : { created: !outcome.before },
-        ),
+        itemStatus("fault" in outcome ? outcome : { created: !outcome.before }),
       ),
     };
   };

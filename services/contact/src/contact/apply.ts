@@ -2,6 +2,7 @@ import type { Actor } from "@tidings/rpc/actor";
 import type { ContactChange } from "./body.ts";
 import { applyDoNotContact } from "./do-not-contact.ts";
 import type { FieldCatalogue } from "./field.ts";
+import { isoTime } from "./field-value.ts";
 import {
   CONTACT_COLUMNS,
   type ContactRow,
@@ -90,7 +91,7 @@ function applyIpAddress(row: ContactRow, { change, batch }: Application): void {
 }
 
 function applyChannels(row: ContactRow, { change, batch, now }: Application): void {
-  const dateAdded = `${now.slice(0, 19).replace(" ", "T")}+00:00`;
+  const dateAdded = isoTime(now);
   if (change.doNotContact.length > 0) {
     const entries = doNotContactOf(row);
     let isChanged = false;
@@ -112,8 +113,7 @@ function applyChannels(row: ContactRow, { change, batch, now }: Application): vo
 
 function identify(row: ContactRow, catalogue: FieldCatalogue, now: string): void {
   if (row.date_identified) return;
-  const social = catalogue.fields.filter(({ group }) => group === "social").map(({ alias }) => alias);
-  if (!isAnonymous(row, social)) row.date_identified = now;
+  if (!isAnonymous(row, catalogue.social)) row.date_identified = now;
 }
 
 /** The text form of an integer[]. */

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { timestampFromText } from "@tidings/store/timestamp";
 import { FIELD_GROUPS, type Field, type FieldCatalogue } from "./field.ts";
+import { isoTime } from "./field-value.ts";
 import { type ContactRow, doNotContactOf, ipAddressesOf } from "./row.ts";
 
 /** Everything a contact is turned into, prepared once for a catalogue of fields. */
@@ -54,8 +55,8 @@ export function contactWriter(catalogue: FieldCatalogue): ContactWriter {
 function webhookMembers(row: ContactRow): string {
   const members = {
     isPublished: row.is_published === "t",
-    dateAdded: isoTime(row.date_added),
-    dateModified: isoTime(row.date_modified),
+    dateAdded: isoTimeOrNull(row.date_added),
+    dateModified: isoTimeOrNull(row.date_modified),
     createdBy: row.created_by ? Number(row.created_by) : null,
     createdByUser: row.created_by_user ?? null,
     modifiedBy: row.modified_by ? Number(row.modified_by) : null,
@@ -63,8 +64,8 @@ function webhookMembers(row: ContactRow): string {
     id: row.id ? Number(row.id) : null,
     points: Number(row.points ?? 0),
     color: null,
-    lastActive: isoTime(row.last_active),
-    dateIdentified: isoTime(row.date_identified),
+    lastActive: isoTimeOrNull(row.last_active),
+    dateIdentified: isoTimeOrNull(row.date_identified),
     owner: null,
     stage: null,
     ipAddresses: Object.values(ipAddressesByAddress(row)),
@@ -145,23 +146,16 @@ function valueWriter(field: Field): (text: string) => string {
   return (text) => JSON.stringify(text);
 }
 
+/** Nothing is known of where an address is. */
+const NO_DETAILS = Object.fromEntries(
+  "city region zipcode country latitude longitude isp organization timezone extra"
+    .split(" ")
+    .map((name) => [name, ""]),
+);
+
 function ipAddressesByAddress(row: ContactRow) {
-  const noDetails = Object.fromEntries(
-    [
-      "city",
-      "region",
-      "zipcode",
-      "country",
-      "latitude",
-      "longitude",
-      "isp",
-      "organization",
-      "timezone",
-      "extra",
-    ].map((name) => [name, ""]),
-  );
   return Object.fromEntries(
-    ipAddressesOf(row).map(({ id, ip }) => [ip, { ip, id, ipAddress: ip, ipDetails: noDetails }]),
+    ipAddressesOf(row).map(({ id, ip }) => [ip, { ip, id, ipAddress: ip, ipDetails: NO_DETAILS }]),
   );
 }
 
@@ -173,7 +167,6 @@ function jsonBytes(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-/** `2024-05-01 10:00:00+00` as `2024-05-01T10:00:00+00:00` */
-function isoTime(text: string | null | undefined): string | null {
-  return text ? `${text.slice(0, 19).replace(" ", "T")}+00:00` : null;
+function isoTimeOrNull(text: string | null | undefined): string | null {
+  return text ? isoTime(text) : null;
 }

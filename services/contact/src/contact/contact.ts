@@ -8,7 +8,7 @@ import {
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Handlers } from "@tidings/rpc/definition";
 import { type Fault, notFound } from "@tidings/rpc/fault";
-import { faultToStatus } from "@tidings/rpc/fault-status";
+import { itemStatus } from "@tidings/rpc/fault-status";
 import { prepared } from "@tidings/store/database";
 import { listPage } from "@tidings/store/list";
 import { fieldListJson } from "./field-list.ts";
@@ -86,7 +86,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
         "row" in outcome ? writer.message(outcome.row) : create(ContactSchema),
       ),
       statuses: outcomes.map((outcome) =>
-        "fault" in outcome ? { error: faultToStatus(outcome.fault) } : { created: isCreated(outcome) },
+        itemStatus("fault" in outcome ? outcome : { created: isCreated(outcome) }),
       ),
     };
   }

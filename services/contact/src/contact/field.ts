@@ -22,6 +22,8 @@ export interface FieldCatalogue {
   fields: Field[];
   byAlias: ReadonlyMap<string, Field>;
   identifiers: Field[];
+  /** Aliases of the social group: a handle makes a contact known. */
+  social: string[];
 }
 
 export async function loadFieldCatalogue(database: Database): Promise<FieldCatalogue> {
@@ -48,5 +50,6 @@ export async function loadFieldCatalogue(database: Database): Promise<FieldCatal
     fields,
     byAlias: new Map(fields.map((field) => [field.alias, field])),
     identifiers: fields.filter((field) => field.isUniqueIdentifier),
+    social: fields.filter((field) => field.group === "social").map((field) => field.alias),
   };
 }

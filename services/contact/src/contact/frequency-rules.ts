@@ -1,6 +1,6 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { parseDateText } from "@tidings/runtime/date-text";
-import { dateTimeText } from "./field-value.ts";
+import { dateTimeText, isoTime } from "./field-value.ts";
 
 /** Rules to set, by channel, in the form the API shows them. */
 export type FrequencyRuleChanges = Record<string, Record<string, unknown>>;
@@ -51,7 +51,5 @@ function readRule(channel: string, rule: unknown): Record<string, unknown> | und
 function dateOrNull(input: unknown): string | null | undefined {
   if (input === null || input === undefined || input === "") return null;
   const milliseconds = typeof input === "string" ? parseDateText(input) : undefined;
-  return milliseconds === undefined
-    ? undefined
-    : `${dateTimeText(milliseconds).slice(0, 19).replace(" ", "T")}+00:00`;
+  return milliseconds === undefined ? undefined : isoTime(dateTimeText(milliseconds));
 }

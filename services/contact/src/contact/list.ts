@@ -21,7 +21,6 @@ const TYPES: Record<string, ColumnType> = {
 
 /** What the list of contacts can be searched, filtered and ordered by. */
 export function contactListSource(catalogue: FieldCatalogue): (call: Call) => ListSource {
-  const social = catalogue.fields.filter(({ group }) => group === "social").map(({ alias }) => alias);
   const base = {
     from: sql`contacts c`,
     id: column("id"),
@@ -29,7 +28,7 @@ export function contactListSource(catalogue: FieldCatalogue): (call: Call) => Li
     select: sql.raw(CONTACT_SELECT),
     columns: filterableColumns(),
     published: column("is_published"),
-    catchAll: [...CATCH_ALL, ...social].map(column),
+    catchAll: [...CATCH_ALL, ...catalogue.social].map(column),
     defaultOrder: [{ column: "last_active", descending: true } as ListSource["defaultOrder"][number]],
   };
   return (call) => ({ ...base, commands: contactCommands(catalogue, call) });
