@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { freePort } from "@tidings/embedded/free-port";
 import { generateActorKeys } from "./actor-keys.ts";
 import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
@@ -41,6 +42,7 @@ export async function placeProcesses(
 /** What only one kind of process is told. */
 async function variablesByName(options: StackOptions): Promise<Record<ProcessName, Record<string, string>>> {
   const { actorKeys = generateActorKeys(), administrator, redisUrl } = options;
+  const SUPPRESSION_KEY = options.suppressionKey ?? randomBytes(32).toString("base64");
   const contactPort = String(await freePort());
   const webhookPort = String(await freePort());
   const CONTACT_ADDRESS = `127.0.0.1:${contactPort}`;
@@ -48,7 +50,7 @@ async function variablesByName(options: StackOptions): Promise<Record<ProcessNam
   const ACTOR_PUBLIC_KEYS = actorKeys.publicKey;
   const ACTOR_PRIVATE_KEY = actorKeys.privateKey;
   return {
-    contact: { GRPC_PORT: contactPort, ACTOR_PUBLIC_KEYS },
+    contact: { GRPC_PORT: contactPort, ACTOR_PUBLIC_KEYS, SUPPRESSION_KEY },
     webhook: { GRPC_PORT: webhookPort, CONTACT_ADDRESS, ACTOR_PUBLIC_KEYS, ACTOR_PRIVATE_KEY },
     gateway: {
       CONTACT_ADDRESS,

@@ -7,17 +7,21 @@ export interface Secrets {
   /** Of the database role of every process. */
   rolePassword: string;
   actorKeys: ActorKeys;
+  /** Of the contact service, base64. */
+  suppressionKey: string;
   /** Is the administrator's password set? It is kept as a hash, in the database only. */
   hasAdministrator: boolean;
 }
 
-/** Makes the secrets on first use. */
+/** Makes the secrets on first use, and those that an older version did not have. */
 export function readSecrets(path: string): Secrets {
-  if (existsSync(path)) return JSON.parse(readFileSync(path, "utf8")) as Secrets;
-  const secrets = {
+  const known: Partial<Secrets> = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : {};
+  const secrets: Secrets = {
     rolePassword: randomBytes(24).toString("hex"),
     actorKeys: generateActorKeys(),
+    suppressionKey: randomBytes(32).toString("base64"),
     hasAdministrator: false,
+    ...known,
   };
   writeSecrets(path, secrets);
   return secrets;

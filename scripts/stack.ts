@@ -20,6 +20,8 @@ export interface StackOptions {
   gateways?: number;
   /** Made for this stack when absent. */
   actorKeys?: ActorKeys;
+  /** Likewise. */
+  suppressionKey?: string;
   /** Created or updated at the start; no administrator is touched without a password. */
   administrator?: { username: string; password?: string | undefined };
   /** Variables for one kind of process, over those the stack sets. */

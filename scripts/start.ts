@@ -62,6 +62,7 @@ async function start(): Promise<void> {
     redisUrl: config.REDIS_URL,
     port: config.PORT,
     actorKeys: secrets.actorKeys,
+    suppressionKey: secrets.suppressionKey,
     administrator: { username: ADMINISTRATOR, password },
     env: { webhook: { SITE_URL: config.SITE_URL ?? `http://localhost:${config.PORT}` } },
     log: logToFiles(logs),

@@ -1,5 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
 import type { ActorSigner } from "@tidings/rpc/actor";
@@ -7,6 +9,7 @@ import { connect, type RpcClient, rpcClient } from "@tidings/rpc/client";
 
 export interface Clients {
   contacts: RpcClient<typeof ContactService>;
+  companies: RpcClient<typeof CompanyService>;
   webhooks: RpcClient<typeof WebhookService>;
   /** The client of any service of the resource table. */
   of(service: DescService): RpcClient<DescService>;
@@ -15,7 +18,10 @@ export interface Clients {
 
 /** One connection to each process, whatever number of services it has. */
 export function openClients(addresses: { contact: string; webhook: string }, sign: ActorSigner): Clients {
-  const contact = { services: [ContactService, TagService], address: addresses.contact };
+  const contact = {
+    services: [ContactService, CompanyService, ContactFieldService, CompanyFieldService, TagService],
+    address: addresses.contact,
+  };
   const webhook = { services: [WebhookService], address: addresses.webhook };
   const processes = [contact, webhook].map(({ services, address }) => ({
     services: services as DescService[],
@@ -28,6 +34,7 @@ export function openClients(addresses: { contact: string; webhook: string }, sig
   };
   return {
     contacts: rpcClient(ContactService, connectionOf(ContactService), sign),
+    companies: rpcClient(CompanyService, connectionOf(CompanyService), sign),
     webhooks: rpcClient(WebhookService, connectionOf(WebhookService), sign),
     of: (service) => rpcClient(service, connectionOf(service), sign),
     close: () => {

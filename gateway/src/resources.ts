@@ -1,5 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
 
@@ -39,6 +41,30 @@ export const resources: Resource[] = [
       "owner",
       "fields",
     ],
+  },
+  {
+    path: "companies",
+    one: "company",
+    many: "companies",
+    shape: "byId",
+    total: "int",
+    service: CompanyService,
+  },
+  {
+    path: "fields/contact",
+    one: "field",
+    many: "fields",
+    shape: "array",
+    total: "int",
+    service: ContactFieldService,
+  },
+  {
+    path: "fields/company",
+    one: "field",
+    many: "fields",
+    shape: "array",
+    total: "int",
+    service: CompanyFieldService,
   },
   { path: "hooks", one: "hook", many: "hooks", shape: "byId", total: "int", service: WebhookService },
   { path: "tags", one: "tag", many: "tags", shape: "byId", total: "int", service: TagService },

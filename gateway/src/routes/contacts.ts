@@ -1,9 +1,13 @@
-import type { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { type Contact, ContactSchema, type ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest, notFound } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "../rest/exchange.ts";
+import { messageWriter } from "../rest/message-json.ts";
+
+const writeContact = messageWriter(ContactSchema);
+const MEMBERS = new Set(ContactSchema.fields.map(({ jsonName }) => jsonName));
 
 /** What contacts have beyond the standard operations. */
 export function contactRoutes(contacts: RpcClient<typeof ContactService>): Router {
@@ -19,12 +23,10 @@ export function contactRoutes(contacts: RpcClient<typeof ContactService>): Route
 
   const changePoints = async (request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
-    const id = pathId(request);
-    if (id === undefined) throw notFound();
     const { operator, delta } = request.params;
     const { eventName, eventname = eventName, actionName, actionname = actionName } = bodyObject(exchange);
     const change = {
-      id,
+      id: idOf(request),
       operator: String(operator),
       delta: pointsOf(String(delta)),
       eventName: labelOf(eventname),
@@ -34,9 +36,72 @@ export function contactRoutes(contacts: RpcClient<typeof ContactService>): Route
     sendJson(response, 200, '{"success":true}');
   };
 
+  const addDoNotContact = async (request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const entry = Buffer.from(JSON.stringify(bodyObject(exchange)));
+    const addition = { id: idOf(request), channel: String(request.params.channel), entry };
+    const contact = await contacts.addDoNotContact(addition, outgoing(exchange, BUDGET_MS.write));
+    sendContact(response, contact);
+  };
+
+  const removeDoNotContact = async (request: Request, response: ApiResponse) => {
+    const removal = { id: idOf(request), channel: String(request.params.channel) };
+    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
+    const { found, contact } = await contacts.removeDoNotContact(removal, options);
+    sendContact(response, contact, `"recordFound":${found},`);
+  };
+
+  const addUtmTags = async (request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const tags = Buffer.from(JSON.stringify(bodyObject(exchange)));
+    const options = outgoing(exchange, BUDGET_MS.write);
+    sendContact(response, await contacts.addUtmTags({ id: idOf(request), tags }, options));
+  };
+
+  const removeUtmTags = async (request: Request, response: ApiResponse) => {
+    const removal = { id: idOf(request), utmTagsId: pathId(request, "utmTagsId") ?? 0 };
+    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
+    const { found, contact } = await contacts.removeUtmTags(removal, options);
+    sendContact(response, contact, `"recordFound":${found},`);
+  };
+
+  const merge = async (request: Request, response: ApiResponse) => {
+    const mergedId = pathId(request, "mergedId");
+    if (mergedId === undefined) throw notFound();
+    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
+    sendContact(response, await contacts.mergeContacts({ id: idOf(request), mergedId }, options));
+  };
+
+  const listCompanies = async (request: Request, response: ApiResponse) => {
+    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
+    const { companies, totalSize } = await contacts.listContactCompanies({ id: idOf(request) }, options);
+    sendJson(response, 200, `{"total":${totalSize},"companies":${Buffer.from(companies).toString()}}`);
+  };
+
   endpoint(router, "/list/fields", { GET: listFields });
   endpoint(router, "/:id/points/:operator/:delta", { POST: changePoints });
+  endpoint(router, "/:id/utm/add", { POST: addUtmTags });
+  endpoint(router, "/:id/utm/:utmTagsId/remove", { POST: removeUtmTags });
+  endpoint(router, "/:id/merge/:mergedId", { POST: merge });
+  endpoint(router, "/:id/companies", { GET: listCompanies });
+  // As older clients call the two below: before them, for `add` would be taken for a channel.
+  endpoint(router, "/:id/dnc/add/:channel", { POST: addDoNotContact });
+  endpoint(router, "/:id/dnc/remove/:channel", { POST: removeDoNotContact });
+  endpoint(router, "/:id/dnc/:channel/add", { POST: addDoNotContact });
+  endpoint(router, "/:id/dnc/:channel/remove", { POST: removeDoNotContact });
   return router;
+}
+
+/** The contact without its empty members, as these operations answer it. */
+function sendContact(response: ApiResponse, contact: Contact | undefined, before = ""): void {
+  if (!contact) throw new Error("the service answered no contact");
+  sendJson(response, 200, `{${before}"contact":${writeContact(contact, MEMBERS)}}`);
+}
+
+function idOf(request: Request): number {
+  const id = pathId(request);
+  if (id === undefined) throw notFound();
+  return id;
 }
 
 function pointsOf(text: string): number {

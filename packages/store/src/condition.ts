@@ -8,6 +8,8 @@ import type { ColumnType } from "./columns.ts";
 export interface Filterable {
   sql: RawBuilder<unknown>;
   type: ColumnType;
+  /** Equality with a text, where it takes another form than comparing `sql` so that an index serves it. */
+  equals?(value: string): RawBuilder<unknown>;
 }
 
 /** API name to column. What is not in the map does not exist. */
@@ -41,7 +43,7 @@ export function knownColumn(columns: ColumnMap, name: string): Filterable {
 }
 
 const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Predicate> = {
-  eq: (column, values) => sql`${comparable(column)} = ${operand(column, one(values))}`,
+  eq: (column, values) => equal(column, one(values)),
   neq: (column, values) => sql`${comparable(column)} <> ${operand(column, one(values))}`,
   gt: (column, values) => sql`${comparable(column)} > ${operand(column, one(values))}`,
   gte: (column, values) => sql`${comparable(column)} >= ${operand(column, one(values))}`,
@@ -49,7 +51,7 @@ const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Pred
   lte: (column, values) => sql`${comparable(column)} <= ${operand(column, one(values))}`,
   like: (column, values) => sql`${asText(column)} ilike ${likePattern(one(values))}`,
   notLike: (column, values) => sql`${asText(column)} not ilike ${likePattern(one(values))}`,
-  in: (column, values) => sql`${comparable(column)} in (${operands(column, values)})`,
+  in: (column, values) => oneOf(column, values),
   notIn: (column, values) => sql`${comparable(column)} not in (${operands(column, values)})`,
   between: (column, values) => sql`${comparable(column)} between ${range(column, values)}`,
   notBetween: (column, values) => sql`${comparable(column)} not between ${range(column, values)}`,
@@ -58,6 +60,16 @@ const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Pred
   isEmpty: (column) => sql`coalesce(${asText(column)}, '') = ''`,
   isNotEmpty: (column) => sql`coalesce(${asText(column)}, '') <> ''`,
 };
+
+function equal(column: Filterable, value: string): Predicate {
+  return column.equals?.(value) ?? sql`${comparable(column)} = ${operand(column, value)}`;
+}
+
+function oneOf(column: Filterable, values: string[]): Predicate {
+  const { equals } = column;
+  if (equals && values.length > 0) return any(values.map(equals));
+  return sql`${comparable(column)} in (${operands(column, values)})`;
+}
 
 /** Text compares without regard to case, as the API's clients expect. */
 function comparable(column: Filterable): Predicate {

@@ -1,5 +1,17 @@
 import { readConfig, serviceConfig } from "@tidings/runtime/config";
+import { z } from "zod";
+
+const KEY_BYTES_MIN = 32;
 
 export function contactConfig(env: NodeJS.ProcessEnv) {
-  return readConfig(serviceConfig, env);
+  return readConfig(
+    {
+      ...serviceConfig,
+      /** Base64 of 32 random bytes or more: what deleted contacts did not want is kept under hashes made with it. */
+      SUPPRESSION_KEY: z
+        .base64()
+        .refine((text) => Buffer.from(text, "base64").length >= KEY_BYTES_MIN, "must be at least 32 bytes"),
+    },
+    env,
+  );
 }

@@ -1,6 +1,8 @@
 import { connectBus } from "@tidings/bus/connect";
 import { contactStream } from "@tidings/bus/streams";
+import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { actorVerifier } from "@tidings/rpc/actor";
 import { implement, serve } from "@tidings/rpc/server";
@@ -10,10 +12,11 @@ import { openDatabase } from "@tidings/store/database";
 import { isMigrated } from "@tidings/store/migrate";
 import { createOutbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
+import { companyHandlers } from "./company/company.ts";
 import { contactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
-import { contactWriter } from "./contact/contact-json.ts";
-import { loadFieldCatalogue } from "./contact/field.ts";
+import { fieldCatalogues } from "./field/catalogue.ts";
+import { fieldHandlers } from "./field/field.ts";
 import { migrations } from "./migrations.ts";
 import { tagHandlers } from "./tag.ts";
 
@@ -41,10 +44,17 @@ await run(options, async ({ onStop }) => {
   });
   onStop("relay", relay.stop);
 
-  const catalogue = await loadFieldCatalogue(database);
-  const context = { database, outbox, catalogue, writer: contactWriter(catalogue) };
+  const context = {
+    database,
+    outbox,
+    catalogues: fieldCatalogues(database),
+    suppressionKey: Buffer.from(config.SUPPRESSION_KEY, "base64"),
+  };
   const services = [
     implement(ContactService, contactHandlers(context)),
+    implement(CompanyService, companyHandlers(context)),
+    implement(ContactFieldService, fieldHandlers(context, "lead")),
+    implement(CompanyFieldService, fieldHandlers(context, "company")),
     implement(TagService, tagHandlers(database, outbox)),
   ];
   const server = await serve(services, {

@@ -1,8 +1,18 @@
 import type { Migrations } from "@tidings/store/migrate";
 import { createContacts } from "./migrations/0001_contacts.ts";
 import { createFields } from "./migrations/0002_fields.ts";
+import { createCustomFields } from "./migrations/0003_custom_fields.ts";
+import { createNeighbours } from "./migrations/0005_neighbours.ts";
+import { createCompanies } from "./migrations/0006_companies.ts";
+import { createUtmTags } from "./migrations/0007_utm_tags.ts";
+import { createMerges } from "./migrations/0010_merges.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
   "0002_fields": { up: createFields },
+  "0003_custom_fields": { up: createCustomFields },
+  "0005_neighbours": { up: createNeighbours },
+  "0006_companies": { up: createCompanies },
+  "0007_utm_tags": { up: createUtmTags },
+  "0010_merges": { up: createMerges },
 };

@@ -1,11 +1,17 @@
 import type { Actor } from "@tidings/rpc/actor";
+import { type Fault, invalid, type Violation } from "@tidings/rpc/fault";
+import type { FieldSet } from "../field/catalogue.ts";
+import { isoTime } from "../field/value.ts";
+import { missingValues, setFieldValues } from "../field/values.ts";
+import type { Application } from "../record/save.ts";
+import { edited, stamped } from "../record/stamp.ts";
 import type { ContactChange } from "./body.ts";
+import { applyCompanies } from "./company-link.ts";
 import { applyDoNotContact } from "./do-not-contact.ts";
-import type { FieldCatalogue } from "./field.ts";
-import { isoTime } from "./field-value.ts";
+import type { ContactLookups } from "./look-up.ts";
 import {
-  CONTACT_COLUMNS,
   type ContactRow,
+  contactTable,
   doNotContactOf,
   frequencyRulesOf,
   ipAddressesOf,
@@ -13,48 +19,57 @@ import {
   tagsOf,
 } from "./row.ts";
 
-interface Application {
-  row: ContactRow;
-  isNew: boolean;
-  change: ContactChange;
-  /** In the text form of a timestamptz. */
-  now: string;
-  actor: Actor;
-  batch: {
-    tag(name: string): { id: number; description: string | null } | undefined;
-    address(ip: string): { id: number } | undefined;
-    nextEntryId(): number;
-  };
-}
+type ContactApplication = Application<ContactChange, ContactLookups>;
+
+const NOT_VALID = "This value is not valid.";
 
 /** The contact after a change; the very same row when the change changes nothing. */
-export function applyChange(application: Application, catalogue: FieldCatalogue): ContactRow {
-  const { row: before, isNew, change, now, actor } = application;
+export function applyChange(application: ContactApplication): ContactRow | Fault {
+  const { row: before, isNew, change, mode, set, now, call } = application;
   const row = { ...before };
-  if (isNew)
-    for (const field of catalogue.fields)
-      if (field.defaultValue !== null) row[field.alias] = field.defaultValue;
-  for (const [alias, value] of change.values) row[alias] = value;
+  setFieldValues(row, change.values, set, isNew);
   row.points ??= "0";
+  const violations = [...applyReferences(row, application), ...applyCompanies(row, application)];
+  if (violations.length > 0) return invalid(violations);
   applyAttribution(row, change, now);
   applyTags(row, application);
   applyIpAddress(row, application);
   applyChannels(row, application);
-  identify(row, catalogue, now);
-  if (isNew) {
-    return { ...row, date_added: now, created_by: textOf(actor.id), created_by_user: actor.name };
-  }
-  const changed = changedColumns(before, row);
-  if (changed.length === 0) return before;
-  row.version = String(Number(before.version) + 1);
-  // Being seen is not being edited.
-  if (changed.every((name) => name === "last_active")) return row;
-  return { ...row, date_modified: now, modified_by: textOf(actor.id), modified_by_user: actor.name };
+  identify(row, set, now);
+  const sent = isNew || mode === "replace" ? "all" : new Set(Object.keys(change.sent));
+  const missing = missingValues(row, sent, set);
+  if (missing.length > 0) return invalid(missing);
+  if (isNew) return stamped(contactTable, { before: undefined, row }, call.actor, now);
+  return stampEdited(before, row, call.actor, now);
 }
 
-/** Names of the columns in which two states of a contact differ. */
-export function changedColumns(before: ContactRow, after: ContactRow): string[] {
-  return CONTACT_COLUMNS.flatMap(({ name }) => (before[name] === after[name] ? [] : [name]));
+/** Gives an edited contact its version and stamps; the very same row when nothing but derived text differs. */
+export function stampEdited(before: ContactRow, row: ContactRow, actor: Actor, now: string): ContactRow {
+  const changed = contactTable.changedColumns(before, row);
+  const isSame =
+    changed.length === 0 && before.companies === row.companies && before.utm_tags === row.utm_tags;
+  if (isSame) return before;
+  // Being seen is not being edited.
+  if (changed.length === 1 && changed[0] === "last_active")
+    return { ...row, version: String(Number(before.version) + 1) };
+  return edited(row, actor, now);
+}
+
+/** Owner and stage: ids of rows that must exist. */
+function applyReferences(row: ContactRow, { change, lookups }: ContactApplication): Violation[] {
+  const violations: Violation[] = [];
+  const { owner, stage } = change;
+  if (owner !== undefined) {
+    const known = owner === null ? null : lookups.owner(owner);
+    if (known === undefined) violations.push({ field: "owner", message: NOT_VALID });
+    else Object.assign(row, { owner_id: textOf(owner), owner: known });
+  }
+  if (stage !== undefined) {
+    const known = stage === null ? null : lookups.stage(stage);
+    if (known === undefined) violations.push({ field: "stage", message: NOT_VALID });
+    else Object.assign(row, { stage_id: textOf(stage), stage: known });
+  }
+  return violations;
 }
 
 /** An attribution without a date is dated today; without an attribution there is no date. */
@@ -65,11 +80,11 @@ function applyAttribution(row: ContactRow, change: ContactChange, now: string): 
   else row.attribution_date ??= `${now.slice(0, 10)} 00:00:00+00`;
 }
 
-function applyTags(row: ContactRow, { change, batch }: Application): void {
+function applyTags(row: ContactRow, { change, lookups }: ContactApplication): void {
   if (change.addTags.length === 0 && change.removeTags.length === 0) return;
   const kept = tagsOf(row).filter(({ tag }) => !change.removeTags.includes(tag));
   const added = change.addTags.flatMap((tag) => {
-    const known = batch.tag(tag);
+    const known = lookups.tag(tag);
     return known && !kept.some(({ id }) => id === known.id) ? [{ ...known, tag }] : [];
   });
   const tags = [...kept, ...added].sort((a, b) => (a.tag < b.tag ? -1 : 1));
@@ -80,9 +95,9 @@ function applyTags(row: ContactRow, { change, batch }: Application): void {
   row.tag_ids = arrayText(tags.map(({ id }) => id));
 }
 
-function applyIpAddress(row: ContactRow, { change, batch }: Application): void {
+function applyIpAddress(row: ContactRow, { change, lookups }: ContactApplication): void {
   const { ipAddress: ip } = change;
-  const known = ip === undefined ? undefined : batch.address(ip);
+  const known = ip === undefined ? undefined : lookups.address(ip);
   const addresses = ipAddressesOf(row);
   if (ip === undefined || !known || addresses.some(({ id }) => id === known.id)) return;
   const linked = [...addresses, { id: known.id, ip }];
@@ -90,14 +105,16 @@ function applyIpAddress(row: ContactRow, { change, batch }: Application): void {
   row.ip_address_ids = arrayText(linked.map(({ id }) => id));
 }
 
-function applyChannels(row: ContactRow, { change, batch, now }: Application): void {
+function applyChannels(row: ContactRow, application: ContactApplication): void {
+  const { change, lookups, now } = application;
   const dateAdded = isoTime(now);
-  if (change.doNotContact.length > 0) {
+  const wanted = [...suppressed(row, application), ...change.doNotContact];
+  if (wanted.length > 0) {
     const entries = doNotContactOf(row);
     let isChanged = false;
-    for (const entry of change.doNotContact) {
+    for (const entry of wanted) {
       const before = Object.hasOwn(entries, entry.channel) ? entries[entry.channel] : undefined;
-      const after = applyDoNotContact(before, entry, dateAdded, batch.nextEntryId);
+      const after = applyDoNotContact(before, entry, dateAdded, lookups.nextEntryId);
       isChanged ||= after !== before;
       if (after) entries[entry.channel] = after;
       else delete entries[entry.channel];
@@ -111,13 +128,18 @@ function applyChannels(row: ContactRow, { change, batch, now }: Application): vo
   }
 }
 
-function identify(row: ContactRow, catalogue: FieldCatalogue, now: string): void {
+/** What a new contact's addresses were suppressed for before, under a contact that is gone. */
+function suppressed(row: ContactRow, { isNew, lookups }: ContactApplication) {
+  return isNew ? lookups.suppressions(row) : [];
+}
+
+export function identify(row: ContactRow, set: FieldSet, now: string): void {
   if (row.date_identified) return;
-  if (!isAnonymous(row, catalogue.social)) row.date_identified = now;
+  if (!isAnonymous(row, set.social)) row.date_identified = now;
 }
 
 /** The text form of an integer[]. */
-function arrayText(ids: number[]): string {
+export function arrayText(ids: number[]): string {
   return `{${ids.toSorted((a, b) => a - b).join(",")}}`;
 }
 

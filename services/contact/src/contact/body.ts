@@ -1,71 +1,74 @@
+import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
+import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Violation } from "@tidings/rpc/fault";
 import ipaddr from "ipaddr.js";
+import type { FieldSet } from "../field/catalogue.ts";
+import { dateTimeText } from "../field/value.ts";
+import { type ChangeMode, type FieldValues, readFieldValues } from "../field/values.ts";
+import { parseJson, readId, readReference } from "../record/body.ts";
+import type { RecordChange } from "../record/save.ts";
 import { type DoNotContactChange, readDoNotContact } from "./do-not-contact.ts";
-import type { FieldCatalogue } from "./field.ts";
-import { dateTimeText, readFieldValue } from "./field-value.ts";
 import { type FrequencyRuleChanges, readFrequencyRules } from "./frequency-rules.ts";
 
 /** What a request body asks of a contact, checked and in the text form of its columns. */
-export interface ContactChange {
-  /** Columns to set, by field alias. */
-  values: Map<string, string | null>;
+export interface ContactChange extends RecordChange {
   addTags: string[];
   removeTags: string[];
   /** A public address to link. */
   ipAddress: string | undefined;
   doNotContact: DoNotContactChange[];
   frequencyRules: FrequencyRuleChanges;
+  /** Ids; null clears, undefined keeps. */
+  owner: number | null | undefined;
+  stage: number | null | undefined;
+  /** All companies the contact is to belong to. */
+  companies: number[] | undefined;
 }
-
-/** `replace` is PUT: fields that are not sent are cleared. */
-export type ChangeMode = "create" | "patch" | "replace";
 
 /** Reads a body. Unknown members are ignored; every bad one is reported. */
 export function readContactChange(
-  contact: Contact,
+  message: Contact | undefined,
   mode: ChangeMode,
-  catalogue: FieldCatalogue,
+  set: FieldSet,
 ): { change: ContactChange; violations: Violation[] } {
+  const contact = message ?? create(ContactSchema);
+  const sent: Record<string, unknown> = contact.values.length > 0 ? parseJson(contact.values) : {};
   const violations: Violation[] = [];
-  const tags = readTags(contact.tags, violations);
   const change: ContactChange = {
-    values: readValues(contact, mode, catalogue, violations),
-    ...tags,
+    sent,
+    values: readValues(contact, sent, mode, set, violations),
+    ...readTags(contact.tags, violations),
     ipAddress: publicAddress(contact.ipAddress),
     doNotContact: readDoNotContact(contact.doNotContact, violations),
     frequencyRules: readFrequencyRules(contact.frequencyRules, violations),
+    owner: readReference("owner", contact.owner, violations),
+    stage: readReference("stage", contact.stage, violations),
+    companies: readCompanies(contact.companies, violations),
   };
   return { change, violations };
 }
 
+/** Not form fields: a PUT that does not name them leaves them alone. */
+const KEPT_BY_REPLACE = new Set(["points", "last_active"]);
+
 function readValues(
   contact: Contact,
+  sent: Record<string, unknown>,
   mode: ChangeMode,
-  catalogue: FieldCatalogue,
+  set: FieldSet,
   violations: Violation[],
-): Map<string, string | null> {
-  const sent: Record<string, unknown> = contact.values.length > 0 ? parseJson(contact.values) : {};
-  const writesBlanks = mode === "replace" || contact.overwriteWithBlank;
-  const values = new Map<string, string | null>();
-  for (const field of catalogue.fields) {
-    if (KEPT_BY_REPLACE.has(field.alias) && !Object.hasOwn(sent, field.alias)) continue;
-    const isSent = Object.hasOwn(sent, field.alias);
-    if (!isSent && mode !== "replace") continue;
-    const read = readFieldValue(field, sent[field.alias]);
-    if ("problem" in read) violations.push({ field: field.alias, message: read.problem });
-    else if (read.value !== null || writesBlanks) values.set(field.alias, read.value);
-  }
+): FieldValues {
+  const writesBlanks = contact.overwriteWithBlank;
+  const options = { set, mode, writesBlanks, keptByReplace: KEPT_BY_REPLACE };
+  const values = readFieldValues(sent, options, violations);
   if (contact.points !== undefined) values.set("points", String(contact.points));
   if (contact.lastActive)
     values.set("last_active", dateTimeText(timestampDate(contact.lastActive).getTime()));
   return values;
 }
 
-/** Not form fields: a PUT that does not name them leaves them alone. */
-const KEPT_BY_REPLACE = new Set(["points", "last_active"]);
-
+const NOT_VALID = "This value is not valid.";
 const TAG_LENGTH_MAX = 191;
 const TAGS_MAX = 100;
 
@@ -78,7 +81,7 @@ function readTags(json: Uint8Array, violations: Violation[]): { addTags: string[
     words.length <= TAGS_MAX &&
     words.every((word) => typeof word === "string" || typeof word === "number") &&
     tags.every((tag) => tag.length <= TAG_LENGTH_MAX);
-  if (!isUsable) violations.push({ field: "tags", message: "This value is not valid." });
+  if (!isUsable) violations.push({ field: "tags", message: NOT_VALID });
   const names = [...new Set(tags.filter((tag) => tag !== "" && tag !== "-"))];
   return {
     addTags: names.filter((tag) => !tag.startsWith("-")),
@@ -93,7 +96,17 @@ function publicAddress(text: string | undefined): string | undefined {
   return address.range() === "unicast" ? address.toString() : undefined;
 }
 
-// JSON the gateway wrote: any shape a client may have sent.
-function parseJson(bytes: Uint8Array) {
-  return JSON.parse(Buffer.from(bytes).toString());
+const COMPANIES_MAX = 100;
+
+function readCompanies(json: Uint8Array, violations: Violation[]): number[] | undefined {
+  if (json.length === 0) return undefined;
+  const input = parseJson(json);
+  const items =
+    input === "" || input === null ? [] : typeof input === "object" ? Object.values(input) : [input];
+  const ids = items.map(readId);
+  if (ids.length > COMPANIES_MAX || ids.includes(undefined)) {
+    violations.push({ field: "companies", message: NOT_VALID });
+    return undefined;
+  }
+  return [...new Set(ids as number[])];
 }

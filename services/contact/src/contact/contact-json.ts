@@ -1,28 +1,37 @@
 import { create } from "@bufbuild/protobuf";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { timestampFromText } from "@tidings/store/timestamp";
-import { FIELD_GROUPS, type Field, type FieldCatalogue } from "./field.ts";
-import { isoTime } from "./field-value.ts";
+import type { FieldCatalogue } from "../field/catalogue.ts";
+import { fieldsWriter } from "../field/fields-json.ts";
+import { isoTime } from "../field/value.ts";
+import { withCustomValues } from "../field/values.ts";
 import { type ContactRow, doNotContactOf, ipAddressesOf } from "./row.ts";
 
 /** Everything a contact is turned into, prepared once for a catalogue of fields. */
 export interface ContactWriter {
   /** What the API answers. */
   message(row: ContactRow): Contact;
-  /** What an event carries: the row without its empty columns. */
-  snapshot(row: ContactRow): Uint8Array;
   /** The contact of a webhook, written from a snapshot. */
   webhookJson(snapshot: Uint8Array): Buffer;
 }
 
 const EMPTY_LIST = Buffer.from("[]");
 const EMPTY_OBJECT = Buffer.from("{}");
+const writers = new WeakMap<FieldCatalogue, ContactWriter>();
 
 export function contactWriter(catalogue: FieldCatalogue): ContactWriter {
-  const groups = fieldGroupsWriter(catalogue);
-  const all = flatFieldsWriter(catalogue);
+  const known = writers.get(catalogue);
+  if (known) return known;
+  const writer = createWriter(catalogue);
+  writers.set(catalogue, writer);
+  return writer;
+}
+
+function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
+  const fields = fieldsWriter(set);
   return {
-    message(row) {
+    message(stored) {
+      const row = withCustomValues(stored, set);
       const contact = create(ContactSchema);
       contact.id = Number(row.id);
       contact.isPublished = row.is_published === "t";
@@ -36,18 +45,19 @@ export function contactWriter(catalogue: FieldCatalogue): ContactWriter {
       if (row.last_active) contact.lastActive = timestampFromText(row.last_active);
       if (row.date_identified) contact.dateIdentified = timestampFromText(row.date_identified);
       contact.preferredProfileImage = "gravatar";
+      if (row.owner) contact.owner = Buffer.from(row.owner);
+      if (row.stage) contact.stage = Buffer.from(row.stage);
       contact.ipAddresses = row.ip_addresses ? jsonBytes(ipAddressesByAddress(row)) : EMPTY_OBJECT;
       contact.tags = row.tags ? Buffer.from(row.tags) : EMPTY_LIST;
-      contact.utmtags = EMPTY_LIST;
+      contact.utmtags = row.utm_tags ? Buffer.from(row.utm_tags) : EMPTY_LIST;
       contact.doNotContact = row.do_not_contact === "{}" ? EMPTY_LIST : jsonBytes(doNotContactList(row));
       contact.frequencyRules = Buffer.from(row.frequency_rules ?? "{}");
-      contact.fields = Buffer.from(`{${groups(row)},"all":{"id":${row.id}${all(row)}}}`);
+      contact.fields = fields.json(row);
       return contact;
     },
-    snapshot: (row) => Buffer.from(JSON.stringify(row, (_name, value) => value ?? undefined)),
     webhookJson(snapshot) {
       const row: ContactRow = JSON.parse(Buffer.from(snapshot).toString());
-      return Buffer.from(`{${webhookMembers(row)},"fields":{${groups(row)}}}`);
+      return Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
     },
   };
 }
@@ -66,84 +76,16 @@ function webhookMembers(row: ContactRow): string {
     color: null,
     lastActive: isoTimeOrNull(row.last_active),
     dateIdentified: isoTimeOrNull(row.date_identified),
-    owner: null,
-    stage: null,
+    owner: jsonOrNull(row.owner),
+    stage: jsonOrNull(row.stage),
     ipAddresses: Object.values(ipAddressesByAddress(row)),
-    tags: row.tags ? JSON.parse(row.tags) : [],
-    utmtags: [],
+    tags: jsonOrNull(row.tags) ?? [],
+    utmtags: jsonOrNull(row.utm_tags) ?? [],
     doNotContact: doNotContactList(row),
     frequencyRules: JSON.parse(row.frequency_rules ?? "{}"),
     preferredProfileImage: "gravatar",
   };
   return JSON.stringify(members).slice(1, -1);
-}
-
-/** Writes the groups, without the braces around them. All but the values is text made beforehand. */
-function fieldGroupsWriter(catalogue: FieldCatalogue): (row: ContactRow) => string {
-  const groups = FIELD_GROUPS.map((group) => ({
-    opening: `"${group}":{`,
-    fields: catalogue.fields.filter((field) => field.group === group).map(fieldEntryWriter),
-  }));
-  return (row) => {
-    let text = "";
-    for (const { opening, fields } of groups) {
-      text += text === "" ? opening : `,${opening}`;
-      let separator = "";
-      for (const write of fields) {
-        text += separator + write(row);
-        separator = ",";
-      }
-      text += "}";
-    }
-    return text;
-  };
-}
-
-function fieldEntryWriter(field: Field): (row: ContactRow) => string {
-  const definition = {
-    id: String(field.id),
-    label: field.label,
-    alias: field.alias,
-    type: field.type,
-    group: field.group,
-    object: "lead",
-    is_fixed: field.isFixed ? "1" : "0",
-    field_order: String(field.order),
-    properties: Object.keys(field.properties).length > 0 ? field.properties : [],
-    default_value: field.defaultValue,
-  };
-  const opening = `${JSON.stringify(field.alias)}:${JSON.stringify(definition).slice(0, -1)},"value":`;
-  const unset = `${opening}null,"normalizedValue":null}`;
-  const value = valueWriter(field);
-  return (row) => {
-    const text = row[field.alias];
-    if (text === null || text === undefined) return unset;
-    const json = value(text);
-    return `${opening}${json},"normalizedValue":${json}}`;
-  };
-}
-
-function flatFieldsWriter(catalogue: FieldCatalogue): (row: ContactRow) => string {
-  const fields = catalogue.fields.map((field) => ({
-    alias: field.alias,
-    opening: `,${JSON.stringify(field.alias)}:`,
-    value: valueWriter(field),
-  }));
-  return (row) => {
-    let text = "";
-    for (const { alias, opening, value } of fields) {
-      const column = row[alias];
-      text += opening + (column === null || column === undefined ? "null" : value(column));
-    }
-    return text;
-  };
-}
-
-/** A column's text as JSON: numbers as they are, date-times as `Y-m-d H:i:s`, all else a string. */
-function valueWriter(field: Field): (text: string) => string {
-  if (field.type === "number") return (text) => String(Number(text));
-  if (field.type === "datetime") return (text) => `"${text.slice(0, 19)}"`;
-  return (text) => JSON.stringify(text);
 }
 
 /** Nothing is known of where an address is. */
@@ -165,6 +107,10 @@ function doNotContactList(row: ContactRow) {
 
 function jsonBytes(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
+}
+
+function jsonOrNull(text: string | null | undefined) {
+  return text ? JSON.parse(text) : null;
 }
 
 function isoTimeOrNull(text: string | null | undefined): string | null {

@@ -5,56 +5,92 @@ import {
   type ContactService,
   type UpdateContactRequest,
 } from "@tidings/proto/tidings/contact/v1/contact";
-import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { type Fault, notFound } from "@tidings/rpc/fault";
-import { itemStatus } from "@tidings/rpc/fault-status";
+import { notFound } from "@tidings/rpc/fault";
 import { prepared } from "@tidings/store/database";
-import { listPage } from "@tidings/store/list";
-import { fieldListJson } from "./field-list.ts";
+import { fieldListJson } from "../field/field-list.ts";
+import { listRecords } from "../record/list.ts";
+import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
+import { mayReach } from "../record/reach.ts";
+import { addDoNotContact, removeDoNotContact } from "./channel.ts";
+import { listContactCompanies } from "./companies-of-contact.ts";
+import { contactWriter } from "./contact-json.ts";
+import { followMerge, survivorOf } from "./edit.ts";
 import { contactListSource } from "./list.ts";
+import { mergeContacts } from "./merge.ts";
 import { changePoints } from "./points.ts";
-import { mayReach, visibleContacts } from "./reach.ts";
 import { removeContacts } from "./remove.ts";
 import { CONTACT_SELECT, type ContactRow } from "./row.ts";
-import { type ContactContext, type SaveRequest, saveContacts } from "./save.ts";
+import { type ContactContext, saveContacts } from "./save.ts";
+import { setContactStage } from "./stage.ts";
+import { addUtmTags, removeUtmTags } from "./utm-tags.ts";
 
 const getStatement = prepared("contacts_get", `select ${CONTACT_SELECT} from contacts c where c.id = $1`);
 
 export function contactHandlers(context: ContactContext): Handlers<typeof ContactService> {
-  const { database, catalogue, writer } = context;
-  const listSource = contactListSource(catalogue);
-  const fieldList = fieldListJson(catalogue);
+  const { database, catalogues } = context;
+
+  const readContact = async (id: number, call: Call): Promise<ContactRow> => {
+    const [row] = await database.query(getStatement, [id], call.deadlineMs);
+    if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
+    return row;
+  };
+
+  /** The contact as the API answers it, under the definitions of fields it was read or written with. */
+  const write = async (row: ContactRow) => {
+    return contactWriter(await catalogues.atLeast(Number(row.field_revision ?? 0))).message(row);
+  };
+
+  const saved = async (outcome: SettledOutcome | undefined) => ({
+    contact: await write(rowOf(outcome)),
+    created: isCreated(outcome),
+  });
+
+  const batchResponse = async (outcomes: SettledOutcome[]) => {
+    const { message } = contactWriter(await catalogues.current());
+    return {
+      contacts: outcomes.map((outcome) => ("row" in outcome ? message(outcome.row) : create(ContactSchema))),
+      statuses: outcomes.map(statusOf),
+    };
+  };
 
   return {
-    async getContact({ id }, call) {
-      const [row] = await database.query(getStatement, [id], call.deadlineMs);
-      if (!row || !mayReach(call, Verb.VIEW, row)) throw notFound();
-      return writer.message(row);
-    },
+    getContact: async ({ id }, call) =>
+      write(await followMerge(database, id, call, (contactId) => readContact(contactId, call))),
 
-    async listContacts({ query = create(ListQuerySchema) }, call) {
-      const page = await listPage(database, listSource(call), query, visibleContacts(call), call.deadlineMs);
-      return { contacts: page.rows.map(writer.message), totalSize: page.totalSize, ids: page.ids };
+    async listContacts({ query }, call) {
+      const { page, catalogue } = await listRecords(context, query, call, {
+        owner: "c.owner_id",
+        source: ({ contact }) => contactListSource(contact, call),
+      });
+      const { message } = contactWriter(catalogue);
+      return { contacts: page.rows.map(message), totalSize: page.totalSize, ids: page.ids };
     },
 
     async createContact({ contact }, call) {
-      const [outcome] = await saveContacts(context, [{ contact }], call);
+      const [outcome] = await saveContacts(context, [{ message: contact }], call);
       return saved(outcome);
     },
 
     async updateContact(request, call) {
-      const [outcome] = await saveContacts(context, [saveRequest(request)], call);
+      // A PUT makes what is missing, and what was merged is not.
+      const survivor = request.allowMissing ? await survivorOf(database, request.id, call) : undefined;
+      const outcome = await followMerge(database, survivor ?? request.id, call, async (id) => {
+        const [only] = await saveContacts(context, [{ ...saveRequest(request), id }], call);
+        rowOf(only);
+        return only;
+      });
       return saved(outcome);
     },
 
     async deleteContact({ id }, call) {
       const [outcome] = await removeContacts(context, [id], call);
-      return writer.message(rowOf(outcome));
+      return write(rowOf(outcome));
     },
 
     async batchCreateContacts({ requests }, call) {
-      const items = requests.map(({ contact }) => ({ contact }));
+      const items = requests.map(({ contact }) => ({ message: contact }));
       return batchResponse(await saveContacts(context, items, call));
     },
 
@@ -66,44 +102,49 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
       return batchResponse(await removeContacts(context, ids, call));
     },
 
-    async changeContactPoints(request, call) {
-      return { points: await changePoints(context, request, call) };
+    changeContactPoints: (request, call) =>
+      followMerge(database, request.id, call, async (id) => ({
+        points: await changePoints(context, { ...request, id }, call),
+      })),
+
+    addDoNotContact: async (request, call) => write(await addDoNotContact(context, request, call)),
+
+    async removeDoNotContact(request, call) {
+      const { found, row } = await removeDoNotContact(context, request, call);
+      return { found, contact: await write(row) };
     },
 
-    listContactFields: () => ({ fields: fieldList }),
+    addUtmTags: async (request, call) => write(await addUtmTags(context, request, call)),
 
-    renderContacts: ({ snapshots }) => ({ contacts: snapshots.map(writer.webhookJson) }),
+    removeUtmTags: async (request, call) => ({
+      found: true,
+      contact: await write(await removeUtmTags(context, request, call)),
+    }),
+
+    async setContactStage({ id, stageId }, call) {
+      await setContactStage(context, { id, stageId }, call);
+      return {};
+    },
+
+    mergeContacts: async ({ id, mergedId }, call) =>
+      write(await mergeContacts(context, { id, mergedId }, call)),
+
+    listContactCompanies: ({ id }, call) =>
+      followMerge(database, id, call, async (contactId) => {
+        await readContact(contactId, call);
+        return listContactCompanies(database, contactId, call);
+      }),
+
+    async listContactFields() {
+      return { fields: fieldListJson((await catalogues.latest()).contact) };
+    },
+
+    async renderContacts({ snapshots }) {
+      return { contacts: snapshots.map(contactWriter(await catalogues.current()).webhookJson) };
+    },
   };
-
-  function saved(outcome: Outcome | undefined) {
-    const row = rowOf(outcome);
-    return { contact: writer.message(row), created: outcome !== undefined && isCreated(outcome) };
-  }
-
-  function batchResponse(outcomes: Outcome[]) {
-    return {
-      contacts: outcomes.map((outcome) =>
-        "row" in outcome ? writer.message(outcome.row) : create(ContactSchema),
-      ),
-      statuses: outcomes.map((outcome) =>
-        itemStatus("fault" in outcome ? outcome : { created: isCreated(outcome) }),
-      ),
-    };
-  }
 }
 
-type Outcome = { row: ContactRow; created?: boolean } | { fault: Fault };
-
-function isCreated(outcome: Outcome): boolean {
-  return "row" in outcome && outcome.created === true;
-}
-
-function rowOf(outcome: Outcome | undefined): ContactRow {
-  if (!outcome) throw new Error("a batch of one has one outcome");
-  if ("fault" in outcome) throw outcome.fault;
-  return outcome.row;
-}
-
-function saveRequest({ id, contact, updateMask, allowMissing }: UpdateContactRequest): SaveRequest {
-  return { id, contact, isReplaced: updateMask?.paths.includes("*") ?? false, allowMissing };
+function saveRequest({ id, contact, updateMask, allowMissing }: UpdateContactRequest) {
+  return { id, message: contact, isReplaced: updateMask?.paths.includes("*") ?? false, allowMissing };
 }

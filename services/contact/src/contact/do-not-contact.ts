@@ -44,6 +44,18 @@ function readEntry(item: unknown): DoNotContactChange | undefined {
   return { channel, reason: code, comments: note, channelId: entity };
 }
 
+/** Reads the body of an addition to the channel of the path; the reason is 3 when not given. */
+export function readAddition(
+  channel: string,
+  sent: Record<string, unknown>,
+): DoNotContactChange | { problem: Violation } {
+  const { reason = REASONS.manual, comments, channelId } = sent;
+  if (!(Number(reason) > REASONS.contactable) || reason === null || reason === "")
+    return { problem: { field: "reason", message: "Reason code needs to be an integer and higher than 0." } };
+  const entry = readEntry({ channel, reason, comments, channelId });
+  return entry ?? { problem: { field: "doNotContact", message: "This value is not valid." } };
+}
+
 /**
  * Applies a change to a channel's entry. The same reason changes nothing; what the contact asked for itself
  * (unsubscribed) is not overwritten by anything but a removal.
@@ -58,4 +70,11 @@ export function applyDoNotContact(
   if (before && (before.reason === change.reason || before.reason === REASONS.unsubscribed)) return before;
   const { reason, comments, channelId } = change;
   return { id: before?.id ?? nextId(), dateAdded: now, reason, comments, channelId };
+}
+
+const STATUSES = ["contactable", "unsubscribed", "bounced", "manual"];
+
+/** What an entry means to those who are told of its change. */
+export function statusOf(entry: DoNotContactEntry | undefined): string {
+  return STATUSES[entry?.reason ?? REASONS.contactable] ?? "manual";
 }

@@ -1,49 +1,99 @@
 import {
+  ContactChannelChangedSchema,
+  ContactCompanyChangedSchema,
   ContactCreatedSchema,
   ContactDeletedSchema,
   ContactPointsChangedSchema,
   ContactUpdatedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
-import { changedColumns } from "./apply.ts";
-import type { ContactWriter } from "./contact-json.ts";
-import type { ContactRow } from "./row.ts";
+import type { FieldSet } from "../field/catalogue.ts";
+import { changedNames, snapshotOf } from "../record/change.ts";
+import type { RowChange } from "../record/save.ts";
+import { statusOf } from "./do-not-contact.ts";
+import { type ContactRow, companiesOf, contactTable, doNotContactOf } from "./row.ts";
 
 const SUBJECT = "tidings.contact.contact";
-const STAMPS = ["version", "date_modified", "modified_by", "modified_by_user"];
 
-/** What a saved contact tells the other services: created, or updated and, if so, its change of points. */
-export function contactEvents(
-  { writer }: { writer: ContactWriter },
-  { before, row }: { before: ContactRow | undefined; row: ContactRow },
-): DomainEvent[] {
+/** What a saved contact tells the others: created or updated, and the changes that have listeners of their own. */
+export function contactEvents(change: RowChange, set: FieldSet): DomainEvent[] {
+  const { before, row } = change;
   const aggregate = aggregateOf(row);
-  const snapshot = writer.snapshot(row);
+  const snapshot = snapshotOf(row);
   const identified = row.date_identified !== null;
+  const details = [
+    ...pointsEvents(change, snapshot),
+    ...channelEvents(change, snapshot),
+    ...companyEvents(change, snapshot),
+  ];
   if (!before) {
-    return [domainEvent(`${SUBJECT}.created`, aggregate, ContactCreatedSchema, { snapshot, identified })];
+    const created = domainEvent(`${SUBJECT}.created`, aggregate, ContactCreatedSchema, {
+      snapshot,
+      identified,
+    });
+    return [created, ...details];
   }
-  const changed = changedColumns(before, row).filter((name) => !STAMPS.includes(name));
-  const newlyIdentified = identified && before.date_identified === null;
   const updated = domainEvent(`${SUBJECT}.updated`, aggregate, ContactUpdatedSchema, {
     snapshot,
     identified,
-    newlyIdentified,
-    changed,
+    newlyIdentified: identified && before.date_identified === null,
+    changed: [...changedNames(contactTable, { before, row }, set), ...changedSets(before, row)],
   });
-  if (before.points === row.points) return [updated];
-  const points = { oldPoints: Number(before.points), newPoints: Number(row.points) };
-  const moved = domainEvent(`${SUBJECT}.points_changed`, aggregate, ContactPointsChangedSchema, {
-    snapshot,
-    ...points,
-  });
-  return [moved, updated];
+  return [...details, updated];
 }
 
-export function contactDeleted({ writer }: { writer: ContactWriter }, row: ContactRow): DomainEvent {
+/** The sets that are tables of their own are told like columns. */
+function changedSets(before: ContactRow, row: ContactRow): string[] {
+  return ["companies", "utm_tags"].filter((name) => (before[name] ?? null) !== (row[name] ?? null));
+}
+
+function pointsEvents({ before, row }: RowChange, snapshot: Uint8Array): DomainEvent[] {
+  if (!before || before.points === row.points) return [];
+  const points = { oldPoints: Number(before.points), newPoints: Number(row.points) };
+  return [
+    domainEvent(`${SUBJECT}.points_changed`, aggregateOf(row), ContactPointsChangedSchema, {
+      snapshot,
+      ...points,
+    }),
+  ];
+}
+
+function channelEvents({ before, row }: RowChange, snapshot: Uint8Array): DomainEvent[] {
+  if ((before?.do_not_contact ?? "{}") === row.do_not_contact) return [];
+  const old = before ? doNotContactOf(before) : {};
+  const current = doNotContactOf(row);
+  return [...new Set([...Object.keys(old), ...Object.keys(current)])].flatMap((channel) => {
+    const [oldStatus, newStatus] = [statusOf(old[channel]), statusOf(current[channel])];
+    if (oldStatus === newStatus) return [];
+    const message = { snapshot, channel, oldStatus, newStatus };
+    return [
+      domainEvent(`${SUBJECT}.channel_changed`, aggregateOf(row), ContactChannelChangedSchema, message),
+    ];
+  });
+}
+
+function companyEvents({ before, row }: RowChange, snapshot: Uint8Array): DomainEvent[] {
+  if ((before?.companies ?? null) === (row.companies ?? null)) return [];
+  const old = before ? companiesOf(before) : [];
+  const current = companiesOf(row);
+  const without = (links: { id: number }[], others: { id: number }[]) =>
+    links.filter(({ id }) => !others.some((other) => other.id === id));
+  const event = (companyId: number, added: boolean) =>
+    domainEvent(`${SUBJECT}.company_changed`, aggregateOf(row), ContactCompanyChangedSchema, {
+      snapshot,
+      companyId,
+      added,
+    });
+  return [
+    ...without(old, current).map(({ id }) => event(id, false)),
+    ...without(current, old).map(({ id }) => event(id, true)),
+  ];
+}
+
+export function contactDeleted(row: ContactRow): DomainEvent {
   const { id, version } = aggregateOf(row);
   // What is gone has no id any more; the event itself still says whose it is.
-  const snapshot = writer.snapshot({ ...row, id: null });
+  const snapshot = snapshotOf({ ...row, id: null });
   return domainEvent(`${SUBJECT}.deleted`, { id, version: version + 1 }, ContactDeletedSchema, { snapshot });
 }
 

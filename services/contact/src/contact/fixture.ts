@@ -8,9 +8,8 @@ import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
+import { fieldCatalogues } from "../field/catalogue.ts";
 import { contactHandlers } from "./contact.ts";
-import { contactWriter } from "./contact-json.ts";
-import { loadFieldCatalogue } from "./field.ts";
 
 export const ADMINISTRATOR: Actor = { kind: "user", id: 1, name: "Admin User", admin: true, permissions: {} };
 
@@ -19,8 +18,12 @@ export async function contactFixture() {
   const testDatabase = await createTestDatabase();
   const log = createLog("contact", "silent");
   const database = openDatabase({ url: testDatabase.url("contact"), log });
-  const catalogue = await loadFieldCatalogue(database);
-  const context = { database, outbox: createOutbox(), catalogue, writer: contactWriter(catalogue) };
+  const context = {
+    database,
+    outbox: createOutbox(),
+    catalogues: fieldCatalogues(database),
+    suppressionKey: Buffer.from("a key for tests"),
+  };
   return {
     context,
     handlers: contactHandlers(context),

@@ -1,6 +1,6 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { parseDateText } from "@tidings/runtime/date-text";
-import { dateTimeText, isoTime } from "./field-value.ts";
+import { dateTimeText, isoTime } from "../field/value.ts";
 
 /** Rules to set, by channel, in the form the API shows them. */
 export type FrequencyRuleChanges = Record<string, Record<string, unknown>>;

@@ -1,55 +1,52 @@
 import type { Call } from "@tidings/rpc/call";
-import type { ColumnType } from "@tidings/store/columns";
-import type { Filterable } from "@tidings/store/condition";
 import type { ListSource } from "@tidings/store/list";
 import { standardCommands } from "@tidings/store/repository";
 import { columnCommand, idsCommand, type SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
-import type { FieldCatalogue } from "./field.ts";
+import type { FieldSet } from "../field/catalogue.ts";
+import { fieldExpression } from "../field/expression.ts";
+import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
 import { CONTACT_COLUMNS, CONTACT_SELECT } from "./row.ts";
 
 const CATCH_ALL = ["firstname", "lastname", "email", "company", "city", "state", "zipcode", "country"];
-const NOT_FILTERABLE = new Set(["version", "tag_ids", "ip_address_ids", "do_not_contact", "frequency_rules"]);
+const NOT_FILTERABLE = new Set([
+  "version",
+  "tag_ids",
+  "ip_address_ids",
+  "do_not_contact",
+  "frequency_rules",
+  "has_utm_tags",
+  "custom",
+]);
 
-const TYPES: Record<string, ColumnType> = {
-  integer: "integer",
-  boolean: "boolean",
-  timestamptz: "timestamp",
-  numeric: "double",
-  text: "text",
-};
+// A constant of this program, not a caller's text.
+const SELECT = sql.raw(CONTACT_SELECT);
+
+const sources = new WeakMap<FieldSet, Omit<ListSource, "commands">>();
 
 /** What the list of contacts can be searched, filtered and ordered by. */
-export function contactListSource(catalogue: FieldCatalogue): (call: Call) => ListSource {
-  const base = {
+export function contactListSource(set: FieldSet, call: Call): ListSource {
+  const base = sources.get(set) ?? {
     from: sql`contacts c`,
     id: column("id"),
-    // A constant of this program, not a caller's text.
-    select: sql.raw(CONTACT_SELECT),
-    columns: filterableColumns(),
+    select: SELECT,
+    columns: filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set),
     published: column("is_published"),
-    catchAll: [...CATCH_ALL, ...catalogue.social].map(column),
+    catchAll: [...CATCH_ALL.map(column), ...set.social.flatMap((alias) => expression(set, alias) ?? [])],
     defaultOrder: [{ column: "last_active", descending: true } as ListSource["defaultOrder"][number]],
   };
-  return (call) => ({ ...base, commands: contactCommands(catalogue, call) });
+  sources.set(set, base);
+  return { ...base, commands: contactCommands(set, call) };
 }
 
-/** Column names as clients write them: `date_added`, `dateAdded` and every field alias. */
-function filterableColumns(): Map<string, Filterable> {
-  const columns = new Map<string, Filterable>();
-  for (const { name, sqlType } of CONTACT_COLUMNS) {
-    if (NOT_FILTERABLE.has(name)) continue;
-    const entry = { sql: column(name), type: TYPES[sqlType] ?? "text" };
-    columns.set(name, entry).set(camelCase(name), entry);
-  }
-  return columns;
+function expression(set: FieldSet, alias: string) {
+  const field = set.byAlias.get(alias);
+  return field && fieldExpression(field).sql;
 }
 
-function contactCommands(catalogue: FieldCatalogue, call: Call): Map<string, SearchCommand> {
+function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> {
   const commands = standardCommands((name) => (name === "id" ? column(name) : undefined), call);
-  for (const { alias } of catalogue.fields) {
-    commands.set(alias, columnCommand(sql`${column(alias)}::text`));
-  }
+  for (const [alias, text] of searchableFields(set)) commands.set(alias, columnCommand(text));
   const states = new Map([
     ["anonymous", sql`c.date_identified is null`],
     ["mine", sql`c.owner_id = ${call.actor.id}::integer`],
@@ -59,10 +56,30 @@ function contactCommands(catalogue: FieldCatalogue, call: Call): Map<string, Sea
   ]);
   const firstname = columnCommand(column("firstname"));
   const lastname = columnCommand(column("lastname"));
+  const ownerFirst = columnCommand(sql`o.first_name`);
+  const ownerLast = columnCommand(sql`o.last_name`);
+  const companyName = columnCommand(sql`co.companyname`);
+  const stageName = columnCommand(sql`s.name`);
   return commands
     .set("ids", idsCommand(column("id")))
     .set("is", (term) => states.get(term.text))
     .set("name", (term) => sql`(${firstname(term)} or ${lastname(term)})`)
+    .set(
+      "owner",
+      (term) =>
+        sql`c.owner_id in (select o.id from owners o where ${ownerFirst(term)} or ${ownerLast(term)})`,
+    )
+    .set(
+      "company",
+      (term) => sql`c.id in (select cc.contact_id from company_contacts cc
+        join companies co on co.id = cc.company_id where ${companyName(term)})`,
+    )
+    .set(
+      "company_id",
+      (term) => sql`c.id in (select cc.contact_id from company_contacts cc
+        where ${idsCommand(sql`cc.company_id`)(term)})`,
+    )
+    .set("stage", (term) => sql`c.stage_id in (select s.id from stages s where ${stageName(term)})`)
     .set("tag", (term) => {
       const named = columnCommand(sql`t.tag`)(term);
       return sql`c.tag_ids && array(select t.id from tags t where ${named})`;
@@ -75,8 +92,4 @@ function contactCommands(catalogue: FieldCatalogue, call: Call): Map<string, Sea
 
 function column(name: string) {
   return sql.ref(`c.${name}`);
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

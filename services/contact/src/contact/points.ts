@@ -2,9 +2,10 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, denied, notFound } from "@tidings/rpc/fault";
 import { prepared } from "@tidings/store/database";
+import { dateTimeText } from "../field/value.ts";
+import { withCustomValues } from "../field/values.ts";
+import { mayReach } from "../record/reach.ts";
 import { contactEvents } from "./events.ts";
-import { dateTimeText } from "./field-value.ts";
-import { mayReach } from "./reach.ts";
 import { CONTACT_SELECT } from "./row.ts";
 import type { ContactContext } from "./save.ts";
 
@@ -78,15 +79,16 @@ export async function changePoints(
   if (!operator || !statement) throw badRequest("Invalid operator");
   if (change.delta < 0) throw badRequest("The points must not be negative.");
   const now = dateTimeText(Date.now());
+  const { contact: set } = await context.catalogues.current();
   return context.database.transaction(call.deadlineMs, async (transaction) => {
     const isChange = change.delta !== 0;
     const [row] = isChange
       ? await transaction.query(statement, [change.id, change.delta, now, call.actor.id, call.actor.name])
       : await transaction.query(getStatement, [change.id]);
-    if (!row || !mayReach(call, Verb.VIEW, row)) throw notFound();
-    if (!mayReach(call, Verb.EDIT, row)) throw denied();
+    if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
+    if (!mayReach(call, Verb.EDIT, row, "owner_id")) throw denied();
     if (!isChange) return Number(row.points);
-    const { old_points: oldPoints = null, ...after } = row;
+    const { old_points: oldPoints = null, ...after } = withCustomValues(row, set);
     const before = { ...after, points: oldPoints };
     transaction.execute(logStatement, [
       change.id,
@@ -95,7 +97,7 @@ export async function changePoints(
       operator.logged(change.delta),
       now,
     ]);
-    context.outbox.append(transaction, contactEvents(context, { before, row: after }));
+    context.outbox.append(transaction, contactEvents({ before, row: after }, set));
     return Number(after.points);
   });
 }

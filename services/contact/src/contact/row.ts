@@ -1,4 +1,6 @@
 import type { Row } from "@tidings/store/database";
+import { OWNER_JSON } from "../record/owner.ts";
+import { type RecordColumn, recordTable } from "../record/table.ts";
 
 /**
  * A contact as it is read and written: its columns in Postgres' text form, and two derived JSON texts (tags and
@@ -6,12 +8,7 @@ import type { Row } from "@tidings/store/database";
  */
 export type ContactRow = Row;
 
-interface ContactColumn {
-  name: string;
-  sqlType: string;
-}
-
-const OWN_COLUMNS: ContactColumn[] = [
+const OWN_COLUMNS: RecordColumn[] = [
   { name: "id", sqlType: "integer" },
   { name: "version", sqlType: "integer" },
   { name: "is_published", sqlType: "boolean" },
@@ -27,10 +24,13 @@ const OWN_COLUMNS: ContactColumn[] = [
   { name: "ip_address_ids", sqlType: "integer[]" },
   { name: "do_not_contact", sqlType: "jsonb" },
   { name: "frequency_rules", sqlType: "jsonb" },
+  { name: "stage_id", sqlType: "integer" },
+  { name: "has_utm_tags", sqlType: "boolean" },
+  { name: "custom", sqlType: "jsonb" },
 ];
 
 /** Columns that are also fields: clients name them by the field's alias. */
-const FIELD_COLUMNS: ContactColumn[] = [
+const FIELD_COLUMNS: RecordColumn[] = [
   { name: "points", sqlType: "integer" },
   { name: "last_active", sqlType: "timestamptz" },
   { name: "attribution_date", sqlType: "timestamptz" },
@@ -41,18 +41,61 @@ const FIELD_COLUMNS: ContactColumn[] = [
     .map((name) => ({ name, sqlType: "text" })),
 ];
 
+const UTM_MEMBERS = `'id', u.id, 'query', u.query, 'referer', u.referer, 'remoteHost', u.remote_host, 'url', u.url,
+    'userAgent', u.user_agent, 'utmCampaign', u.utm_campaign, 'utmContent', u.utm_content, 'utmMedium', u.utm_medium,
+    'utmSource', u.utm_source, 'utmTerm', u.utm_term`;
+
+/** The stage `s` of a contact, as the API shows it. */
+export const STAGE_JSON = `json_build_object('id', s.id, 'name', s.name, 'weight', s.weight,
+    'description', s.description, 'category', null)`;
+
+const CONTACT_COMPANIES = `(select json_agg(json_build_object('id', co.id, 'name', co.companyname,
+    'isPrimary', cc.is_primary) order by cc.date_added, co.id)
+    from company_contacts cc join companies co on co.id = cc.company_id where cc.contact_id = c.id)`;
+
 export const CONTACT_COLUMNS = [...OWN_COLUMNS, ...FIELD_COLUMNS];
 
-/** The select list of a contact `c`. */
-export const CONTACT_SELECT = `${CONTACT_COLUMNS.map(({ name }) => `c.${name}`).join(", ")},
-  case when c.tag_ids <> '{}' then
+/** Texts made of neighbouring tables: JSON for the answer, null where there is nothing. */
+const DERIVED = {
+  tags: `case when c.tag_ids <> '{}' then
     (select json_agg(json_build_object('id', t.id, 'tag', t.tag, 'description', t.description) order by t.tag)
      from tags t where t.id = any (c.tag_ids))
-  end as tags,
-  case when c.ip_address_ids <> '{}' then
+  end`,
+  ip_addresses: `case when c.ip_address_ids <> '{}' then
     (select json_agg(json_build_object('id', i.id, 'ip', i.ip_address) order by i.id)
      from ip_addresses i where i.id = any (c.ip_address_ids))
-  end as ip_addresses`;
+  end`,
+  utm_tags: `case when c.has_utm_tags then
+    (select json_agg(json_build_object(${UTM_MEMBERS}) order by u.id) from utm_tags u where u.contact_id = c.id)
+  end`,
+  owner: `case when c.owner_id is not null then
+    (select ${OWNER_JSON} from owners o where o.id = c.owner_id)
+  end`,
+  stage: `case when c.stage_id is not null then
+    (select ${STAGE_JSON} from stages s where s.id = c.stage_id)
+  end`,
+  /** The definitions of fields were of this revision when the row was read. */
+  field_revision: "(select revision from field_revision)",
+};
+
+/** The select list of a contact `c`. */
+export const CONTACT_SELECT = selectList(DERIVED);
+
+export const contactTable = recordTable({
+  name: "contacts",
+  alias: "c",
+  columns: CONTACT_COLUMNS,
+  lockSelect: selectList({
+    ...DERIVED,
+    companies: `case when c.company is not null then ${CONTACT_COMPANIES} end`,
+  }),
+  identifiers: { table: "contact_identifiers", idColumn: "contact_id" },
+});
+
+function selectList(derived: Record<string, string>): string {
+  const columns = CONTACT_COLUMNS.map(({ name }) => `c.${name}`);
+  return [...columns, ...Object.entries(derived).map(([name, sql]) => `${sql} as ${name}`)].join(",\n  ");
+}
 
 /** A contact before anything is known of it. */
 export const EMPTY_CONTACT: ContactRow = {
@@ -64,9 +107,22 @@ export const EMPTY_CONTACT: ContactRow = {
   ip_address_ids: "{}",
   do_not_contact: "{}",
   frequency_rules: "{}",
+  has_utm_tags: "f",
+  custom: "{}",
   tags: null,
   ip_addresses: null,
+  utm_tags: null,
+  owner: null,
+  stage: null,
+  companies: null,
 };
+
+/** A company that a contact belongs to. */
+export interface CompanyLink {
+  id: number;
+  name: string;
+  isPrimary: boolean;
+}
 
 export interface TagEntry {
   id: number;
@@ -93,6 +149,11 @@ export function tagsOf(row: ContactRow): TagEntry[] {
 
 export function ipAddressesOf(row: ContactRow): IpEntry[] {
   return row.ip_addresses ? JSON.parse(row.ip_addresses) : [];
+}
+
+/** In the order they were added. */
+export function companiesOf(row: ContactRow): CompanyLink[] {
+  return row.companies ? JSON.parse(row.companies) : [];
 }
 
 /** By channel. */

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/contact.proto.
  */
 export const file_tidings_contact_v1_contact: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIvQHCgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIcCgVvd25lchgOIAEoDEIImLUYAai1GAFICYgBARIcCgVzdGFnZRgPIAEoDEIImLUYAai1GAFICogBARIeCgxpcF9hZGRyZXNzZXMYECABKAxCCJi1GAGotRgBEhIKBHRhZ3MYESABKAxCBKi1GAESGQoHdXRtdGFncxgSIAEoDEIImLUYAai1GAESHAoOZG9fbm90X2NvbnRhY3QYEyABKAxCBKi1GAESHQoPZnJlcXVlbmN5X3J1bGVzGBQgASgMQgSotRgBEhgKBmZpZWxkcxgVIAEoDEIImLUYAai1GAESGAoGdmFsdWVzGBYgASgMQgigtRgBsLUYARIiChRvdmVyd3JpdGVfd2l0aF9ibGFuaxgXIAEoCEIEoLUYARIdCgppcF9hZGRyZXNzGBggASgJQgSgtRgBSAuIAQFCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCQoHX3BvaW50c0IICgZfY29sb3JCDgoMX2xhc3RfYWN0aXZlQhIKEF9kYXRlX2lkZW50aWZpZWRCCAoGX293bmVyQggKBl9zdGFnZUINCgtfaXBfYWRkcmVzcyIfChFHZXRDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBSJAChNMaXN0Q29udGFjdHNSZXF1ZXN0EikKBXF1ZXJ5GAEgASgLMhoudGlkaW5ncy50eXBlLnYxLkxpc3RRdWVyeSJmChRMaXN0Q29udGFjdHNSZXNwb25zZRItCghjb250YWN0cxgBIAMoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0EhIKCnRvdGFsX3NpemUYAiABKAUSCwoDaWRzGAMgAygFIkQKFENyZWF0ZUNvbnRhY3RSZXF1ZXN0EiwKB2NvbnRhY3QYASABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCJNCgxTYXZlZENvbnRhY3QSLAoHY29udGFjdBgBIAEoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0Eg8KB2NyZWF0ZWQYAiABKAgimAEKFFVwZGF0ZUNvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEiwKB2NvbnRhY3QYAiABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBIvCgt1cGRhdGVfbWFzaxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSFQoNYWxsb3dfbWlzc2luZxgEIAEoCCIiChREZWxldGVDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBSJYChpCYXRjaENyZWF0ZUNvbnRhY3RzUmVxdWVzdBI6CghyZXF1ZXN0cxgBIAMoCzIoLnRpZGluZ3MuY29udGFjdC52MS5DcmVhdGVDb250YWN0UmVxdWVzdCJYChpCYXRjaFVwZGF0ZUNvbnRhY3RzUmVxdWVzdBI6CghyZXF1ZXN0cxgBIAMoCzIoLnRpZGluZ3MuY29udGFjdC52MS5VcGRhdGVDb250YWN0UmVxdWVzdCIpChpCYXRjaERlbGV0ZUNvbnRhY3RzUmVxdWVzdBILCgNpZHMYASADKAUidQoVQmF0Y2hDb250YWN0c1Jlc3BvbnNlEi0KCGNvbnRhY3RzGAEgAygLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QSLQoIc3RhdHVzZXMYAiADKAsyGy50aWRpbmdzLnR5cGUudjEuSXRlbVN0YXR1cyJyChpDaGFuZ2VDb250YWN0UG9pbnRzUmVxdWVzdBIKCgJpZBgBIAEoBRIQCghvcGVyYXRvchgCIAEoCRINCgVkZWx0YRgDIAEoBRISCgpldmVudF9uYW1lGAQgASgJEhMKC2FjdGlvbl9uYW1lGAUgASgJIi0KG0NoYW5nZUNvbnRhY3RQb2ludHNSZXNwb25zZRIOCgZwb2ludHMYASABKAUiGgoYTGlzdENvbnRhY3RGaWVsZHNSZXF1ZXN0IisKGUxpc3RDb250YWN0RmllbGRzUmVzcG9uc2USDgoGZmllbGRzGAEgASgMIioKFVJlbmRlckNvbnRhY3RzUmVxdWVzdBIRCglzbmFwc2hvdHMYASADKAwiKgoWUmVuZGVyQ29udGFjdHNSZXNwb25zZRIQCghjb250YWN0cxgBIAMoDDKyCQoOQ29udGFjdFNlcnZpY2USVQoKR2V0Q29udGFjdBIlLnRpZGluZ3MuY29udGFjdC52MS5HZXRDb250YWN0UmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0IgOQAgESZgoMTGlzdENvbnRhY3RzEicudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0c1JlcXVlc3QaKC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RzUmVzcG9uc2UiA5ACARJbCg1DcmVhdGVDb250YWN0EigudGlkaW5ncy5jb250YWN0LnYxLkNyZWF0ZUNvbnRhY3RSZXF1ZXN0GiAudGlkaW5ncy5jb250YWN0LnYxLlNhdmVkQ29udGFjdBJbCg1VcGRhdGVDb250YWN0EigudGlkaW5ncy5jb250YWN0LnYxLlVwZGF0ZUNvbnRhY3RSZXF1ZXN0GiAudGlkaW5ncy5jb250YWN0LnYxLlNhdmVkQ29udGFjdBJWCg1EZWxldGVDb250YWN0EigudGlkaW5ncy5jb250YWN0LnYxLkRlbGV0ZUNvbnRhY3RSZXF1ZXN0GhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QScAoTQmF0Y2hDcmVhdGVDb250YWN0cxIuLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENyZWF0ZUNvbnRhY3RzUmVxdWVzdBopLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbnRhY3RzUmVzcG9uc2UScAoTQmF0Y2hVcGRhdGVDb250YWN0cxIuLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaFVwZGF0ZUNvbnRhY3RzUmVxdWVzdBopLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbnRhY3RzUmVzcG9uc2UScAoTQmF0Y2hEZWxldGVDb250YWN0cxIuLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaERlbGV0ZUNvbnRhY3RzUmVxdWVzdBopLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbnRhY3RzUmVzcG9uc2USfAoTQ2hhbmdlQ29udGFjdFBvaW50cxIuLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVxdWVzdBovLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVzcG9uc2UiBJC1GAMSeQoRTGlzdENvbnRhY3RGaWVsZHMSLC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RGaWVsZHNSZXF1ZXN0Gi0udGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVzcG9uc2UiB5ACAZC1GAUScAoOUmVuZGVyQ29udGFjdHMSKS50aWRpbmdzLmNvbnRhY3QudjEuUmVuZGVyQ29udGFjdHNSZXF1ZXN0GioudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbnRhY3RzUmVzcG9uc2UiB5ACAZC1GAYaDoq1GApsZWFkOmxlYWRzYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIokICgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIYCgVvd25lchgOIAEoDEIEqLUYAUgJiAEBEhgKBXN0YWdlGA8gASgMQgSotRgBSAqIAQESHgoMaXBfYWRkcmVzc2VzGBAgASgMQgiYtRgBqLUYARISCgR0YWdzGBEgASgMQgSotRgBEhkKB3V0bXRhZ3MYEiABKAxCCJi1GAGotRgBEhwKDmRvX25vdF9jb250YWN0GBMgASgMQgSotRgBEh0KD2ZyZXF1ZW5jeV9ydWxlcxgUIAEoDEIEqLUYARIYCgZmaWVsZHMYFSABKAxCCJi1GAGotRgBEhgKBnZhbHVlcxgWIAEoDEIIoLUYAbC1GAESIgoUb3ZlcndyaXRlX3dpdGhfYmxhbmsYFyABKAhCBKC1GAESHQoKaXBfYWRkcmVzcxgYIAEoCUIEoLUYAUgLiAEBEhsKCWNvbXBhbmllcxgZIAEoDEIIoLUYAai1GAFCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCQoHX3BvaW50c0IICgZfY29sb3JCDgoMX2xhc3RfYWN0aXZlQhIKEF9kYXRlX2lkZW50aWZpZWRCCAoGX293bmVyQggKBl9zdGFnZUINCgtfaXBfYWRkcmVzcyIfChFHZXRDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBSJAChNMaXN0Q29udGFjdHNSZXF1ZXN0EikKBXF1ZXJ5GAEgASgLMhoudGlkaW5ncy50eXBlLnYxLkxpc3RRdWVyeSJmChRMaXN0Q29udGFjdHNSZXNwb25zZRItCghjb250YWN0cxgBIAMoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0EhIKCnRvdGFsX3NpemUYAiABKAUSCwoDaWRzGAMgAygFIkQKFENyZWF0ZUNvbnRhY3RSZXF1ZXN0EiwKB2NvbnRhY3QYASABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCJNCgxTYXZlZENvbnRhY3QSLAoHY29udGFjdBgBIAEoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0Eg8KB2NyZWF0ZWQYAiABKAgimAEKFFVwZGF0ZUNvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEiwKB2NvbnRhY3QYAiABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBIvCgt1cGRhdGVfbWFzaxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSFQoNYWxsb3dfbWlzc2luZxgEIAEoCCIiChREZWxldGVDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBSJYChpCYXRjaENyZWF0ZUNvbnRhY3RzUmVxdWVzdBI6CghyZXF1ZXN0cxgBIAMoCzIoLnRpZGluZ3MuY29udGFjdC52MS5DcmVhdGVDb250YWN0UmVxdWVzdCJYChpCYXRjaFVwZGF0ZUNvbnRhY3RzUmVxdWVzdBI6CghyZXF1ZXN0cxgBIAMoCzIoLnRpZGluZ3MuY29udGFjdC52MS5VcGRhdGVDb250YWN0UmVxdWVzdCIpChpCYXRjaERlbGV0ZUNvbnRhY3RzUmVxdWVzdBILCgNpZHMYASADKAUidQoVQmF0Y2hDb250YWN0c1Jlc3BvbnNlEi0KCGNvbnRhY3RzGAEgAygLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QSLQoIc3RhdHVzZXMYAiADKAsyGy50aWRpbmdzLnR5cGUudjEuSXRlbVN0YXR1cyJyChpDaGFuZ2VDb250YWN0UG9pbnRzUmVxdWVzdBIKCgJpZBgBIAEoBRIQCghvcGVyYXRvchgCIAEoCRINCgVkZWx0YRgDIAEoBRISCgpldmVudF9uYW1lGAQgASgJEhMKC2FjdGlvbl9uYW1lGAUgASgJIi0KG0NoYW5nZUNvbnRhY3RQb2ludHNSZXNwb25zZRIOCgZwb2ludHMYASABKAUiRAoWQWRkRG9Ob3RDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRIPCgdjaGFubmVsGAIgASgJEg0KBWVudHJ5GAMgASgMIjgKGVJlbW92ZURvTm90Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSDwoHY2hhbm5lbBgCIAEoCSJLCgxSZW1vdmVkRW50cnkSDQoFZm91bmQYASABKAgSLAoHY29udGFjdBgCIAEoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0Ii0KEUFkZFV0bVRhZ3NSZXF1ZXN0EgoKAmlkGAEgASgFEgwKBHRhZ3MYAiABKAwiNwoUUmVtb3ZlVXRtVGFnc1JlcXVlc3QSCgoCaWQYASABKAUSEwoLdXRtX3RhZ3NfaWQYAiABKAUiSAoWU2V0Q29udGFjdFN0YWdlUmVxdWVzdBIKCgJpZBgBIAEoBRIVCghzdGFnZV9pZBgCIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCIZChdTZXRDb250YWN0U3RhZ2VSZXNwb25zZSI1ChRNZXJnZUNvbnRhY3RzUmVxdWVzdBIKCgJpZBgBIAEoBRIRCgltZXJnZWRfaWQYAiABKAUiKQobTGlzdENvbnRhY3RDb21wYW5pZXNSZXF1ZXN0EgoKAmlkGAEgASgFIkUKHExpc3RDb250YWN0Q29tcGFuaWVzUmVzcG9uc2USEQoJY29tcGFuaWVzGAEgASgMEhIKCnRvdGFsX3NpemUYAiABKAUiGgoYTGlzdENvbnRhY3RGaWVsZHNSZXF1ZXN0IisKGUxpc3RDb250YWN0RmllbGRzUmVzcG9uc2USDgoGZmllbGRzGAEgASgMIioKFVJlbmRlckNvbnRhY3RzUmVxdWVzdBIRCglzbmFwc2hvdHMYASADKAwiKgoWUmVuZGVyQ29udGFjdHNSZXNwb25zZRIQCghjb250YWN0cxgBIAMoDDKMDwoOQ29udGFjdFNlcnZpY2USVQoKR2V0Q29udGFjdBIlLnRpZGluZ3MuY29udGFjdC52MS5HZXRDb250YWN0UmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0IgOQAgESZgoMTGlzdENvbnRhY3RzEicudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0c1JlcXVlc3QaKC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RzUmVzcG9uc2UiA5ACARJbCg1DcmVhdGVDb250YWN0EigudGlkaW5ncy5jb250YWN0LnYxLkNyZWF0ZUNvbnRhY3RSZXF1ZXN0GiAudGlkaW5ncy5jb250YWN0LnYxLlNhdmVkQ29udGFjdBJbCg1VcGRhdGVDb250YWN0EigudGlkaW5ncy5jb250YWN0LnYxLlVwZGF0ZUNvbnRhY3RSZXF1ZXN0GiAudGlkaW5ncy5jb250YWN0LnYxLlNhdmVkQ29udGFjdBJWCg1EZWxldGVDb250YWN0EigudGlkaW5ncy5jb250YWN0LnYxLkRlbGV0ZUNvbnRhY3RSZXF1ZXN0GhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QScAoTQmF0Y2hDcmVhdGVDb250YWN0cxIuLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENyZWF0ZUNvbnRhY3RzUmVxdWVzdBopLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbnRhY3RzUmVzcG9uc2UScAoTQmF0Y2hVcGRhdGVDb250YWN0cxIuLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaFVwZGF0ZUNvbnRhY3RzUmVxdWVzdBopLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbnRhY3RzUmVzcG9uc2UScAoTQmF0Y2hEZWxldGVDb250YWN0cxIuLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaERlbGV0ZUNvbnRhY3RzUmVxdWVzdBopLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbnRhY3RzUmVzcG9uc2USfAoTQ2hhbmdlQ29udGFjdFBvaW50cxIuLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVxdWVzdBovLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVzcG9uc2UiBJC1GAMSYAoPQWRkRG9Ob3RDb250YWN0EioudGlkaW5ncy5jb250YWN0LnYxLkFkZERvTm90Q29udGFjdFJlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJrChJSZW1vdmVEb05vdENvbnRhY3QSLS50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlRG9Ob3RDb250YWN0UmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVkRW50cnkiBJC1GAMSVgoKQWRkVXRtVGFncxIlLnRpZGluZ3MuY29udGFjdC52MS5BZGRVdG1UYWdzUmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0IgSQtRgDEmEKDVJlbW92ZVV0bVRhZ3MSKC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlVXRtVGFnc1JlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlZEVudHJ5IgSQtRgDEnAKD1NldENvbnRhY3RTdGFnZRIqLnRpZGluZ3MuY29udGFjdC52MS5TZXRDb250YWN0U3RhZ2VSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlNldENvbnRhY3RTdGFnZVJlc3BvbnNlIgSQtRgDElwKDU1lcmdlQ29udGFjdHMSKC50aWRpbmdzLmNvbnRhY3QudjEuTWVyZ2VDb250YWN0c1JlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJ+ChRMaXN0Q29udGFjdENvbXBhbmllcxIvLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QaMC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZSIDkAIBEnkKEUxpc3RDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgFEnAKDlJlbmRlckNvbnRhY3RzEikudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbnRhY3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5SZW5kZXJDb250YWN0c1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list]);
 
 /**
  * A person known to the system.
@@ -95,13 +95,15 @@ export type Contact = Message<"tidings.contact.v1.Contact"> & {
   preferredProfileImage: string;
 
   /**
-   * The user the contact belongs to, as JSON. Written through `owner_id` of the identity service's users.
+   * The user the contact belongs to. Written as an id.
    *
    * @generated from field: optional bytes owner = 14;
    */
   owner?: Uint8Array | undefined;
 
   /**
+   * Written as an id.
+   *
    * @generated from field: optional bytes stage = 15;
    */
   stage?: Uint8Array | undefined;
@@ -158,6 +160,13 @@ export type Contact = Message<"tidings.contact.v1.Contact"> & {
    * @generated from field: optional string ip_address = 24;
    */
   ipAddress?: string | undefined;
+
+  /**
+   * Ids of all companies the contact is to belong to.
+   *
+   * @generated from field: bytes companies = 25;
+   */
+  companies: Uint8Array;
 };
 
 /**
@@ -452,6 +461,225 @@ export const ChangeContactPointsResponseSchema: GenMessage<ChangeContactPointsRe
   messageDesc(file_tidings_contact_v1_contact, 13);
 
 /**
+ * @generated from message tidings.contact.v1.AddDoNotContactRequest
+ */
+export type AddDoNotContactRequest = Message<"tidings.contact.v1.AddDoNotContactRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+
+  /**
+   * JSON: reason, comments and channelId as they were sent.
+   *
+   * @generated from field: bytes entry = 3;
+   */
+  entry: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.contact.v1.AddDoNotContactRequest.
+ * Use `create(AddDoNotContactRequestSchema)` to create a new message.
+ */
+export const AddDoNotContactRequestSchema: GenMessage<AddDoNotContactRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 14);
+
+/**
+ * @generated from message tidings.contact.v1.RemoveDoNotContactRequest
+ */
+export type RemoveDoNotContactRequest = Message<"tidings.contact.v1.RemoveDoNotContactRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+};
+
+/**
+ * Describes the message tidings.contact.v1.RemoveDoNotContactRequest.
+ * Use `create(RemoveDoNotContactRequestSchema)` to create a new message.
+ */
+export const RemoveDoNotContactRequestSchema: GenMessage<RemoveDoNotContactRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 15);
+
+/**
+ * @generated from message tidings.contact.v1.RemovedEntry
+ */
+export type RemovedEntry = Message<"tidings.contact.v1.RemovedEntry"> & {
+  /**
+   * @generated from field: bool found = 1;
+   */
+  found: boolean;
+
+  /**
+   * @generated from field: tidings.contact.v1.Contact contact = 2;
+   */
+  contact?: Contact | undefined;
+};
+
+/**
+ * Describes the message tidings.contact.v1.RemovedEntry.
+ * Use `create(RemovedEntrySchema)` to create a new message.
+ */
+export const RemovedEntrySchema: GenMessage<RemovedEntry> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 16);
+
+/**
+ * @generated from message tidings.contact.v1.AddUtmTagsRequest
+ */
+export type AddUtmTagsRequest = Message<"tidings.contact.v1.AddUtmTagsRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * JSON: the body as it was sent.
+   *
+   * @generated from field: bytes tags = 2;
+   */
+  tags: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.contact.v1.AddUtmTagsRequest.
+ * Use `create(AddUtmTagsRequestSchema)` to create a new message.
+ */
+export const AddUtmTagsRequestSchema: GenMessage<AddUtmTagsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 17);
+
+/**
+ * @generated from message tidings.contact.v1.RemoveUtmTagsRequest
+ */
+export type RemoveUtmTagsRequest = Message<"tidings.contact.v1.RemoveUtmTagsRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: int32 utm_tags_id = 2;
+   */
+  utmTagsId: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.RemoveUtmTagsRequest.
+ * Use `create(RemoveUtmTagsRequestSchema)` to create a new message.
+ */
+export const RemoveUtmTagsRequestSchema: GenMessage<RemoveUtmTagsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 18);
+
+/**
+ * @generated from message tidings.contact.v1.SetContactStageRequest
+ */
+export type SetContactStageRequest = Message<"tidings.contact.v1.SetContactStageRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: optional int32 stage_id = 2;
+   */
+  stageId?: number | undefined;
+};
+
+/**
+ * Describes the message tidings.contact.v1.SetContactStageRequest.
+ * Use `create(SetContactStageRequestSchema)` to create a new message.
+ */
+export const SetContactStageRequestSchema: GenMessage<SetContactStageRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 19);
+
+/**
+ * @generated from message tidings.contact.v1.SetContactStageResponse
+ */
+export type SetContactStageResponse = Message<"tidings.contact.v1.SetContactStageResponse"> & {
+};
+
+/**
+ * Describes the message tidings.contact.v1.SetContactStageResponse.
+ * Use `create(SetContactStageResponseSchema)` to create a new message.
+ */
+export const SetContactStageResponseSchema: GenMessage<SetContactStageResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 20);
+
+/**
+ * @generated from message tidings.contact.v1.MergeContactsRequest
+ */
+export type MergeContactsRequest = Message<"tidings.contact.v1.MergeContactsRequest"> & {
+  /**
+   * The one that stays.
+   *
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: int32 merged_id = 2;
+   */
+  mergedId: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.MergeContactsRequest.
+ * Use `create(MergeContactsRequestSchema)` to create a new message.
+ */
+export const MergeContactsRequestSchema: GenMessage<MergeContactsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 21);
+
+/**
+ * @generated from message tidings.contact.v1.ListContactCompaniesRequest
+ */
+export type ListContactCompaniesRequest = Message<"tidings.contact.v1.ListContactCompaniesRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ListContactCompaniesRequest.
+ * Use `create(ListContactCompaniesRequestSchema)` to create a new message.
+ */
+export const ListContactCompaniesRequestSchema: GenMessage<ListContactCompaniesRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 22);
+
+/**
+ * @generated from message tidings.contact.v1.ListContactCompaniesResponse
+ */
+export type ListContactCompaniesResponse = Message<"tidings.contact.v1.ListContactCompaniesResponse"> & {
+  /**
+   * JSON: a list of companies with every column as text.
+   *
+   * @generated from field: bytes companies = 1;
+   */
+  companies: Uint8Array;
+
+  /**
+   * @generated from field: int32 total_size = 2;
+   */
+  totalSize: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ListContactCompaniesResponse.
+ * Use `create(ListContactCompaniesResponseSchema)` to create a new message.
+ */
+export const ListContactCompaniesResponseSchema: GenMessage<ListContactCompaniesResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 23);
+
+/**
  * @generated from message tidings.contact.v1.ListContactFieldsRequest
  */
 export type ListContactFieldsRequest = Message<"tidings.contact.v1.ListContactFieldsRequest"> & {
@@ -462,7 +690,7 @@ export type ListContactFieldsRequest = Message<"tidings.contact.v1.ListContactFi
  * Use `create(ListContactFieldsRequestSchema)` to create a new message.
  */
 export const ListContactFieldsRequestSchema: GenMessage<ListContactFieldsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 14);
+  messageDesc(file_tidings_contact_v1_contact, 24);
 
 /**
  * @generated from message tidings.contact.v1.ListContactFieldsResponse
@@ -481,7 +709,7 @@ export type ListContactFieldsResponse = Message<"tidings.contact.v1.ListContactF
  * Use `create(ListContactFieldsResponseSchema)` to create a new message.
  */
 export const ListContactFieldsResponseSchema: GenMessage<ListContactFieldsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 15);
+  messageDesc(file_tidings_contact_v1_contact, 25);
 
 /**
  * @generated from message tidings.contact.v1.RenderContactsRequest
@@ -498,7 +726,7 @@ export type RenderContactsRequest = Message<"tidings.contact.v1.RenderContactsRe
  * Use `create(RenderContactsRequestSchema)` to create a new message.
  */
 export const RenderContactsRequestSchema: GenMessage<RenderContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 16);
+  messageDesc(file_tidings_contact_v1_contact, 26);
 
 /**
  * @generated from message tidings.contact.v1.RenderContactsResponse
@@ -515,7 +743,7 @@ export type RenderContactsResponse = Message<"tidings.contact.v1.RenderContactsR
  * Use `create(RenderContactsResponseSchema)` to create a new message.
  */
 export const RenderContactsResponseSchema: GenMessage<RenderContactsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 17);
+  messageDesc(file_tidings_contact_v1_contact, 27);
 
 /**
  * @generated from service tidings.contact.v1.ContactService
@@ -602,6 +830,74 @@ export const ContactService: GenService<{
     methodKind: "unary";
     input: typeof ChangeContactPointsRequestSchema;
     output: typeof ChangeContactPointsResponseSchema;
+  },
+  /**
+   * Adds or changes the entry of a channel, under the rules of precedence. INVALID_ARGUMENT on an unknown reason.
+   *
+   * @generated from rpc tidings.contact.v1.ContactService.AddDoNotContact
+   */
+  addDoNotContact: {
+    methodKind: "unary";
+    input: typeof AddDoNotContactRequestSchema;
+    output: typeof ContactSchema;
+  },
+  /**
+   * Lifts the entry of a channel, whatever its reason.
+   *
+   * @generated from rpc tidings.contact.v1.ContactService.RemoveDoNotContact
+   */
+  removeDoNotContact: {
+    methodKind: "unary";
+    input: typeof RemoveDoNotContactRequestSchema;
+    output: typeof RemovedEntrySchema;
+  },
+  /**
+   * @generated from rpc tidings.contact.v1.ContactService.AddUtmTags
+   */
+  addUtmTags: {
+    methodKind: "unary";
+    input: typeof AddUtmTagsRequestSchema;
+    output: typeof ContactSchema;
+  },
+  /**
+   * INVALID_ARGUMENT when the contact has no such UTM tags.
+   *
+   * @generated from rpc tidings.contact.v1.ContactService.RemoveUtmTags
+   */
+  removeUtmTags: {
+    methodKind: "unary";
+    input: typeof RemoveUtmTagsRequestSchema;
+    output: typeof RemovedEntrySchema;
+  },
+  /**
+   * Sets or clears the stage a contact is in. NOT_FOUND when either is missing.
+   *
+   * @generated from rpc tidings.contact.v1.ContactService.SetContactStage
+   */
+  setContactStage: {
+    methodKind: "unary";
+    input: typeof SetContactStageRequestSchema;
+    output: typeof SetContactStageResponseSchema;
+  },
+  /**
+   * Makes one contact of two; the id of the other one leads to it from then on.
+   *
+   * @generated from rpc tidings.contact.v1.ContactService.MergeContacts
+   */
+  mergeContacts: {
+    methodKind: "unary";
+    input: typeof MergeContactsRequestSchema;
+    output: typeof ContactSchema;
+  },
+  /**
+   * The companies of a contact, the latest first.
+   *
+   * @generated from rpc tidings.contact.v1.ContactService.ListContactCompanies
+   */
+  listContactCompanies: {
+    methodKind: "unary";
+    input: typeof ListContactCompaniesRequestSchema;
+    output: typeof ListContactCompaniesResponseSchema;
   },
   /**
    * The definitions of the fields a contact has, in the form of `contacts/list/fields`.

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/events.proto.
  */
 export const file_tidings_contact_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEiNgoOQ29udGFjdENyZWF0ZWQSEAoIc25hcHNob3QYASABKAwSEgoKaWRlbnRpZmllZBgCIAEoCCJhCg5Db250YWN0VXBkYXRlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCSIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCJQChRDb250YWN0UG9pbnRzQ2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpvbGRfcG9pbnRzGAIgASgFEhIKCm5ld19wb2ludHMYAyABKAViBnByb3RvMw");
+  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEiNgoOQ29udGFjdENyZWF0ZWQSEAoIc25hcHNob3QYASABKAwSEgoKaWRlbnRpZmllZBgCIAEoCCJhCg5Db250YWN0VXBkYXRlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCSIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCJQChRDb250YWN0UG9pbnRzQ2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpvbGRfcG9pbnRzGAIgASgFEhIKCm5ld19wb2ludHMYAyABKAUiYgoVQ29udGFjdENoYW5uZWxDaGFuZ2VkEhAKCHNuYXBzaG90GAEgASgMEg8KB2NoYW5uZWwYAiABKAkSEgoKb2xkX3N0YXR1cxgDIAEoCRISCgpuZXdfc3RhdHVzGAQgASgJIkwKFUNvbnRhY3RDb21wYW55Q2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpjb21wYW55X2lkGAIgASgFEg0KBWFkZGVkGAMgASgIIicKDUNvbnRhY3RNZXJnZWQSFgoObWVyZ2VkX2ludG9faWQYASABKAUiIgoOQ29tcGFueUNyZWF0ZWQSEAoIc25hcHNob3QYASABKAwiMwoOQ29tcGFueVVwZGF0ZWQSEAoIc25hcHNob3QYASABKAwSDwoHY2hhbmdlZBgCIAMoCSIiCg5Db21wYW55RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDGIGcHJvdG8z");
 
 /**
  * tidings.contact.contact.created
@@ -128,4 +128,154 @@ export type ContactPointsChanged = Message<"tidings.contact.v1.ContactPointsChan
  */
 export const ContactPointsChangedSchema: GenMessage<ContactPointsChanged> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_events, 3);
+
+/**
+ * tidings.contact.contact.channel_changed: do-not-contact on a channel
+ *
+ * @generated from message tidings.contact.v1.ContactChannelChanged
+ */
+export type ContactChannelChanged = Message<"tidings.contact.v1.ContactChannelChanged"> & {
+  /**
+   * @generated from field: bytes snapshot = 1;
+   */
+  snapshot: Uint8Array;
+
+  /**
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+
+  /**
+   * contactable, unsubscribed, bounced or manual.
+   *
+   * @generated from field: string old_status = 3;
+   */
+  oldStatus: string;
+
+  /**
+   * @generated from field: string new_status = 4;
+   */
+  newStatus: string;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ContactChannelChanged.
+ * Use `create(ContactChannelChangedSchema)` to create a new message.
+ */
+export const ContactChannelChangedSchema: GenMessage<ContactChannelChanged> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 4);
+
+/**
+ * tidings.contact.contact.company_changed: one company more or less
+ *
+ * @generated from message tidings.contact.v1.ContactCompanyChanged
+ */
+export type ContactCompanyChanged = Message<"tidings.contact.v1.ContactCompanyChanged"> & {
+  /**
+   * @generated from field: bytes snapshot = 1;
+   */
+  snapshot: Uint8Array;
+
+  /**
+   * @generated from field: int32 company_id = 2;
+   */
+  companyId: number;
+
+  /**
+   * @generated from field: bool added = 3;
+   */
+  added: boolean;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ContactCompanyChanged.
+ * Use `create(ContactCompanyChangedSchema)` to create a new message.
+ */
+export const ContactCompanyChangedSchema: GenMessage<ContactCompanyChanged> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 5);
+
+/**
+ * tidings.contact.contact.merged: told of the contact that is no more, besides its deletion
+ *
+ * @generated from message tidings.contact.v1.ContactMerged
+ */
+export type ContactMerged = Message<"tidings.contact.v1.ContactMerged"> & {
+  /**
+   * @generated from field: int32 merged_into_id = 1;
+   */
+  mergedIntoId: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ContactMerged.
+ * Use `create(ContactMergedSchema)` to create a new message.
+ */
+export const ContactMergedSchema: GenMessage<ContactMerged> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 6);
+
+/**
+ * tidings.contact.company.created
+ *
+ * @generated from message tidings.contact.v1.CompanyCreated
+ */
+export type CompanyCreated = Message<"tidings.contact.v1.CompanyCreated"> & {
+  /**
+   * Values of the company after the change, as JSON: a compact form that RenderCompanies expands.
+   *
+   * @generated from field: bytes snapshot = 1;
+   */
+  snapshot: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.contact.v1.CompanyCreated.
+ * Use `create(CompanyCreatedSchema)` to create a new message.
+ */
+export const CompanyCreatedSchema: GenMessage<CompanyCreated> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 7);
+
+/**
+ * tidings.contact.company.updated
+ *
+ * @generated from message tidings.contact.v1.CompanyUpdated
+ */
+export type CompanyUpdated = Message<"tidings.contact.v1.CompanyUpdated"> & {
+  /**
+   * @generated from field: bytes snapshot = 1;
+   */
+  snapshot: Uint8Array;
+
+  /**
+   * Aliases and property names that changed.
+   *
+   * @generated from field: repeated string changed = 2;
+   */
+  changed: string[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.CompanyUpdated.
+ * Use `create(CompanyUpdatedSchema)` to create a new message.
+ */
+export const CompanyUpdatedSchema: GenMessage<CompanyUpdated> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 8);
+
+/**
+ * tidings.contact.company.deleted
+ *
+ * @generated from message tidings.contact.v1.CompanyDeleted
+ */
+export type CompanyDeleted = Message<"tidings.contact.v1.CompanyDeleted"> & {
+  /**
+   * @generated from field: bytes snapshot = 1;
+   */
+  snapshot: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.contact.v1.CompanyDeleted.
+ * Use `create(CompanyDeletedSchema)` to create a new message.
+ */
+export const CompanyDeletedSchema: GenMessage<CompanyDeleted> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 9);
 

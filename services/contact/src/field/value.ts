@@ -1,5 +1,5 @@
 import { parseDateText } from "@tidings/runtime/date-text";
-import type { Field } from "./field.ts";
+import type { Field, FieldOption } from "./catalogue.ts";
 import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
 
 /** A value in the text form its column takes (null clears it), or what is wrong with it. */
@@ -8,6 +8,7 @@ export type FieldValue = { value: string | null } | { problem: string };
 const NOT_VALID = { problem: "This value is not valid." };
 const EMAIL_NOT_VALID = { problem: "A valid email is required." };
 const TEXT_LENGTH_MAX = 191;
+const LONG_TEXT_LENGTH_MAX = 65_535;
 const EMAIL_LENGTH_MAX = 254;
 // One @, a dotted domain; `^ & * %` are refused although RFC 5321 allows some of them.
 const EMAIL =
@@ -16,25 +17,36 @@ const EMAIL =
 /** Reads what a caller sent for a field. Blank text is null. */
 export function readFieldValue(field: Field, input: unknown): FieldValue {
   if (input === null || input === undefined) return { value: null };
+  if (field.type === "multiselect") return readOptions(input, field);
   if (typeof input === "object") return NOT_VALID;
   const text = String(input).trim();
   if (text === "") return { value: null };
-  const read = READERS[field.type] ?? readText;
+  const read = READERS.get(field.type) ?? readText;
   return read(text, field);
 }
 
-const READERS: Record<string, (text: string, field: Field) => FieldValue> = {
-  email: readEmail,
-  number: readNumber,
-  datetime: readDateTime,
-  country: (text) => (isCountry(text) ? { value: text } : NOT_VALID),
-  region: (text) => (isRegion(text) ? { value: text } : NOT_VALID),
-  locale: (text) => (isLocale(text) ? { value: text } : NOT_VALID),
-  timezone: (text) => (isTimezone(text) ? { value: text } : NOT_VALID),
-};
+const READERS = new Map<string, (text: string, field: Field) => FieldValue>([
+  ["textarea", (text) => limited(withoutTags(text), LONG_TEXT_LENGTH_MAX)],
+  ["html", (text) => limited(text, LONG_TEXT_LENGTH_MAX)],
+  ["email", readEmail],
+  ["number", readNumber],
+  ["boolean", readBoolean],
+  ["select", readOption],
+  ["date", readDate],
+  ["datetime", readDateTime],
+  ["time", readTime],
+  ["country", (text) => (isCountry(text) ? { value: text } : NOT_VALID)],
+  ["region", (text) => (isRegion(text) ? { value: text } : NOT_VALID)],
+  ["locale", (text) => (isLocale(text) ? { value: text } : NOT_VALID)],
+  ["timezone", (text) => (isTimezone(text) ? { value: text } : NOT_VALID)],
+]);
 
-function readText(text: string): FieldValue {
-  return limited(text.replaceAll(/<[^>]*>/g, ""), TEXT_LENGTH_MAX);
+function readText(text: string, field: Field): FieldValue {
+  return limited(withoutTags(text), field.charLengthLimit ?? TEXT_LENGTH_MAX);
+}
+
+function withoutTags(text: string): string {
+  return text.replaceAll(/<[^>]*>/g, "");
 }
 
 function readEmail(text: string): FieldValue {
@@ -42,8 +54,36 @@ function readEmail(text: string): FieldValue {
 }
 
 function limited(text: string, lengthMax: number): FieldValue {
+  if (text === "") return { value: null };
   if (text.length <= lengthMax) return { value: text };
   return { problem: `This value is too long. It should have ${lengthMax} characters or less.` };
+}
+
+const SWITCHES = new Map([
+  ...["true", "1", "on", "yes"].map((word) => [word, "1"] as const),
+  ...["false", "0", "off", "no"].map((word) => [word, "0"] as const),
+]);
+
+function readBoolean(text: string): FieldValue {
+  const value = SWITCHES.get(text.toLowerCase());
+  return value === undefined ? NOT_VALID : { value };
+}
+
+function readOption(text: string, field: Field): FieldValue {
+  return isOption(field.properties.list, text) ? { value: text } : NOT_VALID;
+}
+
+/** Several options, as a list or separated by bars; stored in the second form. */
+function readOptions(input: unknown, field: Field): FieldValue {
+  const texts = typeof input === "object" ? Object.values(input ?? {}) : String(input).split("|");
+  if (texts.some((text) => typeof text === "object")) return NOT_VALID;
+  const values = [...new Set(texts.map((text) => String(text).trim()))].filter((text) => text !== "");
+  if (!values.every((value) => isOption(field.properties.list, value))) return NOT_VALID;
+  return { value: values.length === 0 ? null : values.join("|") };
+}
+
+export function isOption(list: FieldOption[] | undefined, value: string): boolean {
+  return list?.some((option) => option.value === value) ?? false;
 }
 
 const NUMBER_MAX = 1e15;
@@ -78,6 +118,18 @@ function round(number: number, scale: number, mode: number): number {
 function readDateTime(text: string): FieldValue {
   const milliseconds = parseDateText(text);
   return milliseconds === undefined ? NOT_VALID : { value: dateTimeText(milliseconds) };
+}
+
+function readDate(text: string): FieldValue {
+  const milliseconds = parseDateText(text);
+  return milliseconds === undefined ? NOT_VALID : { value: dateTimeText(milliseconds).slice(0, 10) };
+}
+
+/** `9:30` and `09:30:15`, stored as `H:i:s`. */
+function readTime(text: string): FieldValue {
+  const [, hours = "", minutes = "", seconds = "00"] =
+    /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? [];
+  return hours === "" ? NOT_VALID : { value: `${hours.padStart(2, "0")}:${minutes}:${seconds}` };
 }
 
 /** The text form Postgres gives a timestamptz of whole seconds in UTC. */

@@ -1,0 +1,139 @@
+import { create } from "@bufbuild/protobuf";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import {
+  CompanySchema,
+  type CompanyService,
+  type UpdateCompanyRequest,
+} from "@tidings/proto/tidings/contact/v1/company";
+import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
+import { notFound } from "@tidings/rpc/fault";
+import { prepared, type Row } from "@tidings/store/database";
+import { setCompanies, withPrimary } from "../contact/company-link.ts";
+import { editContact } from "../contact/edit.ts";
+import { companiesOf } from "../contact/row.ts";
+import type { ContactContext } from "../contact/save.ts";
+import { listRecords } from "../record/list.ts";
+import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
+import { mayReach } from "../record/reach.ts";
+import { companyWriter } from "./company-json.ts";
+import { companyListSource } from "./list.ts";
+import { removeCompanies } from "./remove.ts";
+import { COMPANY_SELECT } from "./row.ts";
+import { saveCompanies } from "./save.ts";
+
+const getStatement = prepared("companies_get", `select ${COMPANY_SELECT} from companies co where co.id = $1`);
+const currentStatement = prepared(
+  "companies_current",
+  `select ${COMPANY_SELECT} from companies co where co.id = any (array(select unnest($1::integer[])))`,
+);
+
+export function companyHandlers(context: ContactContext): Handlers<typeof CompanyService> {
+  const { database, catalogues } = context;
+
+  const readCompany = async (id: number, call: Call): Promise<Row> => {
+    const [row] = await database.query(getStatement, [id], call.deadlineMs);
+    if (!row || !mayReach(call, Verb.VIEW, row, "created_by")) throw notFound();
+    return row;
+  };
+
+  const write = async (row: Row) =>
+    companyWriter(await catalogues.atLeast(Number(row.field_revision ?? 0))).message(row);
+
+  const saved = async (outcome: SettledOutcome | undefined) => ({
+    company: await write(rowOf(outcome)),
+    created: isCreated(outcome),
+  });
+
+  const batchResponse = async (outcomes: SettledOutcome[]) => {
+    const { message } = companyWriter(await catalogues.current());
+    return {
+      companies: outcomes.map((outcome) => ("row" in outcome ? message(outcome.row) : create(CompanySchema))),
+      statuses: outcomes.map(statusOf),
+    };
+  };
+
+  return {
+    getCompany: async ({ id }, call) => write(await readCompany(id, call)),
+
+    async listCompanies({ query }, call) {
+      const { page, catalogue } = await listRecords(context, query, call, {
+        owner: "co.created_by",
+        source: ({ company }) => companyListSource(company, call),
+      });
+      const { message } = companyWriter(catalogue);
+      return { companies: page.rows.map(message), totalSize: page.totalSize, ids: page.ids };
+    },
+
+    async createCompany({ company }, call) {
+      const [outcome] = await saveCompanies(context, [{ message: company }], call);
+      return saved(outcome);
+    },
+
+    async updateCompany(request, call) {
+      const [outcome] = await saveCompanies(context, [saveRequest(request)], call);
+      return saved(outcome);
+    },
+
+    async deleteCompany({ id }, call) {
+      const [outcome] = await removeCompanies(context, [id], call);
+      return write(rowOf(outcome));
+    },
+
+    async batchCreateCompanies({ requests }, call) {
+      const items = requests.map(({ company }) => ({ message: company }));
+      return batchResponse(await saveCompanies(context, items, call));
+    },
+
+    async batchUpdateCompanies({ requests }, call) {
+      return batchResponse(await saveCompanies(context, requests.map(saveRequest), call));
+    },
+
+    async batchDeleteCompanies({ ids }, call) {
+      return batchResponse(await removeCompanies(context, ids, call));
+    },
+
+    async addCompanyContact({ id, contactId }, call) {
+      const company = await readCompany(id, call);
+      await editContact(context, contactId, call, (row) => {
+        const links = companiesOf(row);
+        if (links.some((link) => link.id === id)) return row;
+        // The first company is the primary one.
+        const added = { id, name: company.companyname ?? "", isPrimary: links.length === 0 };
+        return withCompanies(row, [...links, added]);
+      });
+      return {};
+    },
+
+    async removeCompanyContact({ id, contactId }, call) {
+      await readCompany(id, call);
+      await editContact(context, contactId, call, (row) => {
+        const links = companiesOf(row);
+        const kept = links.filter((link) => link.id !== id);
+        return kept.length === links.length ? row : withCompanies(row, withPrimary(kept));
+      });
+      return {};
+    },
+
+    async renderCompanies({ snapshots, ids }, call) {
+      const writer = companyWriter(await catalogues.current());
+      const rows = ids.length > 0 ? await database.query(currentStatement, [ids], call.deadlineMs) : [];
+      const current = new Map(rows.map((row) => [Number(row.id), row]));
+      const known = ids.map((id) => {
+        const row = current.get(id);
+        return row ? writer.currentJson(row) : Buffer.from(JSON.stringify({ id }));
+      });
+      return { companies: [...snapshots.map(writer.webhookJson), ...known] };
+    },
+  };
+}
+
+function withCompanies(row: Row, links: ReturnType<typeof companiesOf>): Row {
+  const changed = { ...row };
+  setCompanies(changed, links);
+  return changed;
+}
+
+function saveRequest({ id, company, updateMask, allowMissing }: UpdateCompanyRequest) {
+  return { id, message: company, isReplaced: updateMask?.paths.includes("*") ?? false, allowMissing };
+}

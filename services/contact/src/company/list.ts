@@ -1,0 +1,34 @@
+import type { Call } from "@tidings/rpc/call";
+import type { ListSource } from "@tidings/store/list";
+import { standardCommands } from "@tidings/store/repository";
+import { columnCommand } from "@tidings/store/search";
+import { sql } from "kysely";
+import type { FieldSet } from "../field/catalogue.ts";
+import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
+import { COMPANY_COLUMNS, COMPANY_SELECT } from "./row.ts";
+
+const HIDDEN = new Set(["version", "custom"]);
+
+// A constant of this program, not a caller's text.
+const SELECT = sql.raw(COMPANY_SELECT);
+
+const sources = new WeakMap<FieldSet, Omit<ListSource, "commands">>();
+
+/** What the list of companies can be searched, filtered and ordered by. */
+export function companyListSource(set: FieldSet, call: Call): ListSource {
+  const base = sources.get(set) ?? {
+    from: sql`companies co`,
+    id: sql.ref("co.id"),
+    select: SELECT,
+    columns: filterableRecordColumns("co", COMPANY_COLUMNS, HIDDEN, set),
+    published: sql.ref("co.is_published"),
+    catchAll: [sql.ref("co.companyname"), sql.ref("co.companyemail")],
+    defaultOrder: [],
+  };
+  sources.set(set, base);
+  const commands = standardCommands((name) => (STANDARD.has(name) ? sql.ref(`co.${name}`) : undefined), call);
+  for (const [alias, text] of searchableFields(set)) commands.set(alias, columnCommand(text));
+  return { ...base, commands };
+}
+
+const STANDARD = new Set(["id", "is_published", "created_by"]);

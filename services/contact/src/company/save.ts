@@ -1,0 +1,89 @@
+import type { Company } from "@tidings/proto/tidings/contact/v1/company";
+import type { Call } from "@tidings/rpc/call";
+import { type Fault, invalid } from "@tidings/rpc/fault";
+import { prepared, type Row, type Transaction } from "@tidings/store/database";
+import { missingValues, setFieldValues } from "../field/values.ts";
+import { ownersById } from "../record/owner.ts";
+import {
+  type Application,
+  type RecordContext,
+  type RecordKind,
+  type RowChange,
+  type SaveOutcome,
+  type SaveRequest,
+  saveRecords,
+} from "../record/save.ts";
+import { stamped } from "../record/stamp.ts";
+import { type CompanyChange, readCompanyChange } from "./body.ts";
+import { companyEvents } from "./events.ts";
+import { companyTable, EMPTY_COMPANY } from "./row.ts";
+
+/** JSON of the users that the companies of a batch are to belong to, by id. */
+type Owners = ReadonlyMap<number, string>;
+
+/** Saves companies, each on its own. One without an id that has the unique identifiers of another one edits that. */
+export function saveCompanies(
+  context: RecordContext,
+  requests: SaveRequest<Company>[],
+  call: Call,
+): Promise<SaveOutcome[]> {
+  return saveRecords(context, companyKind, requests, call);
+}
+
+const companyKind: RecordKind<Company, CompanyChange, Owners> = {
+  table: companyTable,
+  ownerColumn: "created_by",
+  empty: EMPTY_COMPANY,
+  fieldsOf: ({ company }) => company,
+  read: readCompanyChange,
+  lookUp: (transaction, changes) =>
+    ownersById(
+      transaction,
+      changes.flatMap(({ owner }) => owner ?? []),
+    ),
+  apply: applyChange,
+  writeRest: (transaction, changes) => mirrorNames(transaction, changes),
+  events: companyEvents,
+};
+
+function applyChange(application: Application<CompanyChange, Owners>): Row | Fault {
+  const { row: before, isNew, change, mode, set, now, call, lookups } = application;
+  const row = { ...before };
+  setFieldValues(row, change.values, set, isNew);
+  if (!isNew) fillBlanksWithDefaults(row, application);
+  if (change.isPublished !== undefined) row.is_published = change.isPublished ? "t" : "f";
+  if (change.score !== undefined) row.score = String(change.score);
+  if (change.owner !== undefined) {
+    const owner = change.owner === null ? null : lookups.get(change.owner);
+    if (owner === undefined) return invalid([{ field: "owner", message: "This value is not valid." }]);
+    Object.assign(row, { owner_id: change.owner === null ? null : String(change.owner), owner });
+  }
+  const sent = isNew || mode === "replace" ? "all" : new Set(Object.keys(change.sent));
+  const missing = missingValues(row, sent, set);
+  if (missing.length > 0) return invalid(missing);
+  return stamped(companyTable, { before: isNew ? undefined : before, row }, call.actor, now);
+}
+
+/** A POST or PUT fills what is empty, also in a company that is there already. */
+function fillBlanksWithDefaults(row: Row, { mode, set }: Application<CompanyChange, Owners>): void {
+  if (mode === "patch") return;
+  for (const { alias, defaultValue } of set.fields) row[alias] ??= defaultValue;
+}
+
+const mirrorStatement = prepared(
+  "companies_mirror_names",
+  `update contacts c set company = n.name, version = c.version + 1
+   from unnest($1::integer[], $2::text[]) as n(company_id, name)
+   join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
+   where c.id = cc.contact_id and c.company is distinct from n.name`,
+);
+
+/** The contacts of a company that is called otherwise now carry its new name. */
+function mirrorNames(transaction: Transaction, changes: RowChange[]): void {
+  const renamed = changes.filter(({ before, row }) => before && before.companyname !== row.companyname);
+  if (renamed.length === 0) return;
+  transaction.execute(mirrorStatement, [
+    renamed.map(({ row }) => Number(row.id)),
+    renamed.map(({ row }) => row.companyname),
+  ]);
+}

@@ -1,0 +1,46 @@
+import type { Call } from "@tidings/rpc/call";
+import { invalid, notFound } from "@tidings/rpc/fault";
+import { prepared } from "@tidings/store/database";
+import { isoTime } from "../field/value.ts";
+import { parseJson } from "../record/body.ts";
+import { applyDoNotContact, readAddition } from "./do-not-contact.ts";
+import { editContact } from "./edit.ts";
+import { type ContactRow, doNotContactOf } from "./row.ts";
+import type { ContactContext } from "./save.ts";
+
+const nextEntryId = prepared("do_not_contact_next_id", "select nextval('do_not_contact_id') as id");
+
+/** Sets the do-not-contact entry of a channel, under the same rules as a body's `doNotContact`. */
+export function addDoNotContact(
+  context: ContactContext,
+  request: { id: number; channel: string; entry: Uint8Array },
+  call: Call,
+): Promise<ContactRow> {
+  const sent = request.entry.length > 0 ? parseJson(request.entry) : {};
+  const change = readAddition(request.channel, sent);
+  if ("problem" in change) throw invalid([change.problem]);
+  return editContact(context, request.id, call, async (row, { transaction, now }) => {
+    const entries = doNotContactOf(row);
+    const before = Object.hasOwn(entries, change.channel) ? entries[change.channel] : undefined;
+    const [next] = await transaction.query(nextEntryId);
+    const after = applyDoNotContact(before, change, isoTime(now), () => Number(next?.id));
+    if (after === before || !after) return row;
+    return { ...row, do_not_contact: JSON.stringify({ ...entries, [change.channel]: after }) };
+  });
+}
+
+/** Lifts the entry of a channel. `found` tells whether there was one. */
+export async function removeDoNotContact(
+  context: ContactContext,
+  { id, channel }: { id: number; channel: string },
+  call: Call,
+): Promise<{ found: boolean; row: ContactRow }> {
+  if (channel === "") throw notFound();
+  let found = false;
+  const row = await editContact(context, id, call, (before) => {
+    const { [channel]: entry, ...others } = doNotContactOf(before);
+    found = entry !== undefined;
+    return found ? { ...before, do_not_contact: JSON.stringify(others) } : before;
+  });
+  return { found, row };
+}

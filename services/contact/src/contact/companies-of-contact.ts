@@ -1,0 +1,32 @@
+import type { Call } from "@tidings/rpc/call";
+import { type Database, prepared, type Row } from "@tidings/store/database";
+import { COMPANY_COLUMNS } from "../company/row.ts";
+
+const COMPANIES_MAX = 1_000;
+
+const listStatement = prepared(
+  "contact_companies",
+  `select cc.company_id, cc.date_added as date_associated, cc.is_primary as is_primary,
+     ${COMPANY_COLUMNS.map(({ name }) => `co.${name}`).join(", ")}
+   from company_contacts cc join companies co on co.id = cc.company_id
+   where cc.contact_id = $1 order by cc.date_added desc, cc.company_id desc limit ${COMPANIES_MAX}`,
+);
+
+/** The companies of a contact, the latest first, every column as text. */
+export async function listContactCompanies(database: Database, contactId: number, call: Call) {
+  const rows = await database.query(listStatement, [contactId], call.deadlineMs);
+  return { companies: Buffer.from(JSON.stringify(rows.map(plainRow))), totalSize: rows.length };
+}
+
+/** As a row of the database is written for clients: `Y-m-d H:i:s` and `0` or `1`. */
+function plainRow(row: Row): Row {
+  const { custom: _custom, version: _version, ...shown } = row;
+  return {
+    ...shown,
+    date_associated: row.date_associated?.slice(0, 19) ?? null,
+    date_added: row.date_added?.slice(0, 19) ?? null,
+    date_modified: row.date_modified?.slice(0, 19) ?? null,
+    is_primary: row.is_primary === "t" ? "1" : "0",
+    is_published: row.is_published === "t" ? "1" : "0",
+  };
+}

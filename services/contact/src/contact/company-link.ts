@@ -1,0 +1,110 @@
+import type { Violation } from "@tidings/rpc/fault";
+import { prepared, type Transaction } from "@tidings/store/database";
+import type { Application, RowChange } from "../record/save.ts";
+import type { ContactChange } from "./body.ts";
+import type { ContactLookups } from "./look-up.ts";
+import { type CompanyLink, type ContactRow, companiesOf } from "./row.ts";
+
+/**
+ * Gives a contact its companies. `companies` replaces them all; `company` names the primary one, which is made when no
+ * company has that name; an empty `company` ends the primary link. The contact's `company` is always the primary one's name.
+ */
+export function applyCompanies(
+  row: ContactRow,
+  { row: before, change, lookups }: Application<ContactChange, ContactLookups>,
+): Violation[] {
+  let links = companiesOf(row);
+  const { companies } = change;
+  if (companies) {
+    const known = companies.map(lookups.companyById);
+    if (known.includes(undefined)) return [{ field: "companies", message: "This value is not valid." }];
+    links = known.flatMap((company) => {
+      const isPrimary = links.some(({ id, isPrimary }) => isPrimary && id === company?.id);
+      return company ? [{ ...company, isPrimary }] : [];
+    });
+    if (links[0] && !links.some(({ isPrimary }) => isPrimary)) links[0].isPrimary = true;
+    setCompanies(row, links);
+  }
+  const name = change.values.get("company");
+  if (name === undefined || name?.toLowerCase() === before.company?.toLowerCase()) {
+    // Written otherwise it is the same company: its name stands.
+    if (name !== undefined && !companies) row.company = before.company ?? null;
+    return [];
+  }
+  if (name === null) setCompanies(row, withPrimary(links.filter(({ isPrimary }) => !isPrimary)));
+  else setCompanies(row, withFirst(links, lookups.companyNamed(name)));
+  return [];
+}
+
+export function setCompanies(row: ContactRow, links: CompanyLink[]): void {
+  row.companies =
+    links.length > 0
+      ? JSON.stringify(links.map(({ id, name, isPrimary }) => ({ id, name, isPrimary })))
+      : null;
+  row.company = links.find(({ isPrimary }) => isPrimary)?.name ?? null;
+}
+
+/** One of the companies is the primary one; the latest when that is open. */
+export function withPrimary(links: CompanyLink[]): CompanyLink[] {
+  if (links.some(({ isPrimary }) => isPrimary)) return links;
+  const latest = links.length - 1;
+  return links.map((link, index) => ({ ...link, isPrimary: index === latest }));
+}
+
+/** With this company as the primary one. */
+function withFirst(links: CompanyLink[], company: { id: number; name: string }): CompanyLink[] {
+  const others = links.filter(({ id }) => id !== company.id).map((link) => ({ ...link, isPrimary: false }));
+  return [...others, { ...company, isPrimary: true }];
+}
+
+// A contact has one primary company: the others give that up before one takes it.
+const unlinkStatement = prepared(
+  "company_contacts_delete",
+  `delete from company_contacts where (contact_id, company_id) in
+    (select * from unnest($1::integer[], $2::integer[]))`,
+);
+const secondStatement = prepared(
+  "company_contacts_second",
+  `update company_contacts set is_primary = false where is_primary and (contact_id, company_id) in
+    (select * from unnest($1::integer[], $2::integer[]))`,
+);
+const linkStatement = prepared(
+  "company_contacts_link",
+  `insert into company_contacts (contact_id, company_id, is_primary, date_added)
+   select contact_id, company_id, is_primary, now()
+   from unnest($1::integer[], $2::integer[], $3::boolean[]) as l(contact_id, company_id, is_primary)
+   order by contact_id, company_id
+   on conflict (contact_id, company_id) do update set is_primary = excluded.is_primary`,
+);
+
+/** Writes the links that differ. */
+export function writeCompanyLinks(transaction: Transaction, changes: RowChange[]): void {
+  const removed: [number, number][] = [];
+  const demoted: [number, number][] = [];
+  const set: [number, number, boolean][] = [];
+  for (const { contactId, before, after } of changes.flatMap(linksOf)) {
+    for (const link of before) {
+      const kept = after.find(({ id }) => id === link.id);
+      if (!kept) removed.push([contactId, link.id]);
+      else if (link.isPrimary && !kept.isPrimary) demoted.push([contactId, link.id]);
+    }
+    for (const link of after) {
+      const known = before.find(({ id }) => id === link.id);
+      if (!known || (link.isPrimary && !known.isPrimary)) set.push([contactId, link.id, link.isPrimary]);
+    }
+  }
+  const column = <T>(rows: T[][], index: number) => rows.map((row) => row[index]);
+  if (removed.length > 0) transaction.execute(unlinkStatement, [column(removed, 0), column(removed, 1)]);
+  if (demoted.length > 0) transaction.execute(secondStatement, [column(demoted, 0), column(demoted, 1)]);
+  if (set.length > 0)
+    transaction.execute(linkStatement, [
+      column<unknown>(set, 0),
+      column<unknown>(set, 1),
+      column<unknown>(set, 2),
+    ]);
+}
+
+function linksOf({ before, row }: RowChange) {
+  if ((before?.companies ?? null) === (row.companies ?? null)) return [];
+  return [{ contactId: Number(row.id), before: before ? companiesOf(before) : [], after: companiesOf(row) }];
+}

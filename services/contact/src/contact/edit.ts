@@ -1,0 +1,84 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Call } from "@tidings/rpc/call";
+import { Code, denied, Fault, notFound } from "@tidings/rpc/fault";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import type { FieldSet } from "../field/catalogue.ts";
+import { dateTimeText } from "../field/value.ts";
+import { withCustomValues } from "../field/values.ts";
+import { mayReach } from "../record/reach.ts";
+import { writeChanges } from "../record/save.ts";
+import { stampEdited } from "./apply.ts";
+import { writeCompanyLinks } from "./company-link.ts";
+import { contactEvents } from "./events.ts";
+import { type ContactRow, contactTable } from "./row.ts";
+import type { ContactContext } from "./save.ts";
+
+export interface Editing {
+  transaction: Transaction;
+  set: FieldSet;
+  /** In the text form of a timestamptz. */
+  now: string;
+}
+
+/**
+ * Changes one contact beyond what a body can say: `edit` gets the locked row and answers the new one. Throws NOT_FOUND
+ * and PERMISSION_DENIED. The id of a merged contact means the one it became part of.
+ */
+export function editContact(
+  context: ContactContext,
+  id: number,
+  call: Call,
+  edit: (row: ContactRow, editing: Editing) => Promise<ContactRow> | ContactRow,
+): Promise<ContactRow> {
+  return followMerge(context.database, id, call, (contactId) =>
+    context.database.transaction(call.deadlineMs, async (transaction) => {
+      const [{ contact: set }, [stored]] = await Promise.all([
+        context.catalogues.current(),
+        contactTable.lock(transaction, [contactId], []),
+      ]);
+      const before = editable(stored && withCustomValues(stored, set), call);
+      const now = dateTimeText(Date.now());
+      const row = stampEdited(before, await edit({ ...before }, { transaction, set, now }), call.actor, now);
+      if (row === before) return before;
+      const changes = [{ before, row }];
+      writeChanges(transaction, contactTable, set, changes);
+      writeCompanyLinks(transaction, changes);
+      context.outbox.append(transaction, contactEvents({ before, row }, set));
+      return row;
+    }),
+  );
+}
+
+function editable(row: ContactRow | undefined, call: Call): ContactRow {
+  if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
+  if (!mayReach(call, Verb.EDIT, row, "owner_id")) throw denied();
+  return row;
+}
+
+const redirectStatement = prepared(
+  "contact_redirects_get",
+  "select contact_id from contact_redirects where merged_id = $1",
+);
+
+/** The contact that a merged one became part of; undefined when this one was never merged. */
+export async function survivorOf(database: Database, id: number, call: Call): Promise<number | undefined> {
+  const [row] = await database.query(redirectStatement, [id], call.deadlineMs);
+  return row ? Number(row.contact_id) : undefined;
+}
+
+/** Does something with a contact; when it is not there, with the one it was merged into. */
+export async function followMerge<T>(
+  database: Database,
+  id: number,
+  call: Call,
+  work: (id: number) => Promise<T>,
+): Promise<T> {
+  try {
+    return await work(id);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== Code.NOT_FOUND) throw error;
+    const survivor = await survivorOf(database, id, call);
+    if (survivor === undefined) throw error;
+    return work(survivor);
+  }
+}

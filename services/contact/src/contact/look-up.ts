@@ -1,0 +1,179 @@
+import type { Call } from "@tidings/rpc/call";
+import { prepared, type Row, type Statement, type Transaction } from "@tidings/store/database";
+import { companyTable, newCompany } from "../company/row.ts";
+import { dateTimeText } from "../field/value.ts";
+import { ownersById } from "../record/owner.ts";
+import type { ContactChange } from "./body.ts";
+import type { DoNotContactChange } from "./do-not-contact.ts";
+import { type ContactRow, STAGE_JSON } from "./row.ts";
+import { type SuppressionKey, suppressionsOf } from "./suppression.ts";
+
+/** What the items of a batch refer to, looked up for all of them at once. */
+export interface ContactLookups {
+  tag(name: string): { id: number; description: string | null } | undefined;
+  address(ip: string): { id: number } | undefined;
+  nextEntryId(): number;
+  /** JSON of the user, or undefined when there is none. */
+  owner(id: number): string | undefined;
+  stage(id: number): string | undefined;
+  companyById(id: number): { id: number; name: string } | undefined;
+  /** The newest company of this name, or a new one that is to be written. */
+  companyNamed(name: string): { id: number; name: string };
+  newCompanies(): Row[];
+  suppressions(row: ContactRow): DoNotContactChange[];
+}
+
+/** Reads all the changes refer to in one round trip. Tags and addresses that are not there yet are made. */
+export async function lookUpForContacts(
+  transaction: Transaction,
+  changes: ContactChange[],
+  call: Call,
+  key: SuppressionKey,
+): Promise<ContactLookups> {
+  const names = companyNames(changes);
+  const [tags, addresses, entryIds, owners, stages, companies, named, companyIds, suppressions] =
+    await Promise.all([
+      namedRows(
+        transaction,
+        TAG_STATEMENTS,
+        changes.flatMap(({ addTags }) => addTags),
+      ),
+      namedRows(
+        transaction,
+        ADDRESS_STATEMENTS,
+        changes.flatMap(({ ipAddress }) => ipAddress ?? []),
+      ),
+      sequence(
+        transaction,
+        changes.reduce((sum, { doNotContact }) => sum + doNotContact.length, 0),
+      ),
+      ownersById(
+        transaction,
+        changes.flatMap(({ owner }) => owner ?? []),
+      ),
+      byId(
+        transaction,
+        STAGES,
+        changes.flatMap(({ stage }) => stage ?? []),
+      ),
+      byId(
+        transaction,
+        COMPANIES,
+        changes.flatMap(({ companies: ids }) => ids ?? []),
+      ),
+      names.length > 0 ? transaction.query(COMPANIES_NAMED, [names]) : [],
+      companyTable.nextIds(transaction, names.length),
+      suppressionsOf(transaction, changes, key),
+    ]);
+  const companiesByName = namedCompanies(named, companyIds, call);
+  return {
+    tag: (name) => tags.get(name),
+    address: (ip) => addresses.get(ip),
+    nextEntryId: () => entryIds.pop() ?? 0,
+    owner: (id) => owners.get(id),
+    stage: (id) => stages.get(id),
+    companyById(id) {
+      const name = companies.get(id);
+      return name === undefined ? undefined : { id, name };
+    },
+    suppressions,
+    ...companiesByName,
+  };
+}
+
+function companyNames(changes: ContactChange[]): string[] {
+  const names = changes.flatMap(({ values }) => values.get("company") ?? []);
+  return [...new Set(names.map((name) => name.toLowerCase()))];
+}
+
+function namedCompanies(rows: Row[], newIds: number[], call: Call) {
+  const known = new Map(
+    rows.map((row) => [row.key ?? "", { id: Number(row.id), name: row.companyname ?? "" }] as const),
+  );
+  const made: Row[] = [];
+  return {
+    newCompanies: () => made,
+    companyNamed(name: string) {
+      const key = name.toLowerCase();
+      const company = known.get(key);
+      if (company) return company;
+      const id = newIds[made.length];
+      if (id === undefined) throw new Error("more companies were made than ids were taken");
+      made.push(newCompany(id, name, call.actor, dateTimeText(Date.now())));
+      const added = { id, name };
+      known.set(key, added);
+      return added;
+    },
+  };
+}
+
+const COMPANIES_NAMED = prepared(
+  "companies_named",
+  `select distinct on (lower(co.companyname)) lower(co.companyname) as key, co.id, co.companyname from companies co
+   where lower(co.companyname) = any (array(select unnest($1::text[]))) order by lower(co.companyname), co.id desc`,
+);
+
+const STAGES = prepared(
+  "stages_by_id",
+  `select s.id, ${STAGE_JSON} as value from stages s where s.id = any (array(select unnest($1::integer[])))`,
+);
+const COMPANIES = prepared(
+  "companies_by_id",
+  `select co.id, co.companyname as value from companies co
+   where co.id = any (array(select unnest($1::integer[]))) order by co.id for share`,
+);
+
+async function byId(transaction: Transaction, statement: Statement, ids: number[]) {
+  if (ids.length === 0) return new Map<number, string>();
+  const rows = await transaction.query(statement, [[...new Set(ids)]]);
+  return new Map(rows.map((row) => [Number(row.id), row.value ?? ""]));
+}
+
+interface NamedStatements {
+  insert: Statement;
+  select: Statement;
+}
+
+const TAG_STATEMENTS: NamedStatements = {
+  insert: prepared(
+    "tags_add",
+    "insert into tags (tag) select name from unnest($1::text[]) as n(name) order by name on conflict do nothing",
+  ),
+  select: prepared("tags_named", "select id, tag as name, description from tags where tag = any($1::text[])"),
+};
+
+const ADDRESS_STATEMENTS: NamedStatements = {
+  insert: prepared(
+    "ip_addresses_add",
+    `insert into ip_addresses (ip_address) select name from unnest($1::text[]) as n(name) order by name
+     on conflict do nothing`,
+  ),
+  select: prepared(
+    "ip_addresses_named",
+    "select id, ip_address as name from ip_addresses where ip_address = any($1::text[])",
+  ),
+};
+
+/** Rows by name; those that are missing are made first. */
+async function namedRows(transaction: Transaction, statements: NamedStatements, names: string[]) {
+  if (names.length === 0) return new Map<string, { id: number; description: string | null }>();
+  const distinct = [...new Set(names)];
+  transaction.execute(statements.insert, [distinct]);
+  const rows = await transaction.query(statements.select, [distinct]);
+  return new Map(
+    rows.map(
+      (row) => [row.name ?? "", { id: Number(row.id), description: row.description ?? null }] as const,
+    ),
+  );
+}
+
+const ENTRY_IDS = prepared(
+  "do_not_contact_ids",
+  "select nextval('do_not_contact_id') as id from generate_series(1, (select $1::integer))",
+);
+
+async function sequence(transaction: Transaction, count: number): Promise<number[]> {
+  if (count === 0) return [];
+  const rows = await transaction.query(ENTRY_IDS, [count]);
+  return rows.map(({ id }) => Number(id)).reverse();
+}

@@ -1,0 +1,169 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import type { Call } from "@tidings/rpc/call";
+import { badRequest, denied, notFound } from "@tidings/rpc/fault";
+import { prepared, type Transaction } from "@tidings/store/database";
+import { domainEvent } from "@tidings/store/outbox";
+import type { FieldSet } from "../field/catalogue.ts";
+import { dateTimeText } from "../field/value.ts";
+import { setFieldValues, withCustomValues } from "../field/values.ts";
+import { mayReach } from "../record/reach.ts";
+import { writeChanges } from "../record/save.ts";
+import { arrayText, identify, stampEdited } from "./apply.ts";
+import { setCompanies, writeCompanyLinks } from "./company-link.ts";
+import { contactDeleted, contactEvents } from "./events.ts";
+import {
+  type ContactRow,
+  companiesOf,
+  contactTable,
+  type DoNotContactEntry,
+  doNotContactOf,
+  frequencyRulesOf,
+  ipAddressesOf,
+  tagsOf,
+} from "./row.ts";
+import type { ContactContext } from "./save.ts";
+
+/** What belongs to a contact by `contact_id` and simply changes hands. */
+const HISTORY = ["points_log", "notes", "devices", "utm_tags", "contact_redirects"];
+
+const moveStatements = HISTORY.map((table) =>
+  prepared(`${table}_move`, `update ${table} set contact_id = $1 where contact_id = $2`),
+);
+
+/** A membership that both have stays the survivor's. */
+const moveMemberships = prepared(
+  "segment_contacts_move",
+  `insert into segment_contacts (segment_id, contact_id, date_added, manually_added, manually_removed)
+   select segment_id, $1, date_added, manually_added, manually_removed from segment_contacts where contact_id = $2
+   on conflict (segment_id, contact_id) do nothing`,
+);
+
+const redirectStatement = prepared(
+  "contact_redirects_insert",
+  "insert into contact_redirects (merged_id, contact_id, date_added) values ($2, $1, now())",
+);
+const deleteStatement = prepared("contacts_delete_merged", "delete from contacts where id = $1");
+
+/**
+ * Makes one contact of two. Values of the one that was changed last win where they are not blank; points are added up;
+ * what belongs to either belongs to the survivor. Throws NOT_FOUND when either is missing, so that of two merges of the
+ * same contact one has effect.
+ */
+export function mergeContacts(
+  context: ContactContext,
+  { id, mergedId }: { id: number; mergedId: number },
+  call: Call,
+): Promise<ContactRow> {
+  if (id === mergedId) throw badRequest("A contact cannot be merged with itself.");
+  return context.database.transaction(call.deadlineMs, async (transaction) => {
+    const [{ contact: set }, stored] = await Promise.all([
+      context.catalogues.current(),
+      contactTable.lock(transaction, [id, mergedId], []),
+    ]);
+    const rows = stored.map((row) => withCustomValues(row, set));
+    const survivor = editable(rows, id, call);
+    const merged = editable(rows, mergedId, call);
+    const now = dateTimeText(Date.now());
+    const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
+    moveHistory(transaction, id, mergedId);
+    writeChanges(transaction, contactTable, set, [{ before: survivor, row }]);
+    writeCompanyLinks(transaction, [{ before: survivor, row }]);
+    context.outbox.append(transaction, [
+      ...contactEvents({ before: survivor, row }, set),
+      mergedEvent(merged, id),
+      contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }),
+    ]);
+    return row;
+  });
+}
+
+function editable(rows: ContactRow[], id: number, call: Call): ContactRow {
+  const row = rows.find((candidate) => candidate.id === String(id));
+  if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
+  if (!mayReach(call, Verb.EDIT, row, "owner_id")) throw denied();
+  return row;
+}
+
+function moveHistory(transaction: Transaction, id: number, mergedId: number): void {
+  for (const statement of [...moveStatements, moveMemberships])
+    transaction.execute(statement, [id, mergedId]);
+  transaction.execute(deleteStatement, [mergedId]);
+  transaction.execute(redirectStatement, [id, mergedId]);
+}
+
+/** Told before the deletion: others move what they keep of the contact. */
+function mergedEvent(merged: ContactRow, mergedIntoId: number) {
+  const aggregate = { id: Number(merged.id), version: Number(merged.version) + 1 };
+  return domainEvent("tidings.contact.contact.merged", aggregate, ContactMergedSchema, { mergedIntoId });
+}
+
+function mergedRow(survivor: ContactRow, merged: ContactRow, set: FieldSet, now: string): ContactRow {
+  const [newer, older] = age(merged) > age(survivor) ? [merged, survivor] : [survivor, merged];
+  const row = { ...survivor };
+  const values = new Map(
+    [...set.fields, ...set.custom].map(({ alias }) => [alias, newer[alias] || older[alias] || null] as const),
+  );
+  setFieldValues(row, values, set, false);
+  row.points = String(Number(survivor.points) + Number(merged.points));
+  row.last_active = later(survivor.last_active, merged.last_active);
+  row.date_identified = earlier(survivor.date_identified, merged.date_identified);
+  if (!survivor.owner_id) Object.assign(row, { owner_id: merged.owner_id, owner: merged.owner });
+  if (!survivor.stage_id) Object.assign(row, { stage_id: merged.stage_id, stage: merged.stage });
+  mergeSets(row, survivor, merged, newer);
+  identify(row, set, now);
+  return row;
+}
+
+function mergeSets(row: ContactRow, survivor: ContactRow, merged: ContactRow, newer: ContactRow): void {
+  const tags = union(tagsOf(survivor), tagsOf(merged)).sort((a, b) => (a.tag < b.tag ? -1 : 1));
+  row.tags = jsonOrNull(tags);
+  row.tag_ids = arrayText(tags.map(({ id }) => id));
+  const addresses = union(ipAddressesOf(survivor), ipAddressesOf(merged));
+  row.ip_addresses = jsonOrNull(addresses);
+  row.ip_address_ids = arrayText(addresses.map(({ id }) => id));
+  const utmTags = [...JSON.parse(survivor.utm_tags ?? "[]"), ...JSON.parse(merged.utm_tags ?? "[]")];
+  row.utm_tags = jsonOrNull(utmTags);
+  row.has_utm_tags = utmTags.length > 0 ? "t" : "f";
+  row.do_not_contact = JSON.stringify(strictest(doNotContactOf(survivor), doNotContactOf(merged)));
+  row.frequency_rules = JSON.stringify({ ...frequencyRulesOf(merged), ...frequencyRulesOf(survivor) });
+  const primary = [...companiesOf(newer), ...companiesOf(survivor), ...companiesOf(merged)].find(
+    ({ isPrimary }) => isPrimary,
+  );
+  const companies = union(companiesOf(survivor), companiesOf(merged));
+  setCompanies(
+    row,
+    companies.map((company) => ({ ...company, isPrimary: company.id === primary?.id })),
+  );
+}
+
+/** What either did not want stays unwanted; what a contact asked for itself (1) outweighs the rest. */
+function strictest(
+  one: Record<string, DoNotContactEntry>,
+  other: Record<string, DoNotContactEntry>,
+): Record<string, DoNotContactEntry> {
+  const entries = { ...other, ...one };
+  for (const [channel, entry] of Object.entries(other)) if (entry.reason === 1) entries[channel] = entry;
+  return entries;
+}
+
+function union<T extends { id: number }>(one: T[], other: T[]): T[] {
+  return [...one, ...other.filter(({ id }) => !one.some((item) => item.id === id))];
+}
+
+function jsonOrNull(items: unknown[]): string | null {
+  return items.length > 0 ? JSON.stringify(items) : null;
+}
+
+function age(row: ContactRow): string {
+  return row.date_modified ?? row.date_added ?? "";
+}
+
+function later(one: string | null | undefined, other: string | null | undefined): string | null {
+  return (one ?? "") > (other ?? "") ? (one ?? null) : (other ?? null);
+}
+
+function earlier(one: string | null | undefined, other: string | null | undefined): string | null {
+  if (!one || !other) return one ?? other ?? null;
+  return one < other ? one : other;
+}

@@ -1,0 +1,120 @@
+import type { Call } from "@tidings/rpc/call";
+import { badRequest } from "@tidings/rpc/fault";
+import { parseDateText } from "@tidings/runtime/date-text";
+import { prepared } from "@tidings/store/database";
+import { dateTimeText } from "../field/value.ts";
+import { parseJson } from "../record/body.ts";
+import { editContact } from "./edit.ts";
+import type { ContactRow } from "./row.ts";
+import type { ContactContext } from "./save.ts";
+
+/** Columns and the names clients send them by. */
+const NAMES: Record<string, string[]> = {
+  utm_campaign: ["utm_campaign"],
+  utm_content: ["utm_content"],
+  utm_medium: ["utm_medium"],
+  utm_source: ["utm_source"],
+  utm_term: ["utm_term"],
+  url: ["url"],
+  referer: ["referer"],
+  remote_host: ["remotehost", "remote_host"],
+  user_agent: ["useragent", "user_agent"],
+};
+const COLUMNS = Object.keys(NAMES);
+const TEXT_LENGTH_MAX = 2_000;
+const QUERY_LENGTH_MAX = 10_000;
+/** Beyond it the oldest are dropped: they are read with the contact. */
+const KEPT_MAX = 100;
+
+const insertStatement = prepared(
+  "utm_tags_insert",
+  `insert into utm_tags (contact_id, date_added, query, ${COLUMNS.join(", ")})
+   values ($1, $2, $3, ${COLUMNS.map((_name, index) => `$${index + 4}`).join(", ")}) returning id`,
+);
+const trimStatement = prepared(
+  "utm_tags_trim",
+  `delete from utm_tags where contact_id = $1 and id not in
+    (select id from utm_tags where contact_id = $1 order by id desc limit ${KEPT_MAX})`,
+);
+const deleteStatement = prepared("utm_tags_delete", "delete from utm_tags where contact_id = $1 and id = $2");
+
+/** Records how a contact came. Unknown members are ignored; `lastActive` says when. */
+export function addUtmTags(
+  context: ContactContext,
+  request: { id: number; tags: Uint8Array },
+  call: Call,
+): Promise<ContactRow> {
+  const sent: Record<string, unknown> = request.tags.length > 0 ? parseJson(request.tags) : {};
+  const values = COLUMNS.map((column) => textOf(NAMES[column]?.map((name) => sent[name]).find(isText)));
+  const query = queryOf(sent.query);
+  const activeMs = isText(sent.lastActive) ? parseDateText(String(sent.lastActive)) : undefined;
+  return editContact(context, request.id, call, async (row, { transaction, now }) => {
+    const added = await transaction.query(insertStatement, [
+      Number(row.id),
+      now,
+      JSON.stringify(query),
+      ...values,
+    ]);
+    transaction.execute(trimStatement, [Number(row.id)]);
+    const entry = entryOf(Number(added[0]?.id), values, query);
+    const tags = [...utmTagsOf(row), entry].slice(-KEPT_MAX);
+    const seen = activeMs === undefined ? {} : { last_active: dateTimeText(activeMs) };
+    return { ...row, ...seen, has_utm_tags: "t", utm_tags: JSON.stringify(tags) };
+  });
+}
+
+/** Throws INVALID_ARGUMENT when the contact has no UTM tags of this id. */
+export function removeUtmTags(
+  context: ContactContext,
+  { id, utmTagsId }: { id: number; utmTagsId: number },
+  call: Call,
+): Promise<ContactRow> {
+  return editContact(context, id, call, (row, { transaction }) => {
+    const kept = utmTagsOf(row).filter((entry) => entry.id !== utmTagsId);
+    if (kept.length === utmTagsOf(row).length) throw badRequest("The UTM tags were not found.");
+    transaction.execute(deleteStatement, [Number(row.id), utmTagsId]);
+    const rest = kept.length > 0 ? JSON.stringify(kept) : null;
+    return { ...row, has_utm_tags: kept.length > 0 ? "t" : "f", utm_tags: rest };
+  });
+}
+
+function utmTagsOf(row: ContactRow): { id: number }[] {
+  return row.utm_tags ? JSON.parse(row.utm_tags) : [];
+}
+
+/** As the database writes it when the contact is read. */
+function entryOf(id: number, values: (string | null)[], query: unknown) {
+  const value = (column: string) => values[COLUMNS.indexOf(column)] ?? null;
+  return {
+    id,
+    query,
+    referer: value("referer"),
+    remoteHost: value("remote_host"),
+    url: value("url"),
+    userAgent: value("user_agent"),
+    utmCampaign: value("utm_campaign"),
+    utmContent: value("utm_content"),
+    utmMedium: value("utm_medium"),
+    utmSource: value("utm_source"),
+    utmTerm: value("utm_term"),
+  };
+}
+
+function isText(value: unknown): boolean {
+  return (typeof value === "string" && value !== "") || typeof value === "number";
+}
+
+function textOf(value: unknown): string | null {
+  return value === undefined ? null : String(value).slice(0, TEXT_LENGTH_MAX);
+}
+
+/** An object, or the text of a URL's query. */
+function queryOf(sent: unknown): object {
+  const query =
+    typeof sent === "string"
+      ? Object.fromEntries(new URLSearchParams(sent.replace(/^\?/, "")))
+      : (sent ?? {});
+  if (typeof query !== "object" || Array.isArray(query)) return {};
+  if (JSON.stringify(query).length > QUERY_LENGTH_MAX) throw badRequest("The query is too long.");
+  return query;
+}

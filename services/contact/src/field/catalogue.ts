@@ -1,0 +1,167 @@
+import { backgroundDeadline, type Database } from "@tidings/store/database";
+
+/** What a field belongs to, under the names the API uses for contacts and companies. */
+export type FieldObject = "lead" | "company";
+
+export const FIELD_GROUPS = ["core", "social", "personal", "professional"] as const;
+export type FieldGroup = (typeof FIELD_GROUPS)[number];
+
+export interface FieldOption {
+  label: string;
+  value: string;
+}
+
+export interface FieldProperties {
+  list?: FieldOption[];
+  scale?: number;
+  roundmode?: number;
+  yes?: string;
+  no?: string;
+}
+
+/** The definition of one field of a contact or a company. */
+export interface Field {
+  id: number;
+  object: FieldObject;
+  alias: string;
+  label: string;
+  type: string;
+  group: FieldGroup;
+  order: number;
+  isPublished: boolean;
+  isFixed: boolean;
+  isRequired: boolean;
+  isUniqueIdentifier: boolean;
+  isPubliclyUpdatable: boolean;
+  defaultValue: string | null;
+  charLengthLimit: number | null;
+  properties: FieldProperties;
+  /** Shipped fields are columns, named by their alias; added ones are members of the column `custom`, named by their id. */
+  isColumn: boolean;
+}
+
+/** The fields of contacts, or of companies. */
+export interface FieldSet {
+  object: FieldObject;
+  /** The published ones, in the order they are shown. */
+  fields: Field[];
+  byAlias: ReadonlyMap<string, Field>;
+  identifiers: Field[];
+  /** Added fields, the unpublished among them: their values are kept. */
+  custom: Field[];
+  /** Aliases of the social group: a handle makes a contact known. */
+  social: string[];
+}
+
+/** All fields as of one revision; every change of a definition makes a new one. */
+export interface FieldCatalogue {
+  revision: number;
+  contact: FieldSet;
+  company: FieldSet;
+}
+
+/** The catalogue is shared by all replicas through the database: nobody works with an old one for long. */
+export interface FieldCatalogues {
+  /** At most a second old: for work that names no field that is unknown. */
+  current(): Promise<FieldCatalogue>;
+  /** As of now: for a name that is not in the current one. */
+  latest(): Promise<FieldCatalogue>;
+  /** At least of the revision that a row was read at. */
+  atLeast(revision: number): Promise<FieldCatalogue>;
+}
+
+const FRESH_MS = 1_000;
+/** Ids of shipped fields, which are columns, end here. */
+const SHIPPED_ID_MAX = 43;
+
+export function fieldCatalogues(database: Database): FieldCatalogues {
+  let known: Promise<FieldCatalogue> | undefined;
+  let knownRevision = 0;
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+  let checking: Promise<FieldCatalogue> | undefined;
+
+  const check = async (): Promise<FieldCatalogue> => {
+    const startedAtMs = performance.now();
+    const [row] = await database.query(REVISION, [], backgroundDeadline());
+    const revision = Number(row?.revision);
+    if (!known || revision !== knownRevision) {
+      const loaded = await loadCatalogue(database);
+      known = Promise.resolve(loaded);
+      knownRevision = loaded.revision;
+    }
+    checkedAtMs = startedAtMs;
+    return known;
+  };
+
+  const catalogues: FieldCatalogues = {
+    current() {
+      if (known && performance.now() - checkedAtMs < FRESH_MS) return known;
+      return catalogues.latest();
+    },
+    // Those who ask while a check is being made may not share it: it may have looked before what they know of.
+    latest() {
+      const previous = checking;
+      const mine = previous ? previous.then(check, check) : check();
+      checking = mine;
+      const done = () => {
+        if (checking === mine) checking = undefined;
+      };
+      mine.then(done, done);
+      return mine;
+    },
+    atLeast(revision) {
+      return known && knownRevision >= revision ? known : catalogues.latest();
+    },
+  };
+  return catalogues;
+}
+
+const REVISION = { name: "field_revision", text: "select revision from field_revision" };
+
+/** Definitions and their revision as of one moment. */
+const CATALOGUE = {
+  text: `select f.*, r.revision from field_revision r
+    left join fields f on true order by f."order", f.id`,
+};
+
+async function loadCatalogue(database: Database): Promise<FieldCatalogue> {
+  const rows = await database.query(CATALOGUE, [], backgroundDeadline());
+  const fields = rows.map(
+    (row): Field => ({
+      id: Number(row.id),
+      object: row.object as FieldObject,
+      alias: row.alias ?? "",
+      label: row.label ?? "",
+      type: row.type ?? "text",
+      group: (row.group ?? "core") as FieldGroup,
+      order: Number(row.order),
+      isPublished: row.is_published === "t",
+      isFixed: row.is_fixed === "t",
+      isRequired: row.is_required === "t",
+      isUniqueIdentifier: row.is_unique_identifier === "t",
+      isPubliclyUpdatable: row.is_publicly_updatable === "t",
+      defaultValue: row.default_value ?? null,
+      charLengthLimit: row.char_length_limit ? Number(row.char_length_limit) : null,
+      properties: JSON.parse(row.properties ?? "{}"),
+      isColumn: Number(row.id) <= SHIPPED_ID_MAX,
+    }),
+  );
+  return {
+    revision: Number(rows[0]?.revision),
+    contact: fieldSet("lead", fields),
+    company: fieldSet("company", fields),
+  };
+}
+
+function fieldSet(object: FieldObject, all: Field[]): FieldSet {
+  const own = all.filter((field) => field.object === object);
+  const fields = own.filter((field) => field.isPublished);
+  return {
+    object,
+    fields,
+    byAlias: new Map(fields.map((field) => [field.alias, field])),
+    identifiers: fields.filter((field) => field.isUniqueIdentifier),
+    custom: own.filter((field) => !field.isColumn),
+    social: fields.filter((field) => field.group === "social").map((field) => field.alias),
+  };
+}

@@ -1,0 +1,26 @@
+import type { Violation } from "@tidings/rpc/fault";
+
+// JSON the gateway wrote: any shape a client may have sent.
+export function parseJson(bytes: Uint8Array) {
+  return JSON.parse(Buffer.from(bytes).toString());
+}
+
+/** An id, an object that has one, or nothing (null); undefined when the body does not name it. */
+export function readReference(
+  field: string,
+  json: Uint8Array | undefined,
+  violations: Violation[],
+): number | null | undefined {
+  if (!json || json.length === 0) return undefined;
+  const input = parseJson(json);
+  const id = typeof input === "object" && input !== null ? input.id : input;
+  if (id === null || id === undefined || id === "" || id === 0 || id === "0") return null;
+  const read = readId(id);
+  if (read === undefined) violations.push({ field, message: "This value is not valid." });
+  return read;
+}
+
+export function readId(input: unknown): number | undefined {
+  const text = typeof input === "number" || typeof input === "string" ? String(input).trim() : "";
+  return /^[1-9]\d{0,9}$/.test(text) && Number(text) < 2 ** 31 ? Number(text) : undefined;
+}

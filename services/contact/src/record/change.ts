@@ -1,0 +1,27 @@
+import type { Row } from "@tidings/store/database";
+import type { FieldSet } from "../field/catalogue.ts";
+import type { RowChange } from "./save.ts";
+import type { RecordTable } from "./table.ts";
+
+const STAMPS = new Set(["version", "date_modified", "modified_by", "modified_by_user", "custom"]);
+
+/** The columns and the aliases of added fields in which two states of a record differ, without its stamps. */
+export function changedNames(
+  table: RecordTable,
+  { before, row }: Required<RowChange> & { before: Row },
+  set: FieldSet,
+): string[] {
+  const isChanged = (name: string) => (before[name] ?? null) !== (row[name] ?? null);
+  return [
+    ...table.changedColumns(before, row).filter((name) => !STAMPS.has(name)),
+    ...set.custom.map(({ alias }) => alias).filter(isChanged),
+  ];
+}
+
+const NOT_TOLD = new Set(["custom", "companies", "field_revision"]);
+
+/** What an event carries: the row without its empty columns. */
+export function snapshotOf(row: Row): Uint8Array {
+  const told = (name: string, value: unknown) => (NOT_TOLD.has(name) ? undefined : (value ?? undefined));
+  return Buffer.from(JSON.stringify(row, told));
+}

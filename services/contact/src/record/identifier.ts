@@ -1,0 +1,38 @@
+import type { Row } from "@tidings/store/database";
+import type { Field, FieldSet } from "../field/catalogue.ts";
+import type { FieldValues } from "../field/values.ts";
+
+/** A value of a unique field in the form in which no two records may share it. */
+export interface Claim {
+  key: string;
+  field: string;
+  value: string;
+}
+
+/** A claim and the record that has it, or is to have it. */
+export interface OwnClaim extends Claim {
+  recordId: number;
+}
+
+export function claimOf(field: Field, value: string | null | undefined): Claim | undefined {
+  if (!value) return undefined;
+  const normalised = value.trim().toLowerCase();
+  return { key: `${field.alias}\n${normalised}`, field: field.alias, value: normalised };
+}
+
+/** What a record has claimed: its identifiers follow from its values. */
+export function claimsOf(set: FieldSet, row: Row): OwnClaim[] {
+  return set.identifiers.flatMap((field) => {
+    const claim = claimOf(field, row[field.alias]);
+    return claim ? [{ ...claim, recordId: Number(row.id) }] : [];
+  });
+}
+
+export function valueClaims(set: FieldSet, values: FieldValues): Claim[] {
+  return set.identifiers.flatMap((field) => claimOf(field, values.get(field.alias)) ?? []);
+}
+
+/** The claims that the others lack. */
+export function missingClaims(claims: OwnClaim[], others: OwnClaim[]): OwnClaim[] {
+  return claims.filter(({ key }) => !others.some((other) => other.key === key));
+}

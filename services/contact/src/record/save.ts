@@ -1,0 +1,277 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Call } from "@tidings/rpc/call";
+import { denied, Fault, invalid, notFound, taken, type Violation } from "@tidings/rpc/fault";
+import { type Database, type Row, type Transaction, violatedConstraint } from "@tidings/store/database";
+import type { DomainEvent, Outbox } from "@tidings/store/outbox";
+import type { FieldCatalogue, FieldCatalogues, FieldSet } from "../field/catalogue.ts";
+import { dateTimeText } from "../field/value.ts";
+import { type ChangeMode, type FieldValues, namesUnknownField, withCustomValues } from "../field/values.ts";
+import { claimOf, claimsOf, missingClaims, valueClaims } from "./identifier.ts";
+import { mayReach, type OwnerColumn } from "./reach.ts";
+import type { RecordTable } from "./table.ts";
+
+/** What every operation on records works with. */
+export interface RecordContext {
+  database: Database;
+  outbox: Outbox;
+  catalogues: FieldCatalogues;
+}
+
+/** One record to be saved. Without an id it is created, or found by a unique identifier and then edited. */
+export interface SaveRequest<M> {
+  id?: number;
+  message: M | undefined;
+  /** PUT: clear what is not sent. */
+  isReplaced?: boolean;
+  /** Create it when the id is missing. */
+  allowMissing?: boolean;
+}
+
+export type SaveOutcome = { row: Row; created: boolean } | { fault: Fault };
+
+/** What a body asks for, as far as it concerns fields. */
+export interface RecordChange {
+  values: FieldValues;
+  /** The body's members by field alias, as they were sent. */
+  sent: Record<string, unknown>;
+}
+
+/** How a record is to become. */
+export interface Application<C, L> {
+  row: Row;
+  isNew: boolean;
+  mode: ChangeMode;
+  change: C;
+  set: FieldSet;
+  /** In the text form of a timestamptz. */
+  now: string;
+  call: Call;
+  lookups: L;
+}
+
+/** A record that is written: as it was (undefined: not there) and as it will be. */
+export interface RowChange {
+  before: Row | undefined;
+  row: Row;
+}
+
+/** What contacts and companies each have of their own. `L` is what a batch looks up for all its items at once. */
+export interface RecordKind<M, C extends RecordChange, L> {
+  table: RecordTable;
+  ownerColumn: OwnerColumn;
+  empty: Row;
+  fieldsOf(catalogue: FieldCatalogue): FieldSet;
+  read(message: M | undefined, mode: ChangeMode, set: FieldSet): { change: C; violations: Violation[] };
+  lookUp(transaction: Transaction, changes: C[], call: Call): Promise<L>;
+  /** The new state; the very same row when nothing changes. */
+  apply(application: Application<C, L>): Row | Fault;
+  /** What else is to be written, in the same transaction. */
+  writeRest(transaction: Transaction, changes: RowChange[], lookups: L, catalogue: FieldCatalogue): void;
+  events(change: RowChange, set: FieldSet): DomainEvent[];
+}
+
+const ATTEMPTS = 6;
+
+/**
+ * Saves records, each on its own: a bad one fails alone. The whole batch is two round trips however large it is: one
+ * that locks everything the batch touches, one that writes it together with its events.
+ */
+export async function saveRecords<M, C extends RecordChange, L>(
+  context: RecordContext,
+  kind: RecordKind<M, C, L>,
+  requests: SaveRequest<M>[],
+  call: Call,
+): Promise<SaveOutcome[]> {
+  const { catalogue, items } = await readItems(context, kind, requests);
+  const set = kind.fieldsOf(catalogue);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await context.database.transaction(call.deadlineMs, (transaction) =>
+        saveItems({ context, kind, catalogue, set, transaction, call }, items),
+      );
+    } catch (error) {
+      // Somebody else took an identifier after we looked: look again, the record is there now.
+      const isOutrun = violatedConstraint(error)?.endsWith("_identifiers_pkey");
+      if (!isOutrun || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+interface Item<M, C> {
+  request: SaveRequest<M>;
+  mode: ChangeMode;
+  change: C;
+  fault: Fault | undefined;
+}
+
+/** A name that is no known field may be one that another replica added a moment ago. */
+async function readItems<M, C extends RecordChange, L>(
+  { catalogues }: RecordContext,
+  kind: RecordKind<M, C, L>,
+  requests: SaveRequest<M>[],
+) {
+  const read = (catalogue: FieldCatalogue) => {
+    const set = kind.fieldsOf(catalogue);
+    return { catalogue, items: requests.map((request) => readItem(kind, request, set)) };
+  };
+  const current = await catalogues.current();
+  const result = read(current);
+  const set = kind.fieldsOf(current);
+  if (!result.items.some(({ change }) => namesUnknownField(change.sent, set))) return result;
+  const latest = await catalogues.latest();
+  return latest === current ? result : read(latest);
+}
+
+function readItem<M, C extends RecordChange, L>(
+  kind: RecordKind<M, C, L>,
+  request: SaveRequest<M>,
+  set: FieldSet,
+): Item<M, C> {
+  const mode: ChangeMode = request.id === undefined ? "create" : request.isReplaced ? "replace" : "patch";
+  const { change, violations } = kind.read(request.message, mode, set);
+  return { request, mode, change, fault: violations.length > 0 ? invalid(violations) : undefined };
+}
+
+interface Batch<M, C extends RecordChange, L> {
+  context: RecordContext;
+  kind: RecordKind<M, C, L>;
+  catalogue: FieldCatalogue;
+  set: FieldSet;
+  transaction: Transaction;
+  call: Call;
+}
+
+async function saveItems<M, C extends RecordChange, L>(
+  batch: Batch<M, C, L>,
+  items: Item<M, C>[],
+): Promise<SaveOutcome[]> {
+  const { kind, catalogue, set, transaction, call, context } = batch;
+  const { drafts, lookups } = await loadBatch(batch, items);
+  const now = dateTimeText(Date.now());
+
+  const saveItem = ({ request, mode, change, fault }: Item<M, C>): SaveOutcome => {
+    if (fault) return { fault };
+    const known = drafts.find(request.id, valueClaims(set, change.values));
+    const refusal = refusalOf(request, known?.row, kind.ownerColumn, call);
+    if (refusal) return { fault: refusal };
+    const draft = known ?? drafts.create();
+    const row = kind.apply({ row: draft.row, isNew: !known, mode, change, set, now, call, lookups });
+    if (row instanceof Fault) return { fault: row };
+    const rival = drafts.rivalOf(row);
+    if (rival) return { fault: taken([{ field: rival, message: "This field must be unique." }]) };
+    drafts.keep(draft, row);
+    return { row, created: !known };
+  };
+
+  const outcomes = items.map(saveItem);
+  const changes = drafts.changes();
+  writeChanges(transaction, kind.table, set, changes);
+  kind.writeRest(transaction, changes, lookups, catalogue);
+  context.outbox.append(
+    transaction,
+    changes.flatMap((change) => kind.events(change, set)),
+  );
+  return outcomes;
+}
+
+/** Why this caller may not save the record; `row` is undefined when there is none yet. */
+function refusalOf(
+  request: SaveRequest<unknown>,
+  row: Row | undefined,
+  owner: OwnerColumn,
+  call: Call,
+): Fault | undefined {
+  if (!row) {
+    if (request.id !== undefined && !request.allowMissing) return notFound();
+    return call.reach(Verb.CREATE) === "none" ? denied() : undefined;
+  }
+  if (!mayReach(call, Verb.VIEW, row, owner)) return request.id === undefined ? denied() : notFound();
+  return mayReach(call, Verb.EDIT, row, owner) ? undefined : denied();
+}
+
+/** Writes records and what they claim: values given up first, so that another record of the batch can take them. */
+export function writeChanges(
+  transaction: Transaction,
+  table: RecordTable,
+  set: FieldSet,
+  changes: RowChange[],
+): void {
+  const added = changes.filter(({ before }) => !before).map(({ row }) => row);
+  const edits = changes.flatMap(({ before, row }) => (before ? [{ before, row }] : []));
+  const claims = (row: Row) => claimsOf(set, row);
+  table.release(
+    transaction,
+    edits.flatMap(({ before, row }) => missingClaims(claims(before), claims(row))),
+  );
+  table.insert(transaction, added, added.flatMap(claims));
+  table.update(transaction, edits);
+  table.claim(
+    transaction,
+    edits.flatMap(({ before, row }) => missingClaims(claims(row), claims(before))),
+  );
+}
+
+/** Locks and reads all that the items touch, in one round trip. */
+async function loadBatch<M, C extends RecordChange, L>(
+  { kind, set, transaction, call }: Batch<M, C, L>,
+  items: Item<M, C>[],
+) {
+  const usable = items.filter(({ fault }) => !fault);
+  const ids = usable.flatMap(({ request }) => request.id ?? []);
+  const claims = usable.flatMap(({ change }) => valueClaims(set, change.values));
+  const creatable = usable.filter(({ request }) => request.id === undefined || request.allowMissing);
+  const changes = usable.map(({ change }) => change);
+  const [lookups, rows, newIds] = await Promise.all([
+    kind.lookUp(transaction, changes, call),
+    kind.table.lock(transaction, ids, claims),
+    kind.table.nextIds(transaction, creatable.length),
+  ]);
+  const complete = rows.map((row) => withCustomValues(row, set));
+  return { lookups, drafts: draftsOf(complete, newIds, set, kind.empty) };
+}
+
+/** The records of a batch while it is worked on: each as it was and as the items so far have made it. */
+function draftsOf(rows: Row[], newIds: number[], set: FieldSet, empty: Row) {
+  const drafts = new Map<number, RowChange>(rows.map((row) => [Number(row.id), { before: row, row }]));
+  const ownerOf = new Map(
+    rows.flatMap((row) => claimsOf(set, row)).map(({ key, recordId }) => [key, recordId]),
+  );
+  const unused = newIds.values();
+
+  /** The newest record that has one of the identifiers. */
+  const match = (claims: { key: string }[]): number | undefined => {
+    const found = claims.flatMap(({ key }) => ownerOf.get(key) ?? []);
+    const age = (id: number) => drafts.get(id)?.row.date_added ?? "";
+    return found.sort((a, b) => (age(a) < age(b) ? 1 : age(a) > age(b) ? -1 : b - a))[0];
+  };
+
+  return {
+    find(id: number | undefined, claims: { key: string }[]): RowChange | undefined {
+      const found = id ?? match(claims);
+      return found === undefined ? undefined : drafts.get(found);
+    },
+    create(): RowChange {
+      const { value } = unused.next();
+      if (value === undefined) throw new Error("more records were made than ids were taken");
+      return { before: undefined, row: { ...empty, id: String(value) } };
+    },
+    /** The field whose value another record has. */
+    rivalOf(row: Row): string | undefined {
+      return set.identifiers.find((field) => {
+        const claim = claimOf(field, row[field.alias]);
+        const owner = claim && ownerOf.get(claim.key);
+        return owner !== undefined && owner !== Number(row.id);
+      })?.alias;
+    },
+    /** Makes a new state known to the items that follow. */
+    keep(draft: RowChange, row: Row): void {
+      for (const { key, recordId } of claimsOf(set, draft.row)) {
+        if (ownerOf.get(key) === recordId) ownerOf.delete(key);
+      }
+      for (const { key, recordId } of claimsOf(set, row)) ownerOf.set(key, recordId);
+      draft.row = row;
+      drafts.set(Number(row.id), draft);
+    },
+    changes: () => [...drafts.values()].filter(({ before, row }) => row !== before),
+  };
+}

@@ -1,0 +1,21 @@
+import type { Actor } from "@tidings/rpc/actor";
+import type { Row } from "@tidings/store/database";
+import type { RowChange } from "./save.ts";
+import type { RecordTable } from "./table.ts";
+
+/** Gives a written record its stamps and version; the very same row when no column changed. */
+export function stamped(table: RecordTable, { before, row }: RowChange, actor: Actor, now: string): Row {
+  if (!before) return { ...row, date_added: now, created_by: idText(actor), created_by_user: actor.name };
+  if (table.changedColumns(before, row).length === 0) return before;
+  return edited(row, actor, now);
+}
+
+/** As changed by this actor. */
+export function edited(row: Row, actor: Actor, now: string): Row {
+  const version = String(Number(row.version) + 1);
+  return { ...row, version, date_modified: now, modified_by: idText(actor), modified_by_user: actor.name };
+}
+
+function idText({ id }: Actor): string | null {
+  return id === null ? null : String(id);
+}
