@@ -27,7 +27,8 @@ export interface Database {
   query(statement: Statement, values: unknown[], deadlineMs: number): Promise<Row[]>;
   /**
    * Runs `work` in a transaction. Statements are pipelined: BEGIN travels with the first, COMMIT with the last.
-   * `work` runs again after a deadlock or serialization failure, so it must not have effects of its own.
+   * `work` runs again after a deadlock, a serialization failure or a reference to a row that is gone, so it must not have
+   * effects of its own.
    */
   transaction<T>(deadlineMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Can a query be answered at all? */
@@ -175,7 +176,8 @@ function limitStatements(client: PoolClient, deadlineMs: number): void {
   client.query(`set statement_timeout = '${seconds}s'`).catch(() => statementLimits.delete(client));
 }
 
-const RETRYABLE = new Set(["40001", "40P01"]);
+/** Serialization failure, deadlock, and a reference to a row that was deleted since it was looked up. */
+const RETRYABLE = new Set(["40001", "40P01", "23503"]);
 
 function isRetryable(error: unknown): boolean {
   const cause = error instanceof Fault ? error.cause : undefined;

@@ -17,6 +17,7 @@ import { contactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldHandlers } from "./field/field.ts";
+import { startFieldUpkeep } from "./field/upkeep.ts";
 import { migrations } from "./migrations.ts";
 import { tagHandlers } from "./tag.ts";
 
@@ -50,6 +51,8 @@ await run(options, async ({ onStop }) => {
     catalogues: fieldCatalogues(database),
     suppressionKey: Buffer.from(config.SUPPRESSION_KEY, "base64"),
   };
+  const upkeep = startFieldUpkeep(database, log);
+  onStop("field upkeep", upkeep.stop);
   const services = [
     implement(ContactService, contactHandlers(context)),
     implement(CompanyService, companyHandlers(context)),

@@ -31,11 +31,8 @@ const currentStatement = prepared(
 export function companyHandlers(context: ContactContext): Handlers<typeof CompanyService> {
   const { database, catalogues } = context;
 
-  const readCompany = async (id: number, call: Call): Promise<Row> => {
-    const [row] = await database.query(getStatement, [id], call.deadlineMs);
-    if (!row || !mayReach(call, Verb.VIEW, row, "created_by")) throw notFound();
-    return row;
-  };
+  const readCompany = async (id: number, call: Call): Promise<Row> =>
+    visible(await database.query(getStatement, [id], call.deadlineMs), call);
 
   const write = async (row: Row) =>
     companyWriter(await catalogues.atLeast(Number(row.field_revision ?? 0))).message(row);
@@ -94,8 +91,8 @@ export function companyHandlers(context: ContactContext): Handlers<typeof Compan
     },
 
     async addCompanyContact({ id, contactId }, call) {
-      const company = await readCompany(id, call);
-      await editContact(context, contactId, call, (row) => {
+      await editContact(context, contactId, call, async (row, { transaction }) => {
+        const company = visible(await transaction.query(getStatement, [id]), call);
         const links = companiesOf(row);
         if (links.some((link) => link.id === id)) return row;
         // The first company is the primary one.
@@ -126,6 +123,11 @@ export function companyHandlers(context: ContactContext): Handlers<typeof Compan
       return { companies: [...snapshots.map(writer.webhookJson), ...known] };
     },
   };
+}
+
+function visible([row]: Row[], call: Call): Row {
+  if (!row || !mayReach(call, Verb.VIEW, row, "created_by")) throw notFound();
+  return row;
 }
 
 function withCompanies(row: Row, links: ReturnType<typeof companiesOf>): Row {

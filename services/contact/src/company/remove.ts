@@ -29,16 +29,14 @@ const unlinkStatement = prepared(
 const deleteStatement = prepared("companies_delete", "delete from companies where id = any ($1::integer[])");
 
 /** Deletes companies, each on its own, and answers them as they were. */
-export function removeCompanies(
+export async function removeCompanies(
   context: RecordContext,
   ids: number[],
   call: Call,
 ): Promise<({ row: Row } | { fault: Fault })[]> {
+  const { company: set } = await context.catalogues.current();
   return context.database.transaction(call.deadlineMs, async (transaction) => {
-    const [{ company: set }, rows] = await Promise.all([
-      context.catalogues.current(),
-      companyTable.lock(transaction, ids, []),
-    ]);
+    const rows = await companyTable.lock(transaction, ids, []);
     const known = new Map(rows.map((row) => [Number(row.id), withCustomValues(row, set)]));
     const outcomes = ids.map((id) => {
       const row = known.get(id);

@@ -102,10 +102,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
       return batchResponse(await removeContacts(context, ids, call));
     },
 
-    changeContactPoints: (request, call) =>
-      followMerge(database, request.id, call, async (id) => ({
-        points: await changePoints(context, { ...request, id }, call),
-      })),
+    changeContactPoints: async (request, call) => ({ points: await changePoints(context, request, call) }),
 
     addDoNotContact: async (request, call) => write(await addDoNotContact(context, request, call)),
 

@@ -30,12 +30,11 @@ export function editContact(
   call: Call,
   edit: (row: ContactRow, editing: Editing) => Promise<ContactRow> | ContactRow,
 ): Promise<ContactRow> {
-  return followMerge(context.database, id, call, (contactId) =>
-    context.database.transaction(call.deadlineMs, async (transaction) => {
-      const [{ contact: set }, [stored]] = await Promise.all([
-        context.catalogues.current(),
-        contactTable.lock(transaction, [contactId], []),
-      ]);
+  return followMerge(context.database, id, call, async (contactId) => {
+    // Before the transaction: it may need a connection of its own.
+    const { contact: set } = await context.catalogues.current();
+    return context.database.transaction(call.deadlineMs, async (transaction) => {
+      const [stored] = await contactTable.lock(transaction, [contactId], []);
       const before = editable(stored && withCustomValues(stored, set), call);
       const now = dateTimeText(Date.now());
       const row = stampEdited(before, await edit({ ...before }, { transaction, set, now }), call.actor, now);
@@ -45,8 +44,8 @@ export function editContact(
       writeCompanyLinks(transaction, changes);
       context.outbox.append(transaction, contactEvents({ before, row }, set));
       return row;
-    }),
-  );
+    });
+  });
 }
 
 function editable(row: ContactRow | undefined, call: Call): ContactRow {

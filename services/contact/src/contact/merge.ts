@@ -50,17 +50,15 @@ const deleteStatement = prepared("contacts_delete_merged", "delete from contacts
  * what belongs to either belongs to the survivor. Throws NOT_FOUND when either is missing, so that of two merges of the
  * same contact one has effect.
  */
-export function mergeContacts(
+export async function mergeContacts(
   context: ContactContext,
   { id, mergedId }: { id: number; mergedId: number },
   call: Call,
 ): Promise<ContactRow> {
   if (id === mergedId) throw badRequest("A contact cannot be merged with itself.");
+  const { contact: set } = await context.catalogues.current();
   return context.database.transaction(call.deadlineMs, async (transaction) => {
-    const [{ contact: set }, stored] = await Promise.all([
-      context.catalogues.current(),
-      contactTable.lock(transaction, [id, mergedId], []),
-    ]);
+    const stored = await contactTable.lock(transaction, [id, mergedId], []);
     const rows = stored.map((row) => withCustomValues(row, set));
     const survivor = editable(rows, id, call);
     const merged = editable(rows, mergedId, call);

@@ -12,16 +12,14 @@ import { keepSuppressions } from "./suppression.ts";
 const deleteStatement = prepared("contacts_delete", "delete from contacts where id = any ($1::integer[])");
 
 /** Deletes contacts, each on its own, and answers them as they were. What they did not want stays known. */
-export function removeContacts(
+export async function removeContacts(
   context: ContactContext,
   ids: number[],
   call: Call,
 ): Promise<({ row: ContactRow } | { fault: Fault })[]> {
+  const { contact: set } = await context.catalogues.current();
   return context.database.transaction(call.deadlineMs, async (transaction) => {
-    const [{ contact: set }, rows] = await Promise.all([
-      context.catalogues.current(),
-      contactTable.lock(transaction, ids, []),
-    ]);
+    const rows = await contactTable.lock(transaction, ids, []);
     const known = new Map(rows.map((row) => [Number(row.id), withCustomValues(row, set)]));
     const outcomes = ids.map((id) => {
       const row = known.get(id);

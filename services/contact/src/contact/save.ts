@@ -15,7 +15,7 @@ import { type ContactChange, readContactChange } from "./body.ts";
 import { writeCompanyLinks } from "./company-link.ts";
 import { contactEvents } from "./events.ts";
 import { type ContactLookups, lookUpForContacts } from "./look-up.ts";
-import { contactTable, EMPTY_CONTACT } from "./row.ts";
+import { companiesOf, contactTable, EMPTY_CONTACT } from "./row.ts";
 import type { SuppressionKey } from "./suppression.ts";
 
 /** What every operation on contacts works with. */
@@ -45,7 +45,12 @@ function contactKind({
     lookUp: (transaction, changes, call) => lookUpForContacts(transaction, changes, call, suppressionKey),
     apply: applyChange,
     writeRest(transaction, changes, lookups, { company: companyFields }) {
-      const companies = lookups.newCompanies().map((row) => ({ before: undefined, row }));
+      // Not those that only a refused contact named.
+      const linked = new Set(changes.flatMap(({ row }) => companiesOf(row).map(({ id }) => String(id))));
+      const companies = lookups
+        .newCompanies()
+        .filter(({ id }) => linked.has(String(id)))
+        .map((row) => ({ before: undefined, row }));
       writeChanges(transaction, companyTable, companyFields, companies);
       writeCompanyLinks(transaction, changes);
       outbox.append(

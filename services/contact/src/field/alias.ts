@@ -26,11 +26,11 @@ export function isReservedAlias(text: string): boolean {
 }
 
 /** The alias made of a label or of what was asked for, unlike all that are taken: `shoe_size`, `shoe_size1`. */
-export function freeAlias(text: string, isTaken: (alias: string) => boolean): string {
+export function freeAlias(text: string, isTaken: (alias: string) => boolean, firstSuffix = 1): string {
   const base = cleanAlias(text);
   const isUsable = (alias: string) => !RESERVED.has(alias) && !isTaken(alias);
   if (isUsable(base)) return base;
-  for (let suffix = 1; ; suffix += 1) {
+  for (let suffix = firstSuffix; ; suffix += 1) {
     const alias = `${base.slice(0, LENGTH_MAX - String(suffix).length)}${suffix}`;
     if (isUsable(alias)) return alias;
   }

@@ -74,7 +74,9 @@ export function fieldHandlers(context: FieldContext, object: FieldObject): Field
     const fault = reservedAlias(message);
     if (fault) throw fault;
     for (let attempt = 1; ; attempt += 1) {
-      const [named] = await withAliases(database, [message], call);
+      // Those who clashed must not all try the next number together.
+      const firstSuffix = attempt === 1 ? 1 : 1 + Math.floor(Math.random() * 2 ** (attempt + 2));
+      const [named] = await withAliases(database, [message], call, firstSuffix);
       try {
         return await fields.create(named, call);
       } catch (error) {
@@ -186,13 +188,14 @@ async function withAliases(
   database: Database,
   messages: (Field | undefined)[],
   call: Call,
+  firstSuffix = 1,
 ): Promise<(Field | undefined)[]> {
   if (messages.length === 0) return [];
   const rows = await database.query(takenAliases, [], call.deadlineMs);
   const taken = new Set(rows.map(({ alias }) => alias));
   return messages.map((message) => {
     const field = create(FieldSchema, message);
-    field.alias = freeAlias(field.alias || field.label, (alias) => taken.has(alias));
+    field.alias = freeAlias(field.alias || field.label, (alias) => taken.has(alias), firstSuffix);
     taken.add(field.alias);
     if (field.isUniqueIdentifer !== undefined) field.isUniqueIdentifier ??= field.isUniqueIdentifer;
     return field;

@@ -28,6 +28,8 @@ export async function createCustomFields(db: Kysely<unknown>): Promise<void> {
     create trigger fields_changed after insert or update or delete on fields
     for each statement execute function bump_field_revision()`.execute(db);
 
+  await createUpkeep(db);
+
   // Values by field id: a field that is deleted and made again under the same alias begins empty.
   await sql`alter table contacts add column custom jsonb not null default '{}'`.execute(db);
   await createTermFunctions(db);
@@ -50,4 +52,37 @@ async function createTermFunctions(db: Kysely<unknown>): Promise<void> {
     return array(select hashtextextended(key || '=' || lower(value), 0) from jsonb_each_text(custom))`.execute(
     db,
   );
+}
+
+/** Work that a changed definition leaves behind: values to forget, identifiers to claim or to give up. */
+async function createUpkeep(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table field_upkeep (
+      id integer generated always as identity primary key,
+      task text not null,
+      field_id integer not null,
+      object text not null,
+      alias text not null,
+      -- Records up to this id are done.
+      position integer not null default 0,
+      created_at timestamptz not null default now()
+    )`.execute(db);
+  await sql`
+    create function plan_field_upkeep() returns trigger language plpgsql as $$
+    declare
+      was_identifier boolean := old.is_unique_identifier and old.is_published;
+      is_identifier boolean := tg_op = 'UPDATE' and new.is_unique_identifier and new.is_published;
+    begin
+      if was_identifier <> is_identifier then
+        insert into field_upkeep (task, field_id, object, alias)
+        values (case when is_identifier then 'claim' else 'release' end, old.id, old.object, old.alias);
+      end if;
+      if tg_op = 'DELETE' then
+        insert into field_upkeep (task, field_id, object, alias) values ('forget', old.id, old.object, old.alias);
+      end if;
+      return null;
+    end $$`.execute(db);
+  await sql`
+    create trigger fields_upkeep after update or delete on fields
+    for each row execute function plan_field_upkeep()`.execute(db);
 }

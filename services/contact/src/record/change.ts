@@ -18,7 +18,7 @@ export function changedNames(
   ];
 }
 
-const NOT_TOLD = new Set(["custom", "companies", "field_revision"]);
+const NOT_TOLD = new Set(["custom", "companies", "field_revision", "seen_version"]);
 
 /** What an event carries: the row without its empty columns. */
 export function snapshotOf(row: Row): Uint8Array {

@@ -61,9 +61,14 @@ export function recordTable(definition: TableDefinition): RecordTable {
     identifierConstraint: `${definition.identifiers.table}_pkey`,
     changedColumns,
     async lock(transaction, ids, claims) {
-      if (claims.length > 0)
-        return transaction.query(statements.lockByIdOrIdentifier, [ids, ...claimColumns(claims)]);
-      return ids.length > 0 ? transaction.query(statements.lockById, [ids]) : [];
+      if (ids.length === 0 && claims.length === 0) return [];
+      const rows =
+        claims.length > 0
+          ? await transaction.query(statements.lockByIdOrIdentifier, [ids, ...claimColumns(claims)])
+          : await transaction.query(statements.lockById, [ids]);
+      // What we waited for comes back as it is now, but with what other tables held before: read those again.
+      const isStale = rows.some(({ version, seen_version }) => version !== seen_version);
+      return isStale ? transaction.query(statements.byId, [rows.map(({ id }) => id)]) : rows;
     },
     async nextIds(transaction, count) {
       if (count === 0) return [];
@@ -102,15 +107,21 @@ export function recordTable(definition: TableDefinition): RecordTable {
 function statementsOf({ name, alias, columns, lockSelect, identifiers }: TableDefinition) {
   const claimText = `insert into ${identifiers.table} (field, value, ${identifiers.idColumn})
     select * from unnest($1::text[], $2::text[], $3::integer[]) as w(field, value, id) order by field, value`;
+  const seen = `(select seen.version from ${name} seen where seen.id = ${alias}.id) as seen_version`;
   return {
+    byId: prepared(
+      `${name}_by_id`,
+      `select ${lockSelect} from ${name} ${alias}
+       where ${alias}.id = any (array(select unnest($1::integer[]))) order by ${alias}.id`,
+    ),
     lockById: prepared(
       `${name}_lock_by_id`,
-      `select ${lockSelect} from ${name} ${alias}
+      `select ${lockSelect}, ${seen} from ${name} ${alias}
        where ${alias}.id = any (array(select unnest($1::integer[]))) order by ${alias}.id for update of ${alias}`,
     ),
     lockByIdOrIdentifier: prepared(
       `${name}_lock`,
-      `select ${lockSelect} from ${name} ${alias}
+      `select ${lockSelect}, ${seen} from ${name} ${alias}
        where ${alias}.id in (
          select unnest((select $1::integer[]))
          union

@@ -1,0 +1,38 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import {
+  ContactChannelChangedSchema,
+  ContactCompanyChangedSchema,
+  ContactCreatedSchema,
+  ContactDeletedSchema,
+  ContactMergedSchema,
+  ContactPointsChangedSchema,
+  ContactUpdatedSchema,
+} from "@tidings/proto/tidings/contact/v1/events";
+import type { Database } from "@tidings/store/database";
+
+const SCHEMAS = {
+  created: ContactCreatedSchema,
+  updated: ContactUpdatedSchema,
+  deleted: ContactDeletedSchema,
+  merged: ContactMergedSchema,
+  points_changed: ContactPointsChangedSchema,
+  channel_changed: ContactChannelChangedSchema,
+  company_changed: ContactCompanyChangedSchema,
+};
+
+/** For tests: what was told of a contact, in order. */
+export async function contactEventsOf(database: Database, id: number) {
+  const rows = await database.query(
+    {
+      text: `select subject, encode(payload, 'base64') as payload from outbox
+        where aggregate_id = $1 and subject like 'tidings.contact.contact.%' order by id`,
+    },
+    [id],
+    Date.now() + 5_000,
+  );
+  return rows.map((row) => {
+    const verb = row.subject?.split(".").at(-1) as keyof typeof SCHEMAS;
+    const message = fromBinary(SCHEMAS[verb], Buffer.from(row.payload ?? "", "base64"));
+    return { verb, message: message as unknown as Record<string, unknown> };
+  });
+}

@@ -1,0 +1,95 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Log } from "@tidings/runtime/log";
+import {
+  backgroundDeadline,
+  type Database,
+  prepared,
+  type Row,
+  type Transaction,
+} from "@tidings/store/database";
+import { companyTable } from "../company/row.ts";
+import { contactTable } from "../contact/row.ts";
+import type { FieldObject } from "./catalogue.ts";
+
+const INTERVAL_MS = 1_000;
+/** Record ids a step looks at: its locks are held for milliseconds. */
+const SLICE = 5_000;
+
+const TABLES = {
+  lead: { name: "contacts", table: contactTable, identifiers: "contact_identifiers", idColumn: "contact_id" },
+  company: {
+    name: "companies",
+    table: companyTable,
+    identifiers: "company_identifiers",
+    idColumn: "company_id",
+  },
+};
+
+/** What a replica with an old catalogue writes is covered too: nobody's is older than a second. */
+const nextTask = prepared(
+  "field_upkeep_next",
+  `select * from field_upkeep where created_at < clock_timestamp() - interval '2 seconds'
+   order by id limit 1 for update skip locked`,
+);
+const advance = prepared("field_upkeep_advance", "update field_upkeep set position = $2 where id = $1");
+const finish = prepared("field_upkeep_finish", "delete from field_upkeep where id = $1");
+
+/**
+ * Does what changed definitions leave behind, a slice of records at a time: the values of a deleted field are forgotten,
+ * those of a field that became a unique identifier are claimed (the first record that has one keeps it), those of one
+ * that no longer is are given up. Any number of replicas may do so; a crash loses a slice of work at most.
+ */
+export function startFieldUpkeep(database: Database, log: Log): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const work = async () => {
+    while (!stopping.signal.aborted) {
+      const isBusy = await upkeepStep(database).catch((error) => {
+        log.warn({ err: error }, "field upkeep failed");
+        return false;
+      });
+      if (!isBusy) await pause(INTERVAL_MS, undefined, { signal: stopping.signal }).catch(() => undefined); // we are to stop
+    }
+  };
+  const running = work();
+  return {
+    stop() {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+/** One slice of the oldest task; false when there is none to do. */
+export function upkeepStep(database: Database): Promise<boolean> {
+  return database.transaction(backgroundDeadline(), async (transaction) => {
+    const [task] = await transaction.query(nextTask);
+    if (!task) return false;
+    const isDone = await workOn(transaction, task);
+    if (isDone) transaction.execute(finish, [task.id]);
+    else transaction.execute(advance, [task.id, Number(task.position) + SLICE]);
+    return true;
+  });
+}
+
+async function workOn(transaction: Transaction, task: Row): Promise<boolean> {
+  const { name, table, identifiers, idColumn } = TABLES[task.object as FieldObject];
+  if (task.task === "release") {
+    transaction.execute({ text: `delete from ${identifiers} where field = $1` }, [task.alias]);
+    return true;
+  }
+  const from = Number(task.position);
+  if (task.task === "forget") {
+    const text = `update ${name} set custom = custom - $3::text where id > $1 and id <= $2 and custom ? $3`;
+    transaction.execute({ text }, [from, from + SLICE, task.field_id]);
+  } else {
+    const isColumn = table.columns.some((column) => column.name === task.alias);
+    const value = isColumn ? `"${task.alias}"` : `custom ->> '${Number(task.field_id)}'`;
+    const text = `insert into ${identifiers} (field, value, ${idColumn})
+      select $3, lower(btrim(${value})), id from ${name}
+      where id > $1 and id <= $2 and btrim(${value}) <> '' order by 2, id
+      on conflict do nothing`;
+    transaction.execute({ text }, [from, from + SLICE, task.alias]);
+  }
+  const [last] = await transaction.query({ text: `select max(id) as id from ${name}` });
+  return from + SLICE >= Number(last?.id ?? 0);
+}
