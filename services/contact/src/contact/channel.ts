@@ -38,8 +38,8 @@ export async function removeDoNotContact(
   if (channel === "") throw notFound();
   let found = false;
   const row = await editContact(context, id, call, (before) => {
-    const { [channel]: entry, ...others } = doNotContactOf(before);
-    found = entry !== undefined;
+    const { [channel]: _lifted, ...others } = doNotContactOf(before);
+    found = Object.hasOwn(doNotContactOf(before), channel);
     return found ? { ...before, do_not_contact: JSON.stringify(others) } : before;
   });
   return { found, row };

@@ -102,7 +102,8 @@ function ipAddressesByAddress(row: ContactRow) {
 }
 
 function doNotContactList(row: ContactRow) {
-  return Object.entries(doNotContactOf(row)).map(([channel, entry]) => ({ ...entry, channel }));
+  const entries = Object.entries(doNotContactOf(row)).map(([channel, entry]) => ({ ...entry, channel }));
+  return entries.sort((one, other) => one.id - other.id);
 }
 
 function jsonBytes(value: unknown): Buffer {

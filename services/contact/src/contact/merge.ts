@@ -25,18 +25,10 @@ import {
 import type { ContactContext } from "./save.ts";
 
 /** What belongs to a contact by `contact_id` and simply changes hands. */
-const HISTORY = ["points_log", "notes", "devices", "utm_tags", "contact_redirects"];
+const HISTORY = ["points_log", "utm_tags", "contact_redirects"];
 
 const moveStatements = HISTORY.map((table) =>
   prepared(`${table}_move`, `update ${table} set contact_id = $1 where contact_id = $2`),
-);
-
-/** A membership that both have stays the survivor's. */
-const moveMemberships = prepared(
-  "segment_contacts_move",
-  `insert into segment_contacts (segment_id, contact_id, date_added, manually_added, manually_removed)
-   select segment_id, $1, date_added, manually_added, manually_removed from segment_contacts where contact_id = $2
-   on conflict (segment_id, contact_id) do nothing`,
 );
 
 const redirectStatement = prepared(
@@ -65,10 +57,12 @@ export async function mergeContacts(
     const now = dateTimeText(Date.now());
     const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
     moveHistory(transaction, id, mergedId);
-    writeChanges(transaction, contactTable, set, [{ before: survivor, row }]);
-    writeCompanyLinks(transaction, [{ before: survivor, row }]);
+    // There may have been nothing to gain.
+    const changes = row === survivor ? [] : [{ before: survivor, row }];
+    writeChanges(transaction, contactTable, set, changes);
+    writeCompanyLinks(transaction, changes);
     context.outbox.append(transaction, [
-      ...contactEvents({ before: survivor, row }, set),
+      ...changes.flatMap((change) => contactEvents(change, set)),
       mergedEvent(merged, id),
       contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }),
     ]);
@@ -84,7 +78,7 @@ function editable(rows: ContactRow[], id: number, call: Call): ContactRow {
 }
 
 function moveHistory(transaction: Transaction, id: number, mergedId: number): void {
-  for (const statement of [...moveStatements, moveMemberships])
+  for (const statement of moveStatements)
     transaction.execute(statement, [id, mergedId]);
   transaction.execute(deleteStatement, [mergedId]);
   transaction.execute(redirectStatement, [id, mergedId]);

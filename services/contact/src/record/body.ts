@@ -5,6 +5,9 @@ export function parseJson(bytes: Uint8Array) {
   return JSON.parse(Buffer.from(bytes).toString());
 }
 
+/** What clients send for nothing. */
+const EMPTY = new Set<unknown>([null, "", 0, "0"]);
+
 /** An id, an object that has one, or nothing (null); undefined when the body does not name it. */
 export function readReference(
   field: string,
@@ -13,8 +16,8 @@ export function readReference(
 ): number | null | undefined {
   if (!json || json.length === 0) return undefined;
   const input = parseJson(json);
-  const id = typeof input === "object" && input !== null ? input.id : input;
-  if (id === null || id === undefined || id === "" || id === 0 || id === "0") return null;
+  if (EMPTY.has(input)) return null;
+  const id = typeof input === "object" && !Array.isArray(input) ? input.id : input;
   const read = readId(id);
   if (read === undefined) violations.push({ field, message: "This value is not valid." });
   return read;

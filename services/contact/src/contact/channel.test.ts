@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import {
+  AddDoNotContactRequestSchema,
+  AddUtmTagsRequestSchema,
+  type Contact,
+  CreateContactRequestSchema,
+  DeleteContactRequestSchema,
+  GetContactRequestSchema,
+  RemoveDoNotContactRequestSchema,
+  RemoveUtmTagsRequestSchema,
+  SetContactStageRequestSchema,
+  UpdateContactRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/contact";
+import { Code } from "@tidings/rpc/fault";
+import { contactEventsOf } from "./event-reader.ts";
+import { callAs, contactBody, contactFixture, parse } from "./fixture.ts";
+
+let fixture: Awaited<ReturnType<typeof contactFixture>>;
+before(async () => {
+  fixture = await contactFixture();
+  await query(`insert into owners (id, version, username, first_name, last_name)
+    values (7, 1, 'grace', 'Grace', 'Hopper')`);
+  await query("insert into stages (id, version, name, weight) values (3, 1, 'Lead', 5)");
+});
+after(() => fixture.close());
+
+const call = callAs();
+const query = (text: string) => fixture.context.database.query({ text }, [], Date.now() + 5_000);
+
+async function add(values: Record<string, unknown>, others: Parameters<typeof contactBody>[1] = {}) {
+  const request = create(CreateContactRequestSchema, { contact: contactBody(values, others) });
+  return (await fixture.handlers.createContact(request, call)).contact as Contact;
+}
+
+async function get(id: number) {
+  return (await fixture.handlers.getContact(create(GetContactRequestSchema, { id }), call)) as Contact;
+}
+
+async function remove(id: number) {
+  await fixture.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), call);
+}
+
+async function edit(id: number, members: Partial<Record<"owner" | "stage", unknown>>, replace = false) {
+  const contact = contactBody({ firstname: "Kept" });
+  for (const [name, value] of Object.entries(members)) Object.assign(contact, { [name]: json(value) });
+  const updateMask = { paths: replace ? ["*"] : [] };
+  const request = create(UpdateContactRequestSchema, { id, contact, updateMask });
+  return (await fixture.handlers.updateContact(request, call)).contact as Contact;
+}
+
+const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+
+async function stop(id: number, channel: string, entry: object = {}) {
+  const request = create(AddDoNotContactRequestSchema, { id, channel, entry: json(entry) });
+  return parse((await fixture.handlers.addDoNotContact(request, call)).doNotContact as Uint8Array);
+}
+
+async function allow(id: number, channel: string) {
+  const request = create(RemoveDoNotContactRequestSchema, { id, channel });
+  const { found, contact } = await fixture.handlers.removeDoNotContact(request, call);
+  return { found, entries: parse(contact?.doNotContact as Uint8Array) };
+}
+
+test("a channel has one entry, of reason 3 unless said otherwise, and lifting it tells whether there was one", async () => {
+  const { id } = await add({ firstname: "A" });
+  const [entry] = await stop(id, "email", { comments: "asked by phone" });
+  assert.deepEqual([entry.channel, entry.reason, entry.comments], ["email", 3, "asked by phone"]);
+  assert.equal((await stop(id, "sms", { reason: 2 })).length, 2);
+  assert.deepEqual(
+    (await stop(id, "email", { reason: 1 })).map(({ reason }: { reason: number }) => reason),
+    [1, 2],
+  );
+  assert.equal((await allow(id, "email")).found, true);
+  assert.equal((await allow(id, "email")).found, false);
+  assert.deepEqual(
+    (await allow(id, "sms")).entries.map(({ channel }: { channel: string }) => channel),
+    [],
+  );
+});
+
+test("what a contact asked for itself is not overwritten by another reason", async () => {
+  const { id } = await add({ firstname: "A" });
+  await stop(id, "email", { reason: 1 });
+  const [entry] = await stop(id, "email", { reason: 3 });
+  assert.equal(entry.reason, 1);
+});
+
+for (const reason of [0, "", "many", -1, null, 1.5, 9]) {
+  test(`reason ${JSON.stringify(reason)} is refused and nothing changes`, async () => {
+    const { id } = await add({ firstname: "A" });
+    await assert.rejects(stop(id, "email", { reason }), { code: Code.INVALID_ARGUMENT });
+    assert.deepEqual(parse((await get(id)).doNotContact), []);
+  });
+}
+
+test("channels called like members of every object are only names", async () => {
+  const { id } = await add({ firstname: "A" });
+  assert.equal((await allow(id, "constructor")).found, false);
+  assert.equal((await stop(id, "constructor")).length, 1);
+  await assert.rejects(stop(id, "__proto__"), { code: Code.INVALID_ARGUMENT });
+});
+
+test("each change of a channel is told with the status before and after", async () => {
+  const { id } = await add({ firstname: "A" });
+  await stop(id, "email", { reason: 2 });
+  await stop(id, "email", { reason: 2 });
+  await stop(id, "email", { reason: 1 });
+  await allow(id, "email");
+  const told = (await contactEventsOf(fixture.context.database, id)).filter(
+    ({ verb }) => verb === "channel_changed",
+  );
+  assert.deepEqual(
+    told.map(({ message }) => [message.oldStatus, message.newStatus]),
+    [
+      ["contactable", "bounced"],
+      ["bounced", "unsubscribed"],
+      ["unsubscribed", "contactable"],
+    ],
+  );
+});
+
+test("who was stopped stays so after deletion and creation anew, and the address is kept nowhere", async () => {
+  const { id } = await add({ email: "Stopped@Example.com", mobile: "+33 6 12" });
+  await stop(id, "email", { reason: 1 });
+  await stop(id, "sms", { reason: 3 });
+  await remove(id);
+  const again = await add({ email: "stopped@example.COM", phone: "+33612" });
+  assert.notEqual(again.id, id);
+  const entries = parse(again.doNotContact);
+  assert.deepEqual(
+    entries.map(({ channel, reason }: { channel: string; reason: number }) => [channel, reason]),
+    [
+      ["email", 1],
+      ["sms", 3],
+    ],
+  );
+  const kept = await query("select encode(hash, 'escape') || channel as text from suppressions");
+  assert.ok(kept.every(({ text }) => !/stopped|612/i.test(text ?? "")));
+  const other = await add({ email: "other@example.com" });
+  assert.deepEqual(parse(other.doNotContact), []);
+});
+
+test("UTM tags are kept with the contact under every name clients send them by, and removed by id", async () => {
+  const { id } = await add({ firstname: "A" });
+  const tags = {
+    utm_campaign: "spring",
+    useragent: "Browser",
+    remotehost: "host",
+    query: "?a=1&b=2",
+    lastActive: "2024-05-01 10:00:00",
+    unknown: "ignored",
+  };
+  const request = create(AddUtmTagsRequestSchema, { id, tags: json(tags) });
+  const contact = (await fixture.handlers.addUtmTags(request, call)) as Contact;
+  assert.deepEqual(parse(contact.utmtags), parse((await get(id)).utmtags));
+  const [entry] = parse(contact.utmtags);
+  assert.deepEqual(
+    [entry.utmCampaign, entry.userAgent, entry.remoteHost, entry.query, entry.utmTerm],
+    ["spring", "Browser", "host", { a: "1", b: "2" }, null],
+  );
+  assert.ok(contact.lastActive);
+  const removal = create(RemoveUtmTagsRequestSchema, { id, utmTagsId: entry.id });
+  const removed = await fixture.handlers.removeUtmTags(removal, call);
+  assert.deepEqual(parse(removed.contact?.utmtags as Uint8Array), []);
+  await assert.rejects(async () => fixture.handlers.removeUtmTags(removal, call), {
+    code: Code.INVALID_ARGUMENT,
+  });
+});
+
+test("hostile UTM bodies are refused or bounded", async () => {
+  const { id } = await add({ firstname: "A" });
+  const send = (tags: unknown) =>
+    fixture.handlers.addUtmTags(create(AddUtmTagsRequestSchema, { id, tags: json(tags) }), call);
+  await assert.rejects(async () => send({ query: { a: "x".repeat(20_000) } }), {
+    code: Code.INVALID_ARGUMENT,
+  });
+  for (let index = 0; index < 105; index += 1) await send({ utm_source: "x".repeat(5_000) });
+  const tags = parse((await get(id)).utmtags);
+  assert.equal(tags.length, 100);
+  assert.equal(tags[0].utmSource.length, 2_000);
+});
+
+test("owner and stage are set by id, kept when absent, cleared by null, refused when unknown", async () => {
+  const { id } = await add({ firstname: "A" });
+  const set = await edit(id, { owner: 7, stage: { id: 3 } });
+  assert.equal(parse(set.owner).lastName, "Hopper");
+  assert.equal(parse(set.stage).name, "Lead");
+  const kept = await edit(id, {}, true);
+  assert.ok(kept.owner && kept.stage);
+  const cleared = await edit(id, { owner: null, stage: null });
+  assert.deepEqual([cleared.owner, cleared.stage], [undefined, undefined]);
+  for (const member of ["owner", "stage"] as const)
+    for (const value of [999, "x", [1], { id: "y" }, -1, 2 ** 31])
+      await assert.rejects(edit(id, { [member]: value }), { code: Code.INVALID_ARGUMENT });
+});
+
+test("a stage is entered and left by request; an unknown one is NOT_FOUND", async () => {
+  const { id } = await add({ firstname: "A" });
+  const set = (stageId?: number) =>
+    fixture.handlers.setContactStage(
+      create(SetContactStageRequestSchema, stageId === undefined ? { id } : { id, stageId }),
+      call,
+    );
+  await set(3);
+  assert.equal(parse((await get(id)).stage as Uint8Array).weight, 5);
+  await assert.rejects(async () => set(999), { code: Code.NOT_FOUND });
+  await set();
+  assert.equal((await get(id)).stage, undefined);
+});
