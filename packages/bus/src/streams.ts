@@ -32,9 +32,9 @@ export const contactStream: StreamDefinition = { name: "CONTACT", subjects: ["ti
 export const webhookStream: StreamDefinition = { name: "WEBHOOK", subjects: ["tidings.webhook.>"] };
 
 export const webhookFanOut: DurableDefinition = {
-  name: "webhook",
+  name: "webhook-fan-out",
   stream: contactStream,
-  subject: "tidings.contact.contact.>",
+  subject: "tidings.contact.>",
 };
 
 export const ACK_WAIT_MS = 30_000;

@@ -1,18 +1,30 @@
 import type { Occurrence } from "./occurrence.ts";
 
+/** The JSON of what an occurrence is about. */
+export interface Rendered {
+  contact?: string | undefined;
+  company?: string | undefined;
+}
+
 /**
- * The text a receiver gets: an object with the trigger's name and a list of one item. The contact is put in as the JSON
- * text it comes as; only that of a deleted contact is taken apart, to clear its id.
+ * The text a receiver gets: an object with the trigger's name and a list of one item. Contacts and companies are put in
+ * as the JSON text they come as; only one that is deleted is taken apart, to clear its id.
  */
-export function bodyOf(trigger: string, occurrence: Occurrence, contact: string): string {
-  const { deletedId, points, event } = occurrence;
-  const members =
-    deletedId === undefined
-      ? [`"contact":${contact}`]
-      : [`"id":${deletedId}`, `"contact":${JSON.stringify({ ...JSON.parse(contact), id: null })}`];
-  if (points) members.push(`"points":${JSON.stringify(points)}`);
-  members.push(`"timestamp":${JSON.stringify(isoSeconds(event.time))}`);
-  return `{${JSON.stringify(trigger)}:[{${members.join(",")}}]}`;
+export function bodyOf(trigger: string, occurrence: Occurrence, { contact, company }: Rendered): string {
+  const { deletedId, members, event } = occurrence;
+  const shown = (json: string) => (deletedId === undefined ? json : withoutId(json));
+  const parts = [
+    ...(deletedId === undefined ? [] : [`"id":${deletedId}`]),
+    ...(contact === undefined ? [] : [`"contact":${shown(contact)}`]),
+    ...(company === undefined ? [] : [`"company":${shown(company)}`]),
+    ...Object.entries(members).map(([name, value]) => `"${name}":${JSON.stringify(value)}`),
+    `"timestamp":${JSON.stringify(isoSeconds(event.time))}`,
+  ];
+  return `{${JSON.stringify(trigger)}:[{${parts.join(",")}}]}`;
+}
+
+function withoutId(json: string): string {
+  return JSON.stringify({ ...JSON.parse(json), id: null });
 }
 
 /** `2026-11-20T10:00:00+00:00`, as all dates of the API. */

@@ -4,13 +4,20 @@ import { test } from "node:test";
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import {
+  CompanyCreatedSchema,
+  CompanyDeletedSchema,
+  ContactChannelChangedSchema,
+  ContactCompanyChangedSchema,
   ContactCreatedSchema,
   ContactDeletedSchema,
   ContactPointsChangedSchema,
   ContactUpdatedSchema,
+  SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { createFanOut } from "./fan-out.ts";
+import type { Source } from "./occurrence.ts";
 import { openScene } from "./testing/scene.ts";
+import { prefixedTriggers } from "./triggers.ts";
 
 const snapshot = Buffer.from("snapshot");
 const TIME = "2026-11-20T10:00:00.123456Z";
@@ -58,6 +65,41 @@ const expectations: { what: string; event: Event; item: object | undefined; trig
     item: { contact: { id: 7, points: 5 }, points: { old_points: 1, new_points: 6 }, timestamp: ISO },
   },
   {
+    what: "a channel that is stopped",
+    event: event("channel_changed", ContactChannelChangedSchema, {
+      snapshot,
+      channel: "email",
+      oldStatus: "contactable",
+      newStatus: "manual",
+    }),
+    trigger: "svc.lead_channel_subscription_changed",
+    item: {
+      contact: { id: 7, points: 5 },
+      channel: "email",
+      old_status: "contactable",
+      new_status: "manual",
+      timestamp: ISO,
+    },
+  },
+  {
+    what: "a company that is added to a contact",
+    event: event("company_changed", ContactCompanyChangedSchema, { snapshot, companyId: 3, added: true }),
+    trigger: "svc.lead_company_change",
+    item: { contact: { id: 7, points: 5 }, company: { id: 3 }, added: true, timestamp: ISO },
+  },
+  {
+    what: "a company that is made",
+    event: event("created", CompanyCreatedSchema, { snapshot }, "company"),
+    trigger: "svc.company_post_save",
+    item: { company: { id: 3 }, timestamp: ISO },
+  },
+  {
+    what: "a company that is deleted",
+    event: event("deleted", CompanyDeletedSchema, { snapshot }, "company"),
+    trigger: "svc.company_post_delete",
+    item: { id: 7, company: { id: null }, timestamp: ISO },
+  },
+  {
     what: "points that stay below zero",
     event: event("points_changed", ContactPointsChangedSchema, { snapshot, oldPoints: -5, newPoints: 0 }),
     item: undefined,
@@ -67,8 +109,7 @@ const expectations: { what: string; event: Event; item: object | undefined; trig
 for (const { what, event, item, trigger } of expectations) {
   test(`${what} ${trigger ? `fires ${trigger}` : "fires nothing"}`, async () => {
     await using scene = await openScene();
-    const every = ["new", "update"].map((name) => `svc.lead_post_save_${name}`);
-    const triggers = [...every, "svc.lead_post_delete", "svc.lead_points_change", "svc.unheard_of"];
+    const triggers = [...prefixedTriggers("svc").map(({ name }) => name), "svc.unheard_of"];
     await scene.webhook({ url: "http://127.0.0.1:1/", triggers });
     await fanOut(scene, [event]);
     const rows = await scene.query("select event_id, body from deliveries");
@@ -77,6 +118,21 @@ for (const { what, event, item, trigger } of expectations) {
     assert.equal(rows[0]?.body, JSON.stringify({ [trigger]: [item] }));
   });
 }
+
+test("a receiver is told of each contact that came into a segment, once, however often the event comes", async () => {
+  await using scene = await openScene();
+  await scene.webhook({ url: "http://127.0.0.1:1/", triggers: ["svc.lead_list_change"] });
+  const change = { segmentId: 4, name: "Friends", alias: "friends", action: "added", contactIds: [1, 2, 3] };
+  const changed = event("membership_changed", SegmentMembershipChangedSchema, change, "segment");
+  await fanOut(scene, [changed]);
+  await fanOut(scene, [changed]);
+  const rows = await scene.query("select body from deliveries order by id");
+  const segment = { id: 4, name: "Friends", alias: "friends" };
+  assert.deepEqual(
+    rows.map(({ body }) => JSON.parse(body ?? "")["svc.lead_list_change"]),
+    [1, 2, 3].map((id) => [{ contact: { id }, segment, action: "added", timestamp: ISO }]),
+  );
+});
 
 test("each published webhook that names the trigger gets one delivery, however often the event comes", async () => {
   await using scene = await openScene();
@@ -135,16 +191,17 @@ test("when contacts cannot be rendered nothing is recorded", async () => {
 async function fanOut(
   { database }: Awaited<ReturnType<typeof openScene>>,
   events: Event[],
-  render = async (snapshots: Uint8Array[]): Promise<Uint8Array[]> =>
-    snapshots.map(() => Buffer.from('{"id":7,"points":5}')),
+  render = async (sources: Source[]): Promise<Uint8Array[]> =>
+    sources.map((source) => json("id" in source ? { id: source.id } : { id: 7, points: 5 })),
 ): Promise<number> {
   let renderings = 0;
   const handle = createFanOut({
     database,
-    renderContacts(snapshots) {
+    renderContacts(sources) {
       renderings += 1;
-      return render(snapshots);
+      return render(sources);
     },
+    renderCompanies: async (sources) => sources.map(() => json({ id: 3 })),
     triggerPrefix: "svc",
     firstDelaySeconds: 0,
     onDeliveries: () => undefined,
@@ -153,10 +210,19 @@ async function fanOut(
   return renderings;
 }
 
-function event<S extends DescMessage>(verb: string, schema: S, message: MessageInitShape<S>): Event {
+function json(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+function event<S extends DescMessage>(
+  verb: string,
+  schema: S,
+  message: MessageInitShape<S>,
+  resource = "contact",
+): Event {
   return {
     id: randomUUID(),
-    subject: `tidings.contact.contact.${verb}`,
+    subject: `tidings.contact.${resource}.${verb}`,
     aggregateId: 7,
     aggregateVersion: 1,
     time: TIME,

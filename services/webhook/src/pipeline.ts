@@ -24,7 +24,7 @@ export interface PipelineOptions {
   log: Log;
 }
 
-/** Everything from an event of a contact to the answer of a receiver. */
+/** Everything from an event to the answer of a receiver. */
 export function startPipeline({ config, database, bus, webhooks, log }: PipelineOptions) {
   const schedule = config.WEBHOOK_SCHEDULE;
   const purging = startPurging(database, log);
@@ -45,7 +45,8 @@ export function startPipeline({ config, database, bus, webhooks, log }: Pipeline
     durable: webhookFanOut,
     handle: createFanOut({
       database,
-      renderContacts: contacts.render,
+      renderContacts: contacts.renderContacts,
+      renderCompanies: contacts.renderCompanies,
       triggerPrefix: config.TRIGGER_PREFIX,
       firstDelaySeconds: schedule[0] ?? 0,
       onDeliveries: deliverer.nudge,

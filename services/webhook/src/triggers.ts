@@ -1,20 +1,27 @@
-export type TriggerName =
-  | "lead_post_delete"
-  | "lead_points_change"
-  | "lead_post_save_update"
-  | "lead_post_save_new"
-  | "email_on_open"
-  | "form_on_submit"
-  | "page_on_hit";
-
-interface Trigger {
-  name: TriggerName;
-  label: string;
-  description: string;
-}
+export type TriggerName = (typeof TRIGGERS)[number]["name"];
 
 /** What a webhook can be told of, in the order of their labels. */
-const TRIGGERS: Trigger[] = [
+const TRIGGERS = [
+  {
+    name: "company_post_save",
+    label: "Company Create/Update Event",
+    description: "Triggered when a company is created or updated.",
+  },
+  {
+    name: "company_post_delete",
+    label: "Company Deleted Event",
+    description: "Triggered when a company is deleted.",
+  },
+  {
+    name: "lead_channel_subscription_changed",
+    label: "Contact Channel Subscription Change Event",
+    description: "Triggered when a contact may be written to on a channel no more, or again.",
+  },
+  {
+    name: "lead_company_change",
+    label: "Contact Company Subscription Change Event",
+    description: "Triggered when a company is added to a contact or removed from it.",
+  },
   {
     name: "lead_post_delete",
     label: "Contact Delete Event",
@@ -24,6 +31,11 @@ const TRIGGERS: Trigger[] = [
     name: "lead_points_change",
     label: "Contact Point Change (Increase / Decrease) Event",
     description: "Triggered when a contact's points are modified.",
+  },
+  {
+    name: "lead_list_change",
+    label: "Contact Segment Membership Change Event",
+    description: "Triggered when a contact comes into a segment or leaves it.",
   },
   {
     name: "lead_post_save_update",
@@ -38,7 +50,7 @@ const TRIGGERS: Trigger[] = [
     description: "Triggered when a contact is identified.",
   },
   { name: "page_on_hit", label: "Page Hit Event", description: "" },
-];
+] as const;
 
 /** The triggers under the names that webhooks use, e.g. `svc.page_on_hit`. */
 export function prefixedTriggers(prefix: string) {

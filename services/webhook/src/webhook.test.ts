@@ -132,7 +132,7 @@ test("what belongs to a deleted webhook goes with it", async () => {
   });
 });
 
-test("the seven triggers are listed with the configured prefix", async () => {
+test("the triggers are listed with the configured prefix", async () => {
   const { triggers } = await handlers.listTriggers(
     { $typeName: "tidings.webhook.v1.ListTriggersRequest" },
     callOf(1, "none"),

@@ -13,6 +13,8 @@ export interface ContactWriter {
   message(row: ContactRow): Contact;
   /** The contact of a webhook, written from a snapshot. */
   webhookJson(snapshot: Uint8Array): Buffer;
+  /** The same of a contact as it is stored. */
+  currentJson(row: ContactRow): Buffer;
 }
 
 const EMPTY_LIST = Buffer.from("[]");
@@ -29,6 +31,7 @@ export function contactWriter(catalogue: FieldCatalogue): ContactWriter {
 
 function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
   const fields = fieldsWriter(set);
+  const json = (row: ContactRow) => Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
   return {
     message(stored) {
       const row = withCustomValues(stored, set);
@@ -55,10 +58,8 @@ function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
       contact.fields = fields.json(row);
       return contact;
     },
-    webhookJson(snapshot) {
-      const row: ContactRow = JSON.parse(Buffer.from(snapshot).toString());
-      return Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
-    },
+    webhookJson: (snapshot) => json(JSON.parse(Buffer.from(snapshot).toString())),
+    currentJson: (row) => json(withCustomValues(row, set)),
   };
 }
 

@@ -26,6 +26,10 @@ import { type ContactContext, saveContacts } from "./save.ts";
 import { setContactStage } from "./stage.ts";
 import { addUtmTags, removeUtmTags } from "./utm-tags.ts";
 
+const currentStatement = prepared(
+  "contacts_current",
+  `select ${CONTACT_SELECT} from contacts c where c.id = any (array(select unnest($1::integer[])))`,
+);
 const getStatement = prepared("contacts_get", `select ${CONTACT_SELECT} from contacts c where c.id = $1`);
 
 export function contactHandlers(context: ContactContext): Handlers<typeof ContactService> {
@@ -136,8 +140,15 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
       return { fields: fieldListJson((await catalogues.latest()).contact) };
     },
 
-    async renderContacts({ snapshots }) {
-      return { contacts: snapshots.map(contactWriter(await catalogues.current()).webhookJson) };
+    async renderContacts({ snapshots, ids }, call) {
+      const writer = contactWriter(await catalogues.current());
+      const rows = ids.length > 0 ? await database.query(currentStatement, [ids], call.deadlineMs) : [];
+      const current = new Map(rows.map((row) => [Number(row.id), row]));
+      const known = ids.map((id) => {
+        const row = current.get(id);
+        return row ? writer.currentJson(row) : Buffer.from(JSON.stringify({ id }));
+      });
+      return { contacts: [...snapshots.map(writer.webhookJson), ...known] };
     },
   };
 }

@@ -78,8 +78,7 @@ function editable(rows: ContactRow[], id: number, call: Call): ContactRow {
 }
 
 function moveHistory(transaction: Transaction, id: number, mergedId: number): void {
-  for (const statement of moveStatements)
-    transaction.execute(statement, [id, mergedId]);
+  for (const statement of moveStatements) transaction.execute(statement, [id, mergedId]);
   transaction.execute(deleteStatement, [mergedId]);
   transaction.execute(redirectStatement, [id, mergedId]);
 }

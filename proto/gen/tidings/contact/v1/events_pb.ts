@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/events.proto.
  */
 export const file_tidings_contact_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEiNgoOQ29udGFjdENyZWF0ZWQSEAoIc25hcHNob3QYASABKAwSEgoKaWRlbnRpZmllZBgCIAEoCCJhCg5Db250YWN0VXBkYXRlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCSIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCJQChRDb250YWN0UG9pbnRzQ2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpvbGRfcG9pbnRzGAIgASgFEhIKCm5ld19wb2ludHMYAyABKAUiYgoVQ29udGFjdENoYW5uZWxDaGFuZ2VkEhAKCHNuYXBzaG90GAEgASgMEg8KB2NoYW5uZWwYAiABKAkSEgoKb2xkX3N0YXR1cxgDIAEoCRISCgpuZXdfc3RhdHVzGAQgASgJIkwKFUNvbnRhY3RDb21wYW55Q2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpjb21wYW55X2lkGAIgASgFEg0KBWFkZGVkGAMgASgIIicKDUNvbnRhY3RNZXJnZWQSFgoObWVyZ2VkX2ludG9faWQYASABKAUiIgoOQ29tcGFueUNyZWF0ZWQSEAoIc25hcHNob3QYASABKAwiMwoOQ29tcGFueVVwZGF0ZWQSEAoIc25hcHNob3QYASABKAwSDwoHY2hhbmdlZBgCIAMoCSIiCg5Db21wYW55RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDGIGcHJvdG8z");
+  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEiNgoOQ29udGFjdENyZWF0ZWQSEAoIc25hcHNob3QYASABKAwSEgoKaWRlbnRpZmllZBgCIAEoCCJhCg5Db250YWN0VXBkYXRlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCSIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCJQChRDb250YWN0UG9pbnRzQ2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpvbGRfcG9pbnRzGAIgASgFEhIKCm5ld19wb2ludHMYAyABKAUiYgoVQ29udGFjdENoYW5uZWxDaGFuZ2VkEhAKCHNuYXBzaG90GAEgASgMEg8KB2NoYW5uZWwYAiABKAkSEgoKb2xkX3N0YXR1cxgDIAEoCRISCgpuZXdfc3RhdHVzGAQgASgJIkwKFUNvbnRhY3RDb21wYW55Q2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpjb21wYW55X2lkGAIgASgFEg0KBWFkZGVkGAMgASgIIicKDUNvbnRhY3RNZXJnZWQSFgoObWVyZ2VkX2ludG9faWQYASABKAUiIgoOQ29tcGFueUNyZWF0ZWQSEAoIc25hcHNob3QYASABKAwiMwoOQ29tcGFueVVwZGF0ZWQSEAoIc25hcHNob3QYASABKAwSDwoHY2hhbmdlZBgCIAMoCSIiCg5Db21wYW55RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCJwChhTZWdtZW50TWVtYmVyc2hpcENoYW5nZWQSEgoKc2VnbWVudF9pZBgBIAEoBRIMCgRuYW1lGAIgASgJEg0KBWFsaWFzGAMgASgJEg4KBmFjdGlvbhgEIAEoCRITCgtjb250YWN0X2lkcxgFIAMoBWIGcHJvdG8z");
 
 /**
  * tidings.contact.contact.created
@@ -278,4 +278,45 @@ export type CompanyDeleted = Message<"tidings.contact.v1.CompanyDeleted"> & {
  */
 export const CompanyDeletedSchema: GenMessage<CompanyDeleted> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_events, 9);
+
+/**
+ * tidings.contact.segment.membership_changed: contacts that came or went, at most 500 an event
+ *
+ * @generated from message tidings.contact.v1.SegmentMembershipChanged
+ */
+export type SegmentMembershipChanged = Message<"tidings.contact.v1.SegmentMembershipChanged"> & {
+  /**
+   * @generated from field: int32 segment_id = 1;
+   */
+  segmentId: number;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string alias = 3;
+   */
+  alias: string;
+
+  /**
+   * added or removed.
+   *
+   * @generated from field: string action = 4;
+   */
+  action: string;
+
+  /**
+   * @generated from field: repeated int32 contact_ids = 5;
+   */
+  contactIds: number[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.SegmentMembershipChanged.
+ * Use `create(SegmentMembershipChangedSchema)` to create a new message.
+ */
+export const SegmentMembershipChangedSchema: GenMessage<SegmentMembershipChanged> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 10);
 
