@@ -7,7 +7,7 @@ const GROUPS = ["core", "social", "personal", "professional"];
 export function bareContactWriter(fields: BareRow[]): (row: BareRow) => string {
   const groups = GROUPS.map((group) => ({
     opening: `${JSON.stringify(group)}:{`,
-    fields: fields.filter((field) => field.field_group === group).map(fieldEntry),
+    fields: fields.filter((field) => field.group === group).map(fieldEntry),
   }));
   const aliases = fields.map(({ alias, type }) => ({ alias: alias ?? "", type, key: `,"${alias}":` }));
   return (row) => {
@@ -52,10 +52,10 @@ function fieldEntry(field: BareRow) {
     label: field.label,
     alias: field.alias,
     type: field.type,
-    group: field.field_group,
+    group: field.group,
     object: "lead",
     is_fixed: field.is_fixed === "t" ? "1" : "0",
-    field_order: field.field_order,
+    order: field.order,
     properties: Object.keys(properties).length > 0 ? properties : [],
     default_value: field.default_value,
   };

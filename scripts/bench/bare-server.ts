@@ -20,7 +20,7 @@ const RAW_TEXT = { getTypeParser: () => (text: string) => text };
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 20 });
 const fields = await query(
-  { name: "fields", text: "select * from contact.fields where object = 'lead' order by field_order" },
+  { name: "fields", text: "select * from contact.fields where object = 'lead' order by \"order\"" },
   [],
 );
 const contactJson = bareContactWriter(fields);

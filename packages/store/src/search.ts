@@ -30,14 +30,17 @@ const LENGTH_MAX = 1_000;
 const DEPTH_MAX = 5;
 const TERMS_MAX = 50;
 
+/** What can be searched: see ListSource. */
+export interface Searched {
+  catchAll: RawBuilder<unknown>[];
+  searchText?: RawBuilder<unknown>;
+  commands: ReadonlyMap<string, SearchCommand>;
+}
+
 /** The predicate of a search text: commands by name, all other terms over the catch-all columns. */
-export function searchPredicate(
-  text: string,
-  catchAll: RawBuilder<unknown>[],
-  commands: ReadonlyMap<string, SearchCommand>,
-): Predicate {
+export function searchPredicate(text: string, searched: Searched): Predicate {
   const toPredicate = (node: SearchNode): Predicate => {
-    if (node.kind === "term") return termPredicate(node, catchAll, commands);
+    if (node.kind === "term") return termPredicate(node, searched);
     const parts = node.nodes.map(toPredicate);
     const joined = node.joiner === "or" ? any(parts) : all(parts);
     return node.negated ? sql`not ${joined}` : joined;
@@ -45,21 +48,18 @@ export function searchPredicate(
   return toPredicate(parseSearch(text));
 }
 
-function termPredicate(
-  term: SearchTerm,
-  catchAll: RawBuilder<unknown>[],
-  commands: ReadonlyMap<string, SearchCommand>,
-): Predicate {
-  if (term.command === undefined) return catchAllPredicate(term, catchAll);
-  const predicate = commands.get(term.command)?.(term);
+function termPredicate(term: SearchTerm, searched: Searched): Predicate {
+  if (term.command === undefined) return catchAllPredicate(term, searched);
+  const predicate = searched.commands.get(term.command)?.(term);
   if (!predicate)
-    return catchAllPredicate({ ...term, text: `${term.command}:${term.text}`, strict: true }, catchAll);
+    return catchAllPredicate({ ...term, text: `${term.command}:${term.text}`, strict: true }, searched);
   return term.negated ? sql`not coalesce(${predicate}, false)` : predicate;
 }
 
-function catchAllPredicate(term: SearchTerm, columns: RawBuilder<unknown>[]): Predicate {
-  const pattern =
-    term.strict || term.text.includes("%") ? escapeLike(term.text) : `%${escapeLike(term.text)}%`;
+function catchAllPredicate(term: SearchTerm, { catchAll, searchText }: Searched): Predicate {
+  const isPart = !term.strict && !term.text.includes("%");
+  const pattern = isPart ? `%${escapeLike(term.text)}%` : escapeLike(term.text);
+  const columns = isPart && searchText ? [searchText] : catchAll;
   const matches = any(columns.map((column) => sql`${column} ilike ${pattern}`));
   return term.negated ? sql`not coalesce(${matches}, false)` : matches;
 }

@@ -6,6 +6,7 @@ import { createNeighbours } from "./migrations/0005_neighbours.ts";
 import { createCompanies } from "./migrations/0006_companies.ts";
 import { createUtmTags } from "./migrations/0007_utm_tags.ts";
 import { createMerges } from "./migrations/0010_merges.ts";
+import { createContactIndexes } from "./migrations/0011_contact_indexes.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -15,4 +16,5 @@ export const migrations: Migrations = {
   "0006_companies": { up: createCompanies },
   "0007_utm_tags": { up: createUtmTags },
   "0010_merges": { up: createMerges },
+  "0011_contact_indexes": { up: createContactIndexes },
 };

@@ -137,7 +137,7 @@ test("the triggers are listed with the configured prefix", async () => {
     { $typeName: "tidings.webhook.v1.ListTriggersRequest" },
     callOf(1, "none"),
   );
-  assert.equal(triggers?.length, 7);
+  assert.equal(triggers?.length, 12);
   assert.deepEqual(
     triggers?.find(({ name }) => name === "svc.lead_post_save_new"),
     {

@@ -8,7 +8,10 @@ import { fieldExpression } from "../field/expression.ts";
 import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
 import { CONTACT_COLUMNS, CONTACT_SELECT } from "./row.ts";
 
-const CATCH_ALL = ["firstname", "lastname", "email", "company", "city", "state", "zipcode", "country"];
+/** What a plain term looks into; the index contacts_search_text is made of the same columns. */
+const CATCH_ALL =
+  `firstname lastname email company city state zipcode country facebook foursquare instagram linkedin
+  skype twitter`.split(/\s+/);
 const NOT_FILTERABLE = new Set([
   "version",
   "tag_ids",
@@ -22,6 +25,8 @@ const NOT_FILTERABLE = new Set([
 // A constant of this program, not a caller's text.
 const SELECT = sql.raw(CONTACT_SELECT);
 
+const SEARCH_TEXT = sql`contact_search_text(${sql.join(CATCH_ALL.map(column))})`;
+
 const sources = new WeakMap<FieldSet, Omit<ListSource, "commands">>();
 
 /** What the list of contacts can be searched, filtered and ordered by. */
@@ -32,16 +37,19 @@ export function contactListSource(set: FieldSet, call: Call): ListSource {
     select: SELECT,
     columns: filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set),
     published: column("is_published"),
-    catchAll: [...CATCH_ALL.map(column), ...set.social.flatMap((alias) => expression(set, alias) ?? [])],
+    catchAll: [...CATCH_ALL.map(column), ...addedSocial(set)],
+    ...(addedSocial(set).length === 0 && { searchText: SEARCH_TEXT }),
     defaultOrder: [{ column: "last_active", descending: true } as ListSource["defaultOrder"][number]],
   };
   sources.set(set, base);
   return { ...base, commands: contactCommands(set, call) };
 }
 
-function expression(set: FieldSet, alias: string) {
-  const field = set.byAlias.get(alias);
-  return field && fieldExpression(field).sql;
+/** Social handles that were added are searched too, without the index. */
+function addedSocial(set: FieldSet) {
+  return set.fields
+    .filter(({ group, isColumn }) => group === "social" && !isColumn)
+    .map((field) => fieldExpression(field).sql);
 }
 
 function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> {
