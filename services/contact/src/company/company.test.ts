@@ -73,7 +73,13 @@ async function linksOf(id: number): Promise<[name: string, isPrimary: string][]>
 }
 
 const link = (id: number, contactId: number) => ({
-  $typeName: "tidings.contact.v1.CompanyContactRequest" as const,
+  $typeName: "tidings.contact.v1.AddCompanyContactRequest" as const,
+  id,
+  contactId,
+});
+
+const unlink = (id: number, contactId: number) => ({
+  $typeName: "tidings.contact.v1.RemoveCompanyContactRequest" as const,
   id,
   contactId,
 });
@@ -142,7 +148,7 @@ test("the contact's company is the name of the primary one, and follows it", asy
   );
   assert.equal(await companyOf(id), renamed, "a new name is mirrored");
 
-  await companies.removeCompanyContact(link(one.id, id), call);
+  await companies.removeCompanyContact(unlink(one.id, id), call);
   assert.equal(await companyOf(id), nameOf(two), "the latest of the rest takes its place");
   await companies.deleteCompany({ $typeName: "tidings.contact.v1.DeleteCompanyRequest", id: two.id }, call);
   assert.equal(await companyOf(id), null);
@@ -184,7 +190,7 @@ test("each link that comes or goes is told with its contact and company", async 
   const { id } = await addContact({ firstname: "Told" });
   await companies.addCompanyContact(link(company.id, id), call);
   await companies.addCompanyContact(link(company.id, id), call);
-  await companies.removeCompanyContact(link(company.id, id), call);
+  await companies.removeCompanyContact(unlink(company.id, id), call);
   const events = await contactEventsOf(fixture.context.database, id);
   assert.deepEqual(
     events.filter(({ verb }) => verb === "company_changed").map(({ message }) => message.added),
@@ -240,7 +246,7 @@ test("parallel links, unlinks, renames and deletions leave every contact with th
     made.flatMap((company, turn) => [
       () => companies.addCompanyContact(link(company.id, id), call),
       () =>
-        (index + turn) % 3 === 0 ? companies.removeCompanyContact(link(company.id, id), call) : undefined,
+        (index + turn) % 3 === 0 ? companies.removeCompanyContact(unlink(company.id, id), call) : undefined,
       () => editContact(id, { company: `Shared ${turn}` }),
     ]),
   );
