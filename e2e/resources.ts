@@ -66,7 +66,12 @@ export const resources: Resource[] = [
       companynumber_of_employees: 12,
     }),
     change: { companywebsite: "https://example.com" },
-    cleared: { companyemail: null, companycity: null, companyindustry: null, companynumber_of_employees: null },
+    cleared: {
+      companyemail: null,
+      companycity: null,
+      companyindustry: null,
+      companynumber_of_employees: null,
+    },
     refused: {
       companyname: { companycity: "Nowhere" },
       companyemail: { companyname: "A", companyemail: "not an address" },
