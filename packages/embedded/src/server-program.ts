@@ -23,7 +23,8 @@ export async function serverProgram(name: "nats-server" | "redis-server"): Promi
 
 const brewFormula = { "nats-server": "nats-server", "redis-server": "redis" };
 
-function onPath(name: string): string | undefined {
+/** A program of this machine. */
+export function onPath(name: string): string | undefined {
   const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
@@ -38,7 +39,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** Debian keeps libraries in a folder named after the machine, such as usr/lib/x86_64-linux-gnu. */
-function libraryFolders(root: string): string[] {
+export function libraryFolders(root: string): string[] {
   return ["usr/lib", "lib"]
     .map((folder) => join(root, folder))
     .filter((folder) => existsSync(folder))
