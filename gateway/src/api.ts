@@ -1,6 +1,7 @@
 import { Code, Fault } from "@tidings/rpc/fault";
-import { type NextFunction, type Request, Router } from "express";
+import { type NextFunction, type Request, type Response, Router } from "express";
 import { type AuthenticationOptions, authenticate, recognise } from "./auth/authenticate.ts";
+import { sentCredential, withoutToken } from "./auth/sent-credential.ts";
 import type { ClientIp } from "./client-ip.ts";
 import type { Clients } from "./clients.ts";
 import type { ApiRateLimits } from "./limits/api-limits.ts";
@@ -8,9 +9,10 @@ import { consume } from "./limits/rate-limit.ts";
 import type { Shedding } from "./limits/shedding.ts";
 import { resources } from "./resources.ts";
 import { type ApiLimits, crudRouter } from "./rest/crud.ts";
-import type { ApiResponse } from "./rest/exchange.ts";
+import { readEarlyForm } from "./rest/early-form.ts";
 import { queryOf } from "./rest/query.ts";
 import { standardMethods } from "./rest/standard-methods.ts";
+import { companyRoutes } from "./routes/companies.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { hookRoutes } from "./routes/hooks.ts";
 
@@ -24,7 +26,7 @@ export interface ApiOptions {
   shedding: Shedding;
 }
 
-type Step = (request: Request, response: ApiResponse, next: NextFunction) => Promise<void> | void;
+type Step = (request: Request, response: Response, next: NextFunction) => Promise<void> | void;
 
 /** Everything below /api: switch, load, identity, rate, input, and then the routes. */
 export function apiRouter(options: ApiOptions): Router {
@@ -32,6 +34,7 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(requireEnabled(options.isEnabled));
   router.use(shedLoad(options.shedding));
   router.use(identify(options));
+  router.use("/companies", companyRoutes(options.clients.companies));
   router.use("/contacts", contactRoutes(options.clients.contacts));
   router.use("/hooks", hookRoutes(options.clients.webhooks));
   for (const resource of resources) {
@@ -41,7 +44,7 @@ export function apiRouter(options: ApiOptions): Router {
   return router;
 }
 
-function requireEnabled(isEnabled: boolean): Step {
+export function requireEnabled(isEnabled: boolean): Step {
   return (_request, _response, next) => {
     if (isEnabled) return next();
     const message =
@@ -50,7 +53,7 @@ function requireEnabled(isEnabled: boolean): Step {
   };
 }
 
-function shedLoad(shedding: Shedding): Step {
+export function shedLoad(shedding: Shedding): Step {
   return (request, response, next) => {
     shedding.admit(request.method === "GET");
     response.once("close", shedding.leave);
@@ -64,16 +67,25 @@ function shedLoad(shedding: Shedding): Step {
  */
 function identify({ authentication, clientIp, rates }: ApiOptions): Step {
   return async (request, response, next) => {
-    const { authorization } = request.headers;
+    const { method, headers } = request;
+    const query = queryOf(request.url);
+    const form = await readEarlyForm(request);
+    const sent = sentCredential({ method, authorization: headers.authorization, query, form });
     const attempt = () => {
       const ip = clientIp(request);
       return { clientIp: ip, count: () => consume(rates.anonymous, ip, response) };
     };
-    const known = recognise(authorization, authentication);
-    const actor = known ?? (await authenticate(authorization, attempt(), authentication));
+    const actor = recognise(sent, authentication) ?? (await authenticate(sent, attempt(), authentication));
     if (rates.principal) await consume(rates.principal, `${actor.kind}:${actor.id ?? actor.name}`, response);
     const requestId = String(response.getHeader("x-request-id"));
-    response.locals.exchange = { requestId, actor, query: queryOf(request.url), body: {}, route: undefined };
+    response.locals.exchange = {
+      requestId,
+      actor,
+      query: withoutToken(query),
+      form: withoutToken(form),
+      body: {},
+      route: undefined,
+    };
     next();
   };
 }

@@ -2,13 +2,19 @@ import { randomUUID } from "node:crypto";
 import { notFound } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import express, { type Express, type NextFunction, type Request, type Response } from "express";
-import { type ApiOptions, apiRouter } from "./api.ts";
-import { challengeOf } from "./auth/authenticate.ts";
+import { type ApiOptions, apiRouter, requireEnabled, shedLoad } from "./api.ts";
+import { challengesOf } from "./auth/authenticate.ts";
+import { oauthRouter } from "./oauth/router.ts";
+import type { TokenEndpointOptions } from "./oauth/token-endpoint.ts";
 import { observe } from "./observe.ts";
+import type { PagesOptions } from "./pages/pages-options.ts";
+import { pagesRouter } from "./pages/router.ts";
 import { sendError } from "./rest/error.ts";
 import { checkFraming } from "./rest/framing.ts";
 
 export interface AppOptions extends ApiOptions {
+  oauth: TokenEndpointOptions;
+  pages: PagesOptions;
   log: Log;
   versionHeader: string;
   version: string;
@@ -16,10 +22,12 @@ export interface AppOptions extends ApiOptions {
   isStopping(): boolean;
 }
 
+/** How apps and people get to the API: off together with it. */
+const BESIDE_THE_API = ["/oauth", "/credentials", "/authorisations", "/sign-out"];
+
 /** The public surface, from top to bottom. */
 export function createApp(options: AppOptions): Express {
   const app = express();
-  const challenge = challengeOf(options.authentication);
   // What nobody reads costs a third of a small request: see the benchmark.
   app.disable("x-powered-by").disable("etag").set("query parser", false);
   app.enable("case sensitive routing");
@@ -37,10 +45,14 @@ export function createApp(options: AppOptions): Express {
     next();
   });
   app.use("/api", apiRouter(options));
+  app.use(BESIDE_THE_API, requireEnabled(options.isEnabled), shedLoad(options.shedding));
+  app.use("/oauth", oauthRouter(options.oauth, options.log));
+  app.use(pagesRouter(options.pages, options.log));
   app.use(() => {
     throw notFound("The page was not found.");
   });
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    const challenge = challengesOf(options.authentication, error);
     sendError(response, error, { log: options.log, challenge });
   });
   return app;

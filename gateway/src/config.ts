@@ -32,6 +32,12 @@ export function gatewayConfig(env: NodeJS.ProcessEnv) {
 
       API_ENABLED: flag.default(true),
       API_ENABLE_BASIC_AUTH: flag.default(false),
+      /** Minutes that an access token lives. */
+      API_OAUTH2_ACCESS_TOKEN_LIFETIME: count.max(24 * 60).default(60),
+      /** Days that a refresh token lives; each use gives a new one. */
+      API_OAUTH2_REFRESH_TOKEN_LIFETIME: count.max(90).default(14),
+      /** Where browsers find this service. Under https its cookie is bound to the host. */
+      PUBLIC_URL: z.url().optional(),
       API_PAGE_SIZE: count.default(30),
       API_MAX_LIMIT: count.default(10_000),
       API_BATCH_LIMIT: count.default(200),

@@ -5,17 +5,22 @@ import { openDatabase } from "@tidings/store/database";
 import { isMigrated } from "@tidings/store/migrate";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp } from "./app.ts";
+import { openBearers } from "./auth/bearer.ts";
 import { openCredentials } from "./auth/credentials.ts";
 import { clientIpReader } from "./client-ip.ts";
 import { openClients } from "./clients.ts";
 import { gatewayConfig } from "./config.ts";
 import { serveHttp } from "./http-server.ts";
+import { openPrincipals } from "./identity/principals.ts";
 import { ensureAdministrator } from "./identity/user.ts";
 import { apiRateLimits } from "./limits/api-limits.ts";
 import { loginThrottle } from "./limits/login-throttle.ts";
 import { connectRedis } from "./limits/rate-limit.ts";
 import { loadShedding } from "./limits/shedding.ts";
 import { migrations } from "./migrations.ts";
+import { startPurging } from "./oauth/periodic-purge.ts";
+import { tokenRates } from "./oauth/token-rates.ts";
+import { sessionCookie } from "./pages/session-cookie.ts";
 
 const config = gatewayConfig(process.env);
 const log = createLog("gateway", config.LOG_LEVEL);
@@ -34,6 +39,14 @@ await run(options, async ({ onStop, isStopping }) => {
   if (config.ADMIN_PASSWORD)
     await ensureAdministrator(database, config.ADMIN_USERNAME, config.ADMIN_PASSWORD);
 
+  const credentials = await openCredentials(database, loginThrottle(redis));
+  const principals = openPrincipals(database);
+  const clientIp = clientIpReader(config.TRUSTED_PROXIES);
+  const rates = apiRateLimits(config.API_RATE_LIMIT, redis);
+  const publicUrl = config.PUBLIC_URL ? new URL(config.PUBLIC_URL) : undefined;
+  const purging = startPurging(database, log);
+  onStop("purge", purging.stop);
+
   const app = createApp({
     log,
     versionHeader: config.VERSION_HEADER,
@@ -41,17 +54,36 @@ await run(options, async ({ onStop, isStopping }) => {
     isStopping,
     isEnabled: config.API_ENABLED,
     authentication: {
-      credentials: await openCredentials(database, loginThrottle(redis)),
+      credentials,
+      bearers: openBearers(database, principals),
       isBasicEnabled: config.API_ENABLE_BASIC_AUTH,
     },
-    clientIp: clientIpReader(config.TRUSTED_PROXIES),
+    oauth: {
+      database,
+      lifetimes: {
+        accessSeconds: config.API_OAUTH2_ACCESS_TOKEN_LIFETIME * 60,
+        refreshSeconds: config.API_OAUTH2_REFRESH_TOKEN_LIFETIME * 86_400,
+      },
+      rates: tokenRates(redis),
+      clientIp,
+    },
+    pages: {
+      database,
+      principals,
+      credentials,
+      cookie: sessionCookie(publicUrl?.protocol === "https:"),
+      publicOrigin: publicUrl?.origin,
+      anonymousRate: rates.anonymous,
+      clientIp,
+    },
+    clientIp,
     clients,
     limits: {
       pageSize: config.API_PAGE_SIZE,
       limitMax: config.API_MAX_LIMIT,
       batchMax: config.API_BATCH_LIMIT,
     },
-    rates: apiRateLimits(config.API_RATE_LIMIT, redis),
+    rates,
     shedding,
   });
   const server = await serveHttp(config.PORT, app);

@@ -19,7 +19,7 @@ export function observe(request: Request, response: Response, log: Log): void {
     const { method } = request;
     const status = response.writableFinished ? response.statusCode : 499;
     // The template and never the id: a label for each contact would fill the memory.
-    const route = response.locals.exchange?.route ?? "unmatched";
+    const route = response.locals.exchange?.route ?? response.locals.route ?? "unmatched";
     duration.observe({ route, method, status }, seconds);
     const level = status >= 500 || seconds > SLOW_SECONDS ? "info" : "debug";
     if (!log.isLevelEnabled(level)) return;

@@ -1,40 +1,48 @@
 import type { Actor } from "@tidings/rpc/actor";
-import { Code, Fault, unauthenticated } from "@tidings/rpc/fault";
+import { Code, Fault, toFault, unauthenticated } from "@tidings/rpc/fault";
+import type { Bearers } from "./bearer.ts";
 import type { Attempt, Credentials } from "./credentials.ts";
+import type { SentCredential } from "./sent-credential.ts";
 
 export interface AuthenticationOptions {
   credentials: Credentials;
+  bearers: Bearers;
   isBasicEnabled: boolean;
 }
 
-/** The scheme that WWW-Authenticate offers with a 401 (RFC 9110, 11.6.1). */
-export function challengeOf({ isBasicEnabled }: AuthenticationOptions): string {
-  return isBasicEnabled ? 'Basic realm="Tidings API", charset="UTF-8"' : 'Bearer realm="Tidings API"';
+const BASIC = 'Basic realm="Tidings API", charset="UTF-8"';
+const BEARER = 'Bearer realm="Tidings API"';
+const TOKEN_FAULTS = new Set(["TOKEN_INVALID", "TOKEN_EXPIRED"]);
+
+/** What WWW-Authenticate offers with a 401 (RFC 9110, 11.6.1), and what was wrong with a token (RFC 6750, 3). */
+export function challengesOf({ isBasicEnabled }: AuthenticationOptions, error: unknown): string[] {
+  const { reason, message } = toFault(error);
+  const bearer = TOKEN_FAULTS.has(reason)
+    ? `${BEARER}, error="invalid_token", error_description="${message}"`
+    : BEARER;
+  return isBasicEnabled ? [BASIC, bearer] : [bearer];
 }
 
 /** Who these credentials were a moment ago, if they were anybody. */
-export function recognise(header: string | undefined, options: AuthenticationOptions): Actor | undefined {
-  const { scheme, value } = schemeOf(header);
-  return scheme === "basic" && options.isBasicEnabled ? options.credentials.recallBasic(value) : undefined;
+export function recognise(
+  { scheme, value }: SentCredential,
+  { credentials, bearers, isBasicEnabled }: AuthenticationOptions,
+): Actor | undefined {
+  if (scheme === "bearer") return bearers.recall(value);
+  return scheme === "basic" && isBasicEnabled ? credentials.recallBasic(value) : undefined;
 }
 
-/** Who a request is made for, from its Authorization header. Every attempt is counted, whatever it sends. */
+/** Who a request is made for. Every attempt with credentials that were never good is counted. */
 export async function authenticate(
-  header: string | undefined,
+  { scheme, value }: SentCredential,
   attempt: Attempt,
-  options: AuthenticationOptions,
+  { credentials, bearers, isBasicEnabled }: AuthenticationOptions,
 ): Promise<Actor> {
-  const { scheme, value } = schemeOf(header);
-  if (scheme === "basic" && options.isBasicEnabled) return options.credentials.verifyBasic(value, attempt);
+  if (scheme === "bearer") return bearers.verify(value, attempt);
+  if (scheme === "basic" && isBasicEnabled) return credentials.verifyBasic(value, attempt);
   await attempt.count();
   if (scheme === "basic") throw basicDisabled();
-  if (scheme === "bearer") throw unauthenticated("TOKEN_INVALID", "The access token provided is invalid.");
   throw unauthenticated("CREDENTIALS_MISSING", "API authorization denied.");
-}
-
-function schemeOf(header = ""): { scheme: string; value: string } {
-  const [scheme = "", value = ""] = header.split(" ", 2);
-  return { scheme: scheme.toLowerCase(), value };
 }
 
 function basicDisabled(): Fault {

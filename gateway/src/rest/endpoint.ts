@@ -50,10 +50,8 @@ async function effectiveMethod(request: Request, exchange: Exchange): Promise<st
   const { method } = request;
   if (method === "GET" || method === "DELETE") return method;
   if (method === "HEAD") return "GET";
-  exchange.body = await readBody(
-    request,
-    request.path.includes("/batch/") || request.baseUrl.endsWith("/batch"),
-  );
+  const isBatch = request.path.includes("/batch/") || request.baseUrl.endsWith("/batch");
+  exchange.body = exchange.form ?? (await readBody(request, isBatch));
   if (method !== "POST") return method;
   const sent = exchange.body as { _method?: unknown } | null;
   const wanted = request.headers["x-http-method-override"] ?? sent?._method ?? exchange.query._method;

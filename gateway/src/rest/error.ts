@@ -26,6 +26,8 @@ const BY_REASON: Record<string, Answer> = {
   API_DISABLED: { status: 403, type: "api_disabled" },
   BASIC_AUTH_DISABLED: { status: 403, type: "access_denied" },
   TOKEN_INVALID: { status: 401, type: "invalid_grant" },
+  TOKEN_EXPIRED: { status: 401, type: "invalid_grant" },
+  CREDENTIALS_AMBIGUOUS: { status: 400, type: "invalid_request" },
   BODY_TOO_LARGE: { status: 413 },
   METHOD_NOT_ALLOWED: { status: 405 },
   RATE_LIMITED: { status: 429 },
@@ -60,11 +62,14 @@ function detailsOf(fault: Fault): ErrorEntry["details"] {
 export interface ErrorOptions {
   log: Log;
   /** WWW-Authenticate of a 401. */
-  challenge: string;
+  challenge: string | string[];
+  /** Writes the rest of the answer; JSON with the entry under `errors` when absent. */
+  write?: (entry: ErrorEntry) => void;
 }
 
 /** Answers with an error. The connection closes where the rest of the request was not read. */
-export function sendError(response: ServerResponse, error: unknown, { log, challenge }: ErrorOptions): void {
+export function sendError(response: ServerResponse, error: unknown, options: ErrorOptions): void {
+  const { log, challenge, write = (entry) => writeJson(response, { errors: [entry] }) } = options;
   const fault = toFault(error);
   const entry = errorEntry(fault);
   if (entry.code === 500)
@@ -82,8 +87,12 @@ export function sendError(response: ServerResponse, error: unknown, { log, chall
     response.setHeader("retry-after", Math.ceil(fault.retryAfterSeconds));
   if (fault.reason === "BAD_FRAMING" || hasUnreadBody(response)) response.setHeader("connection", "close");
   response.statusCode = entry.code;
+  write(entry);
+}
+
+export function writeJson(response: ServerResponse, body: object): void {
   response.setHeader("content-type", "application/json");
-  response.end(JSON.stringify({ errors: [entry] }));
+  response.end(JSON.stringify(body));
 }
 
 function hasUnreadBody({ req: { headers, complete } }: ServerResponse): boolean {

@@ -9,6 +9,8 @@ export interface Exchange {
   requestId: string;
   actor: Actor;
   query: Query;
+  /** The body of a POST, if it is a form: read early, since it may hold the token. */
+  form: unknown;
   body: unknown;
   /** Template of the path, once it is matched: what is measured and logged. */
   route: string | undefined;

@@ -12,23 +12,38 @@ import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { type AppOptions, createApp } from "../app.ts";
+import { openBearers } from "../auth/bearer.ts";
 import { openCredentials } from "../auth/credentials.ts";
 import { clientIpReader } from "../client-ip.ts";
 import { openClients } from "../clients.ts";
 import { serveHttp } from "../http-server.ts";
+import { openPrincipals } from "../identity/principals.ts";
 import { ensureAdministrator } from "../identity/user.ts";
 import { apiRateLimits } from "../limits/api-limits.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
+import { rateLimiter } from "../limits/rate-limit.ts";
 import { loadShedding } from "../limits/shedding.ts";
+import type { TokenLifetimes } from "../oauth/lifetimes.ts";
+import type { TokenRates } from "../oauth/token-endpoint.ts";
+import { sessionCookie } from "../pages/session-cookie.ts";
 
-const PASSWORD = "correct horse";
+export const PASSWORD = "correct horse";
 export const AUTHORIZATION = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString("base64")}`;
 const log = createLog("gateway", "silent");
 
 export type TagHandlers = Handlers<typeof TagService>;
 
+export interface SceneOptions extends Partial<AppOptions> {
+  handlers?: Partial<TagHandlers>;
+  lifetimes?: TokenLifetimes;
+  tokenRates?: TokenRates;
+}
+
+/** More than any test asks for. */
+const UNLIMITED = rateLimiter({ name: "unlimited", points: 1_000_000, windowSeconds: 60, redis: undefined });
+
 /** A gateway on a real port, before a real RPC server that keeps tags in memory. */
-export async function startScene(options: Partial<AppOptions> & { handlers?: Partial<TagHandlers> } = {}) {
+export async function startScene(options: SceneOptions = {}) {
   const keys = generateKeyPairSync("ed25519");
   const privateKey = keys.privateKey.export({ format: "der", type: "pkcs8" }).toString("base64");
   const publicKey = keys.publicKey.export({ format: "der", type: "spki" }).toString("base64");
@@ -60,6 +75,15 @@ export async function startScene(options: Partial<AppOptions> & { handlers?: Par
   const database = openDatabase({ url: testDatabase.url("identity"), log });
   await ensureAdministrator(database, "admin", PASSWORD);
   const shedding = loadShedding(256);
+  const credentials = await openCredentials(database, loginThrottle(undefined));
+  const principals = openPrincipals(database);
+  const clientIp = clientIpReader([]);
+  const rates = apiRateLimits(0, undefined);
+  const {
+    lifetimes = { accessSeconds: 3600, refreshSeconds: 14 * 86_400 },
+    tokenRates = { client: UNLIMITED, address: UNLIMITED },
+    ...overrides
+  } = options;
   const app = createApp({
     log,
     versionHeader: "Tidings-Version",
@@ -67,20 +91,32 @@ export async function startScene(options: Partial<AppOptions> & { handlers?: Par
     isStopping: () => false,
     isEnabled: true,
     authentication: {
-      credentials: await openCredentials(database, loginThrottle(undefined)),
+      credentials,
+      bearers: openBearers(database, principals),
       isBasicEnabled: true,
     },
-    clientIp: clientIpReader([]),
+    oauth: { database, lifetimes, rates: tokenRates, clientIp },
+    pages: {
+      database,
+      principals,
+      credentials,
+      cookie: sessionCookie(false),
+      publicOrigin: undefined,
+      anonymousRate: UNLIMITED,
+      clientIp,
+    },
+    clientIp,
     clients,
     limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
-    rates: { ...apiRateLimits(0, undefined) },
+    rates,
     shedding,
-    ...options,
+    ...overrides,
   });
   const server = await serveHttp(0, app);
   return {
     port: server.port,
     drain: server.drain,
+    database,
     tags,
     addTags(count: number): void {
       for (let id = 1; id <= count; id += 1)

@@ -1,0 +1,79 @@
+import { type Database, prepared, type Queryable, type Row } from "@tidings/store/database";
+import { digest, isSameDigest, newSecret } from "./secret.ts";
+
+export const GRANT_TYPES = ["authorization_code", "refresh_token", "client_credentials"] as const;
+export type GrantType = (typeof GRANT_TYPES)[number];
+
+/** An API credential: an application that may ask for tokens. */
+export interface OAuthClient {
+  id: number;
+  /** `<id>_<random>`: what the application calls itself. */
+  publicId: string;
+  name: string;
+  /** Undefined for a public client, which has no secret. */
+  secretHash: string | undefined;
+  redirectUris: string[];
+  grants: GrantType[];
+  /** Of the application itself, when it acts without a user. */
+  roleId: number | undefined;
+  isPublic: boolean;
+}
+
+export const CLIENT_COLUMNS = `c.id, c.random_id, c.name, c.secret_hash, to_json(c.redirect_uris) as redirect_uris,
+  to_json(c.grants) as grants, c.role_id, c.is_public`;
+
+const findStatement = prepared(
+  "oauth_client_by_public_id",
+  `select ${CLIENT_COLUMNS} from oauth_clients c where c.id = $1 and c.random_id = $2`,
+);
+
+const PUBLIC_ID = /^([1-9]\d{0,8})_([A-Za-z0-9_-]{1,64})$/;
+
+/** The client of a public id, whoever asks. */
+export async function findClient(
+  database: Database,
+  publicId: string,
+  deadlineMs: number,
+): Promise<OAuthClient | undefined> {
+  const [, id, randomId] = PUBLIC_ID.exec(publicId) ?? [];
+  if (id === undefined) return undefined;
+  const [row] = await database.query(findStatement, [id, randomId], deadlineMs);
+  return row && clientOf(row);
+}
+
+/** Does this secret belong to the client? A public client has none and must not send any. */
+export function hasSecret(client: OAuthClient, secret: string | undefined): boolean {
+  if (client.secretHash === undefined || secret === undefined) return client.secretHash === secret;
+  return isSameDigest(digest(secret), client.secretHash);
+}
+
+const touchStatement = prepared(
+  "oauth_client_used",
+  `update oauth_clients set last_used_at = now()
+   where id = $1 and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+);
+
+/** Notes that the client got a token, to the minute: the row would else be the bottleneck of a busy client. */
+export async function touchClient(queryable: Queryable, clientId: number): Promise<void> {
+  await queryable.query(touchStatement, [clientId]);
+}
+
+export function clientOf(row: Row): OAuthClient {
+  const { id, random_id, name, secret_hash, redirect_uris, grants, role_id, is_public } = row;
+  return {
+    id: Number(id),
+    publicId: `${id}_${random_id}`,
+    name: name ?? "",
+    secretHash: secret_hash ?? undefined,
+    redirectUris: JSON.parse(redirect_uris ?? "[]"),
+    grants: JSON.parse(grants ?? "[]"),
+    roleId: role_id ? Number(role_id) : undefined,
+    isPublic: is_public === "t",
+  };
+}
+
+/** A new secret and what is stored of it. */
+export function issueSecret(): { secret: string; hash: string } {
+  const secret = newSecret("cs");
+  return { secret, hash: digest(secret) };
+}

@@ -1,0 +1,39 @@
+import { type Database, prepared } from "@tidings/store/database";
+import { purgeInSlices } from "@tidings/store/purge";
+
+const SLICE = 1_000;
+
+/** For a week what has expired is still told apart from what never was. */
+const STATEMENTS = [
+  prepared(
+    "purge_oauth_tokens",
+    `delete from oauth_tokens where hash = any(array(
+       select hash from oauth_tokens where expires_at < now() - interval '7 days' limit ${SLICE})) returning 1`,
+  ),
+  prepared(
+    "purge_oauth_codes",
+    `delete from oauth_codes where hash = any(array(
+       select hash from oauth_codes where expires_at < now() - interval '7 days' limit ${SLICE})) returning 1`,
+  ),
+  // A user's consent is remembered for as long as a family of tokens may live.
+  prepared(
+    "purge_oauth_grants",
+    `delete from oauth_grants where id = any(array(
+       select g.id from oauth_grants g
+       where (g.date_added < now() - interval '90 days'
+           or (g.user_id is null and g.date_added < now() - interval '7 days'))
+         and not exists (select from oauth_tokens t where t.grant_id = g.id)
+         and not exists (select from oauth_codes k where k.grant_id = g.id)
+       limit ${SLICE})) returning 1`,
+  ),
+  prepared(
+    "purge_sessions",
+    `delete from sessions where hash = any(array(
+       select hash from sessions where seen_at < now() - interval '1 day' limit ${SLICE})) returning 1`,
+  ),
+];
+
+/** Forgets tokens, codes, grants and sessions that can no longer matter. */
+export async function purgeExpired(database: Database): Promise<void> {
+  for (const statement of STATEMENTS) await purgeInSlices(database, statement, SLICE);
+}

@@ -1,0 +1,161 @@
+import { badRequest, denied } from "@tidings/rpc/fault";
+import type { Request, Response } from "express";
+import { type AuthorizationTarget, checkAuthorization, findTarget } from "../oauth/authorization-request.ts";
+import { hasConsent } from "../oauth/grant.ts";
+import { auditConsent, issueCode } from "../oauth/issue-code.ts";
+import { OAuthError } from "../oauth/oauth-error.ts";
+import { formActionOf, withParameters } from "../oauth/redirect-uri.ts";
+import { type Query, queryOf } from "../rest/query.ts";
+import { readForm } from "./form.ts";
+import { html } from "./html.ts";
+import { sendToSignIn } from "./next.ts";
+import { sendOn, sendPage } from "./page.ts";
+import type { PagesOptions } from "./pages-options.ts";
+import { mayAuthorise } from "./permission.ts";
+
+import { openVisit, type SignedIn, type Visit } from "./visit.ts";
+
+const FORM = "authorize";
+const WRITE_MS = 10_000;
+
+/** Asks the user whether an app may act for them (RFC 6749, 4.1.1), unless they have let it in before. */
+export function authorizePage(options: PagesOptions) {
+  return async (request: Request, response: Response): Promise<void> => {
+    const authorization = await openAuthorization(request, response, options);
+    if (!authorization) return;
+    const { target, visit, user } = authorization;
+    if (await isRemembered(options, target, user)) return letIn(options, response, authorization, false);
+    sendConsent(response, { path: request.originalUrl, visit, user, target });
+  };
+}
+
+/** Takes the answer of the user and brings it to the app. */
+export function authorizeAnswer(options: PagesOptions) {
+  return async (request: Request, response: Response): Promise<void> => {
+    const authorization = await openAuthorization(request, response, options);
+    if (!authorization) return;
+    const { visit } = authorization;
+    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
+    if (form.texts("accepted").length > 0) return letIn(options, response, authorization, true);
+    await keepOut(options, response, authorization);
+  };
+}
+
+interface Authorization {
+  target: AuthorizationTarget;
+  challenge: string | undefined;
+  state: string | undefined;
+  visit: Visit;
+  user: SignedIn;
+}
+
+/** A request that may be granted and the user to ask; undefined when it was answered already. */
+async function openAuthorization(
+  request: Request,
+  response: Response,
+  options: PagesOptions,
+): Promise<Authorization | undefined> {
+  const query = queryOf(request.url);
+  const target = await findTarget(options.database, query).catch(asPageFault);
+  const state = stateOf(query);
+  try {
+    const challenge = checkAuthorization(target, query);
+    const visit = await openVisit(request, response, options);
+    const { user } = visit;
+    if (!user) sendToSignIn(response, request.originalUrl);
+    else if (!mayAuthorise(user)) throw denied();
+    else return { target, challenge, state, visit, user };
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    sendOn(response, errorAddress(target, { error: error.type, description: error.message, state }));
+  }
+  return undefined;
+}
+
+/** Whatever is wrong with the client or its address is told to the person, on a page. */
+function asPageFault(error: unknown): never {
+  throw error instanceof OAuthError ? badRequest(error.message) : error;
+}
+
+function stateOf({ state }: Query): string | undefined {
+  return typeof state === "string" ? state : undefined;
+}
+
+/**
+ * An app that has neither a secret nor an address that is its alone may be another one under its name: its user is asked
+ * every time (RFC 8252, 8.6).
+ */
+async function isRemembered(
+  { database }: PagesOptions,
+  { client, redirectUri }: AuthorizationTarget,
+  user: SignedIn,
+): Promise<boolean> {
+  if (client.isPublic && !redirectUri.startsWith("https:")) return false;
+  return hasConsent(database, user.id, client.id, Date.now() + WRITE_MS);
+}
+
+async function letIn(
+  { database }: PagesOptions,
+  response: Response,
+  { target, challenge, state, visit, user }: Authorization,
+  wasAsked: boolean,
+): Promise<void> {
+  const { clientIp } = visit;
+  const deadlineMs = Date.now() + WRITE_MS;
+  const code = await issueCode(database, { ...target, challenge, user, clientIp, wasAsked, deadlineMs });
+  sendOn(response, withParameters(target.redirectUri, { code, state }));
+}
+
+async function keepOut(
+  { database }: PagesOptions,
+  response: Response,
+  { target, state, visit, user }: Authorization,
+): Promise<void> {
+  const { client } = target;
+  await database.transaction(Date.now() + WRITE_MS, (transaction) =>
+    auditConsent(
+      transaction,
+      "consent_denied",
+      { user, client, clientIp: visit.clientIp },
+      {
+        client: client.publicId,
+      },
+    ),
+  );
+  const description = "The user denied access to your application";
+  sendOn(response, errorAddress(target, { error: "access_denied", description, state }));
+}
+
+function errorAddress(
+  { redirectUri }: AuthorizationTarget,
+  { error, description, state }: { error: string; description: string; state: string | undefined },
+): string {
+  return withParameters(redirectUri, { error, error_description: description, state });
+}
+
+interface Consent {
+  path: string;
+  visit: Visit;
+  user: SignedIn;
+  target: AuthorizationTarget;
+}
+
+function sendConsent(response: Response, { path, visit, user, target }: Consent): void {
+  const { client, redirectUri } = target;
+  const content = html`<div class="sheet">
+<h1>Let ${client.name} in?</h1>
+<p><strong>${client.name}</strong> asks to use Tidings as <strong>${user.name}</strong>. It will be able to see and
+change whatever you can, until you take this back under “Authorised apps”.</p>
+<dl><dt>Returns to</dt><dd><code>${formActionOf(redirectUri)}</code></dd></dl>
+<form method="post" action="${path}">
+<input type="hidden" name="csrf" value="${visit.formToken(FORM)}">
+<div class="actions wide"><button name="accepted" value="1">Accept</button>
+<button class="plain" name="rejected" value="1">Deny</button></div>
+</form>
+</div>
+<form method="post" action="/sign-out" class="aside">
+<input type="hidden" name="csrf" value="${visit.formToken("sign-out")}">
+<input type="hidden" name="next" value="${path}">
+Not ${user.name}? <button class="link">Sign in as somebody else</button></form>`;
+  sendPage(response, { title: `Let ${client.name} in?`, content, formAction: formActionOf(redirectUri) });
+}

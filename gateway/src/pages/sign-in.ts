@@ -1,0 +1,151 @@
+import { Fault } from "@tidings/rpc/fault";
+import type { Request, Response } from "express";
+import { appendAudit } from "../identity/audit.ts";
+import { consume } from "../limits/rate-limit.ts";
+import { queryOf } from "../rest/query.ts";
+import { readForm } from "./form.ts";
+import { html } from "./html.ts";
+import { formActionOfNext, nextOf, sendToSignIn } from "./next.ts";
+import { sendOn, sendPage } from "./page.ts";
+import type { PagesOptions } from "./pages-options.ts";
+import { closeSession, openSession } from "./session.ts";
+import { openVisit, type Visit } from "./visit.ts";
+
+const CHECK_PATH = "/oauth/v2/authorize_login_check";
+const FORM = "sign-in";
+const LOGIN_MAX = 191;
+const WRITE_MS = 10_000;
+
+export function signInPage(options: PagesOptions) {
+  return async (request: Request, response: Response): Promise<void> => {
+    const visit = await openVisit(request, response, options);
+    const next = nextOf(queryOf(request.url).next);
+    if (visit.user) return sendOn(response, next);
+    await sendSignIn(options, response, visit, { next, login: "" });
+  };
+}
+
+/** Checks the password the way Basic authentication does, with its limits. A session begins with an id of its own. */
+export function signInCheck(options: PagesOptions) {
+  return async (request: Request, response: Response): Promise<void> => {
+    const visit = await openVisit(request, response, options);
+    const { publicOrigin } = options;
+    const form = await readForm(request, { visit, name: FORM, publicOrigin });
+    const next = nextOf(form.text("next"));
+    const login = form.text("_username").slice(0, LOGIN_MAX);
+    const password = form.verbatim("_password");
+    try {
+      const userId = await verify(options, { login, password }, visit, response);
+      await startSession(options, response, visit, { login, userId });
+      sendOn(response, next);
+    } catch (error) {
+      const { message, status, retryAfterSeconds } = refusalOf(error);
+      await noteFailure(options, visit, login);
+      if (retryAfterSeconds !== undefined) response.setHeader("retry-after", retryAfterSeconds);
+      await sendSignIn(options, response, visit, { next, login, problem: message, status });
+    }
+  };
+}
+
+/** Whatever session there was ends. */
+async function startSession(
+  { database, cookie }: PagesOptions,
+  response: Response,
+  visit: Visit,
+  { login, userId }: { login: string; userId: number },
+): Promise<void> {
+  await closeSession(database, visit.sessionId);
+  const sessionId = cookie.renew(response);
+  await database.transaction(Date.now() + WRITE_MS, async (transaction) => {
+    openSession(transaction, sessionId, userId);
+    await appendAudit(transaction, [entryOf("login", visit, login, userId)]);
+  });
+}
+
+async function noteFailure({ database }: PagesOptions, visit: Visit, login: string): Promise<void> {
+  await database.transaction(Date.now() + WRITE_MS, async (transaction) => {
+    await appendAudit(transaction, [entryOf("login_failed", visit, login, undefined)]);
+  });
+}
+
+interface Login {
+  login: string;
+  password: string;
+}
+
+/** The user whose password this is. What the verifier takes is the value of a Basic header. */
+async function verify(
+  { credentials, anonymousRate }: PagesOptions,
+  { login, password }: Login,
+  { clientIp }: Visit,
+  response: Response,
+): Promise<number> {
+  const count = () => consume(anonymousRate, clientIp, response);
+  const encoded = Buffer.from(`${login}:${password}`).toString("base64");
+  const { id } = await credentials.verifyBasic(encoded, { clientIp, count });
+  if (id === null) throw new Error("a password belongs to a user");
+  return id;
+}
+
+export function signOut(options: PagesOptions) {
+  return async (request: Request, response: Response): Promise<void> => {
+    const { database, cookie, publicOrigin } = options;
+    const visit = await openVisit(request, response, options);
+    const form = await readForm(request, { visit, name: "sign-out", publicOrigin });
+    await closeSession(database, visit.sessionId);
+    cookie.renew(response);
+    sendToSignIn(response, nextOf(form.text("next")));
+  };
+}
+
+interface Refusal {
+  message: string;
+  status: number;
+  retryAfterSeconds?: number | undefined;
+}
+
+/** What to tell about a sign-in that was refused. Throws what is another matter. */
+function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof Fault)) throw error;
+  const { reason, message, retryAfterSeconds } = error;
+  if (reason === "RATE_LIMITED") return { message, status: 429, retryAfterSeconds };
+  if (reason !== "CREDENTIALS_INVALID") throw error;
+  return { message: "The user name or the password is not right.", status: 422 };
+}
+
+function entryOf(action: string, { clientIp }: Visit, login: string, userId: number | undefined) {
+  const actor = userId === undefined ? undefined : { kind: "user", id: userId, name: login };
+  return { action, actor, clientIp, objectType: "user", objectId: String(userId ?? ""), details: { login } };
+}
+
+interface SignIn {
+  next: string;
+  login: string;
+  problem?: string;
+  status?: number;
+}
+
+async function sendSignIn(
+  options: PagesOptions,
+  response: Response,
+  visit: Visit,
+  { next, login, problem, status = 200 }: SignIn,
+): Promise<void> {
+  const content = html`<div class="sheet">
+<h1>Sign in</h1>
+<p class="quiet">Use your Tidings user name and password.</p>
+${problem ? html`<p class="note bad" role="alert" id="problem">${problem}</p>` : undefined}
+<form method="post" action="${CHECK_PATH}">
+<input type="hidden" name="csrf" value="${visit.formToken(FORM)}">
+<input type="hidden" name="next" value="${next}">
+<div class="field"><label for="username">User name or email address</label>
+<input id="username" name="_username" type="text" value="${login}" autocomplete="username" autocapitalize="none"
+ spellcheck="false" required autofocus></div>
+<div class="field"><label for="password">Password</label>
+<input id="password" name="_password" type="password" autocomplete="current-password" required></div>
+<div class="actions wide"><button>Sign in</button></div>
+</form>
+</div>`;
+  const formAction = await formActionOfNext(options.database, next);
+  sendPage(response, { title: "Sign in", content, status, formAction });
+}
