@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { hash, randomBytes } from "node:crypto";
+import { after, describe, test } from "node:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { startBrowser, takeScreenshot } from "./browser.ts";
+import { startCallbackApp } from "./callback-app.ts";
+import { createOAuthClient, type OAuthClient, requestTokens } from "./oauth-client.ts";
+import { ADMINISTRATOR, startTestStack } from "./stack.ts";
+
+const [stack, browser, app] = await Promise.all([startTestStack(), startBrowser(), startCallbackApp()]);
+after(async () => {
+  await browser.close();
+  await app.stop();
+  await stack.stop();
+});
+const { baseUrl } = stack;
+const newClient = (name: string) =>
+  createOAuthClient(stack.database, ["--name", name, "--redirect-uri", app.redirectUri]);
+
+const visit = async (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) => {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 760 }, ...options });
+  try {
+    await work(await context.newPage(), context);
+  } finally {
+    await context.close();
+  }
+};
+
+async function signIn(page: Page, password = ADMINISTRATOR.password): Promise<void> {
+  await page.getByLabel("User name or email address").fill(ADMINISTRATOR.username);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+const verifier = randomBytes(32).toString("base64url");
+
+function authorizeUrl({ client_id }: OAuthClient, state: string): string {
+  const query = new URLSearchParams({
+    client_id,
+    redirect_uri: app.redirectUri,
+    response_type: "code",
+    state,
+    code_challenge: hash("sha256", verifier, "base64url"),
+    code_challenge_method: "S256",
+  });
+  return `${baseUrl}/oauth/v2/authorize?${query}`;
+}
+
+const callbackOf = (state: string) => {
+  const callback = app.callbacks.find(({ parameters }) => parameters.get("state") === state);
+  assert.ok(callback, `nobody came back with ${state}`);
+  return callback;
+};
+
+describe("an app is let in", () => {
+  test("after sign-in and consent it calls the API, and refreshes; the next time nobody is asked", async () => {
+    const client = await newClient("Holiday Planner");
+    await visit(async (page) => {
+      await page.goto(authorizeUrl(client, "first"));
+      await takeScreenshot(page, "sign-in");
+      await signIn(page);
+      await page.getByRole("heading", { name: "Let Holiday Planner in?" }).waitFor();
+      await takeScreenshot(page, "consent");
+      await page.getByRole("button", { name: "Accept" }).click();
+      await page.getByText("Back at the app").waitFor();
+      await page.goto(authorizeUrl(client, "second"));
+      await page.getByText("Back at the app").waitFor();
+    });
+    // Signing in leads straight on to the app that is known already.
+    await visit(async (page) => {
+      await page.goto(authorizeUrl(client, "third"));
+      await signIn(page);
+      await page.getByText("Back at the app").waitFor();
+    });
+    for (const state of ["first", "second", "third"]) {
+      const { parameters, referer } = callbackOf(state);
+      assert.ok(parameters.get("code"));
+      assert.equal(referer, undefined);
+    }
+
+    const fields = { ...client, redirect_uri: app.redirectUri, code_verifier: verifier };
+    const code = callbackOf("first").parameters.get("code") ?? "";
+    const { body } = await requestTokens(baseUrl, { ...fields, grant_type: "authorization_code", code });
+    const { refresh_token } = body;
+    const next = await requestTokens(baseUrl, { ...client, grant_type: "refresh_token", refresh_token });
+    const headers = { authorization: `Bearer ${next.body.access_token}` };
+    const contacts = await fetch(`${baseUrl}/api/contacts`, { headers });
+    assert.equal(contacts.status, 200);
+  });
+
+  test("not when the user denies it", async () => {
+    const client = await newClient("Curious");
+    await visit(async (page) => {
+      await page.goto(authorizeUrl(client, "denied"));
+      await signIn(page);
+      await page.getByRole("button", { name: "Deny" }).click();
+      await page.getByText("Back at the app").waitFor();
+    });
+    const { parameters } = callbackOf("denied");
+    assert.deepEqual([parameters.get("error"), parameters.get("code")], ["access_denied", null]);
+  });
+
+  test("not with the form token of another session", async () => {
+    const client = await newClient("Forged");
+    await visit(async (page) => {
+      await page.goto(authorizeUrl(client, "forged"));
+      await signIn(page);
+      await page.getByRole("button", { name: "Accept" }).waitFor();
+      await page
+        .locator("input[name=csrf]")
+        .first()
+        .evaluate((input) => input.setAttribute("value", "x".repeat(43)));
+      await page.getByRole("button", { name: "Accept" }).click();
+      await page.getByRole("heading", { name: "This did not work" }).waitFor();
+      await takeScreenshot(page, "refused");
+    });
+    assert.ok(!app.callbacks.some(({ parameters }) => parameters.get("state") === "forged"));
+  });
+
+  test("not from within a frame of another page", async () => {
+    const client = await newClient("Framed");
+    await visit(async (page) => {
+      await page.goto(authorizeUrl(client, "framed"));
+      await signIn(page);
+      await page.getByRole("button", { name: "Accept" }).waitFor();
+      await page.goto(`${app.origin}/frame?${encodeURIComponent(authorizeUrl(client, "framed"))}`);
+      const frame = page.frames()[1];
+      await frame?.waitForLoadState();
+      assert.doesNotMatch((await frame?.content()) ?? "", /Accept|Sign in/);
+    });
+  });
+});
+
+test("a wrong password is told, and the right one still works", async () => {
+  await visit(async (page) => {
+    await page.goto(`${baseUrl}/credentials`);
+    await signIn(page, "wrong");
+    await page.getByRole("alert").waitFor();
+    await takeScreenshot(page, "wrong-password");
+    await signIn(page);
+    await page.getByRole("heading", { name: "API credentials" }).waitFor();
+  });
+});
+
+test("an administrator makes a credential, gives it another secret and deletes it", async () => {
+  await visit(async (page) => {
+    await page.goto(`${baseUrl}/credentials`);
+    await signIn(page);
+    await page.getByRole("link", { name: "New credential" }).click();
+    await takeScreenshot(page, "new-credential");
+    await page.getByLabel("Name").fill("Newsletter Sync");
+    await page.getByLabel("Redirect URIs").fill("http://sync.example/callback");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByText("is not a redirect URI").waitFor();
+    await takeScreenshot(page, "new-credential-refused");
+    await page.getByLabel("Redirect URIs").fill("https://sync.example/callback");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByText("tdg_cs_").waitFor();
+    await takeScreenshot(page, "secret");
+    await page.getByRole("link", { name: "Done" }).click();
+    await takeScreenshot(page, "credentials");
+
+    const credential = page.getByRole("region", { name: "Newsletter Sync" });
+    await credential.getByText("New secret…").click();
+    await credential.getByRole("button", { name: "Make a new secret for Newsletter Sync" }).click();
+    await page.getByText("tdg_cs_").waitFor();
+    await page.getByRole("link", { name: "Done" }).click();
+    await credential.getByText("Delete…").click();
+    await takeScreenshot(page, "credentials-delete");
+    await credential.getByRole("button", { name: "Delete Newsletter Sync" }).click();
+    await page.getByRole("heading", { name: "API credentials" }).waitFor();
+    assert.equal(await credential.count(), 0);
+  });
+});
+
+test("a user takes back what an app was given, and signs out", async () => {
+  const client = await newClient("Old App");
+  await visit(
+    async (page) => {
+      await page.goto(authorizeUrl(client, "old"));
+      await signIn(page);
+      await page.getByRole("button", { name: "Accept" }).click();
+      await page.getByText("Back at the app").waitFor();
+      await page.goto(`${baseUrl}/authorisations`);
+      await takeScreenshot(page, "authorised-apps-dark");
+      await page.getByRole("region", { name: "Old App" }).getByRole("button").click();
+      await page.getByRole("region", { name: "Old App" }).waitFor({ state: "detached" });
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.getByRole("heading", { name: "Sign in" }).waitFor();
+      await page.goto(`${baseUrl}/authorisations`);
+      await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    },
+    { colorScheme: "dark", viewport: { width: 420, height: 800 } },
+  );
+});
