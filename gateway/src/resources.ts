@@ -2,7 +2,10 @@ import type { DescService } from "@bufbuild/protobuf";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
+import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
+import { RoleService } from "@tidings/proto/tidings/identity/v1/role";
+import { UserService } from "@tidings/proto/tidings/identity/v1/user";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
 
 /** What the standard operations of a resource look like from outside. */
@@ -67,5 +70,15 @@ export const resources: Resource[] = [
     service: CompanyFieldService,
   },
   { path: "hooks", one: "hook", many: "hooks", shape: "byId", total: "int", service: WebhookService },
+  {
+    path: "segments",
+    one: "list",
+    many: "lists",
+    shape: "array",
+    total: "int",
+    service: SegmentService,
+  },
+  { path: "roles", one: "role", many: "roles", shape: "array", total: "int", service: RoleService },
   { path: "tags", one: "tag", many: "tags", shape: "byId", total: "int", service: TagService },
+  { path: "users", one: "user", many: "users", shape: "array", total: "int", service: UserService },
 ];

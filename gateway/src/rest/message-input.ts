@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
+  internal,
   open_members as openMembers,
   output_only as outputOnly,
   raw_json as rawJson,
@@ -47,7 +48,8 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
   for (const field of schema.fields) {
     if (getOption(field, openMembers)) continue;
     known.add(field.jsonName);
-    if (!getOption(field, outputOnly)) members.set(field.jsonName, memberOf(field));
+    if (!getOption(field, outputOnly) && !getOption(field, internal))
+      members.set(field.jsonName, memberOf(field));
   }
   const openField = schema.fields.find((field) => getOption(field, openMembers));
 

@@ -1,6 +1,10 @@
 import { type DescField, type DescMessage, getOption, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { input_only as inputOnly, raw_json as rawJson } from "@tidings/proto/tidings/api/v1/options";
+import {
+  input_only as inputOnly,
+  internal,
+  raw_json as rawJson,
+} from "@tidings/proto/tidings/api/v1/options";
 
 /** Writes a message as REST JSON. With `select` only those members are written, and of them none that are null. */
 export type MessageWriter = (message: Message, select?: ReadonlySet<string>) => string;
@@ -15,7 +19,9 @@ interface Member {
 
 /** A writer compiled once from a message's descriptor: an unset field is null, times are ISO 8601 in UTC. */
 export function messageWriter(schema: DescMessage): MessageWriter {
-  const members = schema.fields.filter((field) => !getOption(field, inputOnly)).map(memberOf);
+  const members = schema.fields
+    .filter((field) => !getOption(field, inputOnly) && !getOption(field, internal))
+    .map(memberOf);
   const writeAll = (fields: Fields) => {
     let text = "{";
     for (const { localName, opening, write } of members) {
@@ -53,12 +59,14 @@ function memberOf(field: DescField): Member {
   };
 }
 
+const PRINTED = new Set([ScalarType.INT32, ScalarType.DOUBLE, ScalarType.BOOL]);
+
 function valueWriter(field: DescField): (value: never) => string {
   if (field.fieldKind === "message" && field.message === TimestampSchema) return writeTimestamp;
   if (field.fieldKind === "scalar") {
     if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return writeRawJson;
     if (field.scalar === ScalarType.STRING) return JSON.stringify;
-    if (field.scalar === ScalarType.INT32 || field.scalar === ScalarType.BOOL) return String;
+    if (PRINTED.has(field.scalar)) return String;
   }
   if (field.fieldKind === "list" && field.listKind === "scalar") return JSON.stringify;
   throw new Error(`${field.parent.typeName}.${field.name} has no REST form`);

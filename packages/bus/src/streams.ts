@@ -30,9 +30,16 @@ export interface DurableDefinition {
 
 export const contactStream: StreamDefinition = { name: "CONTACT", subjects: ["tidings.contact.>"] };
 export const webhookStream: StreamDefinition = { name: "WEBHOOK", subjects: ["tidings.webhook.>"] };
+export const identityStream: StreamDefinition = { name: "IDENTITY", subjects: ["tidings.identity.>"] };
 
 export const webhookFanOut: DurableDefinition = {
   name: "webhook-fan-out",
+  stream: contactStream,
+  subject: "tidings.contact.>",
+};
+
+export const contactSegments: DurableDefinition = {
+  name: "contact-segments",
   stream: contactStream,
   subject: "tidings.contact.>",
 };

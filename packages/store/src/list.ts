@@ -1,14 +1,7 @@
 import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type RawBuilder,
-  sql,
-} from "kysely";
+import { type RawBuilder, sql } from "kysely";
+import { compileSql } from "./compile-sql.ts";
 import { all, type ColumnMap, knownColumn, wherePredicate } from "./condition.ts";
 import type { Database, Row, Statement } from "./database.ts";
 import { type SearchCommand, searchPredicate } from "./search.ts";
@@ -37,16 +30,6 @@ export interface Page {
 
 const SKIP_MAX = 10_000_000;
 const ORDER_MAX = 10;
-
-/** Builds SQL only; it never connects. */
-const compiler = new Kysely<unknown>({
-  dialect: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-});
 
 /**
  * Runs a list: the page and its exact total as two statements side by side (a window count would visit every row).
@@ -129,8 +112,8 @@ function orderBy(source: ListSource, asked: Order[]): RawBuilder<unknown> {
 }
 
 function run(database: Database, query: RawBuilder<unknown>, deadlineMs: number): Promise<Row[]> {
-  const { sql: text, parameters } = query.compile(compiler);
-  return database.query(namedByText(text), [...parameters], deadlineMs);
+  const { text, values } = compileSql(query);
+  return database.query(namedByText(text), values, deadlineMs);
 }
 
 const names = new Map<string, string>();

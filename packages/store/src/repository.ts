@@ -26,15 +26,20 @@ import { timestampFromMilliseconds } from "./timestamp.ts";
 /** A resource as the repository knows it: a message with an id. */
 export type Resource = Message & { id: number };
 
-export interface RepositoryOptions<T extends Resource> {
+export interface RepositoryOptions<T extends Resource, L = undefined> {
   table: string;
   /** Prefix of the subjects of its events: `<events>.created`, `.updated`, `.deleted`. */
   events: string;
   /** Columns a plain search term looks into. */
   search: string[];
   order: { column: string; descending: boolean }[];
-  /** Called with the complete new state before it is written: may fill defaults in place, returns what is wrong. */
-  prepare?(draft: T, context: { before: T | undefined; call: Call }): Violation[];
+  /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. */
+  load?(transaction: Transaction, call: Call): Promise<L>;
+  /**
+   * Called with the complete new state before it is written: may fill defaults in place, returns what is wrong with it,
+   * or why it cannot be although nothing is wrong.
+   */
+  prepare?(draft: T, context: { before: T | undefined; call: Call; loaded: L }): Violation[] | Fault;
 }
 
 export interface Saved<T> {
@@ -73,6 +78,12 @@ interface Stored<T> {
 /** What is to become of one item, decided before anything is written. */
 type Outcome<T> = { fault: Fault } | Change<T>;
 
+/** One write: who asks for it and what was read for it. */
+interface Writing<L> {
+  call: Call;
+  loaded: L;
+}
+
 interface Change<T> {
   saved: Stored<T>;
   before: Stored<T> | undefined;
@@ -84,12 +95,12 @@ interface Change<T> {
  * event in the outbox of the same transaction. Rows the caller may not see do not exist for it (NOT_FOUND); rows it may
  * see but not change are PERMISSION_DENIED.
  */
-export function repository<T extends Resource>(
+export function repository<T extends Resource, L = undefined>(
   database: Database,
   outbox: Outbox,
   // Typed by message and not by schema: that keeps handler tables free of casts.
   schema: DescMessage & { readonly field: object },
-  options: RepositoryOptions<T>,
+  options: RepositoryOptions<T, L>,
 ): Repository<T> {
   const columns = columnsOf(schema);
   const statements = writeStatements(options.table, columns);
@@ -126,19 +137,24 @@ export function repository<T extends Resource>(
     return mayReach(call, verb, stored.message) ? stored : denied();
   };
 
-  const prepareNew = (message: T | undefined, call: Call): Outcome<T> => {
+  const prepareNew = (message: T | undefined, { call, loaded }: Writing<L>): Outcome<T> => {
     const draft = newDraft(schema, columns, message) as T;
     stampCreated(draft, columns, call);
-    return prepareDraft(draft, undefined, call);
+    return prepareDraft(draft, undefined, { call, loaded });
   };
 
-  const prepareChange = (before: Stored<T>, update: Update<T>, call: Call): Outcome<T> => {
+  const prepareChange = (before: Stored<T>, update: Update<T>, writing: Writing<L>): Outcome<T> => {
     const draft = changedDraft(schema, columns, before.message, update) as T;
-    return prepareDraft(draft, before, call);
+    return prepareDraft(draft, before, writing);
   };
 
-  const prepareDraft = (draft: T, before: Stored<T> | undefined, call: Call): Outcome<T> => {
-    const violations = options.prepare?.(draft, { before: before?.message, call }) ?? [];
+  const prepareDraft = (
+    draft: T,
+    before: Stored<T> | undefined,
+    { call, loaded }: Writing<L>,
+  ): Outcome<T> => {
+    const violations = options.prepare?.(draft, { before: before?.message, call, loaded }) ?? [];
+    if (violations instanceof Fault) return { fault: violations };
     if (violations.length > 0) return { fault: invalid(violations) };
     if (before && isSame(schema, before.message, draft)) return { saved: before, before, isChanged: false };
     if (before) stampModified(draft, columns, call);
@@ -170,15 +186,22 @@ export function repository<T extends Resource>(
       payload: toBinary(schema, withoutSecrets(schema, message)),
     }));
 
+  const load = async (transaction: Transaction, call: Call): Promise<Writing<L>> => ({
+    call,
+    loaded: (await options.load?.(transaction, call)) as L,
+  });
+
   const createMany = (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> =>
     database.transaction(call.deadlineMs, async (transaction) => {
-      const outcomes = messages.map((message) => prepareNew(message, call));
+      const writing = await load(transaction, call);
+      const outcomes = messages.map((message) => prepareNew(message, writing));
       await write(transaction, outcomes);
       return outcomes;
     });
 
   const updateMany = (updates: Update<T>[], call: Call): Promise<Outcome<T>[]> =>
     database.transaction(call.deadlineMs, async (transaction) => {
+      const writing = await load(transaction, call);
       const stored = await lock(
         transaction,
         updates.map(({ id }) => id),
@@ -186,11 +209,13 @@ export function repository<T extends Resource>(
       const outcomes = updates.map((update): Outcome<T> => {
         const isMissing = !stored.has(update.id);
         if (isMissing && update.allowMissing) {
-          return call.reach(Verb.CREATE) === "none" ? { fault: denied() } : prepareNew(update.message, call);
+          return call.reach(Verb.CREATE) === "none"
+            ? { fault: denied() }
+            : prepareNew(update.message, writing);
         }
         const before = changeable(stored.get(update.id), Verb.EDIT, call);
         if (before instanceof Fault) return { fault: before };
-        const outcome = prepareChange(before, update, call);
+        const outcome = prepareChange(before, update, writing);
         // A later item of the same batch builds on this one.
         if ("saved" in outcome) stored.set(update.id, outcome.saved);
         return outcome;
@@ -324,7 +349,7 @@ function writeStatements(table: string, columns: Column[]) {
   };
 }
 
-function listSource<T extends Resource>(options: RepositoryOptions<T>, columns: Column[]) {
+function listSource<T extends Resource, L>(options: RepositoryOptions<T, L>, columns: Column[]) {
   const refs = new Map(columns.map((column) => [column.name, sql.ref(column.name)]));
   const filterable = new Map<string, Filterable>();
   for (const column of columns) {

@@ -3,6 +3,7 @@ import { contactStream } from "@tidings/bus/streams";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
+import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { actorVerifier } from "@tidings/rpc/actor";
 import { implement, serve } from "@tidings/rpc/server";
@@ -19,6 +20,10 @@ import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldHandlers } from "./field/field.ts";
 import { startFieldUpkeep } from "./field/upkeep.ts";
 import { migrations } from "./migrations.ts";
+import { startBuilding } from "./segment/build.ts";
+import { definitionReader } from "./segment/definitions.ts";
+import { startReacting } from "./segment/react.ts";
+import { segmentHandlers } from "./segment/segment.ts";
 import { tagHandlers } from "./tag.ts";
 
 const config = contactConfig(process.env);
@@ -49,15 +54,21 @@ await run(options, async ({ onStop }) => {
     database,
     outbox,
     catalogues: fieldCatalogues(database),
+    readDefinitions: definitionReader(),
     suppressionKey: Buffer.from(config.SUPPRESSION_KEY, "base64"),
   };
   const upkeep = startFieldUpkeep(database, log);
   onStop("field upkeep", upkeep.stop);
+  const building = startBuilding(context, log);
+  onStop("segment builds", building.stop);
+  const reacting = startReacting(context, bus);
+  onStop("segment reaction", reacting.stop);
   const services = [
     implement(ContactService, contactHandlers(context)),
     implement(CompanyService, companyHandlers(context)),
     implement(ContactFieldService, fieldHandlers(context, "lead")),
     implement(CompanyFieldService, fieldHandlers(context, "company")),
+    implement(SegmentService, segmentHandlers(context)),
     implement(TagService, tagHandlers(database, outbox)),
   ];
   const server = await serve(services, {

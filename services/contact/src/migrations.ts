@@ -5,6 +5,7 @@ import { createCustomFields } from "./migrations/0003_custom_fields.ts";
 import { createNeighbours } from "./migrations/0005_neighbours.ts";
 import { createCompanies } from "./migrations/0006_companies.ts";
 import { createUtmTags } from "./migrations/0007_utm_tags.ts";
+import { createSegments } from "./migrations/0008_segments.ts";
 import { createMerges } from "./migrations/0010_merges.ts";
 import { createContactIndexes } from "./migrations/0011_contact_indexes.ts";
 
@@ -15,6 +16,7 @@ export const migrations: Migrations = {
   "0005_neighbours": { up: createNeighbours },
   "0006_companies": { up: createCompanies },
   "0007_utm_tags": { up: createUtmTags },
+  "0008_segments": { up: createSegments },
   "0010_merges": { up: createMerges },
   "0011_contact_indexes": { up: createContactIndexes },
 };

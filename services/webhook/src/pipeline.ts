@@ -11,7 +11,7 @@ import type { WebhookConfig } from "./config.ts";
 import { connectContacts } from "./contacts.ts";
 import { startDelivering } from "./deliver.ts";
 import { createFanOut } from "./fan-out.ts";
-import { isOutage } from "./outage.ts";
+import { isOutage } from "@tidings/rpc/outage";
 import { createOutbound } from "./outbound.ts";
 import { startPurging } from "./purge.ts";
 import { createUnpublish } from "./unpublish.ts";

@@ -15,7 +15,7 @@ import type { UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tidings/api/v1/options.proto.
  */
 export const file_tidings_api_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSp9CgRWZXJiEhQKEFZFUkJfVU5TUEVDSUZJRUQQABINCglWRVJCX1ZJRVcQARIPCgtWRVJCX0NSRUFURRACEg0KCVZFUkJfRURJVBADEg8KC1ZFUkJfREVMRVRFEAQSDAoIVkVSQl9BTlkQBRIRCg1WRVJCX0lOVEVSTkFMEAY6QQoKcGVybWlzc2lvbhIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjRhgMgASgJUgpwZXJtaXNzaW9uOkoKBHZlcmISHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgOMhQudGlkaW5ncy5hcGkudjEuVmVyYlIEdmVyYjpACgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY04YDIAEoCFIKb3V0cHV0T25seTo+CgppbnB1dF9vbmx5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjUhgMgASgIUglpbnB1dE9ubHk6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNWGAyABKAhSB3Jhd0pzb246QgoMb3Blbl9tZW1iZXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgIUgtvcGVuTWVtYmVyczo5CgdkZXJpdmVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgdkZXJpdmVkOjkKB2luaXRpYWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmGAyABKAlSB2luaXRpYWw6NwoGc2VjcmV0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgZzZWNyZXRiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSqPAQoEVmVyYhIUChBWRVJCX1VOU1BFQ0lGSUVEEAASDQoJVkVSQl9WSUVXEAESDwoLVkVSQl9DUkVBVEUQAhINCglWRVJCX0VESVQQAxIPCgtWRVJCX0RFTEVURRAEEgwKCFZFUkJfQU5ZEAUSEQoNVkVSQl9JTlRFUk5BTBAGEhAKDFZFUkJfUFVCTElTSBAHOkEKCnBlcm1pc3Npb24SHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY0YYDIAEoCVIKcGVybWlzc2lvbjpKCgR2ZXJiEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoDjIULnRpZGluZ3MuYXBpLnYxLlZlcmJSBHZlcmI6QAoLb3V0cHV0X29ubHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCm91dHB1dE9ubHk6PgoKaW5wdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIJaW5wdXRPbmx5OjoKCHJhd19qc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUgdyYXdKc29uOkIKDG9wZW5fbWVtYmVycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1oYDIAEoCFILb3Blbk1lbWJlcnM6OQoHZGVyaXZlZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY14YDIAEoCFIHZGVyaXZlZDo5Cgdpbml0aWFsEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgJUgdpbml0aWFsOjcKBnNlY3JldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2IYDIAEoCFIGc2VjcmV0OjsKCGludGVybmFsEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjahgMgASgIUghpbnRlcm5hbGIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * What a method does to its resource, as the permission names have it.
@@ -61,6 +61,13 @@ export const Verb = {
    * @generated from enum value: VERB_INTERNAL = 6;
    */
   INTERNAL: 6,
+
+  /**
+   * Decides whether a row is published, and when.
+   *
+   * @generated from enum value: VERB_PUBLISH = 7;
+   */
+  PUBLISH: 7,
 } as const;
 
 /**
@@ -148,4 +155,12 @@ export const initial: GenExtension<FieldOptions, string> = /*@__PURE__*/
  */
 export const secret: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_tidings_api_v1_options, 8);
+
+/**
+ * A column that callers neither send nor read: they have another member for it.
+ *
+ * @generated from extension: bool internal = 50010;
+ */
+export const internal: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 9);
 

@@ -1,4 +1,4 @@
-import { Code, Fault } from "@tidings/rpc/fault";
+import { Code, Fault } from "./fault.ts";
 
 const OUTAGES = new Set([
   Code.UNAVAILABLE,

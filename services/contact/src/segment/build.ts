@@ -1,0 +1,185 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Log } from "@tidings/runtime/log";
+import { compileSql } from "@tidings/store/compile-sql";
+import {
+  backgroundDeadline,
+  type Database,
+  prepared,
+  type Row,
+  type Transaction,
+} from "@tidings/store/database";
+import { sql } from "kysely";
+import type { FieldCatalogue, FieldCatalogues } from "../field/catalogue.ts";
+import { compileDefinition, compileDefinitions, type Definition, midnight } from "./definitions.ts";
+import { type MembershipChange, membershipEvents } from "./events.ts";
+import { type SegmentServices, toChange } from "./follow.ts";
+import type { Compiled } from "./predicate.ts";
+import { takeTurn } from "./turn.ts";
+
+const INTERVAL_MS = 500;
+/** What one slice should take: for so long at most do those wait who follow single contacts. */
+const SLICE_MS = 200;
+const SLICE_MIN = 500;
+const SLICE_MAX = 200_000;
+
+export interface BuildServices extends SegmentServices {
+  database: Database;
+  catalogues: FieldCatalogues;
+}
+
+/**
+ * Finds the members of segments that were defined anew, and each day those of segments that read the date. A slice of
+ * contacts is one statement in a transaction of its own. Any number of replicas may do so; what a crash takes along is a
+ * slice, and a definition that changes meanwhile begins again.
+ */
+export function startBuilding(services: BuildServices, log: Log): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let size = SLICE_MIN * 10;
+  const work = async () => {
+    while (!signal.aborted) {
+      const startMs = performance.now();
+      const isBusy = await buildStep(services, size).catch((error) => {
+        log.warn({ err: error }, "building segments failed");
+        return false;
+      });
+      if (isBusy) size = nextSize(size, performance.now() - startMs);
+      else await pause(INTERVAL_MS, undefined, { signal }).catch(() => undefined); // we are to stop
+    }
+  };
+  const running = work();
+  return {
+    stop() {
+      stopping.abort();
+      return running;
+    },
+  };
+}
+
+/** Twice as much at most, so that one quick slice does not make a slow one. */
+function nextSize(size: number, elapsedMs: number): number {
+  const fitting = size * Math.min(SLICE_MS / Math.max(elapsedMs, 1), 2);
+  return Math.round(Math.min(Math.max(fitting, SLICE_MIN), SLICE_MAX));
+}
+
+const nextBuild = prepared(
+  "segment_builds_next",
+  `select * from segment_builds where requested_at is not null
+   order by requested_at limit 1 for update skip locked`,
+);
+const startStatement = prepared(
+  "segment_builds_start",
+  `update segment_builds set started_at = clock_timestamp(),
+     last_id = (select coalesce(max(id), 0) from contacts) where segment_id = $1 returning last_id`,
+);
+const advanceStatement = prepared(
+  "segment_builds_advance",
+  "update segment_builds set position = $2, added = added + $3, removed = removed + $4 where segment_id = $1",
+);
+const finishStatement = prepared(
+  "segment_builds_finish",
+  `update segment_builds set requested_at = null, position = coalesce(last_id, 0), problem = $2,
+     built_at = case when $2::text is null then clock_timestamp() else built_at end,
+     seconds = case when $2::text is null
+       then extract(epoch from clock_timestamp() - coalesce(started_at, clock_timestamp())) else seconds end
+   where segment_id = $1`,
+);
+
+/** One slice of the build that was asked for first; false when there is none. */
+export async function buildStep(services: BuildServices, size = SLICE_MAX): Promise<boolean> {
+  const catalogue = await services.catalogues.latest();
+  await requestDailyBuilds(services, catalogue);
+  return services.database.transaction(backgroundDeadline(), async (transaction) => {
+    const [build] = await transaction.query(nextBuild);
+    if (!build) return false;
+    await buildSlice(services, transaction, catalogue, build, size);
+    return true;
+  });
+}
+
+async function buildSlice(
+  { readDefinitions, outbox }: SegmentServices,
+  transaction: Transaction,
+  catalogue: FieldCatalogue,
+  build: Row,
+  size: number,
+): Promise<void> {
+  takeTurn(transaction);
+  const definitions = await readDefinitions(transaction.query);
+  const definition = definitions.get(Number(build.segment_id));
+  if (!definition) return; // deleted, and its build with it
+  const { compiled, problem } = compileDefinition(definition, definitions, catalogue);
+  if (!compiled || !definition.isPublished)
+    return transaction.execute(finishStatement, [definition.id, problem ?? null]);
+
+  const lastId = Number(build.started_at ? build.last_id : (await start(transaction, definition)).last_id);
+  const from = Number(build.position);
+  const moved = await moveSlice(transaction, definition, compiled, from, from + size);
+  const added = moved.filter(({ isAdded }) => isAdded).length;
+  transaction.execute(advanceStatement, [
+    definition.id,
+    Math.min(from + size, lastId),
+    added,
+    moved.length - added,
+  ]);
+  if (from + size >= lastId) transaction.execute(finishStatement, [definition.id, null]);
+  outbox.append(
+    transaction,
+    membershipEvents(moved, () => definition),
+  );
+}
+
+async function start(transaction: Transaction, { id }: Definition): Promise<Row> {
+  const [row] = await transaction.query(startStatement, [id]);
+  return row ?? {};
+}
+
+/** The difference between who is a member and who should be, for the contacts of a range of ids, in one statement. */
+async function moveSlice(
+  transaction: Transaction,
+  { id }: Definition,
+  { predicate }: Compiled,
+  from: number,
+  until: number,
+): Promise<MembershipChange[]> {
+  const inRange = (column: string) =>
+    sql`${sql.ref(column)} > ${from}::integer and ${sql.ref(column)} <= ${until}::integer`;
+  const { text, values } = compileSql(sql`
+    with matched as materialized (select c.id from contacts c where ${inRange("c.id")} and (${predicate})),
+    present as materialized (
+      select m.contact_id, m.manually_added from segment_contacts m
+      where m.segment_id = ${id}::integer and ${inRange("m.contact_id")}),
+    added as (
+      insert into segment_contacts (segment_id, contact_id, date_added)
+      select ${id}::integer, matched.id, now() from matched
+      where not exists (select from present where present.contact_id = matched.id)
+      on conflict do nothing returning contact_id),
+    removed as (
+      delete from segment_contacts m using present
+      where m.segment_id = ${id}::integer and m.contact_id = present.contact_id and not m.manually_added
+        and not exists (select from matched where matched.id = present.contact_id)
+      returning m.contact_id, m.manually_removed)
+    select ${id}::integer as segment_id, contact_id, true as is_added from added
+    union all select ${id}::integer, contact_id, false from removed where not manually_removed`);
+  return (await transaction.query({ text }, values)).map(toChange);
+}
+
+const requestStatement = prepared(
+  "segment_builds_request_daily",
+  `select request_segment_build(segment_id) from segment_builds
+   where segment_id = any($1::integer[]) and requested_at is null and built_at < $2::timestamptz`,
+);
+
+/** Segments that read the date are built once a day has begun, whichever replica sees it first. */
+async function requestDailyBuilds(
+  { database, readDefinitions }: BuildServices,
+  catalogue: FieldCatalogue,
+): Promise<void> {
+  const deadlineMs = backgroundDeadline();
+  const definitions = await readDefinitions((statement) => database.query(statement, [], deadlineMs));
+  const daily = compileDefinitions(definitions, catalogue)
+    .filter(({ isPublished, compiled }) => isPublished && compiled?.isDaily)
+    .map(({ id }) => id);
+  if (daily.length === 0) return;
+  await database.query(requestStatement, [daily, new Date(midnight()).toISOString()], deadlineMs);
+}

@@ -1,0 +1,52 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
+import {
+  CompanyUpdatedSchema,
+  ContactMergedSchema,
+  ContactUpdatedSchema,
+} from "@tidings/proto/tidings/contact/v1/events";
+import { companyRead } from "./find-subject.ts";
+import type { ContactChange } from "./follow.ts";
+
+/** A company of which something changed that segments may read. */
+export interface CompanyChange {
+  companyId: number;
+  changed: string[] | "gone";
+}
+
+export interface Changes {
+  contacts: ContactChange[];
+  companies: CompanyChange[];
+}
+
+/** What events say that segments may read. */
+export function changesOf(events: Event[]): Changes {
+  const changes: Changes = { contacts: [], companies: [] };
+  for (const event of events) READERS[event.subject.slice(PREFIX.length)]?.(event, changes);
+  return changes;
+}
+
+const PREFIX = "tidings.contact.";
+
+const READERS: Record<string, ((event: Event, changes: Changes) => void) | undefined> = {
+  "contact.created": ({ aggregateId }, { contacts }) =>
+    contacts.push({ contactId: aggregateId, changed: "all" }),
+  "contact.updated": ({ aggregateId, payload }, { contacts }) => {
+    const { changed } = fromBinary(ContactUpdatedSchema, payload);
+    contacts.push({ contactId: aggregateId, changed: [...changed, "date_modified"] });
+  },
+  // What the other contact had done is now this one's.
+  "contact.merged": ({ payload }, { contacts }) =>
+    contacts.push({ contactId: fromBinary(ContactMergedSchema, payload).mergedIntoId, changed: "all" }),
+  "company.updated": ({ aggregateId, payload }, { companies }) => {
+    const { changed } = fromBinary(CompanyUpdatedSchema, payload);
+    companies.push({ companyId: aggregateId, changed: changed.flatMap(readsOfCompany) });
+  },
+  "company.deleted": ({ aggregateId }, { companies }) =>
+    companies.push({ companyId: aggregateId, changed: "gone" }),
+};
+
+/** Contacts carry the name of their primary company in a field of their own. */
+function readsOfCompany(alias: string): string[] {
+  return alias === "companyname" ? [companyRead(alias), "company"] : [companyRead(alias)];
+}

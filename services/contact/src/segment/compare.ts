@@ -1,0 +1,224 @@
+import { type RawBuilder, sql } from "kysely";
+import { type DateValue, readDateValue } from "./date-value.ts";
+import { FilterProblem, type FilterValue } from "./filter.ts";
+import { safePattern } from "./pattern.ts";
+
+export type Predicate = RawBuilder<unknown>;
+
+/** How values of a filter are read and compared. Several options are one text, separated by bars. */
+export type ValueKind = "text" | "number" | "boolean" | "date" | "datetime" | "options";
+
+/** Something a filter compares: an SQL expression, null when there is nothing. */
+export interface Value {
+  sql: RawBuilder<unknown>;
+  kind: ValueKind;
+  /** Equality of texts in the form an index serves. */
+  equals?: ((text: string) => Predicate) | undefined;
+}
+
+export interface Comparison {
+  predicate: Predicate;
+  /** Does the result depend on the day it is asked for? */
+  isDaily: boolean;
+}
+
+/** These are true where their counterpart is not, which is also where there is no value. */
+const COUNTERPARTS = new Map([
+  ["!=", "="],
+  ["!like", "like"],
+  ["!in", "in"],
+  ["!between", "between"],
+]);
+
+/** The operator that must hold for none, when `operator` is a negative one. */
+export function counterpartOf(operator: string): string | undefined {
+  return COUNTERPARTS.get(operator);
+}
+
+/** Compares a value; throws FilterProblem for an operand that cannot be. `today` is a midnight in UTC. */
+export function compare(value: Value, operator: string, operand: FilterValue, today: number): Comparison {
+  const ofOptions = value.kind === "options" && OPTION_OPERATORS[operator];
+  if (ofOptions && !isBlank(operand)) return constant(ofOptions(value.sql, listOf(operand)));
+  const positive = COUNTERPARTS.get(operator);
+  if (positive) {
+    const { predicate, isDaily } = compare(value, positive, operand, today);
+    return { predicate: sql`(${predicate}) is not true`, isDaily };
+  }
+  if (operator === "!empty") return constant(sql`not ${isEmpty(value)}`);
+  if (operator === "empty" || (operator === "=" && isBlank(operand))) return constant(isEmpty(value));
+  const ofText = TEXT_OPERATORS[operator];
+  if (ofText) return constant(ofText(asText(value), textOf(operand)));
+  if (operator === "in" || Array.isArray(operand)) return compareEach(value, operator, operand, today);
+  if (value.kind === "date" || value.kind === "datetime")
+    return compareDate(value.sql, operator, textOf(operand), today);
+  return constant(compareScalar(value, operator, operand));
+}
+
+function constant(predicate: Predicate): Comparison {
+  return { predicate, isDaily: false };
+}
+
+function isBlank(operand: FilterValue): boolean {
+  return operand === null || operand === "" || (Array.isArray(operand) && operand.length === 0);
+}
+
+function isEmpty({ sql: value, kind }: Value): Predicate {
+  return kind === "text" || kind === "options" ? sql`(coalesce(${value}, '') = '')` : sql`(${value} is null)`;
+}
+
+function textOf(operand: FilterValue): string {
+  if (operand === null || Array.isArray(operand)) throw new FilterProblem("The operator takes one value.");
+  return String(operand);
+}
+
+/** The values of a list, which a text separates by bars. */
+export function listOf(operand: FilterValue): string[] {
+  const values = Array.isArray(operand) ? operand : textOf(operand).split("|");
+  const texts = values.map((value) => String(value).trim()).filter((text) => text !== "");
+  if (texts.length === 0) throw new FilterProblem("The operator takes at least one value.");
+  return texts;
+}
+
+const TEXT_OPERATORS: Record<
+  string,
+  ((text: RawBuilder<unknown>, operand: string) => Predicate) | undefined
+> = {
+  like: (text, operand) => sql`${text} ilike ${likePattern(operand)}`,
+  startsWith: (text, operand) => sql`${text} ilike ${`${literal(operand)}%`}`,
+  endsWith: (text, operand) => sql`${text} ilike ${`%${literal(operand)}`}`,
+  contains: (text, operand) => sql`${text} ilike ${`%${literal(operand)}%`}`,
+  regexp: (text, operand) => sql`${text} ~* ${safePattern(operand)}`,
+  "!regexp": (text, operand) => sql`${text} !~* ${safePattern(operand)}`,
+};
+
+/** With a `%` it is a pattern as the caller wrote it, else a part of the text. */
+function likePattern(operand: string): string {
+  return operand.includes("%") ? operand.replaceAll("\\", "\\\\") : `%${literal(operand)}%`;
+}
+
+function literal(text: string): string {
+  return text.replaceAll(/[\\%_]/g, "\\$&");
+}
+
+/** Dates read as they are written: `2024-05-01`, `2024-05-01 10:00:00`. */
+function asText({ sql: value, kind }: Value): RawBuilder<unknown> {
+  if (kind === "text") return value;
+  if (kind === "date") return sql`to_char(${value} at time zone 'UTC', 'YYYY-MM-DD')`;
+  if (kind === "datetime") return sql`to_char(${value} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS')`;
+  return sql`(${value})::text`;
+}
+
+/** A list of values is any one of them. */
+function compareEach(value: Value, operator: string, operand: FilterValue, today: number): Comparison {
+  if (operator === "between") return compareBetween(value, operand, today);
+  if (operator !== "in" && operator !== "=") throw new FilterProblem("The operator takes one value.");
+  const texts = listOf(operand);
+  if (value.kind === "text" && !value.equals)
+    return constant(sql`lower(${value.sql}) = any(${lowered(texts)})`);
+  const each = texts.map((text) => compare(value, "=", text, today));
+  return {
+    predicate: sql`(${sql.join(
+      each.map(({ predicate }) => predicate),
+      sql` or `,
+    )})`,
+    isDaily: each.some(({ isDaily }) => isDaily),
+  };
+}
+
+function compareBetween(value: Value, operand: FilterValue, today: number): Comparison {
+  const [low, high, ...rest] = listOf(operand);
+  if (low === undefined || high === undefined || rest.length > 0)
+    throw new FilterProblem("between takes two values.");
+  const from = compare(value, "gte", low, today);
+  const until = compare(value, "lte", high, today);
+  return {
+    predicate: sql`(${from.predicate} and ${until.predicate})`,
+    isDaily: from.isDaily || until.isDaily,
+  };
+}
+
+const SIGNS: Record<string, RawBuilder<unknown> | undefined> = {
+  "=": sql`=`,
+  gt: sql`>`,
+  gte: sql`>=`,
+  lt: sql`<`,
+  lte: sql`<=`,
+};
+
+function signOf(operator: string): RawBuilder<unknown> {
+  const sign = SIGNS[operator];
+  if (!sign) throw new FilterProblem("The operator takes two values.");
+  return sign;
+}
+
+function compareScalar(
+  { sql: value, kind, equals }: Value,
+  operator: string,
+  operand: FilterValue,
+): Predicate {
+  const sign = signOf(operator);
+  const text = textOf(operand);
+  if (kind === "number") return sql`${value} ${sign} ${numberOf(text)}::numeric`;
+  if (kind === "boolean") return sql`${value} ${sign} ${booleanOf(text)}::boolean`;
+  if (operator === "=" && equals) return equals(text);
+  return sql`lower(${value}) ${sign} lower(${text}::text)`;
+}
+
+function numberOf(text: string): string {
+  const number = Number(text);
+  if (text.trim() === "" || !Number.isFinite(number))
+    throw new FilterProblem(`"${text.slice(0, 50)}" is not a number.`);
+  return String(number);
+}
+
+const BOOLEANS = new Map([
+  ...["1", "true", "yes", "on"].map((word) => [word, true] as const),
+  ...["0", "false", "no", "off"].map((word) => [word, false] as const),
+]);
+
+function booleanOf(text: string): boolean {
+  const value = BOOLEANS.get(text.toLowerCase());
+  if (value === undefined) throw new FilterProblem(`"${text.slice(0, 50)}" is neither true nor false.`);
+  return value;
+}
+
+function compareDate(value: RawBuilder<unknown>, operator: string, text: string, today: number): Comparison {
+  const sign = signOf(operator);
+  const date = readDateValue(text, today);
+  if (date.kind === "anniversary") {
+    const predicate = sql`to_char(${value} at time zone 'UTC', 'MM-DD') = ${date.monthAndDay}`;
+    return { predicate, isDaily: true };
+  }
+  const { isRelative: isDaily } = date;
+  if (operator === "=")
+    return { predicate: sql`(${value} >= ${at(date.from)} and ${value} < ${at(date.until)})`, isDaily };
+  return { predicate: sql`${value} ${sign} ${at(boundOf(operator, date))}`, isDaily };
+}
+
+function boundOf(operator: string, { low, high }: Extract<DateValue, { kind: "period" }>): number {
+  return operator === "lt" || operator === "gte" ? low : high;
+}
+
+function at(milliseconds: number): RawBuilder<unknown> {
+  return sql`${new Date(milliseconds).toISOString()}::timestamptz`;
+}
+
+/** `in` asks for all of the options, `!in` for none of them. */
+const OPTION_OPERATORS: Record<
+  string,
+  ((value: RawBuilder<unknown>, options: string[]) => Predicate) | undefined
+> = {
+  in: (value, options) => sql`${chosen(value)} @> ${lowered(options)}`,
+  "=": (value, options) => sql`${chosen(value)} @> ${lowered(options)}`,
+  "!in": (value, options) => sql`(${chosen(value)} && ${lowered(options)}) is not true`,
+  "!=": (value, options) => sql`(${chosen(value)} && ${lowered(options)}) is not true`,
+};
+
+function chosen(value: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`string_to_array(lower(${value}), '|')`;
+}
+
+/** By the rules of the database, which differ from ours in some languages. */
+function lowered(texts: string[]): RawBuilder<unknown> {
+  return sql`array(select lower(t) from unnest(${texts}::text[]) as t)`;
+}

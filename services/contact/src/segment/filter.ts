@@ -1,0 +1,91 @@
+import { parseJson } from "../record/body.ts";
+
+/** One filter as it is stored and answered. The first glue of a list has no meaning. */
+export interface Filter {
+  glue: "and" | "or";
+  field: string;
+  /** `lead`, `company`, or `behaviors` for what a contact did. */
+  object: string;
+  type: string;
+  operator: string;
+  filter: FilterValue;
+  display: string | null;
+  properties: { filter: FilterValue; display: string | null };
+}
+
+type Scalar = string | number | boolean;
+export type FilterValue = null | Scalar | Scalar[];
+
+/** What is wrong with a filter, in words for the caller. */
+export class FilterProblem extends Error {}
+
+const FILTERS_MAX = 100;
+const VALUES_MAX = 1_000;
+const VALUE_LENGTH_MAX = 1_000;
+const NAME_LENGTH_MAX = 191;
+const OBJECTS = new Set(["lead", "company", "behaviors"]);
+
+/** Reads the filters of a body: values come at the top level or under `properties`, lists as arrays or keyed objects. */
+export function readFilters(json: Uint8Array): Filter[] {
+  if (json.length === 0) return [];
+  const sent = parseJson(json);
+  if (sent === null || sent === "") return [];
+  if (typeof sent !== "object") throw new FilterProblem("The filters must be a list.");
+  const items = Object.values(sent);
+  if (items.length > FILTERS_MAX) throw new FilterProblem(`A segment may have ${FILTERS_MAX} filters.`);
+  return items.map(readFilter);
+}
+
+function readFilter(item: unknown, index: number): Filter {
+  if (typeof item !== "object" || item === null || Array.isArray(item))
+    throw new FilterProblem(`Filter ${index + 1} is not an object.`);
+  const sent = item as Record<string, unknown>;
+  const properties = (typeof sent.properties === "object" && sent.properties) || {};
+  const inner = properties as Record<string, unknown>;
+  const filter = readValue(sent.filter ?? inner.filter ?? null);
+  const display = readDisplay(sent.display ?? inner.display);
+  const object = readName(sent.object ?? "lead", "object");
+  if (!OBJECTS.has(object)) throw new FilterProblem(`"${object}" is not an object that can be filtered.`);
+  return {
+    glue: index > 0 && readGlue(sent.glue) === "or" ? "or" : "and",
+    field: readName(sent.field, "field"),
+    object,
+    type: readName(sent.type ?? "", "type"),
+    operator: readName(sent.operator, "operator"),
+    filter,
+    display,
+    properties: { filter, display },
+  };
+}
+
+function readGlue(glue: unknown): string {
+  if (glue === undefined || glue === null || glue === "" || glue === "and" || glue === "or")
+    return String(glue);
+  throw new FilterProblem("The glue of a filter is and or or.");
+}
+
+function readName(value: unknown, member: string): string {
+  if (typeof value === "string" && value.length <= NAME_LENGTH_MAX) return value;
+  throw new FilterProblem(`A filter needs a text as its ${member}.`);
+}
+
+function readDisplay(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value.slice(0, NAME_LENGTH_MAX) : null;
+}
+
+function readValue(value: unknown): FilterValue {
+  if (value === null) return null;
+  if (typeof value !== "object") return readScalar(value);
+  const values = Object.values(value);
+  if (values.length > VALUES_MAX) throw new FilterProblem(`A filter may have ${VALUES_MAX} values.`);
+  return values.map(readScalar);
+}
+
+function readScalar(value: unknown): Scalar {
+  if (typeof value === "number" || typeof value === "boolean") return value;
+  if (typeof value !== "string")
+    throw new FilterProblem("The value of a filter is a text, a number or a list.");
+  if (value.length > VALUE_LENGTH_MAX)
+    throw new FilterProblem(`The value of a filter may have ${VALUE_LENGTH_MAX} characters.`);
+  return value;
+}

@@ -1,0 +1,122 @@
+import { create } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
+import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
+import type { Actor } from "@tidings/rpc/actor";
+import type { Call } from "@tidings/rpc/call";
+import { reach } from "@tidings/rpc/permission";
+import { ADMINISTRATOR, callAs, contactBody, contactFixture } from "../contact/fixture.ts";
+import { buildStep } from "./build.ts";
+import { definitionReader } from "./definitions.ts";
+import { react } from "./react.ts";
+import { segmentHandlers } from "./segment.ts";
+
+const DEADLINE_MS = 20_000;
+
+/** For tests: segments over a database of their own, whose events are handled when a test says so. */
+export async function segmentFixture() {
+  const contacts = await contactFixture();
+  const { database } = contacts.context;
+  const services = { ...contacts.context, readDefinitions: definitionReader() };
+  const handlers = segmentHandlers(services);
+  let lastEvent = 0;
+
+  const query = (text: string, values: unknown[] = []) =>
+    database.query({ text }, values, Date.now() + DEADLINE_MS);
+
+  /** What happened since this was asked last. */
+  const newEvents = async (): Promise<Event[]> => {
+    const rows = await query(
+      `select id, event_id, subject, aggregate_id, aggregate_version, encode(payload, 'base64') as payload
+       from outbox where id > $1 order by id`,
+      [lastEvent],
+    );
+    lastEvent = Number(rows.at(-1)?.id ?? lastEvent);
+    return rows.map((row) => ({
+      id: row.event_id ?? "",
+      subject: row.subject ?? "",
+      aggregateId: Number(row.aggregate_id),
+      aggregateVersion: Number(row.aggregate_version),
+      time: "",
+      traceparent: undefined,
+      payload: Buffer.from(row.payload ?? "", "base64"),
+    }));
+  };
+
+  return {
+    ...contacts,
+    services,
+    segments: handlers,
+    query,
+    newEvents,
+    async addContact(values: Record<string, unknown>, others = {}): Promise<number> {
+      const { contact } = await contacts.handlers.createContact(
+        { $typeName: "tidings.contact.v1.CreateContactRequest", contact: contactBody(values, others) },
+        callAs(),
+      );
+      return contact?.id ?? 0;
+    },
+    async editContact(id: number, values: Record<string, unknown>): Promise<void> {
+      await contacts.handlers.updateContact(
+        {
+          $typeName: "tidings.contact.v1.UpdateContactRequest",
+          id,
+          contact: contactBody(values),
+          updateMask: { $typeName: "google.protobuf.FieldMask", paths: ["values"] },
+          allowMissing: false,
+        },
+        callAs(),
+      );
+    },
+    async addSegment(filters: unknown[], others: Record<string, unknown> = {}, actor?: Actor) {
+      const name = `Segment ${Math.random()}`;
+      const segment = create(SegmentSchema, {
+        name,
+        ...others,
+        filters: Buffer.from(JSON.stringify(filters)),
+      });
+      const saved = await handlers.createSegment(
+        { $typeName: "tidings.contact.v1.CreateSegmentRequest", segment },
+        listCall(actor),
+      );
+      return saved.segment as Segment;
+    },
+    async editSegment(id: number, change: Record<string, unknown>) {
+      const { filters, ...others } = change;
+      const body =
+        filters === undefined ? others : { ...others, filters: Buffer.from(JSON.stringify(filters)) };
+      const paths = Object.keys(change).map((name) =>
+        name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      );
+      return handlers.updateSegment(
+        {
+          $typeName: "tidings.contact.v1.UpdateSegmentRequest",
+          id,
+          segment: create(SegmentSchema, body),
+          updateMask: { $typeName: "google.protobuf.FieldMask", paths },
+          allowMissing: false,
+        },
+        listCall(),
+      );
+    },
+    /** Does all the builds that are asked for. */
+    async build(): Promise<void> {
+      while (await buildStep(services));
+    },
+    /** Lets segments follow what has happened. */
+    async follow(): Promise<void> {
+      await react(services, await newEvents());
+    },
+    async members(segmentId: number): Promise<number[]> {
+      const rows = await query(
+        "select contact_id from segment_contacts where segment_id = $1 and not manually_removed order by 1",
+        [segmentId],
+      );
+      return rows.map(({ contact_id }) => Number(contact_id));
+    },
+  };
+}
+
+/** A call of the service of segments. */
+export function listCall(actor: Actor = ADMINISTRATOR): Call {
+  return { ...callAs(actor), reach: (verb) => reach(actor, "lead:lists", verb) };
+}

@@ -1,0 +1,44 @@
+import type { ValueKind } from "./compare.ts";
+
+const ANY = "= != empty !empty like !like regexp !regexp startsWith endsWith contains".split(" ");
+const ORDER = ["gt", "gte", "lt", "lte", "between", "!between"];
+const LISTS = ["in", "!in"];
+
+/** Operators by the kind of the value. */
+export const OPERATORS: Record<ValueKind, ReadonlySet<string>> = {
+  text: new Set([...ANY, ...LISTS]),
+  options: new Set([...ANY, ...LISTS]),
+  number: new Set([...ANY, ...ORDER]),
+  date: new Set([...ANY, ...ORDER]),
+  datetime: new Set([...ANY, ...ORDER]),
+  boolean: new Set(["=", "!=", "empty", "!empty"]),
+};
+
+/** Of types that have no operators of their own. */
+export const DEFAULT_OPERATORS: ReadonlySet<string> = new Set([...ANY, ...ORDER]);
+/** Of ids of which there are several. */
+export const LIST_OPERATORS: ReadonlySet<string> = new Set([...LISTS, "empty", "!empty"]);
+/** Of the id of one thing. */
+export const REFERENCE_OPERATORS: ReadonlySet<string> = new Set(["=", "!=", "empty", "!empty"]);
+
+const KINDS = new Map<string, ValueKind>([
+  ["number", "number"],
+  ["boolean", "boolean"],
+  ["date", "date"],
+  ["datetime", "datetime"],
+  ["multiselect", "options"],
+]);
+
+export function kindOf(fieldType: string): ValueKind {
+  return KINDS.get(fieldType) ?? "text";
+}
+
+const TEXT_TYPES = new Set(
+  "text textarea html email url tel lookup select country timezone region locale".split(" "),
+);
+
+/** The operators a field of this type offers. */
+export function operatorsOf(fieldType: string): ReadonlySet<string> {
+  const kind = kindOf(fieldType);
+  return kind === "text" && !TEXT_TYPES.has(fieldType) ? DEFAULT_OPERATORS : OPERATORS[kind];
+}

@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import type { Actor } from "@tidings/rpc/actor";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { callAs } from "../contact/fixture.ts";
+import { listCall, segmentFixture } from "./fixture.ts";
+
+let fixture: Awaited<ReturnType<typeof segmentFixture>>;
+before(async () => {
+  fixture = await segmentFixture();
+});
+after(() => fixture.close());
+
+const isFrom = (city: string, glue = "and") => ({
+  glue,
+  field: "city",
+  object: "lead",
+  type: "text",
+  operator: "=",
+  filter: city,
+});
+const inSegment = (...ids: number[]) => ({ field: "leadlist", object: "lead", operator: "in", filter: ids });
+let cities = 0;
+const newCity = () => `City ${++cities}`;
+
+const add = (id: number, ...contactIds: number[]) =>
+  fixture.segments.addSegmentContacts(
+    { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id, contactIds },
+    listCall(),
+  );
+const remove = (id: number, contactId: number) =>
+  fixture.segments.removeSegmentContact(
+    { $typeName: "tidings.contact.v1.RemoveSegmentContactRequest", id, contactId },
+    listCall(),
+  );
+
+async function rowOf(segmentId: number, contactId: number): Promise<string> {
+  const [row] = await fixture.query(
+    "select manually_added, manually_removed from segment_contacts where segment_id = $1 and contact_id = $2",
+    [segmentId, contactId],
+  );
+  if (!row) return "none";
+  if (row.manually_removed === "t") return "removed by hand";
+  return row.manually_added === "t" ? "added by hand" : "found";
+}
+
+describe("a member is", () => {
+  type Step = "add" | "remove" | "leave" | "return" | "build";
+  const cases: { steps: Step[]; begins: "inside" | "outside"; ends: string; why: string }[] = [
+    { begins: "inside", steps: [], ends: "found", why: "found by the filters" },
+    { begins: "outside", steps: ["add"], ends: "added by hand", why: "added by hand" },
+    { begins: "inside", steps: ["add"], ends: "found", why: "left alone when added a second time" },
+    { begins: "outside", steps: ["add", "add"], ends: "added by hand", why: "left alone when added twice" },
+    {
+      begins: "inside",
+      steps: ["remove"],
+      ends: "removed by hand",
+      why: "remembered when taken out by hand",
+    },
+    { begins: "inside", steps: ["remove", "build"], ends: "removed by hand", why: "not found again then" },
+    { begins: "inside", steps: ["remove", "remove"], ends: "removed by hand", why: "taken out once" },
+    { begins: "inside", steps: ["remove", "add"], ends: "added by hand", why: "added again by hand" },
+    { begins: "outside", steps: ["add", "remove"], ends: "none", why: "forgotten when it was added by hand" },
+    { begins: "outside", steps: ["remove"], ends: "none", why: "nothing when it never was one" },
+    {
+      begins: "outside",
+      steps: ["add", "build"],
+      ends: "added by hand",
+      why: "kept although no filter finds it",
+    },
+    { begins: "inside", steps: ["leave"], ends: "none", why: "dropped when no filter finds it any more" },
+    {
+      begins: "inside",
+      steps: ["remove", "leave", "return"],
+      ends: "found",
+      why: "found again after it had not matched for a while",
+    },
+    { begins: "outside", steps: ["return"], ends: "found", why: "found as soon as it changes" },
+  ];
+  for (const { begins, steps, ends, why } of cases) {
+    test(why, async () => {
+      const city = newCity();
+      const contactId = await fixture.addContact({ city: begins === "inside" ? city : "Elsewhere" });
+      const { id } = await fixture.addSegment([isFrom(city)]);
+      await fixture.build();
+      for (const step of steps) {
+        if (step === "add") await add(id, contactId);
+        else if (step === "remove") await remove(id, contactId);
+        else if (step === "build") {
+          await fixture.query("select request_segment_build($1)", [id]);
+          await fixture.build();
+        } else {
+          await fixture.editContact(contactId, { city: step === "return" ? city : "Elsewhere" });
+          await fixture.follow();
+        }
+      }
+      assert.equal(await rowOf(id, contactId), ends);
+    });
+  }
+});
+
+test("without filters nobody comes or goes by itself", async () => {
+  const contactId = await fixture.addContact({ city: newCity() });
+  const { id } = await fixture.addSegment([]);
+  await add(id, contactId);
+  await fixture.query("update segment_contacts set manually_added = false where segment_id = $1", [id]);
+  await fixture.build();
+  await fixture.editContact(contactId, { city: newCity() });
+  await fixture.follow();
+  assert.deepEqual(await fixture.members(id), [contactId]);
+});
+
+test("new filters are applied to all contacts, in slices, and say how far they are", async () => {
+  const [old, city] = [newCity(), newCity()];
+  const [one, two] = [await fixture.addContact({ city: old }), await fixture.addContact({ city })];
+  const { id } = await fixture.addSegment([isFrom(old)]);
+  await fixture.build();
+  assert.deepEqual(await fixture.members(id), [one]);
+  await fixture.editSegment(id, { filters: [isFrom(city)] });
+  const request = { $typeName: "tidings.contact.v1.GetSegmentBuildRequest" as const, id };
+  assert.equal((await fixture.segments.getSegmentBuild(request, listCall())).state, "waiting");
+  await fixture.build();
+  assert.deepEqual(await fixture.members(id), [two]);
+  const { state, progress, added, removed } = await fixture.segments.getSegmentBuild(request, listCall());
+  assert.deepEqual({ state, progress, added, removed }, { state: "done", progress: 1, added: 1, removed: 1 });
+});
+
+test("an unpublished segment keeps its members, and follows nobody until it is published", async () => {
+  const city = newCity();
+  const { id } = await fixture.addSegment([isFrom(city)], { isPublished: false });
+  const contactId = await fixture.addContact({ city });
+  await fixture.follow();
+  await fixture.build();
+  assert.deepEqual(await fixture.members(id), []);
+  await fixture.editSegment(id, { isPublished: true });
+  await fixture.build();
+  assert.deepEqual(await fixture.members(id), [contactId]);
+});
+
+test("a segment of a segment follows its definition, and what is done to it by hand", async () => {
+  const city = newCity();
+  const [inCity, elsewhere] = [
+    await fixture.addContact({ city }),
+    await fixture.addContact({ city: newCity() }),
+  ];
+  const inner = await fixture.addSegment([isFrom(city)]);
+  const outer = await fixture.addSegment([inSegment(inner.id)]);
+  await fixture.build();
+  assert.deepEqual(await fixture.members(outer.id), [inCity]);
+  await add(inner.id, elsewhere);
+  assert.deepEqual(await fixture.members(outer.id), [inCity, elsewhere]);
+  await remove(inner.id, inCity);
+  assert.deepEqual(await fixture.members(outer.id), [elsewhere]);
+  await fixture.editSegment(inner.id, { filters: [isFrom("Nowhere")] });
+  await fixture.build();
+  assert.deepEqual(await fixture.members(outer.id), [elsewhere]);
+});
+
+test("who is in no segment at all is in the segment of those, until another one takes it", async () => {
+  const city = newCity();
+  const contactId = await fixture.addContact({ city, position: city });
+  const lonely = await fixture.addSegment([
+    { field: "position", object: "lead", operator: "=", filter: city },
+    { glue: "and", field: "leadlist", object: "lead", operator: "empty", filter: "" },
+  ]);
+  await fixture.build();
+  assert.deepEqual(await fixture.members(lonely.id), [contactId]);
+  const other = await fixture.addSegment([]);
+  await add(other.id, contactId);
+  assert.deepEqual(await fixture.members(lonely.id), []);
+  await remove(other.id, contactId);
+  assert.deepEqual(await fixture.members(lonely.id), [contactId]);
+});
+
+test("only segments that read what changed are asked again", async () => {
+  const city = newCity();
+  const contactId = await fixture.addContact({ city });
+  const { id } = await fixture.addSegment([isFrom(city)]);
+  await fixture.build();
+  await fixture.follow();
+  await fixture.query("delete from segment_contacts where segment_id = $1", [id]);
+  await fixture.editContact(contactId, { position: "Baker" });
+  await fixture.follow();
+  assert.deepEqual(await fixture.members(id), []);
+  await fixture.editContact(contactId, { city: city.toUpperCase() });
+  await fixture.follow();
+  assert.deepEqual(await fixture.members(id), [contactId]);
+});
+
+test("each change of members is told once, many contacts in one event", async () => {
+  const city = newCity();
+  for (let count = 0; count < 3; count += 1) await fixture.addContact({ city });
+  const { id, alias } = await fixture.addSegment([isFrom(city)]);
+  await fixture.newEvents();
+  await fixture.build();
+  const members = await fixture.members(id);
+  await remove(id, members[0] ?? 0);
+  await fixture.query("select request_segment_build($1)", [id]);
+  await fixture.build();
+  const told = (await fixture.newEvents()).map(({ subject, payload }) => {
+    const { action, contactIds, ...event } = fromBinary(SegmentMembershipChangedSchema, payload);
+    return { subject, alias: event.alias, action, contactIds };
+  });
+  const subject = "tidings.contact.segment.membership_changed";
+  assert.deepEqual(told, [
+    { subject, alias, action: "added", contactIds: members },
+    { subject, alias, action: "removed", contactIds: members.slice(0, 1) },
+  ]);
+});
+
+test("a segment whose filters read a field that is gone keeps its members and says why", async () => {
+  const city = newCity();
+  const contactId = await fixture.addContact({ city });
+  const inner = await fixture.addSegment([isFrom(city)]);
+  const outer = await fixture.addSegment([inSegment(inner.id)]);
+  await fixture.build();
+  await fixture.segments.deleteSegment(
+    { $typeName: "tidings.contact.v1.DeleteSegmentRequest", id: inner.id },
+    listCall(),
+  );
+  await fixture.query("select request_segment_build($1)", [outer.id]);
+  await fixture.build();
+  assert.deepEqual(await fixture.members(outer.id), [contactId]);
+  const request = { $typeName: "tidings.contact.v1.GetSegmentBuildRequest" as const, id: outer.id };
+  const { state, problem } = await fixture.segments.getSegmentBuild(request, listCall());
+  assert.equal(state, "failed");
+  assert.match(problem ?? "", /there is no segment/);
+});
+
+describe("by hand", () => {
+  const nobody: Actor = { kind: "user", id: 7, name: "Own", admin: false, permissions: {} };
+  const own: Actor = {
+    ...nobody,
+    permissions: {
+      "lead:lists": ["viewown", "create"],
+      "lead:leads": ["viewown", "viewother", "editown", "editother"],
+    },
+  };
+
+  test("a merged contact is the one it became part of", async () => {
+    const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+    await fixture.handlers.mergeContacts(
+      { $typeName: "tidings.contact.v1.MergeContactsRequest", id: survivor, mergedId: merged },
+      callAs(),
+    );
+    const { id } = await fixture.addSegment([]);
+    const { contactIds } = await add(id, merged);
+    assert.deepEqual(contactIds, [merged]);
+    assert.deepEqual(await fixture.members(id), [survivor]);
+  });
+
+  test("of many contacts those are told that are members then", async () => {
+    const contactId = await fixture.addContact({});
+    const { id } = await fixture.addSegment([]);
+    const { contactIds } = await add(id, contactId, 2_000_000_000);
+    assert.deepEqual(contactIds, [contactId]);
+  });
+
+  test("an unknown contact and an unknown segment are not found, a segment of somebody else is forbidden", async () => {
+    const contactId = await fixture.addContact({});
+    const { id } = await fixture.addSegment([], { isGlobal: false });
+    const codeOf = async (id: number, contact: number, actor?: Actor) => {
+      try {
+        await fixture.segments.addSegmentContacts(request(id, contact), listCall(actor));
+        return undefined;
+      } catch (error) {
+        return error instanceof Fault ? error.code : error;
+      }
+    };
+    const request = (segmentId: number, contact: number) => ({
+      $typeName: "tidings.contact.v1.AddSegmentContactsRequest" as const,
+      id: segmentId,
+      contactIds: [contact],
+    });
+    const missing = 2_000_000_000;
+    assert.equal(await codeOf(id, missing), Code.NOT_FOUND);
+    assert.equal(await codeOf(missing, contactId), Code.NOT_FOUND);
+    assert.equal(await codeOf(id, contactId, own), Code.PERMISSION_DENIED);
+  });
+});
+
+test("a contact that is in and out of a segment many times at once ends where it belongs", async () => {
+  const city = newCity();
+  const ids = await Promise.all(Array.from({ length: 10 }, () => fixture.addContact({ city })));
+  const { id } = await fixture.addSegment([isFrom(city)]);
+  await fixture.follow();
+  const wander = async (contactId: number, turn: number) => {
+    await fixture.editContact(contactId, { city: turn % 2 === 0 ? "Elsewhere" : city });
+    await fixture.query("select request_segment_build($1)", [id]);
+    await Promise.all([fixture.follow(), fixture.build(), fixture.follow()]);
+  };
+  for (let turn = 0; turn < 6; turn += 1) await Promise.all(ids.map((contactId) => wander(contactId, turn)));
+  await fixture.follow();
+  assert.deepEqual(
+    await fixture.members(id),
+    [...ids].sort((one, other) => one - other),
+  );
+});

@@ -1,0 +1,36 @@
+import { prepared, type Transaction } from "@tidings/store/database";
+import type { MembershipChange } from "./events.ts";
+
+/** Who was taken out by hand comes back; who is a member already stays as he is. */
+const addStatement = prepared(
+  "segment_contacts_add",
+  `insert into segment_contacts (segment_id, contact_id, date_added, manually_added)
+   select $1, id, now(), true from unnest($2::integer[]) as id order by id
+   on conflict (segment_id, contact_id) do update set manually_added = true, manually_removed = false
+   where segment_contacts.manually_removed
+   returning contact_id`,
+);
+
+/** Whom the filters found is kept, so that they do not find him again; who was put in by hand is forgotten. */
+const removeStatement = prepared(
+  "segment_contacts_remove",
+  `with deleted as (
+     delete from segment_contacts where segment_id = $1 and contact_id = any($2::integer[]) and manually_added
+     returning contact_id),
+   marked as (
+     update segment_contacts set manually_removed = true
+     where segment_id = $1 and contact_id = any($2::integer[]) and not manually_added and not manually_removed
+     returning contact_id)
+   select contact_id from deleted union all select contact_id from marked`,
+);
+
+/** Puts contacts into a segment by hand, or takes them out; answers those for whom that makes a difference. */
+export async function changeByHand(
+  transaction: Transaction,
+  segmentId: number,
+  contactIds: number[],
+  isAdded: boolean,
+): Promise<MembershipChange[]> {
+  const rows = await transaction.query(isAdded ? addStatement : removeStatement, [segmentId, contactIds]);
+  return rows.map(({ contact_id }) => ({ segmentId, contactId: Number(contact_id), isAdded }));
+}

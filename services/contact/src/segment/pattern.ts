@@ -1,0 +1,144 @@
+import { FilterProblem } from "./filter.ts";
+
+const LENGTH_MAX = 250;
+const DEPTH_MAX = 10;
+const REPEAT_MAX = 255;
+/** Single characters a pattern may stand for once its repetitions are written out. */
+const SIZE_MAX = 1_000;
+
+/** Escapes that mean the same to Postgres, and word boundaries, which it calls by other letters. */
+const ESCAPES = new Map([..."dDwWsSnrt"].map((letter) => [letter, `\\${letter}`]));
+ESCAPES.set("b", "\\y").set("B", "\\Y");
+const CLASS_ESCAPES = new Set([..."dwsnrt"]);
+const NAMED_CLASS = /^\[:(?:alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]/;
+
+/**
+ * A regular expression in the form Postgres takes. Only what takes time in proportion to the text is let through: no
+ * back-references, no look-around, and repetitions that stay small when they are nested. Throws FilterProblem.
+ */
+export function safePattern(pattern: string): string {
+  if (pattern.length > LENGTH_MAX)
+    throw new FilterProblem(`A regular expression may have ${LENGTH_MAX} characters.`);
+  const reader = { pattern, at: 0 };
+  const { text } = readAlternatives(reader, 0);
+  if (reader.at < pattern.length) throw invalid("a bracket closes that was never opened");
+  return text;
+}
+
+interface Reader {
+  pattern: string;
+  at: number;
+}
+
+/** A part of the pattern, rewritten, and how many characters it stands for at most: none for a place between them. */
+interface Part {
+  text: string;
+  size: number;
+}
+
+function invalid(reason: string): FilterProblem {
+  return new FilterProblem(`The regular expression cannot be used: ${reason}.`);
+}
+
+function readAlternatives(reader: Reader, depth: number): Part {
+  if (depth > DEPTH_MAX) throw invalid("it is nested too deeply");
+  let text = "";
+  let size = 0;
+  while (reader.at < reader.pattern.length && reader.pattern[reader.at] !== ")") {
+    if (reader.pattern[reader.at] === "|") {
+      text += "|";
+      reader.at += 1;
+      continue;
+    }
+    const atom = readAtom(reader, depth);
+    const part = readRepeats(reader, atom);
+    text += part.text;
+    size += part.size;
+    if (size > SIZE_MAX) throw invalid("it stands for too much text");
+  }
+  return { text, size };
+}
+
+function readAtom(reader: Reader, depth: number): Part {
+  const character = String.fromCodePoint(reader.pattern.codePointAt(reader.at) ?? 0);
+  if (character === "(") return readGroup(reader, depth);
+  if (character === "[") return readClass(reader);
+  if (character === "\\") return readEscape(reader);
+  if ("*+?{".includes(character)) throw invalid("a repetition has nothing to repeat");
+  reader.at += character.length;
+  if (character === "^" || character === "$") return { text: character, size: 0 };
+  return { text: character === "}" || character === "]" ? `\\${character}` : character, size: 1 };
+}
+
+function readGroup(reader: Reader, depth: number): Part {
+  reader.at += 1;
+  if (reader.pattern.startsWith("?:", reader.at)) reader.at += 2;
+  else if (reader.pattern[reader.at] === "?") throw invalid("groups that begin with ? are not supported");
+  const { text, size } = readAlternatives(reader, depth + 1);
+  if (reader.pattern[reader.at] !== ")") throw invalid("a bracket is not closed");
+  reader.at += 1;
+  return { text: `(?:${text})`, size };
+}
+
+function readEscape(reader: Reader): Part {
+  const letter = reader.pattern[reader.at + 1];
+  if (letter === undefined) throw invalid("it ends with a backslash");
+  reader.at += 2;
+  const known = ESCAPES.get(letter);
+  if (known) return { text: known, size: letter.toLowerCase() === "b" ? 0 : 1 };
+  if (/[\p{L}\p{N}]/u.test(letter)) throw invalid(`\\${letter} is not supported`);
+  return { text: `\\${letter}`, size: 1 };
+}
+
+/** `[a-z]`, `[^,;]`, `[[:alpha:]\d_]` */
+function readClass(reader: Reader): Part {
+  const { pattern } = reader;
+  let text = "[";
+  reader.at += 1;
+  if (pattern[reader.at] === "^") {
+    text += "^";
+    reader.at += 1;
+  }
+  do {
+    const member = readClassMember(reader);
+    text += member.text;
+    if (pattern[reader.at] !== "-" || pattern[reader.at + 1] === "]") continue;
+    reader.at += 1;
+    const last = readClassMember(reader);
+    if (!member.character || !last.character || member.character > last.character)
+      throw invalid("a range of characters goes backwards");
+    text += `-${last.text}`;
+  } while (pattern[reader.at] !== "]");
+  reader.at += 1;
+  return { text: `${text}]`, size: 1 };
+}
+
+/** One character of a class, or several that have a name. */
+function readClassMember(reader: Reader): { text: string; character?: string } {
+  const rest = reader.pattern.slice(reader.at);
+  const named = NAMED_CLASS.exec(rest)?.[0];
+  const escaped = /^\\(.)/su.exec(rest)?.[1];
+  const character = escaped ?? String.fromCodePoint(rest.codePointAt(0) ?? 0);
+  if (!named && /^\[[:.=]/.test(rest)) throw invalid("a class of characters is not known");
+  if (rest === "" || rest === "\\") throw invalid("a bracket is not closed");
+  reader.at += named?.length ?? character.length + (escaped === undefined ? 0 : 1);
+  if (named) return { text: named };
+  if (escaped !== undefined && CLASS_ESCAPES.has(escaped)) return { text: `\\${escaped}` };
+  if (escaped !== undefined && /[\p{L}\p{N}]/u.test(escaped)) throw invalid(`\\${escaped} is not supported`);
+  // What means something within a class is written so that it does not.
+  return { text: /[\p{L}\p{N}\s]/u.test(character) ? character : `\\${character}`, character };
+}
+
+function readRepeats(reader: Reader, atom: Part): Part {
+  const sign = /^(?:[*+?]|\{(\d{1,4})(,(\d{0,4}))?\})\??/.exec(reader.pattern.slice(reader.at));
+  if (!sign) return atom;
+  const [text, low, hasHigh, high] = sign;
+  reader.at += text.length;
+  if (/^[*+?{]/.test(reader.pattern.slice(reader.at))) throw invalid("a repetition is repeated");
+  if (atom.size === 0) throw invalid("a repetition has nothing to repeat");
+  if (low === undefined) return { text: atom.text + text, size: atom.size };
+  const most = Number(high || low);
+  if (Number(low) > REPEAT_MAX || most > REPEAT_MAX || (hasHigh && high && most < Number(low)))
+    throw invalid(`a repetition may go from 0 to ${REPEAT_MAX}`);
+  return { text: atom.text + text, size: atom.size * Math.max(most, 1) };
+}

@@ -1,0 +1,40 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type PreviewSegmentResponse,
+  PreviewSegmentResponseSchema,
+} from "@tidings/proto/tidings/contact/v1/segment";
+import type { Call } from "@tidings/rpc/call";
+import { compileSql } from "@tidings/store/compile-sql";
+import type { Database } from "@tidings/store/database";
+import { type RawBuilder, sql } from "kysely";
+import type { FieldCatalogue } from "../field/catalogue.ts";
+import { visibleRecords } from "../record/reach.ts";
+import { type DefinitionMap, midnight } from "./definitions.ts";
+import { readFilters } from "./filter.ts";
+import { compileFilters } from "./predicate.ts";
+
+const CONTACTS_SHOWN = 30;
+
+/** Whom filters find, among the contacts that the caller sees. Throws FilterProblem. */
+export async function preview(
+  database: Database,
+  filters: Uint8Array,
+  { catalogue, definitions, call }: { catalogue: FieldCatalogue; definitions: DefinitionMap; call: Call },
+): Promise<PreviewSegmentResponse> {
+  const scope = { catalogue, segments: definitions, segmentId: undefined, today: midnight() };
+  const compiled = compileFilters(readFilters(filters), scope);
+  if (!compiled) return create(PreviewSegmentResponseSchema);
+  const found = sql`from contacts c where ${visibleRecords(call, "c.owner_id")} and ${compiled.predicate}`;
+  const run = (query: RawBuilder<unknown>) => {
+    const { text, values } = compileSql(query);
+    return database.query({ text }, values, call.deadlineMs);
+  };
+  const [[total], rows] = await Promise.all([
+    run(sql`select count(*) as count ${found}`),
+    run(sql`select c.id ${found} order by c.id limit ${sql.lit(CONTACTS_SHOWN)}`),
+  ]);
+  return create(PreviewSegmentResponseSchema, {
+    count: Number(total?.count),
+    contactIds: rows.map(({ id }) => Number(id)),
+  });
+}
