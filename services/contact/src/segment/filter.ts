@@ -47,7 +47,7 @@ function readFilter(item: unknown, index: number): Filter {
   const object = readName(sent.object ?? "lead", "object");
   if (!OBJECTS.has(object)) throw new FilterProblem(`"${object}" is not an object that can be filtered.`);
   return {
-    glue: index > 0 && readGlue(sent.glue) === "or" ? "or" : "and",
+    glue: readGlue(sent.glue) === "or" && index > 0 ? "or" : "and",
     field: readName(sent.field, "field"),
     object,
     type: readName(sent.type ?? "", "type"),
@@ -85,6 +85,7 @@ function readScalar(value: unknown): Scalar {
   if (typeof value === "number" || typeof value === "boolean") return value;
   if (typeof value !== "string")
     throw new FilterProblem("The value of a filter is a text, a number or a list.");
+  if (value.includes("\0") || !value.isWellFormed()) throw new FilterProblem("A value is not a text.");
   if (value.length > VALUE_LENGTH_MAX)
     throw new FilterProblem(`The value of a filter may have ${VALUE_LENGTH_MAX} characters.`);
   return value;

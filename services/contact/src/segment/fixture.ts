@@ -1,10 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { ADMINISTRATOR, callAs, contactBody, contactFixture } from "../contact/fixture.ts";
+import { fieldHandlers } from "../field/field.ts";
 import { buildStep } from "./build.ts";
 import { definitionReader } from "./definitions.ts";
 import { react } from "./react.ts";
@@ -48,6 +50,14 @@ export async function segmentFixture() {
     segments: handlers,
     query,
     newEvents,
+    async addField(alias: string, type: string, properties: Record<string, unknown> = {}): Promise<void> {
+      const text = Buffer.from(JSON.stringify(properties));
+      const field = create(FieldSchema, { label: alias, alias, type, properties: text });
+      await fieldHandlers(services, "lead").createField(
+        { $typeName: "tidings.contact.v1.CreateFieldRequest", field },
+        callAs(),
+      );
+    },
     async addContact(values: Record<string, unknown>, others = {}): Promise<number> {
       const { contact } = await contacts.handlers.createContact(
         { $typeName: "tidings.contact.v1.CreateContactRequest", contact: contactBody(values, others) },
@@ -60,8 +70,8 @@ export async function segmentFixture() {
         {
           $typeName: "tidings.contact.v1.UpdateContactRequest",
           id,
-          contact: contactBody(values),
-          updateMask: { $typeName: "google.protobuf.FieldMask", paths: ["values"] },
+          contact: contactBody(values, { overwriteWithBlank: true }),
+          updateMask: { $typeName: "google.protobuf.FieldMask", paths: ["values", "overwrite_with_blank"] },
           allowMissing: false,
         },
         callAs(),
