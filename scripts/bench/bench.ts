@@ -5,11 +5,22 @@ import { Client } from "pg";
 import { onStopSignal } from "../stop-signal.ts";
 import { compare } from "./compare.ts";
 import { measureDeliveryLatency } from "./delivery-latency.ts";
+import { measureListLatency } from "./list-latency.ts";
 import { loadContacts } from "./load-contacts.ts";
 import type { Target } from "./measure.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { measureRawBatch } from "./raw-batch.ts";
-import { type Line, printHeader, printLatency, printLine, surroundings, writeResult } from "./report.ts";
+import {
+  type Line,
+  printHeader,
+  printLatency,
+  printLine,
+  printListLatencies,
+  printSegments,
+  surroundings,
+  writeResult,
+} from "./report.ts";
+import { measureSegmentBuilds, measureSegmentReaction } from "./segment-speed.ts";
 import { type BareServer, startBareServer } from "./start-bare-server.ts";
 import { startTemporaryStack, type TemporaryStack } from "./temporary-stack.ts";
 import { workloads } from "./workloads.ts";
@@ -85,8 +96,18 @@ async function bench(options: BenchOptions): Promise<void> {
     });
   }
   for (const latency of latencies) printLatency(latency);
-  writeResult(RESULT_FILE, about, lines, latencies);
+  const lists = isWanted("list") ? await measureListLatency(ours, postgres.url, contacts) : [];
+  if (lists.length > 0) printListLatencies(lists);
+  const segments = isWanted("segment") ? await measureSegments(ours, postgres.url) : undefined;
+  writeResult(RESULT_FILE, about, lines, { latencies, lists, ...segments });
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
+}
+
+async function measureSegments(target: Target, databaseUrl: string) {
+  const builds = await measureSegmentBuilds(target, databaseUrl);
+  const reaction = await measureSegmentReaction(target, databaseUrl);
+  printSegments(builds, reaction);
+  return { builds, reaction };
 }
 
 function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporaryStack): Target {

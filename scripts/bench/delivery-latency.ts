@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Receiver, startReceiver } from "@tidings/testkit/receiver";
+import { callApi } from "./call-api.ts";
 import { cpuMicroseconds } from "./cpu-time.ts";
 import { type Target, untilQuiet } from "./measure.ts";
 import { percentile } from "./statistics.ts";
@@ -35,7 +36,7 @@ export async function measureDeliveryLatency(
 ): Promise<DeliveryLatency[]> {
   const receiver = await startReceiver();
   const name = "bench";
-  const hook = await send(target, "POST", "hooks/new", {
+  const hook = await callApi(target, "POST", "hooks/new", {
     name,
     webhookUrl: receiver.url,
     triggers: [TRIGGER],
@@ -45,7 +46,7 @@ export async function measureDeliveryLatency(
     edits += 1;
     const number = edits;
     const path = `contacts/${1 + (number % contacts)}/edit`;
-    const isAccepted = await send(target, "PATCH", path, { fax: markOf(number) }).then(
+    const isAccepted = await callApi(target, "PATCH", path, { fax: markOf(number) }).then(
       () => true,
       () => false,
     );
@@ -64,7 +65,7 @@ export async function measureDeliveryLatency(
       { name: `webhook after PATCH, ${RATE}/s`, ...latencyOf(receiver, steady), cpu, goalMs: 1_000 },
     ];
   } finally {
-    await send(target, "DELETE", `hooks/${hook.hook.id}/delete`);
+    await callApi(target, "DELETE", `hooks/${hook.hook.id}/delete`);
     await receiver.stop();
   }
 }
@@ -123,15 +124,4 @@ function latencyOf(receiver: Receiver, edits: Edit[]) {
 
 function markOf(number: number): string {
   return `bench-${number}`;
-}
-
-async function send(target: Target, method: string, path: string, body?: object) {
-  const response = await fetch(`${target.url}/api/${path}`, {
-    method,
-    headers: { ...target.headers, ...(body && { "content-type": "application/json" }) },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 200)}`);
-  return JSON.parse(text);
 }

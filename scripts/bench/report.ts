@@ -1,7 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import type { DeliveryLatency } from "./delivery-latency.ts";
+import type { ListLatency } from "./list-latency.ts";
 import type { Round } from "./measure.ts";
+import type { SegmentBuild, SegmentReaction } from "./segment-speed.ts";
 
 /** One line of the table. */
 export interface Line {
@@ -61,6 +63,36 @@ export function printLine({ title, ours, bare, ratio, goal, spreadGoal }: Line):
   );
 }
 
+/** Milliseconds of p95 against those of the bare statements. */
+export function printListLatencies(latencies: ListLatency[]): void {
+  console.log(
+    `\n${row(["GET a list, with total", "p50 ms", "p95 ms", "SQL p50", "SQL p95", "x", "goal", ""])}`,
+  );
+  for (const { name, ours, raw } of latencies) {
+    const cells = [ours.p50, ours.p95, raw.p50, raw.p95].map((milliseconds) => milliseconds.toFixed(1));
+    console.log(row([name, ...cells, (ours.p95 / raw.p95).toFixed(2), "<= 2.00", ""]));
+  }
+}
+
+export function printSegments(builds: SegmentBuild[], reaction: SegmentReaction): void {
+  console.log(`\n${row(["segment of three filters", "ms", "SQL ms", "x", "goal", ""])}`);
+  for (const { name, members, oursMs, rawMs } of builds) {
+    const cells = [oursMs.toFixed(0), rawMs.toFixed(0), (oursMs / rawMs).toFixed(2), "<= 1.50"];
+    console.log(row([name, ...cells, `${members} members`]));
+  }
+  const { changes, p50, p99 } = reaction;
+  console.log(
+    row([
+      "a change reaches its segment",
+      p50.toFixed(0),
+      p99.toFixed(0),
+      "",
+      "",
+      `p50, p99; goal p99 < 2000 ms, ${changes} changes at 200/s`,
+    ]),
+  );
+}
+
 const BLANKS = ["", "", "", "", "", ""];
 
 export function printLatency({ name, events, refused, p50, p99, cpu, goalMs }: DeliveryLatency): void {
@@ -70,13 +102,8 @@ export function printLatency({ name, events, refused, p50, p99, cpu, goalMs }: D
   );
 }
 
-export function writeResult(
-  path: string,
-  about: Surroundings,
-  lines: Line[],
-  latencies: DeliveryLatency[],
-): void {
-  writeFileSync(path, `${JSON.stringify({ ...about, lines, latencies }, null, 2)}\n`);
+export function writeResult(path: string, about: Surroundings, lines: Line[], others: object): void {
+  writeFileSync(path, `${JSON.stringify({ ...about, lines, ...others }, null, 2)}\n`);
 }
 
 function figures({ requestsPerSecond, p50, p99, cpu }: Round): string[] {

@@ -72,6 +72,13 @@ export function columnCommand(column: RawBuilder<unknown>): SearchCommand {
   };
 }
 
+/** `column:value` that finds the value anywhere in the column, unless it is strict or says where. */
+export function containingCommand(column: RawBuilder<unknown>): SearchCommand {
+  const matches = columnCommand(column);
+  return (term) =>
+    matches(term.strict || term.text.includes("%") ? term : { ...term, text: `%${term.text}%` });
+}
+
 /** `ids:1,2,3` */
 export function idsCommand(column: RawBuilder<unknown>): SearchCommand {
   return (term) => {

@@ -1,5 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import {
   CompanyUpdatedSchema,
   ContactMergedSchema,
@@ -28,6 +29,13 @@ export function changesOf(events: Event[]): Changes {
 
 const PREFIX = "tidings.contact.";
 
+/** A device may have changed hands. */
+const readDevice = ({ payload }: Event, { contacts }: Changes) => {
+  const { contactId, previousContactId } = fromBinary(DeviceSchema, payload);
+  for (const id of [contactId, previousContactId ?? contactId])
+    contacts.push({ contactId: id, changed: ["devices"] });
+};
+
 const READERS: Record<string, ((event: Event, changes: Changes) => void) | undefined> = {
   "contact.created": ({ aggregateId }, { contacts }) =>
     contacts.push({ contactId: aggregateId, changed: "all" }),
@@ -38,6 +46,9 @@ const READERS: Record<string, ((event: Event, changes: Changes) => void) | undef
   // What the other contact had done is now this one's.
   "contact.merged": ({ payload }, { contacts }) =>
     contacts.push({ contactId: fromBinary(ContactMergedSchema, payload).mergedIntoId, changed: "all" }),
+  "device.created": readDevice,
+  "device.updated": readDevice,
+  "device.deleted": readDevice,
   "company.updated": ({ aggregateId, payload }, { companies }) => {
     const { changed } = fromBinary(CompanyUpdatedSchema, payload);
     companies.push({ companyId: aggregateId, changed: changed.flatMap(readsOfCompany) });

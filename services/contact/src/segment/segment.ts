@@ -28,6 +28,7 @@ import { followChanges } from "./follow.ts";
 import { changeByHand } from "./membership.ts";
 import { handRead, MEMBERSHIP } from "./predicate.ts";
 import { preview } from "./preview.ts";
+import { segmentListCommands } from "./search.ts";
 import { explain } from "./why.ts";
 
 export interface SegmentContext {
@@ -61,6 +62,9 @@ export function segmentHandlers(context: SegmentContext): Handlers<typeof Segmen
   const { database, outbox, catalogues, readDefinitions } = context;
   const segments = repository<Segment, SegmentsAsOfNow>(database, outbox, SegmentSchema, {
     table: "segments",
+    shared: "is_global",
+    freelyPublished: true,
+    commands: segmentListCommands,
     events: "tidings.contact.segment",
     search: ["name", "alias"],
     order: [{ column: "name", descending: false }],

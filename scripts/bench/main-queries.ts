@@ -1,0 +1,51 @@
+/** The ten lists that clients ask for most, as paths of the API. `@...` stands for a name made by the run. */
+export interface MainQuery {
+  name: string;
+  /** Below /api. */
+  path: string;
+  /** Which index answers it, as the documentation says. */
+  index: string;
+}
+
+export const CUSTOM_ALIAS = "bench_code";
+export const SEGMENT_ALIAS = "bench-segment";
+
+export function mainQueries(contacts: number): MainQuery[] {
+  const deep = Math.floor(contacts / 2);
+  const one = `ada.${10 * Math.floor(contacts / 20)}@example.com`;
+  return [
+    { name: "first page", path: "contacts", index: "contacts_last_active" },
+    { name: "page in the middle", path: `contacts?start=${deep}`, index: "contacts_last_active" },
+    {
+      name: "by last name, descending",
+      path: "contacts?orderBy=lastname&orderByDir=desc",
+      index: "contacts_by_lastname",
+    },
+    {
+      name: "by email, in the middle",
+      path: `contacts?orderBy=email&start=${deep}`,
+      index: "contacts_by_email",
+    },
+    { name: "newest", path: "contacts?orderBy=dateAdded&orderByDir=desc", index: "contacts_by_date_added" },
+    { name: "email equals", path: `contacts?${where("email", "eq", one)}`, index: "contacts_email" },
+    {
+      name: "custom field equals",
+      path: `contacts?${where(CUSTOM_ALIAS, "eq", "code 77")}`,
+      index: "contacts_custom_terms",
+    },
+    {
+      name: "in a segment",
+      path: `contacts?search=segment:${SEGMENT_ALIAS}`,
+      index: "contacts_last_active, segment_contacts_pkey",
+    },
+    { name: "search for a part", path: "contacts?search=lovelace-4242", index: "contacts_search_text" },
+    { name: "with a tag", path: "contacts?search=tag:bench", index: "contacts_tag_ids" },
+  ];
+}
+
+function where(column: string, expr: string, value: string): string {
+  const members = { col: column, expr, val: value };
+  return Object.entries(members)
+    .map(([name, text]) => `where[0][${name}]=${encodeURIComponent(text)}`)
+    .join("&");
+}
