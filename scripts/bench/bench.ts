@@ -6,7 +6,7 @@ import { onStopSignal } from "../stop-signal.ts";
 import { compare } from "./compare.ts";
 import { measureDeliveryLatency } from "./delivery-latency.ts";
 import { measureListLatency } from "./list-latency.ts";
-import { loadContacts } from "./load-contacts.ts";
+import { loadContacts, THROUGH_API_MAX } from "./load-contacts.ts";
 import type { Target } from "./measure.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { measureRawBatch } from "./raw-batch.ts";
@@ -68,7 +68,13 @@ async function bench(options: BenchOptions): Promise<void> {
 
   const { contacts, seconds } = options;
   const version = await postgresVersion(postgres.url);
-  const about = surroundings({ postgres: version, contacts, loadSeconds, secondsPerRound: seconds });
+  const about = surroundings({
+    postgres: version,
+    contacts,
+    loaded: Math.min(contacts, THROUGH_API_MAX),
+    loadSeconds,
+    secondsPerRound: seconds,
+  });
   printHeader(about);
   const isWanted = (name: string) =>
     options.only.length === 0 || options.only.some((only) => name.startsWith(only));

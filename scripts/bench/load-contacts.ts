@@ -8,7 +8,7 @@ import { BATCH_SIZE, batchRequest } from "./workloads.ts";
 const CONNECTIONS = 4;
 
 /** More than this many are not a matter of our speed: the rest goes straight into the tables. */
-const THROUGH_API_MAX = 100_000;
+export const THROUGH_API_MAX = 100_000;
 const SLICE = 10_000;
 
 /** Creates contacts through the API, copies them for the bare server, and waits until all is quiet. Returns seconds. */

@@ -11,7 +11,10 @@ test("none of the main lists reads the whole table of contacts", async () => {
   const testDatabase = await createTestDatabase();
   try {
     await fill(testDatabase.adminUrl);
-    for (const { query, plans } of await explainQueries(testDatabase.url("contact"), mainQueries(CONTACTS))) {
+    for (const { query, plans } of await explainQueries(
+      withoutScans(testDatabase.url("contact")),
+      mainQueries(CONTACTS),
+    )) {
       for (const plan of plans) assert.doesNotMatch(plan, /Seq Scan on contacts/, `${query.name}\n${plan}`);
       const [index = ""] = query.index.split(", ");
       assert.match(plans.join("\n"), new RegExp(index), query.name);
@@ -20,6 +23,14 @@ test("none of the main lists reads the whole table of contacts", async () => {
     await testDatabase.drop();
   }
 });
+
+/** So few contacts are read faster from end to end: priced out of reach, only what has no index is left to be scanned. */
+function withoutScans(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  const options = url.searchParams.get("options") ?? "";
+  url.searchParams.set("options", `${options} -c enable_seqscan=off`.trim());
+  return url.toString();
+}
 
 async function fill(url: string): Promise<void> {
   const client = new Client({ connectionString: url });
@@ -37,8 +48,8 @@ async function fill(url: string): Promise<void> {
         case when n % 10 = 0 then jsonb_build_object('99', 'code ' || n % 500) else '{}' end
       from generate_series(1, ${CONTACTS}) n`);
     await client.query(`
-      insert into segments (id, date_added, name, alias, filters) overriding system value
-      values (1, now(), 'bench', 'bench-segment', '[]')`);
+      insert into segments (id, date_added, name, public_name, alias) overriding system value
+      values (1, now(), 'Bench', 'Bench', 'bench-segment')`);
     await client.query(`
       insert into segment_contacts (segment_id, contact_id, date_added)
       select 1, id, now() from contacts where id % 8 = 0`);

@@ -26,12 +26,14 @@ export interface Surroundings {
   /** Of the machine in the last minute, our own work included. */
   loadAverage: number;
   contacts: number;
+  /** Contacts that came through the API, and how long that took. */
+  loaded: number;
   loadSeconds: number;
   secondsPerRound: number;
 }
 
 export function surroundings(
-  measured: Pick<Surroundings, "postgres" | "contacts" | "loadSeconds" | "secondsPerRound">,
+  measured: Pick<Surroundings, "postgres" | "contacts" | "loaded" | "loadSeconds" | "secondsPerRound">,
 ): Surroundings {
   const processor = cpus()[0]?.model ?? "unknown processor";
   return {
@@ -47,7 +49,7 @@ export function printHeader(about: Surroundings): void {
   console.log(`
 autocannon 9 in the bench process, on the same machine: ${about.cores} cores (${about.processor}), load ${about.loadAverage.toFixed(1)}
 Node ${about.node}, Postgres ${about.postgres} with fsync on; 16 connections, batches 4; median of 3 rounds of ${about.secondsPerRound} s in turn
-${about.contacts} contacts, 19 of 28 fields filled, loaded through POST contacts/batch/new in ${about.loadSeconds.toFixed(1)} s (${Math.round(about.contacts / about.loadSeconds)}/s)
+${about.contacts} contacts, 19 of 28 fields filled; ${about.loaded} through POST contacts/batch/new in ${about.loadSeconds.toFixed(1)} s (${Math.round(about.loaded / about.loadSeconds)}/s)
 x = our requests per second / those of a bare node:http + pg server; CPU = microseconds a request, all server processes and Postgres
 `);
   console.log(
