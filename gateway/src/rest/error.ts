@@ -30,6 +30,8 @@ const BY_REASON: Record<string, Answer> = {
   CREDENTIALS_AMBIGUOUS: { status: 400, type: "invalid_request" },
   BODY_TOO_LARGE: { status: 413 },
   METHOD_NOT_ALLOWED: { status: 405 },
+  IN_USE: { status: 422 },
+  ROLE_HAS_USERS: { status: 428 },
   RATE_LIMITED: { status: 429 },
   // Our own signature was refused by our own service: the caller can do nothing about it.
   ACTOR_INVALID: { status: 500 },

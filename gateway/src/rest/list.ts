@@ -11,11 +11,14 @@ const PART_SIZE = 500;
 
 type ItemWriter = (item: Message) => string;
 
+/** What an answer says of the list it holds. */
+type ListShape = Pick<Resource, "many" | "shape" | "total">;
+
 /** Answers a list: `{"total":…,"<many>":…}`, an array or an object keyed by id in the order of the query. */
 export async function sendList(
   response: ApiResponse,
-  resource: Resource,
-  methods: StandardMethods,
+  resource: ListShape,
+  methods: Pick<StandardMethods, "list">,
   query: ListQuery,
   write: ItemWriter,
 ): Promise<void> {
@@ -35,7 +38,7 @@ export async function sendList(
  */
 async function sendInParts(
   response: ApiResponse,
-  methods: StandardMethods,
+  methods: Pick<StandardMethods, "list">,
   query: ListQuery,
   envelope: Envelope,
 ): Promise<void> {
@@ -78,7 +81,7 @@ interface Envelope {
 }
 
 /** Written as text: an object would put its integer keys in their own order. */
-function envelopeOf({ many, shape, total }: Resource, write: ItemWriter): Envelope {
+function envelopeOf({ many, shape, total }: ListShape, write: ItemWriter): Envelope {
   const quote = total === "string" ? '"' : "";
   const opening = (size: number) => `{"total":${quote}${size}${quote},"${many}":`;
   if (shape === "array") return { opening: (size) => `${opening(size)}[`, entry: write, closing: "]}" };

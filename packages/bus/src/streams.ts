@@ -31,6 +31,8 @@ export interface DurableDefinition {
 export const contactStream: StreamDefinition = { name: "CONTACT", subjects: ["tidings.contact.>"] };
 export const webhookStream: StreamDefinition = { name: "WEBHOOK", subjects: ["tidings.webhook.>"] };
 export const identityStream: StreamDefinition = { name: "IDENTITY", subjects: ["tidings.identity.>"] };
+export const contentStream: StreamDefinition = { name: "CONTENT", subjects: ["tidings.content.>"] };
+export const campaignStream: StreamDefinition = { name: "CAMPAIGN", subjects: ["tidings.campaign.>"] };
 
 export const webhookFanOut: DurableDefinition = {
   name: "webhook-fan-out",
@@ -43,6 +45,15 @@ export const contactSegments: DurableDefinition = {
   stream: contactStream,
   subject: "tidings.contact.>",
 };
+
+/** What the contact service keeps of its neighbours' facts. */
+export const contactProjections: DurableDefinition[] = [identityStream, contentStream, campaignStream].map(
+  (stream) => ({
+    name: `contact-projection-${stream.name.toLowerCase()}`,
+    stream,
+    subject: stream.subjects[0] ?? "",
+  }),
+);
 
 export const ACK_WAIT_MS = 30_000;
 const DUPLICATE_WINDOW_MS = 5 * 60_000;

@@ -67,6 +67,11 @@ export function taken(violations: Violation[]): Fault {
   return new Fault({ code: Code.ALREADY_EXISTS, reason: "TAKEN", message, violations });
 }
 
+/** Something cannot go while others need it; the message names them. */
+export function inUse(message: string): Fault {
+  return new Fault({ code: Code.FAILED_PRECONDITION, reason: "IN_USE", message });
+}
+
 export function unauthenticated(reason: string, message: string): Fault {
   return new Fault({ code: Code.UNAUTHENTICATED, reason, message });
 }

@@ -1,6 +1,8 @@
 import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
 import { permission, Verb, verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "./actor.ts";
+import type { Call } from "./call.ts";
+import { denied } from "./fault.ts";
 
 /** Which rows an actor reaches with a verb: every row, those it owns, or none. */
 export type Reach = "all" | "own" | "none";
@@ -27,6 +29,7 @@ const ACTION: Partial<Record<Verb, string>> = {
   [Verb.CREATE]: "create",
   [Verb.EDIT]: "edit",
   [Verb.DELETE]: "delete",
+  [Verb.PUBLISH]: "publish",
 };
 
 /** Deny by default: a method that declares nothing and has no standard name stops the process at boot. */
@@ -44,10 +47,24 @@ export function requirementOf(service: DescService, method: DescMethod): Require
 /** How far an actor gets with a verb. Ownerless rows count as somebody else's. */
 export function reach(actor: Actor, base: string, needed: Verb): Reach {
   if (needed === Verb.INTERNAL) return actor.kind === "service" ? "all" : "none";
-  if (actor.admin || actor.kind === "service" || needed === Verb.ANY) return "all";
-  const action = ACTION[needed];
-  const held = actor.permissions[base] ?? [];
-  const has = (name: string) => held.includes(name);
-  if (has("full") || has(`${action}`) || has(`${action}other`)) return "all";
-  return has(`${action}own`) ? "own" : "none";
+  if (actor.kind === "service" || needed === Verb.ANY) return "all";
+  return reachOfAction(actor, base, ACTION[needed] ?? "");
+}
+
+/** The same for an action by its name, without `own` and `other`: `view`, or a right of its own like `access`. */
+export function reachOfAction(
+  { admin, permissions }: Pick<Actor, "admin" | "permissions">,
+  base: string,
+  action: string,
+): Reach {
+  if (admin) return "all";
+  const held = permissions[base] ?? [];
+  if (held.includes("full") || held.includes(action) || held.includes(`${action}other`)) return "all";
+  return held.includes(`${action}own`) ? "own" : "none";
+}
+
+/** What the handler of a method is told. Throws PERMISSION_DENIED when the actor may not call it at all. */
+export function permittedCall({ base, verb }: Requirement, call: Omit<Call, "reach">): Call {
+  if (reach(call.actor, base, verb) === "none") throw denied();
+  return { ...call, reach: (other) => reach(call.actor, base, other) };
 }

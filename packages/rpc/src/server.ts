@@ -15,10 +15,10 @@ import type { ActorVerifier } from "./actor.ts";
 import type { Call } from "./call.ts";
 import { channelOptions } from "./channel.ts";
 import { type Handlers, methodDefinition } from "./definition.ts";
-import { Code, deadlineExceeded, denied, exhausted, type Fault, toFault } from "./fault.ts";
+import { Code, deadlineExceeded, exhausted, type Fault, toFault } from "./fault.ts";
 import { faultToTrailers } from "./fault-status.ts";
 import { healthService } from "./health.ts";
-import { type Requirement, reach, requirementOf } from "./permission.ts";
+import { permittedCall, type Requirement, requirementOf } from "./permission.ts";
 
 /** Handlers of one service, ready to be served next to others. */
 export interface Implementation {
@@ -140,17 +140,12 @@ function readCall(
   verifyActor: ActorVerifier,
 ): Call {
   const actor = verifyActor(header(incoming, "tidings-actor") ?? "");
-  if (reach(actor, requirement.base, requirement.verb) === "none") throw denied();
   const deadline = Number(incoming.getDeadline());
   const now = Date.now();
   const deadlineMs = Number.isFinite(deadline) ? deadline - HOP_MS : now + DEFAULT_DEADLINE_MS;
   if (deadlineMs - now < HOP_MS / 2) throw deadlineExceeded();
-  return {
-    actor,
-    deadlineMs,
-    requestId: header(incoming, "tidings-request-id") ?? "",
-    reach: (verb) => reach(actor, requirement.base, verb),
-  };
+  const requestId = header(incoming, "tidings-request-id") ?? "";
+  return permittedCall(requirement, { actor, deadlineMs, requestId });
 }
 
 function header(incoming: ServerUnaryCall<Message, Message>, name: string): string | undefined {

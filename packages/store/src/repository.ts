@@ -20,21 +20,25 @@ import type { Filterable } from "./condition.ts";
 import { type Database, prepared, type Row, type Transaction, violatedConstraint } from "./database.ts";
 import { type ListSource, listPage } from "./list.ts";
 import type { Outbox } from "./outbox.ts";
+import { type Ownership, type OwnershipOptions, ownershipOf } from "./ownership.ts";
 import { columnCommand, idsCommand, type SearchCommand } from "./search.ts";
 import { timestampFromMilliseconds } from "./timestamp.ts";
 
 /** A resource as the repository knows it: a message with an id. */
 export type Resource = Message & { id: number };
 
-export interface RepositoryOptions<T extends Resource, L = undefined> {
-  table: string;
+export interface RepositoryOptions<T extends Resource, L = undefined> extends OwnershipOptions {
   /** Prefix of the subjects of its events: `<events>.created`, `.updated`, `.deleted`. */
   events: string;
   /** Columns a plain search term looks into. */
   search: string[];
   order: { column: string; descending: boolean }[];
+  /** Search commands of its own, asked before the standard ones of the same name. */
+  commands?: ReadonlyMap<string, SearchCommand>;
+  /** Its permissions have no publish actions: who may write a row publishes it. Otherwise that takes their right. */
+  freelyPublished?: boolean;
   /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. */
-  load?(transaction: Transaction, call: Call): Promise<L>;
+  load?(transaction: Transaction, call: Call, messages: (T | undefined)[]): Promise<L>;
   /**
    * Called with the complete new state before it is written: may fill defaults in place, returns what is wrong with it,
    * or why it cannot be although nothing is wrong.
@@ -75,6 +79,12 @@ interface Stored<T> {
   version: number;
 }
 
+/** A row that was read to be changed, and whose it is. */
+interface Locked<T> extends Stored<T> {
+  isOwn: boolean;
+  isShared: boolean;
+}
+
 /** What is to become of one item, decided before anything is written. */
 type Outcome<T> = { fault: Fault } | Change<T>;
 
@@ -103,48 +113,49 @@ export function repository<T extends Resource, L = undefined>(
   options: RepositoryOptions<T, L>,
 ): Repository<T> {
   const columns = columnsOf(schema);
-  const statements = writeStatements(options.table, columns);
+  const ownership = ownershipOf(options, columns);
+  const statements = rowStatements(options.table, columns, ownership);
   const source = listSource(options, columns);
-  const ownColumn = columns.find(({ name }) => name === "created_by");
 
   const toStored = (row: Row): Stored<T> => ({
     message: fillFromRow(create(schema) as T, columns, row),
     version: Number(row.version),
   });
 
-  const mayReach = (call: Call, verb: Verb, message: T): boolean => {
-    const reach = call.reach(verb);
-    if (reach !== "own") return reach === "all";
-    return ownColumn !== undefined && readField(message, ownColumn) === call.actor.id;
-  };
+  const toLocked = (row: Row): Locked<T> => ({
+    ...toStored(row),
+    isOwn: row.is_own === "t",
+    isShared: row.is_shared === "t",
+  });
 
-  const visible = (call: Call): RawBuilder<unknown> => {
-    const reach = call.reach(Verb.VIEW);
-    if (reach === "all") return sql`true`;
-    return reach === "own" && ownColumn
-      ? sql`${sql.ref(ownColumn.name)} = ${call.actor.id}::integer`
-      : sql`false`;
-  };
+  const mayPublish = (call: Call, { isOwn }: { isOwn: boolean }): boolean =>
+    options.freelyPublished === true || mayReach(call, Verb.PUBLISH, isOwn);
 
-  const lock = async (transaction: Transaction, ids: number[]): Promise<Map<number, Stored<T>>> => {
+  const lock = async (
+    transaction: Transaction,
+    ids: number[],
+    call: Call,
+  ): Promise<Map<number, Locked<T>>> => {
     if (ids.length === 0) return new Map();
-    const rows = await transaction.query(statements.lock, [ids]);
-    return new Map(rows.map((row) => [Number(row.id), toStored(row)]));
+    const rows = await transaction.query(statements.lock, [ids, call.actor.id]);
+    return new Map(rows.map((row) => [Number(row.id), toLocked(row)]));
   };
 
-  const changeable = (stored: Stored<T> | undefined, verb: Verb, call: Call): Stored<T> | Fault => {
-    if (!stored || !mayReach(call, Verb.VIEW, stored.message)) return notFound();
-    return mayReach(call, verb, stored.message) ? stored : denied();
+  const changeable = (locked: Locked<T> | undefined, verb: Verb, call: Call): Locked<T> | Fault => {
+    if (!locked || !isVisible(call, locked)) return notFound();
+    return mayReach(call, verb, locked.isOwn) ? locked : denied();
   };
 
   const prepareNew = (message: T | undefined, { call, loaded }: Writing<L>): Outcome<T> => {
     const draft = newDraft(schema, columns, message) as T;
+    if (!mayPublish(call, { isOwn: true })) stamp(draft, columns, { is_published: false });
     stampCreated(draft, columns, call);
     return prepareDraft(draft, undefined, { call, loaded });
   };
 
-  const prepareChange = (before: Stored<T>, update: Update<T>, writing: Writing<L>): Outcome<T> => {
-    const draft = changedDraft(schema, columns, before.message, update) as T;
+  const prepareChange = (before: Locked<T>, update: Update<T>, writing: Writing<L>): Outcome<T> => {
+    const writable = mayPublish(writing.call, before) ? columns : columns.filter(isNotPublication);
+    const draft = changedDraft(schema, writable, before.message, update) as T;
     return prepareDraft(draft, before, writing);
   };
 
@@ -186,14 +197,18 @@ export function repository<T extends Resource, L = undefined>(
       payload: toBinary(schema, withoutSecrets(schema, message)),
     }));
 
-  const load = async (transaction: Transaction, call: Call): Promise<Writing<L>> => ({
+  const load = async (
+    transaction: Transaction,
+    call: Call,
+    messages: (T | undefined)[],
+  ): Promise<Writing<L>> => ({
     call,
-    loaded: (await options.load?.(transaction, call)) as L,
+    loaded: (await options.load?.(transaction, call, messages)) as L,
   });
 
   const createMany = (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> =>
     database.transaction(call.deadlineMs, async (transaction) => {
-      const writing = await load(transaction, call);
+      const writing = await load(transaction, call, messages);
       const outcomes = messages.map((message) => prepareNew(message, writing));
       await write(transaction, outcomes);
       return outcomes;
@@ -201,23 +216,22 @@ export function repository<T extends Resource, L = undefined>(
 
   const updateMany = (updates: Update<T>[], call: Call): Promise<Outcome<T>[]> =>
     database.transaction(call.deadlineMs, async (transaction) => {
-      const writing = await load(transaction, call);
-      const stored = await lock(
-        transaction,
-        updates.map(({ id }) => id),
-      );
+      const messages = updates.map(({ message }) => message);
+      const writing = await load(transaction, call, messages);
+      const ids = updates.map(({ id }) => id);
+      const locked = await lock(transaction, ids, call);
       const outcomes = updates.map((update): Outcome<T> => {
-        const isMissing = !stored.has(update.id);
+        const isMissing = !locked.has(update.id);
         if (isMissing && update.allowMissing) {
           return call.reach(Verb.CREATE) === "none"
             ? { fault: denied() }
             : prepareNew(update.message, writing);
         }
-        const before = changeable(stored.get(update.id), Verb.EDIT, call);
+        const before = changeable(locked.get(update.id), Verb.EDIT, call);
         if (before instanceof Fault) return { fault: before };
         const outcome = prepareChange(before, update, writing);
         // A later item of the same batch builds on this one.
-        if ("saved" in outcome) stored.set(update.id, outcome.saved);
+        if ("saved" in outcome) locked.set(update.id, { ...before, ...outcome.saved });
         return outcome;
       });
       await write(transaction, lastOfEach(outcomes));
@@ -226,11 +240,11 @@ export function repository<T extends Resource, L = undefined>(
 
   const deleteMany = (ids: number[], call: Call): Promise<Outcome<T>[]> =>
     database.transaction(call.deadlineMs, async (transaction) => {
-      const stored = await lock(transaction, ids);
+      const locked = await lock(transaction, ids, call);
       const outcomes = ids.map((id): Outcome<T> => {
-        const before = changeable(stored.get(id), Verb.DELETE, call);
+        const before = changeable(locked.get(id), Verb.DELETE, call);
         if (before instanceof Fault) return { fault: before };
-        stored.delete(id);
+        locked.delete(id);
         return { saved: { message: before.message, version: before.version + 1 }, before, isChanged: true };
       });
       const deleted = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved] : []));
@@ -269,14 +283,14 @@ export function repository<T extends Resource, L = undefined>(
 
   return {
     async get(id, call) {
-      const [row] = await database.query(statements.get, [id], call.deadlineMs);
-      const stored = row && toStored(row);
-      if (!stored || !mayReach(call, Verb.VIEW, stored.message)) throw notFound();
-      return stored.message;
+      const [row] = await database.query(statements.get, [id, call.actor.id], call.deadlineMs);
+      const locked = row && toLocked(row);
+      if (!locked || !isVisible(call, locked)) throw notFound();
+      return locked.message;
     },
     async list(query, call) {
       const asked = query ?? create(ListQuerySchema);
-      const page = await listPage(database, source(call), asked, visible(call), call.deadlineMs);
+      const page = await listPage(database, source(call), asked, ownership.visible(call), call.deadlineMs);
       return {
         items: page.rows.map((row) => toStored(row).message),
         totalSize: page.totalSize,
@@ -290,6 +304,21 @@ export function repository<T extends Resource, L = undefined>(
     batchUpdate: (updates, call) => many(updates, updateMany, call),
     batchDelete: (ids, call) => many(ids, deleteMany, call),
   };
+}
+
+function mayReach(call: Call, verb: Verb, isOwn: boolean): boolean {
+  const reach = call.reach(verb);
+  return reach === "all" || (reach === "own" && isOwn);
+}
+
+function isVisible(call: Call, { isOwn, isShared }: { isOwn: boolean; isShared: boolean }): boolean {
+  return mayReach(call, Verb.VIEW, isOwn || isShared);
+}
+
+const PUBLICATION = new Set(["is_published", "publish_up", "publish_down"]);
+
+function isNotPublication({ name }: Column): boolean {
+  return !PUBLICATION.has(name);
 }
 
 /** When a batch changes a row twice only its last state is written. */
@@ -320,21 +349,21 @@ function records<T extends Resource>(stored: Stored<T>[], columns: Column[]): st
   return JSON.stringify(stored.map(({ message, version }) => ({ ...toRecord(message, columns), version })));
 }
 
-function writeStatements(table: string, columns: Column[]) {
+/** The sub-selects around arrays hide their lengths from the planner, which would plan anew for every call. */
+function rowStatements(table: string, columns: Column[], { isOwn, isShared }: Ownership) {
   const names = columns.map(({ name }) => `"${name}"`);
   const definition = columns.map(({ name, sqlType }) => `"${name}" ${sqlType}`);
   const record = `json_to_recordset($1::json) as x(${definition.join(", ")}, version integer)`;
   const assignments = names.filter((name) => name !== '"id"').map((name) => `${name} = x.${name}`);
   const selected = `${names.join(", ")}, version`;
+  const row = `select ${selected}, ${isOwn("$2")} as is_own, ${isShared} as is_shared from ${table}`;
+  const byIds = "where id = any (array(select unnest($1::integer[])))";
   return {
-    get: prepared(`${table}_get`, `select ${selected} from ${table} where id = $1`),
-    lock: prepared(
-      `${table}_lock`,
-      `select ${selected} from ${table} where id = any($1::integer[]) order by id for update`,
-    ),
+    get: prepared(`${table}_get`, `${row} where id = $1`),
+    lock: prepared(`${table}_lock`, `${row} ${byIds} order by id for update`),
     nextIds: prepared(
       `${table}_next_ids`,
-      `select nextval(pg_get_serial_sequence('${table}', 'id')) as id from generate_series(1, $1)`,
+      `select nextval(pg_get_serial_sequence('${table}', 'id')) as id from generate_series(1, (select $1::integer))`,
     ),
     insert: prepared(
       `${table}_insert`,
@@ -345,7 +374,7 @@ function writeStatements(table: string, columns: Column[]) {
       `${table}_update`,
       `update ${table} set ${assignments.join(", ")}, version = x.version from ${record} where ${table}.id = x.id`,
     ),
-    delete: prepared(`${table}_delete`, `delete from ${table} where id = any($1::integer[])`),
+    delete: prepared(`${table}_delete`, `delete from ${table} ${byIds}`),
   };
 }
 
@@ -366,7 +395,14 @@ function listSource<T extends Resource, L>(options: RepositoryOptions<T, L>, col
     catchAll: options.search.map((name) => sql.ref(name)),
     defaultOrder: options.order as Order[],
   };
-  return (call: Call): ListSource => ({ ...base, commands: standardCommands(ref, call) });
+  return (call: Call): ListSource => {
+    const commands = standardCommands(ref, call);
+    for (const [name, own] of options.commands ?? []) {
+      const standard = commands.get(name);
+      commands.set(name, (term) => own(term) ?? standard?.(term));
+    }
+    return { ...base, commands };
+  };
 }
 
 /** The search commands every resource has, as far as it has their columns. */

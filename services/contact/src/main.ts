@@ -2,7 +2,9 @@ import { connectBus } from "@tidings/bus/connect";
 import { contactStream } from "@tidings/bus/streams";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { DeviceService } from "@tidings/proto/tidings/contact/v1/device";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
+import { NoteService } from "@tidings/proto/tidings/contact/v1/note";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { actorVerifier } from "@tidings/rpc/actor";
@@ -16,10 +18,13 @@ import { startRelay } from "@tidings/store/relay";
 import { companyHandlers } from "./company/company.ts";
 import { contactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
+import { deviceHandlers } from "./device.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldHandlers } from "./field/field.ts";
 import { startFieldUpkeep } from "./field/upkeep.ts";
 import { migrations } from "./migrations.ts";
+import { noteHandlers } from "./note.ts";
+import { startProjecting } from "./projection/start.ts";
 import { startBuilding } from "./segment/build.ts";
 import { definitionReader } from "./segment/definitions.ts";
 import { startReacting } from "./segment/react.ts";
@@ -63,6 +68,8 @@ await run(options, async ({ onStop }) => {
   onStop("segment builds", building.stop);
   const reacting = startReacting(context, bus);
   onStop("segment reaction", reacting.stop);
+  const projecting = startProjecting(context, bus);
+  onStop("projections", projecting.stop);
   const services = [
     implement(ContactService, contactHandlers(context)),
     implement(CompanyService, companyHandlers(context)),
@@ -70,6 +77,8 @@ await run(options, async ({ onStop }) => {
     implement(CompanyFieldService, fieldHandlers(context, "company")),
     implement(SegmentService, segmentHandlers(context)),
     implement(TagService, tagHandlers(database, outbox)),
+    implement(NoteService, noteHandlers(context)),
+    implement(DeviceService, deviceHandlers(context)),
   ];
   const server = await serve(services, {
     port: config.GRPC_PORT,

@@ -5,9 +5,11 @@ import { createCustomFields } from "./migrations/0003_custom_fields.ts";
 import { createNeighbours } from "./migrations/0005_neighbours.ts";
 import { createCompanies } from "./migrations/0006_companies.ts";
 import { createUtmTags } from "./migrations/0007_utm_tags.ts";
-import { createSegments } from "./migrations/0008_segments.ts";
 import { createMerges } from "./migrations/0010_merges.ts";
 import { createContactIndexes } from "./migrations/0011_contact_indexes.ts";
+import { createNotesAndDevices } from "./migrations/0012_notes_devices.ts";
+import { createSegments } from "./migrations/0013_segments.ts";
+import { createProjections } from "./migrations/0014_projections.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -16,7 +18,9 @@ export const migrations: Migrations = {
   "0005_neighbours": { up: createNeighbours },
   "0006_companies": { up: createCompanies },
   "0007_utm_tags": { up: createUtmTags },
-  "0008_segments": { up: createSegments },
   "0010_merges": { up: createMerges },
   "0011_contact_indexes": { up: createContactIndexes },
+  "0012_notes_devices": { up: createNotesAndDevices },
+  "0013_segments": { up: createSegments },
+  "0014_projections": { up: createProjections },
 };

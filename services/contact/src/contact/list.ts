@@ -7,6 +7,7 @@ import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
 import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
 import { segmentCommands } from "../segment/search.ts";
+import { relationCommands } from "./relation-commands.ts";
 import { CONTACT_COLUMNS, CONTACT_SELECT } from "./row.ts";
 
 /** What a plain term looks into; the index contacts_search_text is made of the same columns. */
@@ -63,12 +64,11 @@ function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> 
     ["published", sql`c.is_published`],
     ["unpublished", sql`not c.is_published`],
   ]);
-  for (const [name, command] of segmentCommands) commands.set(name, command);
+  for (const [name, command] of [...segmentCommands, ...relationCommands()]) commands.set(name, command);
   const firstname = columnCommand(column("firstname"));
   const lastname = columnCommand(column("lastname"));
   const ownerFirst = columnCommand(sql`o.first_name`);
   const ownerLast = columnCommand(sql`o.last_name`);
-  const companyName = columnCommand(sql`co.companyname`);
   const stageName = columnCommand(sql`s.name`);
   return commands
     .set("ids", idsCommand(column("id")))
@@ -78,16 +78,6 @@ function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> 
       "owner",
       (term) =>
         sql`c.owner_id in (select o.id from owners o where ${ownerFirst(term)} or ${ownerLast(term)})`,
-    )
-    .set(
-      "company",
-      (term) => sql`c.id in (select cc.contact_id from company_contacts cc
-        join companies co on co.id = cc.company_id where ${companyName(term)})`,
-    )
-    .set(
-      "company_id",
-      (term) => sql`c.id in (select cc.contact_id from company_contacts cc
-        where ${idsCommand(sql`cc.company_id`)(term)})`,
     )
     .set("stage", (term) => sql`c.stage_id in (select s.id from stages s where ${stageName(term)})`)
     .set("tag", (term) => {

@@ -2,16 +2,18 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, denied, notFound } from "@tidings/rpc/fault";
-import { prepared, type Transaction } from "@tidings/store/database";
+import { prepared } from "@tidings/store/database";
 import { domainEvent } from "@tidings/store/outbox";
 import type { FieldSet } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
 import { mayReach } from "../record/reach.ts";
 import { writeChanges } from "../record/save.ts";
+import { moveMemberships } from "../segment/membership.ts";
 import { arrayText, identify, stampEdited } from "./apply.ts";
 import { setCompanies, writeCompanyLinks } from "./company-link.ts";
 import { contactDeleted, contactEvents } from "./events.ts";
+import { moveHistory } from "./history.ts";
 import {
   type ContactRow,
   companiesOf,
@@ -23,13 +25,6 @@ import {
   tagsOf,
 } from "./row.ts";
 import type { ContactContext } from "./save.ts";
-
-/** What belongs to a contact by `contact_id` and simply changes hands. */
-const HISTORY = ["points_log", "utm_tags", "contact_redirects"];
-
-const moveStatements = HISTORY.map((table) =>
-  prepared(`${table}_move`, `update ${table} set contact_id = $1 where contact_id = $2`),
-);
 
 const redirectStatement = prepared(
   "contact_redirects_insert",
@@ -57,12 +52,16 @@ export async function mergeContacts(
     const now = dateTimeText(Date.now());
     const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
     moveHistory(transaction, id, mergedId);
+    const memberships = await moveMemberships(transaction, id, mergedId);
+    transaction.execute(deleteStatement, [mergedId]);
+    transaction.execute(redirectStatement, [id, mergedId]);
     // There may have been nothing to gain.
     const changes = row === survivor ? [] : [{ before: survivor, row }];
     writeChanges(transaction, contactTable, set, changes);
     writeCompanyLinks(transaction, changes);
     context.outbox.append(transaction, [
       ...changes.flatMap((change) => contactEvents(change, set)),
+      ...memberships,
       mergedEvent(merged, id),
       contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }),
     ]);
@@ -75,12 +74,6 @@ function editable(rows: ContactRow[], id: number, call: Call): ContactRow {
   if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
   if (!mayReach(call, Verb.EDIT, row, "owner_id")) throw denied();
   return row;
-}
-
-function moveHistory(transaction: Transaction, id: number, mergedId: number): void {
-  for (const statement of moveStatements) transaction.execute(statement, [id, mergedId]);
-  transaction.execute(deleteStatement, [mergedId]);
-  transaction.execute(redirectStatement, [id, mergedId]);
 }
 
 /** Told before the deletion: others move what they keep of the contact. */

@@ -47,7 +47,7 @@ export function checkSegment(
   draft.publicName = draft.publicName.trim() || draft.name;
   const violations = [
     ...checkName("name", draft.name),
-    ...checkName("publicName", draft.publicName),
+    ...(draft.name === "" ? [] : checkName("publicName", draft.publicName)),
     ...checkAlias(draft, before, now),
     ...checkCategory(draft, now),
     ...takeFilters(draft, before, now),
@@ -88,7 +88,7 @@ function checkAlias(
 function checkCategory({ categoryId }: Segment, { categoryIds }: SegmentsAsOfNow): Violation[] {
   if (categoryId === undefined || categoryIds.has(categoryId)) return [];
   const message =
-    categoryId === NO_CATEGORY ? "This value is not valid." : `Category ${categoryId} does not exist.`;
+    categoryId === NO_CATEGORY ? "This value is not valid." : `There is no category ${categoryId}.`;
   return [{ field: "category", message }];
 }
 

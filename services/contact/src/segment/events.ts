@@ -14,7 +14,7 @@ export interface MembershipChange {
 /** Tells who came and went, many contacts in one event. */
 export function membershipEvents(
   changes: MembershipChange[],
-  definitionOf: (segmentId: number) => Definition | undefined,
+  definitionOf: (segmentId: number) => Pick<Definition, "id" | "version" | "name" | "alias"> | undefined,
 ): DomainEvent[] {
   const groups = Map.groupBy(changes, ({ segmentId, isAdded }) => `${segmentId} ${isAdded}`);
   return [...groups.values()].flatMap((group) => {

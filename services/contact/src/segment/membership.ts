@@ -1,5 +1,6 @@
 import { prepared, type Transaction } from "@tidings/store/database";
-import type { MembershipChange } from "./events.ts";
+import type { DomainEvent } from "@tidings/store/outbox";
+import { type MembershipChange, membershipEvents } from "./events.ts";
 
 /** Who was taken out by hand comes back; who is a member already stays as he is. */
 const addStatement = prepared(
@@ -33,4 +34,33 @@ export async function changeByHand(
 ): Promise<MembershipChange[]> {
   const rows = await transaction.query(isAdded ? addStatement : removeStatement, [segmentId, contactIds]);
   return rows.map(({ contact_id }) => ({ segmentId, contactId: Number(contact_id), isAdded }));
+}
+
+/** What was done by hand is done to the survivor of a merge, too; whom filters find, they find again by themselves. */
+const moveStatement = prepared(
+  "segment_contacts_inherit",
+  `with inherited as (
+     insert into segment_contacts (segment_id, contact_id, date_added, manually_added, manually_removed)
+     select segment_id, $1, date_added, manually_added, manually_removed from segment_contacts
+     where contact_id = $2 and (manually_added or manually_removed) order by segment_id
+     on conflict do nothing returning segment_id, manually_removed)
+   select s.id, s.version, s.name, s.alias from inherited i join segments s on s.id = i.segment_id
+   where not i.manually_removed`,
+);
+
+/** Lets a contact inherit the memberships of another one; answers the events that tell of it. */
+export async function moveMemberships(
+  transaction: Transaction,
+  id: number,
+  mergedId: number,
+): Promise<DomainEvent[]> {
+  const rows = await transaction.query(moveStatement, [id, mergedId]);
+  const segments = new Map(
+    rows.map((row) => [
+      Number(row.id),
+      { id: Number(row.id), version: Number(row.version), name: row.name ?? "", alias: row.alias ?? "" },
+    ]),
+  );
+  const changes = [...segments.keys()].map((segmentId) => ({ segmentId, contactId: id, isAdded: true }));
+  return membershipEvents(changes, (segmentId) => segments.get(segmentId));
 }

@@ -17,6 +17,7 @@ import { type Database, prepared, type Row } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { type BatchResult, repository, type Update } from "@tidings/store/repository";
 import { timestampFromText } from "@tidings/store/timestamp";
+import { readContacts } from "../contact/referred.ts";
 import type { FieldCatalogues } from "../field/catalogue.ts";
 import { readReference } from "../record/body.ts";
 import { mayReach } from "../record/reach.ts";
@@ -38,12 +39,6 @@ export interface SegmentContext {
   readDefinitions: DefinitionReader;
 }
 
-const contactsStatement = prepared(
-  "segment_contacts_asked",
-  `select asked.id as asked_id, c.id, c.owner_id from unnest($1::integer[]) as asked (id)
-   left join contact_redirects r on r.merged_id = asked.id
-   join contacts c on c.id = coalesce(r.contact_id, asked.id)`,
-);
 const ofContactStatement = prepared(
   "segments_of_contact",
   `select s.id, s.name, s.alias, s.is_global, s.created_by, m.date_added, m.manually_added, m.manually_removed
@@ -101,13 +96,13 @@ export function segmentHandlers(context: SegmentContext): Handlers<typeof Segmen
 
   /** The contacts that the caller may change; those that were merged are the ones they became part of. */
   const changeable = async (ids: number[], call: Call, verb: Verb): Promise<Map<number, Row>> => {
-    const rows = await database.query(contactsStatement, [ids], call.deadlineMs);
+    const contacts = await readContacts((...query) => database.query(...query, call.deadlineMs), ids);
     const contactCall = forContacts(call);
-    const visible = rows.filter((row) => mayReach(contactCall, Verb.VIEW, row, "owner_id"));
+    const visible = [...contacts].filter(([, row]) => mayReach(contactCall, Verb.VIEW, row, "owner_id"));
     if (ids.length === 1 && visible.length === 0) throw notFound("Contact not found.");
-    const reached = visible.filter((row) => mayReach(contactCall, verb, row, "owner_id"));
+    const reached = visible.filter(([, row]) => mayReach(contactCall, verb, row, "owner_id"));
     if (ids.length === 1 && reached.length === 0) throw denied();
-    return new Map(reached.map((row) => [Number(row.asked_id), row]));
+    return new Map(reached);
   };
 
   const changeMembers = async (id: number, contactIds: number[], call: Call, isAdded: boolean) => {

@@ -1,0 +1,54 @@
+import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
+import { NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
+import { notFound } from "@tidings/rpc/fault";
+import { type Request, Router } from "express";
+import type { Clients } from "../clients.ts";
+import { endpoint } from "../rest/endpoint.ts";
+import { type ApiResponse, pathId } from "../rest/exchange.ts";
+import { sendList } from "../rest/list.ts";
+import { type ListLimits, readListParameters } from "../rest/list-query.ts";
+import { messageWriter } from "../rest/message-json.ts";
+import type { StandardMethods } from "../rest/standard-methods.ts";
+
+const writeNote = messageWriter(NoteSchema);
+const writeDevice = messageWriter(DeviceSchema);
+
+/** What belongs to one contact, in lists with the usual parameters. */
+export function contactListRoutes(
+  { notes, devices }: Pick<Clients, "notes" | "devices">,
+  limits: ListLimits,
+): Router {
+  const router = Router({ caseSensitive: true });
+
+  const listNotes = async (request: Request, response: ApiResponse) => {
+    const contactId = contactOf(request);
+    const list: StandardMethods["list"] = async (query, options) => {
+      const { notes: items, ...page } = await notes.listNotes({ query, contactId }, options);
+      return { ...page, items };
+    };
+    const { query, select } = readListParameters(response.locals.exchange.query, limits);
+    const shape = { many: "notes", shape: "array", total: "int" } as const;
+    await sendList(response, shape, { list }, query, (item) => writeNote(item, select));
+  };
+
+  const listDevices = async (request: Request, response: ApiResponse) => {
+    const contactId = contactOf(request);
+    const list: StandardMethods["list"] = async (query, options) => {
+      const { devices: items, ...page } = await devices.listDevices({ query, contactId }, options);
+      return { ...page, items };
+    };
+    const { query, select } = readListParameters(response.locals.exchange.query, limits);
+    const shape = { many: "devices", shape: "array", total: "int" } as const;
+    await sendList(response, shape, { list }, query, (item) => writeDevice(item, select));
+  };
+
+  endpoint(router, "/:id/notes", { GET: listNotes });
+  endpoint(router, "/:id/devices", { GET: listDevices });
+  return router;
+}
+
+function contactOf(request: Request): number {
+  const id = pathId(request);
+  if (id === undefined) throw notFound("Contact not found.");
+  return id;
+}

@@ -1,0 +1,25 @@
+import { create, type DescService, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Call } from "./call.ts";
+import type { Outgoing, RpcClient } from "./client.ts";
+import type { Handlers } from "./definition.ts";
+import { permittedCall, requirementOf } from "./permission.ts";
+
+type Handler = (request: Message, call: Call) => unknown;
+
+/** A client of handlers in this very process: the permissions of a server, without the way to one. */
+export function local<S extends DescService>(service: S, handlers: Handlers<S>): RpcClient<S> {
+  const methods = service.methods.map((method) => {
+    const requirement = requirementOf(service, method);
+    const handler = handlers[method.localName as keyof Handlers<S>] as Handler;
+    const call = async (
+      request: MessageInitShape<typeof method.input>,
+      { actor, deadlineMs, requestId }: Outgoing,
+    ): Promise<Message> => {
+      const permitted = permittedCall(requirement, { actor, deadlineMs, requestId });
+      return create(method.output, (await handler(create(method.input, request), permitted)) as Message);
+    };
+    return [method.localName, call];
+  });
+  // The descriptor gives both the functions and, through RpcClient, their types; the compiler cannot see the link.
+  return Object.fromEntries(methods) as RpcClient<S>;
+}

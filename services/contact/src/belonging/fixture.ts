@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { DeleteContactRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
+import { type Note, NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
+import type { Actor } from "@tidings/rpc/actor";
+import { callAs, contactBody, contactFixture } from "../contact/fixture.ts";
+import { deviceHandlers } from "../device.ts";
+import { noteHandlers } from "../note.ts";
+
+export type NoteMembers = Partial<Pick<Note, "text" | "type">>;
+export type DeviceMembers = Partial<Pick<Device, "device" | "deviceBrand" | "clientInfo">>;
+
+/** Sees and changes what is its own, and nothing else. */
+export function ownerOnly(id: number): Actor {
+  const permissions = { "lead:leads": ["viewown", "editown", "deleteown", "create"] };
+  return { kind: "user", id, name: `User ${id}`, admin: false, permissions };
+}
+
+/** For tests: notes and devices, and the contacts they belong to. */
+export async function belongingFixture() {
+  const fixture = await contactFixture();
+  const { database } = fixture.context;
+  const notes = noteHandlers(fixture.context);
+  const devices = deviceHandlers(fixture.context);
+  const query = (text: string, values: unknown[] = []) =>
+    database.query({ text }, values, Date.now() + 20_000);
+
+  return {
+    ...fixture,
+    notes,
+    devices,
+    query,
+    async addContact(ownerId: number | null, values: Record<string, unknown> = {}): Promise<number> {
+      const contact = contactBody({ firstname: "Ada", ...values });
+      const created = await fixture.handlers.createContact(
+        { $typeName: "tidings.contact.v1.CreateContactRequest", contact },
+        callAs(),
+      );
+      const id = created.contact?.id ?? 0;
+      await query("update contacts set owner_id = $1 where id = $2", [ownerId, id]);
+      return id;
+    },
+    async deleteContact(id: number): Promise<void> {
+      await fixture.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), callAs());
+    },
+    async addNote(lead: unknown, members: NoteMembers = {}, actor?: Actor): Promise<Note> {
+      const note = create(NoteSchema, { text: "A note", ...members, lead: json(lead) });
+      const saved = await notes.createNote(
+        { $typeName: "tidings.contact.v1.CreateNoteRequest", note },
+        callAs(actor),
+      );
+      return saved.note as Note;
+    },
+    async addDevice(lead: unknown, members: DeviceMembers = {}, actor?: Actor): Promise<Device> {
+      const device = create(DeviceSchema, { ...members, lead: json(lead) });
+      const saved = await devices.createDevice(
+        { $typeName: "tidings.contact.v1.CreateDeviceRequest", device },
+        callAs(actor),
+      );
+      return saved.device as Device;
+    },
+  };
+}
+
+export function json(value: unknown): Uint8Array<ArrayBuffer> {
+  return value === undefined ? new Uint8Array() : Buffer.from(JSON.stringify(value));
+}

@@ -1,0 +1,40 @@
+import { prepared, type Transaction } from "@tidings/store/database";
+
+/** What belongs to a contact by `contact_id` and simply changes hands. */
+const HISTORY = [
+  "points_log",
+  "utm_tags",
+  "notes",
+  "devices",
+  "email_sends",
+  "page_hits",
+  "sms_sends",
+  "notification_sends",
+  "asset_downloads",
+  "contact_redirects",
+];
+
+/** What a contact has once at most: what the survivor has already stays as it is. */
+const SETS: Record<string, string> = {
+  push_ids: "push_id",
+  contact_categories: "category_id",
+  campaign_contacts: "campaign_id, version, date_added, manually_added, manually_removed",
+};
+
+const statements = [
+  ...HISTORY.map((table) =>
+    prepared(`${table}_move`, `update ${table} set contact_id = $1 where contact_id = $2`),
+  ),
+  ...Object.entries(SETS).map(([table, columns]) =>
+    prepared(
+      `${table}_move`,
+      `insert into ${table} (contact_id, ${columns}) select $1, ${columns} from ${table} where contact_id = $2
+       on conflict do nothing`,
+    ),
+  ),
+];
+
+/** Gives all that a contact did to the one it becomes part of. */
+export function moveHistory(transaction: Transaction, id: number, mergedId: number): void {
+  for (const statement of statements) transaction.execute(statement, [id, mergedId]);
+}

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { MergeContactsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import {
+  BatchDeleteDevicesRequestSchema,
+  DeviceSchema,
+  GetDeviceRequestSchema,
+  ListDevicesRequestSchema,
+  UpdateDeviceRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/device";
+import type { Actor } from "@tidings/rpc/actor";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { columnsOf } from "@tidings/store/columns";
+import { belongingFixture, type DeviceMembers, json, ownerOnly } from "./belonging/fixture.ts";
+import { callAs, listQuery, parse } from "./contact/fixture.ts";
+
+const ADA = 11;
+const BOB = 12;
+let fixture: Awaited<ReturnType<typeof belongingFixture>>;
+before(async () => {
+  fixture = await belongingFixture();
+});
+after(() => fixture.close());
+
+const getDevice = async (id: number, actor?: Actor) =>
+  fixture.devices.getDevice(create(GetDeviceRequestSchema, { id }), callAs(actor));
+
+async function moveDevice(id: number, lead: number): Promise<void> {
+  const request = create(UpdateDeviceRequestSchema, {
+    id,
+    device: create(DeviceSchema, { lead: json(lead) }),
+    updateMask: create(FieldMaskSchema, { paths: ["lead"] }),
+  });
+  await fixture.devices.updateDevice(request, callAs());
+}
+
+function isFault(code: Code, message?: string) {
+  return (error: unknown) =>
+    error instanceof Fault && error.code === code && (message === undefined || error.message === message);
+}
+
+test("a device shows its contact and what was seen of it", async () => {
+  const contactId = await fixture.addContact(ADA);
+  const clientInfo = { type: "browser", name: "Firefox" };
+  const { id } = await fixture.addDevice(contactId, { device: "desktop", clientInfo: json(clientInfo) });
+  const device = await getDevice(id);
+  assert.deepEqual([device.device, device.deviceBrand], ["desktop", undefined]);
+  assert.deepEqual(parse(device.clientInfo), clientInfo);
+  assert.deepEqual(Object.keys(parse(device.lead)), ["id", "points", "color", "fields"]);
+});
+
+test("a device of no contact, or of one that is not there or not visible, is refused", async () => {
+  const refused = isFault(Code.INVALID_ARGUMENT, "contact ID is mandatory");
+  for (const lead of [undefined, 0, 2_000_000_000]) await assert.rejects(fixture.addDevice(lead), refused);
+  const foreign = await fixture.addContact(BOB);
+  await assert.rejects(fixture.addDevice(foreign, {}, ownerOnly(ADA)), refused);
+});
+
+test("a text that is too long and client info that is neither list nor object are named", async () => {
+  const contactId = await fixture.addContact(ADA);
+  const bad: [DeviceMembers, string][] = [
+    [{ deviceBrand: "x".repeat(192) }, "deviceBrand"],
+    [{ clientInfo: json("Firefox") }, "clientInfo"],
+    [{ clientInfo: json(["x".repeat(10_000)]) }, "clientInfo"],
+  ];
+  for (const [members, field] of bad) {
+    await assert.rejects(fixture.addDevice(contactId, members), (error) => {
+      assert.ok(error instanceof Fault);
+      assert.deepEqual(
+        error.violations.map((violation) => violation.field),
+        [field],
+      );
+      return true;
+    });
+  }
+});
+
+test("the devices of others' contacts do not exist for who sees only its own", async () => {
+  const ada = ownerOnly(ADA);
+  const own = await fixture.addDevice(await fixture.addContact(ADA));
+  const other = await fixture.addDevice(await fixture.addContact(BOB));
+  await assert.rejects(getDevice(other.id, ada), isFault(Code.NOT_FOUND));
+  const query = listQuery({ search: `ids:${own.id},${other.id}` });
+  const listed = await fixture.devices.listDevices(create(ListDevicesRequestSchema, { query }), callAs(ada));
+  assert.deepEqual([listed.devices?.map(({ id }) => id), listed.totalSize], [[own.id], 1]);
+  const ids = [own.id, other.id];
+  const removed = await fixture.devices.batchDeleteDevices(
+    create(BatchDeleteDevicesRequestSchema, { ids }),
+    callAs(ada),
+  );
+  assert.deepEqual(
+    removed.statuses?.map(({ error }) => error?.code),
+    [undefined, Code.NOT_FOUND],
+  );
+});
+
+test("what is told of a device names its contact, and the one it was taken from", async () => {
+  const [first, second] = [await fixture.addContact(ADA), await fixture.addContact(ADA)];
+  const { id } = await fixture.addDevice(first);
+  await moveDevice(id, second);
+  const rows = await fixture.query(
+    `select subject, encode(payload, 'base64') as payload from outbox
+     where subject like 'tidings.contact.device.%' and aggregate_id = $1 order by id`,
+    [id],
+  );
+  const told = rows.map(({ subject, payload }) => {
+    const { contactId, previousContactId } = fromBinary(DeviceSchema, Buffer.from(payload ?? "", "base64"));
+    return [subject?.split(".").at(-1), contactId, previousContactId];
+  });
+  assert.deepEqual(told, [
+    ["created", first, undefined],
+    ["updated", second, first],
+  ]);
+  assert.equal((await getDevice(id)).previousContactId, undefined);
+});
+
+test("the devices of a contact are listed by it, follow a merge, and go with their contact", async () => {
+  const [survivor, merged] = [await fixture.addContact(ADA), await fixture.addContact(ADA)];
+  const { id } = await fixture.addDevice(merged);
+  await fixture.addDevice(await fixture.addContact(ADA));
+  const request = create(MergeContactsRequestSchema, { id: survivor, mergedId: merged });
+  await fixture.handlers.mergeContacts(request, callAs());
+  const asked = create(ListDevicesRequestSchema, { query: listQuery(), contactId: survivor });
+  const listed = await fixture.devices.listDevices(asked, callAs());
+  assert.deepEqual([listed.devices?.map((device) => device.id), listed.totalSize], [[id], 1]);
+  await fixture.deleteContact(survivor);
+  await assert.rejects(getDevice(id), isFault(Code.NOT_FOUND));
+});
+
+test("the table has a column for each stored field, nullable where the field is optional", async () => {
+  const rows = await fixture.query(
+    "select column_name, is_nullable from information_schema.columns where table_name = 'devices'",
+  );
+  const nullable = new Map(rows.map((row) => [row.column_name, row.is_nullable === "YES"]));
+  for (const column of columnsOf(DeviceSchema))
+    assert.equal(nullable.get(column.name), column.nullable, column.name);
+});

@@ -1,0 +1,277 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { MergeContactsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import {
+  BatchCreateNotesRequestSchema,
+  BatchDeleteNotesRequestSchema,
+  BatchUpdateNotesRequestSchema,
+  DeleteNoteRequestSchema,
+  GetNoteRequestSchema,
+  ListNotesRequestSchema,
+  NoteSchema,
+  UpdateNoteRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/note";
+import type { Actor } from "@tidings/rpc/actor";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { columnsOf } from "@tidings/store/columns";
+import { belongingFixture, json, type NoteMembers, ownerOnly } from "./belonging/fixture.ts";
+import { callAs, listQuery, parse } from "./contact/fixture.ts";
+
+const ADA = 11;
+const BOB = 12;
+let fixture: Awaited<ReturnType<typeof belongingFixture>>;
+before(async () => {
+  fixture = await belongingFixture();
+});
+after(() => fixture.close());
+
+const getNote = async (id: number, actor?: Actor) =>
+  fixture.notes.getNote(create(GetNoteRequestSchema, { id }), callAs(actor));
+
+function updateRequest(id: number, { lead, ...members }: NoteMembers & { lead?: unknown }) {
+  const paths = Object.keys(members);
+  return create(UpdateNoteRequestSchema, {
+    id,
+    note: create(NoteSchema, { ...members, lead: json(lead) }),
+    updateMask: create(FieldMaskSchema, { paths: lead === undefined ? paths : [...paths, "lead"] }),
+  });
+}
+
+async function listNotes(
+  query: Parameters<typeof listQuery>[0],
+  { contactId, actor }: { contactId?: number; actor?: Actor } = {},
+) {
+  const request = { query: listQuery(query), ...(contactId !== undefined && { contactId }) };
+  const answer = await fixture.notes.listNotes(create(ListNotesRequestSchema, request), callAs(actor));
+  return { texts: (answer.notes ?? []).map(({ text }) => text), totalSize: answer.totalSize };
+}
+
+function isFault(code: Code, message?: string) {
+  return (error: unknown) =>
+    error instanceof Fault && error.code === code && (message === undefined || error.message === message);
+}
+
+test("a note is general and of now when nothing else is said, and shows its contact", async () => {
+  const contactId = await fixture.addContact(ADA, { city: "London" });
+  const note = await fixture.addNote(contactId);
+  assert.equal(note.type, "general");
+  assert.ok(Math.abs(Number(note.dateTime?.seconds) * 1_000 - Date.now()) < 60_000);
+  const lead = parse(note.lead);
+  assert.deepEqual(Object.keys(lead), ["id", "points", "color", "fields"]);
+  assert.deepEqual([lead.id, lead.points, lead.color], [contactId, 0, null]);
+  assert.equal(lead.fields.all.city, "London");
+  assert.deepEqual(parse((await getNote(note.id)).lead), lead);
+});
+
+test("a note of no contact, or of one that is not there or not visible, is refused", async () => {
+  const foreign = await fixture.addContact(BOB);
+  const refused = isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory");
+  for (const lead of [undefined, null, "", 0, 2_000_000_000, "nobody", {}, [1]])
+    await assert.rejects(fixture.addNote(lead), refused, JSON.stringify(lead));
+  await assert.rejects(fixture.addNote(foreign, {}, ownerOnly(ADA)), refused);
+});
+
+test("the contact may be sent as an object with an id, or as text", async () => {
+  const contactId = await fixture.addContact(ADA);
+  for (const lead of [{ id: contactId }, String(contactId)])
+    assert.equal(parse((await fixture.addNote(lead)).lead).id, contactId);
+});
+
+test("an unknown type, an empty text and one that is too long are named", async () => {
+  const contactId = await fixture.addContact(ADA);
+  for (const [members, field] of [
+    [{ type: "rumour" }, "type"],
+    [{ text: "" }, "text"],
+    [{ text: "<script>alert(1)</script>" }, "text"],
+    [{ text: "x".repeat(65_536) }, "text"],
+  ] as const) {
+    await assert.rejects(fixture.addNote(contactId, members), (error) => {
+      assert.ok(error instanceof Fault);
+      assert.deepEqual(
+        error.violations.map((violation) => violation.field),
+        [field],
+      );
+      return true;
+    });
+  }
+});
+
+test("a text keeps its formatting and links, and nothing that runs, loads or restyles", async () => {
+  const contactId = await fixture.addContact(ADA);
+  for (const [sent, stored] of [
+    ["Tom & Jerry", "Tom & Jerry"],
+    ['<p onclick="x()" style="color:red">Hi <b>Ada</b></p>', "<p>Hi <b>Ada</b></p>"],
+    ['<a href="https://example.com/?a=1">site</a>', '<a href="https://example.com/?a=1">site</a>'],
+    [
+      '<a href="mailto:ada@example.com" target="_blank">write</a>',
+      '<a href="mailto:ada@example.com">write</a>',
+    ],
+    ['<a href="javascript:alert(1)">x</a>', "<a>x</a>"],
+    ['<a href=" java\tscript:alert(1)">x</a>', "<a>x</a>"],
+    ['<a href="data:text/html,x">x</a>', "<a>x</a>"],
+    ['<a href="//evil.example">x</a>', "<a>x</a>"],
+    ['a<img src=x onerror="alert(1)"><script>alert(1)</script>', "a"],
+    ["a<svg onload=alert(1)></svg><math></math><style>p{}</style>", "a"],
+    ["a<iframe src=https://example.com></iframe>", "a"],
+    [
+      "<ul><li>one</li></ul><blockquote>said</blockquote>",
+      "<ul><li>one</li></ul><blockquote>said</blockquote>",
+    ],
+  ] as const) {
+    const { id } = await fixture.addNote(contactId, { text: sent });
+    assert.equal((await getNote(id)).text, stored, sent);
+  }
+});
+
+test("a text that is made to be slow to clean is cleaned in no time", async () => {
+  const contactId = await fixture.addContact(ADA);
+  for (const part of ["<p>", "<", "<a href=", "<!--", "</", "&#", "<ul><li>"]) {
+    const startedAtMs = performance.now();
+    const text = `a${part.repeat(Math.floor(65_000 / part.length))}`;
+    await fixture.addNote(contactId, { text });
+    assert.ok(performance.now() - startedAtMs < 2_000, part);
+  }
+});
+
+test("the notes of others' contacts and of nobody's do not exist for who sees only its own", async () => {
+  const ada = ownerOnly(ADA);
+  const contacts = [
+    await fixture.addContact(ADA),
+    await fixture.addContact(BOB),
+    await fixture.addContact(null),
+  ];
+  const notes = [];
+  for (const contact of contacts) notes.push(await fixture.addNote(contact, { text: "Seen by whom" }));
+  const ids = notes.map(({ id }) => id);
+  const [own = 0, ...others] = ids;
+  assert.equal((await getNote(own, ada)).id, own);
+  for (const id of others) {
+    await assert.rejects(getNote(id, ada), isFault(Code.NOT_FOUND));
+    const edit = async () => fixture.notes.updateNote(updateRequest(id, { text: "x" }), callAs(ada));
+    await assert.rejects(edit, isFault(Code.NOT_FOUND));
+    const remove = async () => fixture.notes.deleteNote(create(DeleteNoteRequestSchema, { id }), callAs(ada));
+    await assert.rejects(remove, isFault(Code.NOT_FOUND));
+  }
+  const search = `ids:${ids.join(",")}`;
+  assert.equal((await listNotes({ search }, { actor: ada })).totalSize, 1);
+  assert.equal((await listNotes({ search })).totalSize, 3);
+  assert.equal((await listNotes({ ids }, { actor: ada })).texts.length, 1);
+
+  const requests = ids.map((id) => updateRequest(id, { text: "Edited" }));
+  const edited = await fixture.notes.batchUpdateNotes(
+    create(BatchUpdateNotesRequestSchema, { requests }),
+    callAs(ada),
+  );
+  const codes = [undefined, Code.NOT_FOUND, Code.NOT_FOUND];
+  assert.deepEqual(
+    edited.statuses?.map(({ error }) => error?.code),
+    codes,
+  );
+  const removed = await fixture.notes.batchDeleteNotes(
+    create(BatchDeleteNotesRequestSchema, { ids }),
+    callAs(ada),
+  );
+  assert.deepEqual(
+    removed.statuses?.map(({ error }) => error?.code),
+    codes,
+  );
+});
+
+test("a batch fails only where the contact is not there", async () => {
+  const contactId = await fixture.addContact(ADA);
+  const requests = [contactId, 2_000_000_000, contactId].map((lead) => ({
+    note: create(NoteSchema, { text: "In a batch", lead: json(lead) }),
+  }));
+  const { notes = [], statuses = [] } = await fixture.notes.batchCreateNotes(
+    create(BatchCreateNotesRequestSchema, { requests }),
+    callAs(),
+  );
+  assert.deepEqual(
+    statuses.map(({ error }) => error?.code),
+    [undefined, Code.INVALID_ARGUMENT, undefined],
+  );
+  assert.equal(parse(notes[2]?.lead).id, contactId);
+});
+
+test("a note stays with its contact unless it is moved to one that the caller may change", async () => {
+  const seesAll = { ...ownerOnly(ADA), permissions: { "lead:leads": ["viewother", "editown", "create"] } };
+  const [own, second, foreign] = [
+    await fixture.addContact(ADA),
+    await fixture.addContact(ADA),
+    await fixture.addContact(BOB),
+  ];
+  const { id } = await fixture.addNote(own);
+  const move = async (lead: unknown, actor: Actor) =>
+    (await fixture.notes.updateNote(updateRequest(id, { lead }), callAs(actor))).note;
+  await assert.rejects(move(foreign, seesAll), isFault(Code.PERMISSION_DENIED));
+  await assert.rejects(move(foreign, ownerOnly(ADA)), isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory"));
+  await assert.rejects(
+    move("nobody", ownerOnly(ADA)),
+    isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory"),
+  );
+  assert.equal(parse((await move(null, ownerOnly(ADA)))?.lead).id, own);
+  assert.equal(parse((await move(second, ownerOnly(ADA)))?.lead).id, second);
+});
+
+test("notes are found by type, by text and by contact, the latest first", async () => {
+  const contactId = await fixture.addContact(ADA);
+  const other = await fixture.addContact(ADA);
+  await fixture.addNote(contactId, { text: "Hello", type: "call" });
+  await fixture.addNote(contactId, { text: "Good-bye", type: "email" });
+  await fixture.addNote(other, { text: "Hello too" });
+  await fixture.query("update notes set date_added = date_added - interval '1 day' where text = 'Hello'");
+  const of = { contactId };
+  assert.deepEqual(await listNotes({}, of), { texts: ["Good-bye", "Hello"], totalSize: 2 });
+  assert.deepEqual((await listNotes({ search: "type:call" }, of)).texts, ["Hello"]);
+  assert.deepEqual((await listNotes({ search: "hell" }, of)).texts, ["Hello"]);
+  assert.deepEqual((await listNotes({ pageSize: 1, skip: 1 }, of)).texts, ["Hello"]);
+});
+
+test("the list of a contact that is not there, or not visible, is NOT_FOUND", async () => {
+  const foreign = await fixture.addContact(BOB);
+  const missing = isFault(Code.NOT_FOUND, "Contact not found.");
+  await assert.rejects(listNotes({}, { contactId: 2_000_000_000 }), missing);
+  await assert.rejects(listNotes({}, { contactId: foreign, actor: ownerOnly(ADA) }), missing);
+});
+
+test("notes follow a merge, under the id of either contact, and go with their contact", async () => {
+  const [survivor, merged] = [await fixture.addContact(ADA), await fixture.addContact(ADA)];
+  const { id } = await fixture.addNote(merged, { text: "Moved" });
+  const request = create(MergeContactsRequestSchema, { id: survivor, mergedId: merged });
+  await fixture.handlers.mergeContacts(request, callAs());
+  assert.equal(parse((await getNote(id)).lead).id, survivor);
+  assert.deepEqual((await listNotes({}, { contactId: merged })).texts, ["Moved"]);
+  assert.equal(parse((await fixture.addNote(merged)).lead).id, survivor);
+  await fixture.deleteContact(survivor);
+  await assert.rejects(getNote(id), isFault(Code.NOT_FOUND));
+});
+
+test("a note changes nothing of its contact, and tells of itself", async () => {
+  const contactId = await fixture.addContact(ADA);
+  const contact = "select version, date_modified from contacts where id = $1";
+  const [before] = await fixture.query(contact, [contactId]);
+  const { id } = await fixture.addNote(contactId);
+  assert.deepEqual(await fixture.query(contact, [contactId]), [before]);
+  const events = await fixture.query(
+    `select subject, encode(payload, 'base64') as payload from outbox
+     where subject like 'tidings.contact.note.%' and aggregate_id = $1`,
+    [id],
+  );
+  assert.deepEqual(
+    events.map(({ subject }) => subject),
+    ["tidings.contact.note.created"],
+  );
+  const told = fromBinary(NoteSchema, Buffer.from(events[0]?.payload ?? "", "base64"));
+  assert.equal(told.contactId, contactId);
+});
+
+test("the table has a column for each stored field, nullable where the field is optional", async () => {
+  const rows = await fixture.query(
+    "select column_name, is_nullable from information_schema.columns where table_name = 'notes'",
+  );
+  const nullable = new Map(rows.map((row) => [row.column_name, row.is_nullable === "YES"]));
+  for (const column of columnsOf(NoteSchema))
+    assert.equal(nullable.get(column.name), column.nullable, column.name);
+});

@@ -1,0 +1,206 @@
+import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import type { Event } from "@tidings/bus/event";
+import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
+import {
+  AssetDownloadedSchema,
+  CategorySubscriptionChangedSchema,
+  EmailOpenedSchema,
+  EmailQueuedSchema,
+  EmailSentSchema,
+  NotificationSentSchema,
+  PageHitSchema,
+  PushSubscribedSchema,
+  PushUnsubscribedSchema,
+  SmsSentSchema,
+} from "@tidings/proto/tidings/content/v1/events";
+import { prepared, type Statement } from "@tidings/store/database";
+
+/** What a kind of event says about a contact, and the statement that keeps it. */
+export interface Fact {
+  /** The table that changes; segments know it by this name. */
+  table: string;
+  /** A row of the statement; `contact_id` is the contact that the event names. */
+  row(event: Event): object & { contact_id: number };
+  /** Takes rows as a JSON array; those of contacts that are gone are left out, merged ones are the contact they became. */
+  statement: Statement;
+}
+
+/** Facts by the subject of their events. */
+export const facts: ReadonlyMap<string, Fact> = new Map(
+  Object.entries({
+    "tidings.content.email.queued": fact("email_sends", EmailQueuedSchema, {
+      row: ({ sendId, emailId, dateQueued }) => ({
+        id: sendId,
+        email_id: emailId,
+        date_queued: iso(dateQueued),
+      }),
+      columns: "id uuid, email_id integer, date_queued timestamptz",
+      writes: `kept as (insert into email_sends (id, contact_id, email_id, date_queued)
+        select id, contact_id, min(email_id), min(date_queued) from fresh group by id, contact_id order by id
+        on conflict (id) do update set date_queued = coalesce(email_sends.date_queued, excluded.date_queued))`,
+    }),
+    "tidings.content.email.sent": fact("email_sends", EmailSentSchema, {
+      row: ({ sendId, emailId, dateSent }) => ({ id: sendId, email_id: emailId, date_sent: iso(dateSent) }),
+      columns: "id uuid, email_id integer, date_sent timestamptz",
+      writes: `kept as (insert into email_sends (id, contact_id, email_id, date_sent)
+        select id, contact_id, min(email_id), min(date_sent) from fresh group by id, contact_id order by id
+        on conflict (id) do update set date_sent = coalesce(email_sends.date_sent, excluded.date_sent))`,
+    }),
+    "tidings.content.email.opened": fact("email_sends", EmailOpenedSchema, {
+      row: ({ sendId, emailId, dateRead, readCount }) => ({
+        id: sendId,
+        email_id: emailId,
+        date_read: iso(dateRead),
+        read_count: readCount,
+      }),
+      columns: "id uuid, email_id integer, date_read timestamptz, read_count integer",
+      writes: `kept as (insert into email_sends (id, contact_id, email_id, date_read, read_count)
+        select id, contact_id, min(email_id), min(date_read), max(read_count) from fresh group by id, contact_id
+        order by id
+        on conflict (id) do update set date_read = least(email_sends.date_read, excluded.date_read),
+          read_count = greatest(email_sends.read_count, excluded.read_count))`,
+    }),
+    "tidings.content.page.hit": fact("page_hits", PageHitSchema, {
+      row: (hit) => ({
+        id: hit.hitId,
+        date_hit: iso(hit.dateHit),
+        url: hit.url,
+        url_title: hit.urlTitle,
+        referer: hit.referer,
+        source: hit.source,
+        source_id: hit.sourceId,
+        page_id: hit.pageId,
+        redirect_id: hit.redirectId,
+        email_id: hit.emailId,
+      }),
+      columns: `id uuid, date_hit timestamptz, url text, url_title text, referer text, source text, source_id integer,
+        page_id integer, redirect_id integer, email_id integer`,
+      writes: `kept as (insert into page_hits
+          (id, contact_id, date_hit, url, url_title, referer, source, source_id, page_id, redirect_id, email_id)
+        select id, contact_id, date_hit, nullif(url, ''), nullif(url_title, ''), nullif(referer, ''),
+          nullif(source, ''), source_id, page_id, redirect_id, email_id from fresh
+        on conflict do nothing)`,
+    }),
+    "tidings.content.asset.downloaded": fact("asset_downloads", AssetDownloadedSchema, {
+      row: ({ downloadId, assetId, dateDownloaded }) => ({
+        id: downloadId,
+        asset_id: assetId,
+        date_added: iso(dateDownloaded),
+      }),
+      columns: "id uuid, asset_id integer, date_added timestamptz",
+      writes: `kept as (insert into asset_downloads (id, contact_id, asset_id, date_added)
+        select id, contact_id, asset_id, date_added from fresh on conflict do nothing)`,
+    }),
+    "tidings.content.sms.sent": fact("sms_sends", SmsSentSchema, {
+      row: ({ sendId, smsId, dateSent }) => ({ id: sendId, sms_id: smsId, date_added: iso(dateSent) }),
+      columns: "id uuid, sms_id integer, date_added timestamptz",
+      writes: `kept as (insert into sms_sends (id, contact_id, sms_id, date_added)
+        select id, contact_id, sms_id, date_added from fresh on conflict do nothing)`,
+    }),
+    "tidings.content.notification.sent": fact("notification_sends", NotificationSentSchema, {
+      row: ({ sendId, notificationId, isMobile, dateSent }) => ({
+        id: sendId,
+        notification_id: notificationId,
+        is_mobile: isMobile,
+        date_added: iso(dateSent),
+      }),
+      columns: "id uuid, notification_id integer, is_mobile boolean, date_added timestamptz",
+      writes: `kept as (insert into notification_sends (id, contact_id, notification_id, is_mobile, date_added)
+        select id, contact_id, notification_id, is_mobile, date_added from fresh on conflict do nothing)`,
+    }),
+    "tidings.content.push.subscribed": fact("push_ids", PushSubscribedSchema, {
+      row: ({ pushId }) => ({ push_id: pushId }),
+      columns: "push_id text",
+      writes: `kept as (insert into push_ids (contact_id, push_id) select contact_id, push_id from fresh
+        on conflict do nothing)`,
+    }),
+    "tidings.content.push.unsubscribed": fact("push_ids", PushUnsubscribedSchema, {
+      row: ({ pushId }) => ({ push_id: pushId }),
+      columns: "push_id text",
+      writes: `kept as (delete from push_ids p using fresh f where p.contact_id = f.contact_id and p.push_id = f.push_id)`,
+    }),
+    "tidings.content.category.subscription_changed": fact(
+      "contact_categories",
+      CategorySubscriptionChangedSchema,
+      {
+        row: ({ categoryId, isSubscribed }) => ({ category_id: categoryId, is_subscribed: isSubscribed }),
+        columns: "category_id integer, is_subscribed boolean",
+        writes: `latest as (
+            select distinct on (contact_id, category_id) * from fresh order by contact_id, category_id, position desc),
+          dropped as (
+            delete from contact_categories k using latest l
+            where k.contact_id = l.contact_id and k.category_id = l.category_id and not l.is_subscribed),
+          added as (
+            insert into contact_categories (contact_id, category_id)
+            select contact_id, category_id from latest where is_subscribed on conflict do nothing)`,
+      },
+    ),
+    "tidings.campaign.campaign.membership_changed": fact(
+      "campaign_contacts",
+      CampaignMembershipChangedSchema,
+      {
+        row: ({ campaignId, dateAdded, manuallyAdded, manuallyRemoved }, { aggregateVersion }) => ({
+          campaign_id: campaignId,
+          version: aggregateVersion,
+          date_added: iso(dateAdded),
+          manually_added: manuallyAdded,
+          manually_removed: manuallyRemoved,
+        }),
+        columns: `campaign_id integer, version integer, date_added timestamptz, manually_added boolean,
+          manually_removed boolean`,
+        writes: `kept as (insert into campaign_contacts
+            (campaign_id, contact_id, version, date_added, manually_added, manually_removed)
+          select distinct on (campaign_id, contact_id) campaign_id, contact_id, version, date_added, manually_added,
+            manually_removed from fresh order by campaign_id, contact_id, version desc
+          on conflict (campaign_id, contact_id) do update set version = excluded.version,
+            manually_added = excluded.manually_added, manually_removed = excluded.manually_removed
+          where campaign_contacts.version < excluded.version)`,
+      },
+    ),
+  }),
+);
+
+interface Keeping<S extends DescMessage> {
+  row(message: MessageShape<S>, event: Event): object;
+  /** Of the rows, beside the contact. */
+  columns: string;
+  /** Common table expressions that write what is in `fresh`: the rows with the contact they are about now. */
+  writes: string;
+}
+
+function fact<S extends DescMessage & { field: { contactId: unknown } }>(
+  table: string,
+  schema: S,
+  { row, columns, writes }: Keeping<S>,
+): Fact {
+  const text = `with sent as (
+      select ordinality as position, x.* from rows from (
+        json_to_recordset($1::json) as (contact_id integer, ${columns})) with ordinality as x),
+    fresh as (
+      select c.id as contact_id, s.position, ${columnNames(columns)} from sent s
+      left join contact_redirects r on r.merged_id = s.contact_id
+      join contacts c on c.id = coalesce(r.contact_id, s.contact_id)),
+    ${writes}
+    select distinct contact_id from fresh`;
+  return {
+    table,
+    row(event) {
+      const message = fromBinary(schema, event.payload);
+      const { contactId } = message as MessageShape<S> & { contactId: number };
+      return { contact_id: contactId, ...row(message, event) };
+    },
+    statement: prepared(`keep ${schema.typeName}`, text),
+  };
+}
+
+function columnNames(columns: string): string {
+  return columns
+    .split(",")
+    .map((column) => `s.${column.trim().split(/\s/, 1)[0]}`)
+    .join(", ");
+}
+
+function iso(time: Timestamp | undefined): string | null {
+  return time ? timestampDate(time).toISOString() : null;
+}

@@ -1,0 +1,414 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Bus, connectBus } from "@tidings/bus/connect";
+import type { Event } from "@tidings/bus/event";
+import { publish } from "@tidings/bus/publish";
+import { campaignStream, contentStream, ensureStream, identityStream } from "@tidings/bus/streams";
+import { CampaignMembershipChangedSchema, StageSavedSchema } from "@tidings/proto/tidings/campaign/v1/events";
+import {
+  AssetDownloadedSchema,
+  CategoryDeletedSchema,
+  CategorySavedSchema,
+  CategorySubscriptionChangedSchema,
+  EmailOpenedSchema,
+  EmailQueuedSchema,
+  EmailSavedSchema,
+  EmailSentSchema,
+  NotificationSentSchema,
+  PageHitSchema,
+  PushSubscribedSchema,
+  PushUnsubscribedSchema,
+  SmsSentSchema,
+} from "@tidings/proto/tidings/content/v1/events";
+import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import { createLog } from "@tidings/runtime/log";
+import { eventually } from "@tidings/testkit/eventually";
+import { startTestNats } from "@tidings/testkit/nats";
+import { callAs, listQuery } from "../contact/fixture.ts";
+import { segmentFixture } from "../segment/fixture.ts";
+import { project } from "./project.ts";
+import { startProjecting } from "./start.ts";
+
+let fixture: Awaited<ReturnType<typeof segmentFixture>>;
+before(async () => {
+  fixture = await segmentFixture();
+});
+after(() => fixture.close());
+
+const noon = timestampFromDate(new Date("2024-05-01T12:00:00Z"));
+
+function event<S extends DescMessage>(
+  subject: string,
+  schema: S,
+  message: MessageInitShape<S>,
+  { id = 1, version = 1 } = {},
+): Event {
+  return {
+    id: randomUUID(),
+    subject: `tidings.${subject}`,
+    aggregateId: id,
+    aggregateVersion: version,
+    time: "2024-05-01T12:00:00Z",
+    traceparent: undefined,
+    payload: toBinary(schema, create(schema, message)),
+  };
+}
+
+const tell = (...events: Event[]) => project(fixture.services, "test", events);
+
+async function found(search: string): Promise<number[]> {
+  const { contacts = [] } = await fixture.handlers.listContacts(
+    {
+      $typeName: "tidings.contact.v1.ListContactsRequest",
+      query: listQuery({ search, order: [{ column: "id", descending: false }] as never }),
+    },
+    callAs(),
+  );
+  return contacts.map(({ id }) => id ?? 0);
+}
+
+async function isFound(
+  contactId: number,
+  field: string,
+  operator: string,
+  filter: unknown,
+): Promise<boolean> {
+  const { id } = await fixture.addSegment([{ field, object: "behaviors", operator, filter }]);
+  const why = await fixture.segments.explainSegmentContact(
+    { $typeName: "tidings.contact.v1.ExplainSegmentContactRequest", id, contactId },
+    { ...callAs() },
+  );
+  return why.isMatched ?? false;
+}
+
+test("what neighbours publish is kept, and segments follow", async () => {
+  const nats = await startTestNats();
+  const bus: Bus = connectBus({ url: nats.url, name: "test", log: createLog("test", "silent") });
+  const projecting = startProjecting(fixture.services, bus);
+  try {
+    const contactId = await fixture.addContact({ firstname: "Ada" });
+    const { id } = await fixture.addSegment([
+      { field: "lead_email_received", object: "behaviors", operator: "in", filter: [7_001] },
+    ]);
+    await fixture.build();
+    await eventually(async () => {
+      for (const stream of [identityStream, contentStream, campaignStream]) await ensureStream(bus, stream);
+    });
+    const sendId = randomUUID();
+    await publish(
+      bus,
+      event("content.email.sent", EmailSentSchema, { sendId, contactId, emailId: 7_001, dateSent: noon }),
+    );
+    await publish(
+      bus,
+      event("content.email.opened", EmailOpenedSchema, {
+        sendId,
+        contactId,
+        emailId: 7_001,
+        dateRead: noon,
+        readCount: 1,
+      }),
+    );
+    await publish(
+      bus,
+      event(
+        "identity.user.created",
+        UserSchema,
+        { id: 41, username: "olga", firstName: "Olga", lastName: "Owner" },
+        { id: 41 },
+      ),
+    );
+    await publish(
+      bus,
+      event("campaign.stage.saved", StageSavedSchema, { name: "Lead", isPublished: true }, { id: 42 }),
+    );
+    await eventually(async () => {
+      assert.deepEqual(await fixture.members(id), [contactId]);
+      const names = await fixture.query(
+        "select first_name as name from owners where id = 41 union all select name from stages where id = 42",
+      );
+      assert.deepEqual(names.map(({ name }) => name).toSorted(), ["Lead", "Olga"]);
+    });
+  } finally {
+    await projecting.stop();
+    await bus.close();
+    await nats.stop();
+  }
+});
+
+describe("facts about a contact", () => {
+  const facts: [
+    name: string,
+    make: (contactId: number) => Event[],
+    filters: [string, string, unknown, boolean][],
+  ][] = [
+    [
+      "an email that was sent and opened",
+      (contactId) => {
+        const sendId = randomUUID();
+        return [
+          event("content.email.queued", EmailQueuedSchema, {
+            sendId,
+            contactId,
+            emailId: 3,
+            dateQueued: noon,
+          }),
+          event("content.email.sent", EmailSentSchema, { sendId, contactId, emailId: 3, dateSent: noon }),
+          event("content.email.opened", EmailOpenedSchema, {
+            sendId,
+            contactId,
+            emailId: 3,
+            dateRead: noon,
+            readCount: 2,
+          }),
+        ];
+      },
+      [
+        ["lead_email_sent", "in", [3], true],
+        ["lead_email_sent", "!in", [3], false],
+        ["lead_email_received", "in", [3, 4], true],
+        ["lead_email_received", "in", [4], false],
+        ["lead_email_sent_date", "=", "2024-05-01", true],
+        ["lead_email_read_date", "gt", "2024-05-02", false],
+        ["lead_email_read_count", "gte", 2, true],
+        ["lead_email_read_count", "gt", 2, false],
+      ],
+    ],
+    [
+      "pages and links",
+      (contactId) => [
+        event("content.page.hit", PageHitSchema, {
+          hitId: randomUUID(),
+          contactId,
+          dateHit: noon,
+          url: "https://example.com/prices?a=1",
+          urlTitle: "Prices",
+          referer: "https://search.example",
+          pageId: 5,
+        }),
+        event("content.page.hit", PageHitSchema, {
+          hitId: randomUUID(),
+          contactId,
+          dateHit: timestampFromDate(new Date("2024-05-01T12:20:00Z")),
+          url: "https://example.com/order",
+        }),
+        event("content.page.hit", PageHitSchema, {
+          hitId: randomUUID(),
+          contactId,
+          dateHit: timestampFromDate(new Date("2024-05-01T13:00:00Z")),
+          url: "https://example.com/again",
+        }),
+        event("content.page.hit", PageHitSchema, {
+          hitId: randomUUID(),
+          contactId,
+          dateHit: noon,
+          url: "https://example.com/link",
+          source: "email",
+          sourceId: 9,
+          redirectId: 8,
+          emailId: 9,
+        }),
+      ],
+      [
+        ["hit_url", "like", "prices", true],
+        ["hit_url", "!like", "prices", false],
+        ["hit_url", "startsWith", "http://", false],
+        ["hit_url", "regexp", "order$", true],
+        ["hit_url_date", "lt", "2024-05-02", true],
+        ["hit_url_count", "=", 4, true],
+        ["sessions", "=", 2, true],
+        ["url_title", "=", "prices", true],
+        ["referer", "contains", "search", true],
+        ["source", "=", "email", true],
+        ["source_id", "=", 9, true],
+        ["page_id", "=", 1, true],
+        ["redirect_id", "=", 1, true],
+        ["email_id", "=", 1, true],
+        ["email_clicked_link_date", "=", "2024-05-01", true],
+        ["sms_clicked_link", "=", 1, false],
+        ["sms_clicked_link", "!=", 1, true],
+      ],
+    ],
+    [
+      "all the rest",
+      (contactId) => [
+        event("content.asset.downloaded", AssetDownloadedSchema, {
+          downloadId: randomUUID(),
+          contactId,
+          assetId: 2,
+          dateDownloaded: noon,
+        }),
+        event("content.push.subscribed", PushSubscribedSchema, { contactId, pushId: "p" }),
+        event("content.category.subscription_changed", CategorySubscriptionChangedSchema, {
+          contactId,
+          categoryId: 6,
+          isSubscribed: true,
+        }),
+        event("campaign.campaign.membership_changed", CampaignMembershipChangedSchema, {
+          contactId,
+          campaignId: 4,
+          dateAdded: noon,
+        }),
+      ],
+      [
+        ["lead_asset_download", "in", [2], true],
+        ["lead_asset_download", "empty", "", false],
+        ["notification", "=", true, true],
+        ["globalcategory", "in", [6], true],
+        ["globalcategory", "!in", [6], false],
+        ["campaign", "in", "4", true],
+        ["campaign", "!empty", "", true],
+      ],
+    ],
+  ];
+  for (const [name, make, filters] of facts) {
+    test(`${name}: filters find them, and nothing of it in a contact without`, async () => {
+      const [contactId, other] = [await fixture.addContact({}), await fixture.addContact({})];
+      await tell(...make(contactId));
+      for (const [field, operator, filter, expected] of filters)
+        assert.equal(
+          await isFound(contactId, field, operator, filter),
+          expected,
+          `${field} ${operator} ${filter}`,
+        );
+      assert.equal(
+        await isFound(other, filters[0]?.[0] ?? "", filters[0]?.[1] ?? "", filters[0]?.[2]),
+        false,
+      );
+    });
+  }
+
+  test("what comes twice, or late, changes nothing", async () => {
+    const contactId = await fixture.addContact({});
+    const sendId = randomUUID();
+    const opened = (readCount: number) =>
+      event("content.email.opened", EmailOpenedSchema, {
+        sendId,
+        contactId,
+        emailId: 11,
+        dateRead: noon,
+        readCount,
+      });
+    const [first, third] = [opened(1), opened(3)];
+    await tell(third, third);
+    await tell(first);
+    await tell(third);
+    const [send] = await fixture.query("select read_count, date_sent from email_sends where id = $1", [
+      sendId,
+    ]);
+    assert.deepEqual(send, { read_count: "3", date_sent: null });
+    const membership = (version: number, manuallyRemoved: boolean) =>
+      event(
+        "campaign.campaign.membership_changed",
+        CampaignMembershipChangedSchema,
+        { contactId, campaignId: 12, dateAdded: noon, manuallyRemoved },
+        { version },
+      );
+    await tell(membership(2, true), membership(1, false));
+    await tell(membership(1, false));
+    assert.equal(await isFound(contactId, "campaign", "in", [12]), false);
+  });
+
+  test("of somebody who is gone are dropped, of somebody who was merged are the survivor's", async () => {
+    const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+    const download = (contactId: number) =>
+      event("content.asset.downloaded", AssetDownloadedSchema, {
+        downloadId: randomUUID(),
+        contactId,
+        assetId: 21,
+        dateDownloaded: noon,
+      });
+    const push = event("content.push.subscribed", PushSubscribedSchema, { contactId: merged, pushId: "q" });
+    await tell(download(merged), push);
+    await fixture.handlers.mergeContacts(
+      { $typeName: "tidings.contact.v1.MergeContactsRequest", id: survivor, mergedId: merged },
+      callAs(),
+    );
+    await tell(download(merged), download(2_000_000_000));
+    const rows = await fixture.query("select contact_id from asset_downloads where asset_id = 21");
+    assert.deepEqual(rows, [{ contact_id: String(survivor) }, { contact_id: String(survivor) }]);
+    assert.equal(await isFound(survivor, "notification", "=", 1), true);
+    await tell(
+      event("content.push.unsubscribed", PushUnsubscribedSchema, { contactId: merged, pushId: "q" }),
+    );
+    assert.equal(await isFound(survivor, "notification", "=", 1), false);
+  });
+});
+
+test("neighbours are as their latest version says, whatever comes late", async () => {
+  const category = (title: string, version: number) =>
+    event(
+      "content.category.saved",
+      CategorySavedSchema,
+      { title, alias: title, bundle: "segment", isPublished: true },
+      { id: 31, version },
+    );
+  const deleted = event("content.category.deleted", CategoryDeletedSchema, {}, { id: 31, version: 4 });
+  const titles = async () =>
+    (await fixture.query("select title from categories where id = 31")).map(({ title }) => title);
+  await tell(category("second", 2), category("first", 1));
+  assert.deepEqual(await titles(), ["second"]);
+  await tell(category("third", 3));
+  assert.deepEqual(await titles(), ["third"]);
+  await tell(deleted, category("third", 3));
+  await tell(category("second", 2));
+  assert.deepEqual(await titles(), []);
+});
+
+test("searches find what was done and what was not", async () => {
+  const [active, idle] = [
+    await fixture.addContact({ city: "Search" }),
+    await fixture.addContact({ city: "Search" }),
+  ];
+  const contactId = active;
+  const segment = await fixture.addSegment([]);
+  await fixture.segments.addSegmentContacts(
+    { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id: segment.id, contactIds: [active, idle] },
+    callAs(),
+  );
+  const send = { sendId: randomUUID(), contactId };
+  const queued = { sendId: randomUUID(), contactId };
+  await tell(
+    event("content.email.saved", EmailSavedSchema, { name: "Mail", segmentIds: [segment.id] }, { id: 51 }),
+    event("content.email.sent", EmailSentSchema, { ...send, emailId: 51, dateSent: noon }),
+    event("content.email.opened", EmailOpenedSchema, { ...send, emailId: 51, dateRead: noon, readCount: 1 }),
+    event("content.email.queued", EmailQueuedSchema, { ...queued, emailId: 52, dateQueued: noon }),
+    event("content.sms.sent", SmsSentSchema, { sendId: randomUUID(), contactId, smsId: 53, dateSent: noon }),
+    event("content.notification.sent", NotificationSentSchema, {
+      sendId: randomUUID(),
+      contactId,
+      notificationId: 54,
+      dateSent: noon,
+    }),
+    event("content.notification.sent", NotificationSentSchema, {
+      sendId: randomUUID(),
+      contactId,
+      notificationId: 55,
+      isMobile: true,
+      dateSent: noon,
+    }),
+    event("content.page.hit", PageHitSchema, {
+      hitId: randomUUID(),
+      contactId,
+      dateHit: noon,
+      url: "https://a.example",
+      source: "campaign.event",
+      sourceId: 57,
+      pageId: 56,
+    }),
+  );
+  const commands =
+    "email_sent:51 email_read:51 email_queued:52 sms_sent:53 web_sent:54 mobile_sent:55 page_id:56 page_source:campaign.event page_source_id:57";
+  for (const command of commands.split(" ")) {
+    assert.deepEqual(await found(`city:search ${command}`), [active], command);
+    assert.deepEqual(await found(`city:search !${command}`), [idle], `!${command}`);
+  }
+  assert.deepEqual(await found("city:search email_pending:51"), [idle]);
+  assert.deepEqual(await found("city:search !email_pending:51"), [active]);
+  assert.deepEqual(await found("email_sent:nothing"), []);
+  assert.deepEqual(await found(`city:search segment:${segment.alias}`), [active, idle]);
+  assert.deepEqual(await found(`common:${segment.alias}+unknown`), []);
+});
