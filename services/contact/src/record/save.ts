@@ -7,6 +7,7 @@ import type { FieldCatalogue, FieldCatalogues, FieldSet } from "../field/catalog
 import { dateTimeText } from "../field/value.ts";
 import { type ChangeMode, type FieldValues, namesUnknownField, withCustomValues } from "../field/values.ts";
 import { claimOf, claimsOf, missingClaims, valueClaims } from "./identifier.ts";
+import { awaitOwners } from "./owner.ts";
 import { mayReach, type OwnerColumn } from "./reach.ts";
 import type { RecordTable } from "./table.ts";
 
@@ -34,6 +35,8 @@ export interface RecordChange {
   values: FieldValues;
   /** The body's members by field alias, as they were sent. */
   sent: Record<string, unknown>;
+  /** Null is nobody. */
+  owner?: number | null | undefined;
 }
 
 /** How a record is to become. */
@@ -84,6 +87,8 @@ export async function saveRecords<M, C extends RecordChange, L>(
 ): Promise<SaveOutcome[]> {
   const { catalogue, items } = await readItems(context, kind, requests);
   const set = kind.fieldsOf(catalogue);
+  const owners = items.flatMap(({ change }) => change.owner ?? []);
+  await awaitOwners(context.database, owners, call.deadlineMs);
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await context.database.transaction(call.deadlineMs, (transaction) =>

@@ -4,7 +4,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { callAs } from "../contact/fixture.ts";
+import { callAs, listQuery } from "../contact/fixture.ts";
 import { listCall, segmentFixture } from "./fixture.ts";
 
 let fixture: Awaited<ReturnType<typeof segmentFixture>>;
@@ -297,4 +297,78 @@ test("a contact that is in and out of a segment many times at once ends where it
     await fixture.members(id),
     [...ids].sort((one, other) => one - other),
   );
+});
+
+test("a category is kept by its id, answered as an object, and has to exist", async () => {
+  await fixture.query(
+    "insert into categories (id, version, title, alias, bundle) values (5, 1, 'Letters', 'letters', 'segment')",
+  );
+  const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+  const categoryOf = (segment: { category?: Uint8Array } | undefined) =>
+    segment?.category?.length ? JSON.parse(Buffer.from(segment.category).toString()) : null;
+  const created = await fixture.addSegment([], { category: json(5) });
+  assert.deepEqual(categoryOf(created), {
+    createdByUser: null,
+    modifiedByUser: null,
+    id: 5,
+    title: "Letters",
+    alias: "letters",
+    description: null,
+    color: null,
+    bundle: "segment",
+  });
+  const renamed = await fixture.editSegment(created.id, { name: "Renamed" });
+  assert.equal(categoryOf(renamed.segment)?.id, 5);
+  const again = await fixture.editSegment(created.id, { category: json({ id: 5, title: "ignored" }) });
+  assert.equal(categoryOf(again.segment)?.title, "Letters");
+  const cleared = await fixture.editSegment(created.id, { category: json(null) });
+  assert.equal(categoryOf(cleared.segment), null);
+  for (const category of [json(6), json("letters"), json({}), json([5]), json(-1)]) {
+    await assert.rejects(
+      async () => fixture.addSegment([], { category }),
+      (error) => error instanceof Fault && error.violations[0]?.field === "category",
+      Buffer.from(category).toString(),
+    );
+  }
+});
+
+describe("who sees only what is theirs", () => {
+  const own: Actor = {
+    kind: "user",
+    id: 77,
+    name: "Own",
+    admin: false,
+    permissions: { "lead:lists": ["viewown", "editown", "create"] },
+  };
+  const list = async (search: string) => {
+    const query = listQuery({ search });
+    const request = { $typeName: "tidings.contact.v1.ListSegmentsRequest" as const, query };
+    const { segments = [], totalSize } = await fixture.segments.listSegments(request, listCall(own));
+    return { ids: segments.map(({ id }) => id), totalSize };
+  };
+
+  test("sees the global ones too, which are not theirs to edit", async () => {
+    const shared = await fixture.addSegment([]);
+    const hidden = await fixture.addSegment([], { isGlobal: false });
+    const mine = await fixture.addSegment([], { isGlobal: false }, own);
+    const ids = `ids:${shared.id},${hidden.id},${mine.id}`;
+    assert.deepEqual((await list(ids)).ids.toSorted(), [shared.id, mine.id]);
+    assert.equal((await list(ids)).totalSize, 2);
+    assert.deepEqual(await list(`${ids} is:global`), { ids: [shared.id], totalSize: 1 });
+    const codeOf = async (work: () => unknown) => {
+      try {
+        await work();
+        return undefined;
+      } catch (error) {
+        return error instanceof Fault ? error.code : error;
+      }
+    };
+    const remove = (id: number) => () =>
+      fixture.segments.deleteSegment(
+        { $typeName: "tidings.contact.v1.DeleteSegmentRequest", id },
+        listCall(own),
+      );
+    assert.equal(await codeOf(remove(hidden.id)), Code.NOT_FOUND);
+    assert.equal(await codeOf(remove(shared.id)), Code.PERMISSION_DENIED);
+  });
 });
