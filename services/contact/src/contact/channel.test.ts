@@ -182,6 +182,15 @@ test("hostile UTM bodies are refused or bounded", async () => {
   assert.equal(tags[0].utmSource.length, 2_000);
 });
 
+test("a user who is just becoming known can be the owner", async () => {
+  const { id } = await add({});
+  const saving = edit(id, { owner: 8 });
+  await query(
+    "insert into owners (id, version, username, first_name, last_name) values (8, 1, 'joan', 'Joan', 'Clarke')",
+  );
+  assert.equal(parse((await saving).owner).firstName, "Joan");
+});
+
 test("owner and stage are set by id, kept when absent, cleared by null, refused when unknown", async () => {
   const { id } = await add({ firstname: "A" });
   const set = await edit(id, { owner: 7, stage: { id: 3 } });
