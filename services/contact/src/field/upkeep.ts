@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "@tidings/runtime/log";
+import { type Repetition, repeat } from "@tidings/runtime/repeat";
 import {
   backgroundDeadline,
   type Database,
@@ -39,24 +39,8 @@ const finish = prepared("field_upkeep_finish", "delete from field_upkeep where i
  * those of a field that became a unique identifier are claimed (the first record that has one keeps it), those of one
  * that no longer is are given up. Any number of replicas may do so; a crash loses a slice of work at most.
  */
-export function startFieldUpkeep(database: Database, log: Log): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const work = async () => {
-    while (!stopping.signal.aborted) {
-      const isBusy = await upkeepStep(database).catch((error) => {
-        log.warn({ err: error }, "field upkeep failed");
-        return false;
-      });
-      if (!isBusy) await pause(INTERVAL_MS, undefined, { signal: stopping.signal }).catch(() => undefined); // we are to stop
-    }
-  };
-  const running = work();
-  return {
-    stop() {
-      stopping.abort();
-      return running;
-    },
-  };
+export function startFieldUpkeep(database: Database, log: Log): Repetition {
+  return repeat(() => upkeepStep(database), { intervalMs: INTERVAL_MS, log, name: "field upkeep" });
 }
 
 /** One slice of the oldest task; false when there is none to do. */

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "@tidings/runtime/log";
+import { type Repetition, repeat } from "@tidings/runtime/repeat";
 import { compileSql } from "@tidings/store/compile-sql";
 import {
   backgroundDeadline,
@@ -32,28 +32,15 @@ export interface BuildServices extends SegmentServices {
  * contacts is one statement in a transaction of its own. Any number of replicas may do so; what a crash takes along is a
  * slice, and a definition that changes meanwhile begins again.
  */
-export function startBuilding(services: BuildServices, log: Log): { stop(): Promise<void> } {
-  const stopping = new AbortController();
-  const { signal } = stopping;
+export function startBuilding(services: BuildServices, log: Log): Repetition {
   let size = SLICE_MIN * 10;
-  const work = async () => {
-    while (!signal.aborted) {
-      const startMs = performance.now();
-      const isBusy = await buildStep(services, size).catch((error) => {
-        log.warn({ err: error }, "building segments failed");
-        return false;
-      });
-      if (isBusy) size = nextSize(size, performance.now() - startMs);
-      else await pause(INTERVAL_MS, undefined, { signal }).catch(() => undefined); // we are to stop
-    }
+  const step = async () => {
+    const startMs = performance.now();
+    const isBusy = await buildStep(services, size);
+    if (isBusy) size = nextSize(size, performance.now() - startMs);
+    return isBusy;
   };
-  const running = work();
-  return {
-    stop() {
-      stopping.abort();
-      return running;
-    },
-  };
+  return repeat(step, { intervalMs: INTERVAL_MS, log, name: "building segments" });
 }
 
 /** Twice as much at most, so that one quick slice does not make a slow one. */
