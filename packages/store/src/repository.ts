@@ -30,8 +30,8 @@ export type Resource = Message & { id: number };
 export interface RepositoryOptions<T extends Resource, L = undefined> extends OwnershipOptions {
   /** Prefix of the subjects of its events: `<events>.created`, `.updated`, `.deleted`. */
   events: string;
-  /** Columns a plain search term looks into. */
-  search: string[];
+  /** Columns a plain search term looks into, or texts made of something else. */
+  search: (string | RawBuilder<unknown>)[];
   order: { column: string; descending: boolean }[];
   /** Search commands of its own, asked before the standard ones of the same name. */
   commands?: ReadonlyMap<string, SearchCommand>;
@@ -392,7 +392,7 @@ function listSource<T extends Resource, L>(options: RepositoryOptions<T, L>, col
     select: sql.join([...refs.values(), sql.ref("version")]),
     columns: filterable,
     published: ref("is_published"),
-    catchAll: options.search.map((name) => sql.ref(name)),
+    catchAll: options.search.map((name) => (typeof name === "string" ? sql.ref(name) : name)),
     defaultOrder: options.order as Order[],
   };
   return (call: Call): ListSource => {
