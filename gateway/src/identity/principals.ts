@@ -1,5 +1,5 @@
 import type { Actor } from "@tidings/rpc/actor";
-import { type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared, type Row } from "@tidings/store/database";
 import { LRUCache } from "lru-cache";
 
 /** Who may do what, as of at most two seconds ago. Undefined for who is missing or unpublished. */
@@ -13,52 +13,58 @@ const LOOKUP_MS = 5_000;
 
 const userStatement = prepared(
   "principal_user",
-  `select concat_ws(' ', u.first_name, u.last_name) as name, u.is_admin or coalesce(r.is_admin, false) as is_admin,
+  `select concat_ws(' ', u.first_name, u.last_name) as name, coalesce(r.is_admin, false) as is_admin,
      coalesce(r.raw_permissions, '{}') as permissions
-   from users u left join roles r on r.id = u.role_id where u.id = $1 and u.is_published`,
+   from users u left join roles r on r.id = u.role_id and r.is_published where u.id = $1 and u.is_published`,
 );
 const roleStatement = prepared(
   "principal_role",
-  "select is_admin, raw_permissions as permissions from roles where id = $1 and is_published",
+  `select is_admin, coalesce(raw_permissions, '{}') as permissions
+   from roles where id = $1 and is_published`,
+);
+const activeStatement = prepared(
+  "principal_active",
+  `update users set last_active = now()
+   where id = $1 and is_published and (last_active is null or last_active < now() - interval '1 minute')`,
 );
 
 export function openPrincipals(database: Database): Principals {
   const fresh = new LRUCache<string, Actor>({ max: 1_000, ttl: FRESH_MS });
-  const remember = (key: string, actor: Actor) => {
-    fresh.set(key, actor);
+  const recall = async (key: string, find: () => Promise<Actor | undefined>) => {
+    const known = fresh.get(key);
+    if (known) return known;
+    const actor = await find();
+    if (actor) fresh.set(key, actor);
     return actor;
   };
   return {
-    async user(id) {
-      const key = `user:${id}`;
-      const known = fresh.get(key);
-      if (known) return known;
-      const [row] = await database.query(userStatement, [id], Date.now() + LOOKUP_MS);
-      if (!row) return undefined;
-      const { name, is_admin, permissions } = row;
-      const rights = JSON.parse(permissions ?? "{}");
-      return remember(key, {
-        kind: "user",
-        id,
-        name: name ?? "",
-        admin: is_admin === "t",
-        permissions: rights,
-      });
-    },
-    async client({ id, name, roleId }) {
-      const key = `client:${id}`;
-      const known = fresh.get(key);
-      if (known) return known;
-      const [row] = await database.query(roleStatement, [roleId], Date.now() + LOOKUP_MS);
-      if (!row) return undefined;
-      const rights = JSON.parse(row.permissions ?? "{}");
-      return remember(key, {
-        kind: "client",
-        id: null,
-        name,
-        admin: row.is_admin === "t",
-        permissions: rights,
-      });
-    },
+    user: (id) =>
+      recall(`user:${id}`, async () => {
+        const deadlineMs = Date.now() + LOOKUP_MS;
+        const [actor] = await Promise.all([
+          findPrincipal(database, id, deadlineMs),
+          database.query(activeStatement, [id], deadlineMs),
+        ]);
+        return actor;
+      }),
+    client: ({ id, name, roleId }) =>
+      recall(`client:${id}`, async () => {
+        const [row] = await database.query(roleStatement, [roleId], Date.now() + LOOKUP_MS);
+        return row && { kind: "client", id: null, name, ...rightsOf(row) };
+      }),
   };
+}
+
+/** A user who can sign in, as of now. One whose role is unpublished may do nothing. */
+export async function findPrincipal(
+  database: Database,
+  id: number,
+  deadlineMs: number,
+): Promise<Actor | undefined> {
+  const [row] = await database.query(userStatement, [id], deadlineMs);
+  return row && { kind: "user", id, name: row.name ?? "", ...rightsOf(row) };
+}
+
+function rightsOf({ is_admin, permissions }: Row): Pick<Actor, "admin" | "permissions"> {
+  return { admin: is_admin === "t", permissions: JSON.parse(permissions ?? "{}") };
 }

@@ -1,57 +1,68 @@
-import type { Actor } from "@tidings/rpc/actor";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
-import { hashPassword } from "./password.ts";
+import { create } from "@bufbuild/protobuf";
+import {
+  type UpdateUserRequest,
+  type User,
+  UserSchema,
+  type UserService,
+} from "@tidings/proto/tidings/identity/v1/user";
+import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
+import { notFound } from "@tidings/rpc/fault";
+import type { Database } from "@tidings/store/database";
+import type { Outbox } from "@tidings/store/outbox";
+import type { BatchResult, Saved, Update } from "@tidings/store/repository";
+import { userChanges, userRepository } from "./change-user.ts";
+import { checkPermissions } from "./check-permissions.ts";
+import { listOwners, listRoleNames } from "./names.ts";
+import { oneByOne } from "./one-by-one.ts";
+import { showRoles } from "./user-role.ts";
 
-export interface UserCredentials {
-  actor: Actor;
-  passwordHash: string;
-}
-
-const findStatement = prepared(
-  "users_by_login",
-  `select id, first_name, last_name, is_admin, password_hash from users
-   where is_published and (lower(username) = lower($1) or lower(email) = lower($1))
-   order by lower(username) = lower($1) desc limit 1`,
-);
-
-/** The published user of a username or email address. */
-export async function findUserByLogin(
-  database: Database,
-  login: string,
-  deadlineMs: number,
-): Promise<UserCredentials | undefined> {
-  const [row] = await database.query(findStatement, [login], deadlineMs);
-  if (!row) return undefined;
-  const actor: Actor = {
-    kind: "user",
-    id: Number(row.id),
-    name: `${row.first_name} ${row.last_name}`.trim(),
-    admin: row.is_admin === "t",
-    permissions: {},
+export function userHandlers(database: Database, outbox: Outbox): Handlers<typeof UserService> {
+  const users = userRepository(database, outbox);
+  const changes = userChanges(database, outbox);
+  const shown = async (items: User[], { deadlineMs }: Call) => {
+    await showRoles(database, items, deadlineMs);
+    return items;
   };
-  return { actor, passwordHash: row.password_hash ?? "" };
+  const get = async (id: number, call: Call) => {
+    const user = await users.get(id, call);
+    await showRoles(database, [user], call.deadlineMs);
+    return user;
+  };
+  const empty = () => create(UserSchema);
+  return {
+    getUser: ({ id }, call) => get(id, call),
+    listUsers: async ({ query }, call) => {
+      const { items, totalSize, ids } = await users.list(query, call);
+      return { users: await shown(items, call), totalSize, ids };
+    },
+    createUser: async ({ user }, call) => savedOf(await changes.create(user, call)),
+    updateUser: async (request, call) => savedOf(await changes.update(updateOf(request), call)),
+    deleteUser: async ({ id }, call) => (await changes.delete(id, call)).item,
+    batchCreateUsers: async ({ requests }, call) =>
+      batchOf(await oneByOne(requests, empty, ({ user }) => changes.create(user, call))),
+    batchUpdateUsers: async ({ requests }, call) =>
+      batchOf(await oneByOne(requests, empty, (request) => changes.update(updateOf(request), call))),
+    batchDeleteUsers: async ({ ids }, call) =>
+      batchOf(await oneByOne(ids, empty, (id) => changes.delete(id, call))),
+    getSelf: (_request, call) => {
+      if (call.actor.id === null) throw notFound();
+      return get(call.actor.id, { ...call, reach: () => "all" });
+    },
+    listUserRoles: async (request, call) => ({ roles: await listRoleNames(database, request, call) }),
+    listOwners: async (request, call) => ({ owners: await listOwners(database, request, call) }),
+    checkPermissions: async (request, call) => ({ held: await checkPermissions(database, request, call) }),
+  };
 }
 
-const upsertAdministrator = {
-  text: `insert into users (username, email, first_name, last_name, is_admin, password_hash)
-    values ($1, $1 || '@localhost', 'Admin', 'User', true, $2)
-    on conflict (lower(username)) do update
-    set password_hash = excluded.password_hash, is_admin = true, is_published = true,
-        version = users.version + 1, date_modified = now()`,
-};
+function savedOf({ item, created }: Saved<User>) {
+  return { user: item, created };
+}
 
-/** Gateways that start at once do this one after the other: a new row could clash with another's on either name. */
-const lockAdministrator = { text: "select pg_advisory_xact_lock(hashtext('administrator'))" };
+function updateOf({ id, user, updateMask, allowMissing }: UpdateUserRequest): Update<User> {
+  return { id, message: user, updateMask, allowMissing };
+}
 
-/** Makes sure the administrator exists and has this password. Several gateways may do so at once. */
-export async function ensureAdministrator(
-  database: Database,
-  username: string,
-  password: string,
-): Promise<void> {
-  const passwordHash = await hashPassword(password);
-  await database.transaction(backgroundDeadline(), async (transaction) => {
-    await transaction.query(lockAdministrator);
-    transaction.execute(upsertAdministrator, [username, passwordHash]);
-  });
+function batchOf({ items, statuses }: BatchResult<User>) {
+  return { users: items, statuses };
 }

@@ -1,0 +1,28 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { CheckPermissionsRequest } from "@tidings/proto/tidings/identity/v1/user";
+import type { Call } from "@tidings/rpc/call";
+import { badRequest, denied, notFound } from "@tidings/rpc/fault";
+import { type Database, prepared } from "@tidings/store/database";
+import { holds } from "./permissions.ts";
+import { findPrincipal } from "./principals.ts";
+
+const PERMISSIONS_MAX = 1_000;
+const NOBODY = { admin: false, permissions: {} };
+
+const existsStatement = prepared("user_known", "select 1 from users where id = $1");
+
+/** What the routes would say to a user; a user who cannot sign in holds nothing. */
+export async function checkPermissions(
+  database: Database,
+  { userId, permissions }: CheckPermissionsRequest,
+  { actor, deadlineMs, reach }: Call,
+): Promise<Record<string, boolean>> {
+  if (userId !== actor.id && reach(Verb.VIEW) === "none") throw denied();
+  const [known] = await database.query(existsStatement, [userId], deadlineMs);
+  if (!known) throw notFound();
+  if (permissions.length === 0) throw badRequest("At least one permission must be submitted.");
+  if (permissions.length > PERMISSIONS_MAX)
+    throw badRequest(`At most ${PERMISSIONS_MAX} permissions are supported.`);
+  const rights = (await findPrincipal(database, userId, deadlineMs)) ?? NOBODY;
+  return Object.fromEntries(permissions.map((permission) => [permission, holds(rights, permission)]));
+}
