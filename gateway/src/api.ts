@@ -13,8 +13,12 @@ import { readEarlyForm } from "./rest/early-form.ts";
 import { queryOf } from "./rest/query.ts";
 import { standardMethods } from "./rest/standard-methods.ts";
 import { companyRoutes } from "./routes/companies.ts";
+import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { hookRoutes } from "./routes/hooks.ts";
+import { ownerRoutes } from "./routes/owners.ts";
+import { contactSegmentRoutes, segmentRoutes } from "./routes/segments.ts";
+import { userRoutes } from "./routes/users.ts";
 
 export interface ApiOptions {
   isEnabled: boolean;
@@ -36,7 +40,12 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(identify(options));
   router.use("/companies", companyRoutes(options.clients.companies));
   router.use("/contacts", contactRoutes(options.clients.contacts));
+  router.use("/contacts", contactListRoutes(options.clients, options.limits));
+  router.use("/contacts", contactSegmentRoutes(options.clients.segments));
+  router.use("/segments", segmentRoutes(options.clients.segments, options.limits.batchMax));
   router.use("/hooks", hookRoutes(options.clients.webhooks));
+  router.use("/contacts", ownerRoutes(options.clients.users, options.limits));
+  router.use("/users", userRoutes(options.clients.users, options.limits));
   for (const resource of resources) {
     const methods = standardMethods(resource.service, options.clients.of(resource.service));
     router.use(`/${resource.path}`, crudRouter(resource, methods, options.limits));

@@ -1,7 +1,9 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { DeviceService } from "@tidings/proto/tidings/contact/v1/device";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
+import { NoteService } from "@tidings/proto/tidings/contact/v1/note";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role";
@@ -18,6 +20,8 @@ import { userHandlers } from "./identity/user.ts";
 export interface Clients {
   contacts: RpcClient<typeof ContactService>;
   companies: RpcClient<typeof CompanyService>;
+  notes: RpcClient<typeof NoteService>;
+  devices: RpcClient<typeof DeviceService>;
   segments: RpcClient<typeof SegmentService>;
   webhooks: RpcClient<typeof WebhookService>;
   users: RpcClient<typeof UserService>;
@@ -40,6 +44,8 @@ export function openClients(
       CompanyFieldService,
       SegmentService,
       TagService,
+      NoteService,
+      DeviceService,
     ],
     address: addresses.contact,
   };
@@ -63,6 +69,8 @@ export function openClients(
     users,
     contacts: rpcClient(ContactService, connectionOf(ContactService), sign),
     companies: rpcClient(CompanyService, connectionOf(CompanyService), sign),
+    notes: rpcClient(NoteService, connectionOf(NoteService), sign),
+    devices: rpcClient(DeviceService, connectionOf(DeviceService), sign),
     segments: rpcClient(SegmentService, connectionOf(SegmentService), sign),
     webhooks: rpcClient(WebhookService, connectionOf(WebhookService), sign),
     of: (service) => here.get(service) ?? rpcClient(service, connectionOf(service), sign),

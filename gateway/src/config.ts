@@ -18,6 +18,9 @@ export function gatewayConfig(env: NodeJS.ProcessEnv) {
       ...processConfig,
       PORT: port.default(8080),
       DATABASE_URL: z.url(),
+      NATS_URL: z.string().min(1),
+      /** Copies the bus keeps of the stream of users and roles. */
+      NATS_REPLICAS: count.max(5).default(1),
       /** host:port of the services. */
       CONTACT_ADDRESS: z.string().min(1),
       WEBHOOK_ADDRESS: z.string().min(1),

@@ -1,8 +1,12 @@
+import { connectBus } from "@tidings/bus/connect";
+import { identityStream } from "@tidings/bus/streams";
 import { actorSigner } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
 import { openDatabase } from "@tidings/store/database";
 import { isMigrated } from "@tidings/store/migrate";
+import { createOutbox } from "@tidings/store/outbox";
+import { startRelay } from "@tidings/store/relay";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp } from "./app.ts";
 import { openBearers } from "./auth/bearer.ts";
@@ -11,8 +15,8 @@ import { clientIpReader } from "./client-ip.ts";
 import { openClients } from "./clients.ts";
 import { gatewayConfig } from "./config.ts";
 import { serveHttp } from "./http-server.ts";
+import { ensureAdministrator } from "./identity/administrator.ts";
 import { openPrincipals } from "./identity/principals.ts";
-import { ensureAdministrator } from "./identity/user.ts";
 import { apiRateLimits } from "./limits/api-limits.ts";
 import { loginThrottle } from "./limits/login-throttle.ts";
 import { connectRedis } from "./limits/rate-limit.ts";
@@ -31,16 +35,26 @@ await run(options, async ({ onStop, isStopping }) => {
   onStop("database", database.close);
   const redis = config.REDIS_URL ? connectRedis(config.REDIS_URL, log) : undefined;
   if (redis) onStop("redis", () => redis.destroy());
+  const bus = connectBus({ url: config.NATS_URL, name: "gateway", replicas: config.NATS_REPLICAS, log });
+  onStop("bus", bus.close);
+  const outbox = createOutbox();
+  const databaseUrl = config.DATABASE_URL;
+  const relay = startRelay({ database, databaseUrl, outbox, bus, stream: identityStream, log });
+  onStop("relay", relay.stop);
   const addresses = { contact: config.CONTACT_ADDRESS, webhook: config.WEBHOOK_ADDRESS };
-  const clients = openClients(addresses, actorSigner(config.ACTOR_PRIVATE_KEY));
+  const sign = actorSigner(config.ACTOR_PRIVATE_KEY);
+  const clients = openClients(addresses, sign, { database, outbox });
   onStop("clients", clients.close);
   const shedding = loadShedding(config.REQUESTS_IN_FLIGHT);
   onStop("shedding", shedding.stop);
   if (config.ADMIN_PASSWORD)
-    await ensureAdministrator(database, config.ADMIN_USERNAME, config.ADMIN_PASSWORD);
+    await ensureAdministrator(database, outbox, {
+      username: config.ADMIN_USERNAME,
+      password: config.ADMIN_PASSWORD,
+    });
 
-  const credentials = await openCredentials(database, loginThrottle(redis));
   const principals = openPrincipals(database);
+  const credentials = await openCredentials(database, principals, loginThrottle(redis));
   const clientIp = clientIpReader(config.TRUSTED_PROXIES);
   const rates = apiRateLimits(config.API_RATE_LIMIT, redis);
   const publicUrl = config.PUBLIC_URL ? new URL(config.PUBLIC_URL) : undefined;

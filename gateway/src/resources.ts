@@ -1,7 +1,9 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { DeviceService } from "@tidings/proto/tidings/contact/v1/device";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
+import { NoteService } from "@tidings/proto/tidings/contact/v1/note";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role";
@@ -69,6 +71,8 @@ export const resources: Resource[] = [
     total: "int",
     service: CompanyFieldService,
   },
+  { path: "devices", one: "device", many: "devices", shape: "array", total: "int", service: DeviceService },
+  { path: "notes", one: "note", many: "notes", shape: "array", total: "int", service: NoteService },
   { path: "hooks", one: "hook", many: "hooks", shape: "byId", total: "int", service: WebhookService },
   {
     path: "segments",

@@ -3,8 +3,11 @@ import { after, test } from "node:test";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, openDatabase } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
+import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase } from "@tidings/testkit/postgres";
-import { ensureAdministrator } from "../identity/user.ts";
+import { ensureAdministrator } from "../identity/administrator.ts";
+import { openPrincipals } from "../identity/principals.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
 import { openCredentials } from "./credentials.ts";
 
@@ -15,9 +18,11 @@ after(async () => {
   await testDatabase.drop();
 });
 const PASSWORD = "correct horse";
-await ensureAdministrator(database, "Ada", PASSWORD);
+const ensure = (username: string, password: string) =>
+  ensureAdministrator(database, createOutbox(), { username, password });
+await ensure("Ada", PASSWORD);
 
-const open = () => openCredentials(database, loginThrottle(undefined));
+const open = () => openCredentials(database, openPrincipals(database), loginThrottle(undefined));
 const basic = (login: string, password: string) => Buffer.from(`${login}:${password}`).toString("base64");
 /** An attempt that nobody counts. */
 const from = (clientIp: string) => ({ clientIp, count: async () => undefined });
@@ -33,8 +38,8 @@ test("the administrator signs in by name or address, in any case", async () => {
 });
 
 test("a wrong password, an unknown user and an unpublished one are refused in the same words", async () => {
-  await execute(`insert into users (username, email, first_name, last_name, password_hash, is_published)
-    select 'gone', 'gone@x', 'A', 'B', password_hash, false from users where username = 'Ada'`);
+  await execute(`insert into users (username, email, first_name, last_name, password_hash, role_id, is_published)
+    select 'gone', 'gone@x', 'A', 'B', password_hash, role_id, false from users where username = 'Ada'`);
   const credentials = await open();
   const texts = new Set<string>();
   for (const [login, password] of [
@@ -72,11 +77,41 @@ test("who was verified is recalled as the same actor; nobody else is", async () 
   assert.equal(credentials.recallBasic(basic("Ada", `${PASSWORD}x`)), undefined);
 });
 
+test("a user who was unpublished, or lost a right, is known as such within five seconds without a new password check", async () => {
+  await execute(`insert into roles (name, raw_permissions) values ('Viewer', '{"lead:leads": ["full"]}')`);
+  await execute(`insert into users (username, email, first_name, last_name, password_hash, role_id)
+    select 'leaver', 'leaver@x', 'Lea', 'Ver', password_hash, (select id from roles where name = 'Viewer')
+    from users where username = 'Ada'`);
+  const credentials = await open();
+  const encoded = basic("leaver", PASSWORD);
+  let counted = 0;
+  const attempt = { clientIp: "1.1.1.1", count: async () => void counted++ };
+  const now = async () => credentials.recallBasic(encoded) ?? credentials.verifyBasic(encoded, attempt);
+  assert.deepEqual((await now()).permissions, { "lead:leads": ["full"] });
+  await execute(`update roles set raw_permissions = '{"lead:leads": ["viewown"]}' where name = 'Viewer'`);
+  const limit = { timeoutMs: 5_000 };
+  await eventually(
+    async () => assert.deepEqual((await now()).permissions, { "lead:leads": ["viewown"] }),
+    limit,
+  );
+  assert.equal(counted, 1);
+  await execute("update users set is_published = false where username = 'leaver'");
+  await eventually(() => assert.rejects(now(), isRefused), limit);
+});
+
+test("a sign-in notes when it was", async () => {
+  const credentials = await open();
+  await credentials.verifyBasic(basic("Ada", PASSWORD), from("1.1.1.1"));
+  const [row] = await execute(`select last_login > now() - interval '1 minute' as login,
+    last_active > now() - interval '1 minute' as active from users where username = 'Ada'`);
+  assert.deepEqual([row?.login, row?.active], ["t", "t"]);
+});
+
 test("a refusal is never remembered", async () => {
   const credentials = await open();
   await assert.rejects(credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1")), isRefused);
-  await execute(`insert into users (username, email, first_name, last_name, password_hash)
-    select 'late', 'late@x', 'Late', 'Comer', password_hash from users where username = 'Ada'`);
+  await execute(`insert into users (username, email, first_name, last_name, password_hash, role_id)
+    select 'late', 'late@x', 'Late', 'Comer', password_hash, role_id from users where username = 'Ada'`);
   assert.equal((await credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1"))).name, "Late Comer");
 });
 
@@ -105,10 +140,8 @@ test("of many wrong passwords at once no more are tried than one after the other
 });
 
 test("two gateways that start at once make one administrator, with the password of the last start", async () => {
-  await Promise.all(
-    ["first pass", "first pass"].map((password) => ensureAdministrator(database, "Root", password)),
-  );
-  await ensureAdministrator(database, "ROOT", "second pass");
+  await Promise.all(["first pass", "first pass"].map((password) => ensure("Root", password)));
+  await ensure("ROOT", "second pass");
   const rows = await execute("select count(*) as count from users where lower(username) = 'root'");
   assert.equal(rows[0]?.count, "1");
   const credentials = await open();

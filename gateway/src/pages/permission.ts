@@ -2,10 +2,11 @@ import type { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "@tidings/rpc/actor";
 import { denied } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
+import { holds } from "../identity/permissions.ts";
 
 /** May the user let apps act in their name? */
-export function mayAuthorise({ admin, permissions }: Actor): boolean {
-  return admin || (permissions["api:access"]?.includes("full") ?? false);
+export function mayAuthorise(actor: Actor): boolean {
+  return holds(actor, "api:access:full");
 }
 
 export function mayManageClients(actor: Actor, verb: Verb): boolean {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
 import { startOAuthScene } from "../testing/oauth-scene.ts";
 import { PASSWORD } from "../testing/scene.ts";
 import { visitorOf } from "../testing/visitor.ts";
@@ -98,7 +99,9 @@ test("a session ends by signing out, after half an hour without a request, and w
   const leaver = visitorOf(scene.port);
   await leaver.signIn("leaver", PASSWORD);
   await scene.execute("update users set is_published = false where username = 'leaver'");
-  assert.equal((await leaver.get("/authorisations")).status, 303);
+  await eventually(async () => assert.equal((await leaver.get("/authorisations")).status, 303), {
+    timeoutMs: 5_000,
+  });
 });
 
 async function signOutToken(person: ReturnType<typeof visitorOf>): Promise<string> {

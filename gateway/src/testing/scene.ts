@@ -10,6 +10,7 @@ import { faultToStatus } from "@tidings/rpc/fault-status";
 import { implement, serve } from "@tidings/rpc/server";
 import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { type AppOptions, createApp } from "../app.ts";
 import { openBearers } from "../auth/bearer.ts";
@@ -17,8 +18,8 @@ import { openCredentials } from "../auth/credentials.ts";
 import { clientIpReader } from "../client-ip.ts";
 import { openClients } from "../clients.ts";
 import { serveHttp } from "../http-server.ts";
+import { ensureAdministrator } from "../identity/administrator.ts";
 import { openPrincipals } from "../identity/principals.ts";
-import { ensureAdministrator } from "../identity/user.ts";
 import { apiRateLimits } from "../limits/api-limits.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
 import { rateLimiter } from "../limits/rate-limit.ts";
@@ -70,13 +71,15 @@ export async function startScene(options: SceneOptions = {}) {
     inFlightMax: 64,
   });
   const address = `127.0.0.1:${rpc.port}`;
-  const clients = openClients({ contact: address, webhook: address }, actorSigner(privateKey));
   const testDatabase = await createTestDatabase();
   const database = openDatabase({ url: testDatabase.url("identity"), log });
-  await ensureAdministrator(database, "admin", PASSWORD);
+  const outbox = createOutbox();
+  const addresses = { contact: address, webhook: address };
+  const clients = openClients(addresses, actorSigner(privateKey), { database, outbox });
+  await ensureAdministrator(database, outbox, { username: "admin", password: PASSWORD });
   const shedding = loadShedding(256);
-  const credentials = await openCredentials(database, loginThrottle(undefined));
   const principals = openPrincipals(database);
+  const credentials = await openCredentials(database, principals, loginThrottle(undefined));
   const clientIp = clientIpReader([]);
   const rates = apiRateLimits(0, undefined);
   const {
