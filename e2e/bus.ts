@@ -10,6 +10,15 @@ export async function countEvents(natsUrl: string): Promise<number> {
   return (await manager.streams.info(CONTACT)).state.messages;
 }
 
+/** What the latest event on a subject carries, as bytes. */
+export async function latestEvent(natsUrl: string, stream: string, subject: string): Promise<Buffer> {
+  await using connection = await connected(natsUrl);
+  const manager = await jetstreamManager(connection.nats);
+  const latest = await manager.streams.getMessage(stream, { last_by_subj: subject });
+  if (!latest) throw new Error(`there is no event on ${subject}`);
+  return Buffer.from(latest.data);
+}
+
 /** Puts the latest event on a subject into the stream once more, past the server's own check for duplicates. */
 export async function repeatLatestEvent(natsUrl: string, subject: string): Promise<void> {
   await using connection = await connected(natsUrl);

@@ -1,10 +1,12 @@
-import type { Contact, Entity } from "./client.ts";
+import type { Client, Contact, Entity } from "./client.ts";
 
 /** What the CRUD suite needs to know of a resource. */
 export interface Resource {
   path: string;
   one: string;
   many: string;
+  /** Whether a list is an array, or an object keyed by id. */
+  shape: "array" | "byId";
   /** How `total` is written. */
   total: "string" | "number";
   /** As little as a body may have; every call makes another one. */
@@ -14,6 +16,9 @@ export interface Resource {
   change: Record<string, unknown>;
   /** What of a full body is gone after a PUT of a minimal one, and what it is then. */
   cleared: Record<string, unknown>;
+  /** Members that no edit changes, or that are never shown again. */
+  fixed?: string[];
+  hidden?: string[];
   /** Bodies that are refused, by the member that is to blame. */
   refused: Record<string, Record<string, unknown>>;
   /** Reads a member of the entity by the key that writes it. */
@@ -23,7 +28,32 @@ export interface Resource {
 let count = 0;
 const unique = (): string => `${process.pid}-${++count}`;
 const address = (): string => `person-${unique()}@example.com`;
+const PASSWORD = "Vermilion-Kettle-42";
+const person = () => ({
+  username: `user-${unique()}`,
+  firstName: "Ada",
+  lastName: "Lovelace",
+  email: address(),
+  role: 1,
+  plainPassword: { password: PASSWORD, confirm: PASSWORD },
+});
 const readMember = (entity: Entity, key: string): unknown => entity[key];
+const readOfContact = (entity: Entity, key: string): unknown =>
+  key === "lead" ? (entity.lead as Entity).id : entity[key];
+
+/** The first of a database: what belongs to a contact belongs to it. */
+const CONTACT_ID = 1;
+
+export async function addFirstContact(api: Client): Promise<void> {
+  await api("POST", "contacts/new", { email: address() });
+}
+
+/** Filters are answered in two forms at once, of which a caller sends one. */
+const readSegment = (entity: Entity, key: string): unknown => {
+  const value = entity[key];
+  if (key !== "filters" || !Array.isArray(value)) return value;
+  return value.map(({ properties: _properties, display: _display, ...filter }) => filter);
+};
 
 /** Every resource with the standard operations. */
 export const resources: Resource[] = [
@@ -31,6 +61,7 @@ export const resources: Resource[] = [
     path: "contacts",
     one: "contact",
     many: "contacts",
+    shape: "byId",
     total: "string",
     minimal: () => ({ email: address() }),
     full: () => ({
@@ -52,9 +83,35 @@ export const resources: Resource[] = [
     read: (entity, key) => (entity as Contact).fields.all[key],
   },
   {
+    path: "segments",
+    one: "list",
+    many: "lists",
+    shape: "array",
+    total: "number",
+    minimal: () => ({ name: `Segment ${unique()}` }),
+    full: () => ({
+      name: `Segment ${unique()}`,
+      publicName: "People of Paris",
+      description: "For letters in French",
+      isGlobal: false,
+      isPreferenceCenter: true,
+      filters: [{ glue: "and", object: "lead", field: "city", type: "text", operator: "=", filter: "Paris" }],
+    }),
+    change: { isPublished: false },
+    cleared: { description: null, filters: [] },
+    refused: {
+      name: { description: "without a name" },
+      publicName: { name: "A", publicName: "x".repeat(192) },
+      category: { name: "A", category: 2_000_000_000 },
+      filters: { name: "A", filters: [{ field: "shoe_colour", operator: "=", filter: "red" }] },
+    },
+    read: readSegment,
+  },
+  {
     path: "companies",
     one: "company",
     many: "companies",
+    shape: "byId",
     total: "number",
     minimal: () => ({ companyname: `Company ${unique()}` }),
     full: () => ({
@@ -84,6 +141,7 @@ export const resources: Resource[] = [
     path: `fields/${object}`,
     one: "field",
     many: "fields",
+    shape: "array" as const,
     total: "number" as const,
     minimal: () => ({ label: `Field ${unique()}` }),
     full: () => ({
@@ -113,6 +171,7 @@ export const resources: Resource[] = [
     path: "hooks",
     one: "hook",
     many: "hooks",
+    shape: "byId",
     total: "number",
     minimal: () => ({ name: `Hook ${unique()}`, webhookUrl: "https://example.com/hook" }),
     full: () => ({
@@ -136,9 +195,59 @@ export const resources: Resource[] = [
     read: readMember,
   },
   {
+    path: "notes",
+    one: "note",
+    many: "notes",
+    shape: "array",
+    total: "number",
+    minimal: () => ({ text: `Note ${unique()}`, lead: CONTACT_ID }),
+    full: () => ({
+      text: `<p>Met <b>Ada</b>, ${unique()}</p>`,
+      type: "meeting",
+      dateTime: "2026-01-02T03:04:00+00:00",
+      lead: CONTACT_ID,
+    }),
+    change: { type: "call" },
+    cleared: { type: "general" },
+    refused: {
+      lead: { text: "Whose?" },
+      type: { text: "Hello", type: "rumour", lead: CONTACT_ID },
+      text: { text: "<script>alert(1)</script>", lead: CONTACT_ID },
+    },
+    read: readOfContact,
+  },
+  {
+    path: "devices",
+    one: "device",
+    many: "devices",
+    shape: "array",
+    total: "number",
+    minimal: () => ({ lead: CONTACT_ID }),
+    full: () => ({
+      lead: CONTACT_ID,
+      device: "smartphone",
+      deviceBrand: "Fairphone",
+      deviceModel: "5",
+      deviceOsName: "Android",
+      deviceOsShortName: "AND",
+      deviceOsVersion: "15",
+      deviceOsPlatform: "ARM",
+      clientInfo: { type: "browser", name: "Firefox" },
+    }),
+    change: { deviceOsVersion: "16" },
+    cleared: { device: null, deviceBrand: null, deviceOsName: null, clientInfo: null },
+    refused: {
+      lead: { device: "tablet", lead: 2_000_000_000 },
+      device: { device: "x".repeat(192), lead: CONTACT_ID },
+      clientInfo: { clientInfo: "Firefox", lead: CONTACT_ID },
+    },
+    read: readOfContact,
+  },
+  {
     path: "tags",
     one: "tag",
     many: "tags",
+    shape: "byId",
     total: "number",
     minimal: () => ({ tag: `tag ${unique()}` }),
     full: () => ({ tag: `tag ${unique()}`, description: "A word" }),
@@ -146,5 +255,58 @@ export const resources: Resource[] = [
     cleared: { description: null },
     refused: { tag: { tag: "" }, description: { tag: "described", description: ["a", "list"] } },
     read: readMember,
+  },
+  {
+    path: "roles",
+    one: "role",
+    many: "roles",
+    shape: "array",
+    total: "number",
+    minimal: () => ({ name: `Role ${unique()}` }),
+    full: () => ({
+      name: `Role ${unique()}`,
+      description: "Looks after contacts",
+      isAdmin: false,
+      rawPermissions: { "lead:leads": ["full"], "api:access": ["full"] },
+    }),
+    change: { description: "Looks after companies" },
+    cleared: { description: null, rawPermissions: null, isPublished: false },
+    refused: {
+      name: { name: "" },
+      rawPermissions: { name: "Too much", rawPermissions: { "lead:leads": ["everything"] } },
+      isAdmin: { name: "Perhaps", isAdmin: "perhaps" },
+    },
+    read: readMember,
+  },
+  {
+    path: "users",
+    one: "user",
+    many: "users",
+    shape: "array",
+    total: "number",
+    minimal: () => person(),
+    full: () => ({
+      ...person(),
+      position: "Analyst",
+      timezone: "Europe/Paris",
+      locale: "fr",
+      signature: "<b>Ada</b>",
+      isPublished: true,
+    }),
+    change: { position: "Countess" },
+    cleared: { position: null, signature: null, timezone: "", locale: "", isPublished: false },
+    fixed: ["username"],
+    hidden: ["plainPassword"],
+    refused: {
+      username: { ...person(), username: "" },
+      firstName: { ...person(), firstName: "" },
+      lastName: { ...person(), lastName: " " },
+      email: { ...person(), email: "not an address" },
+      role: { ...person(), role: 2_000_000_000 },
+      plainPassword: { ...person(), plainPassword: { password: "password", confirm: "password" } },
+      timezone: { ...person(), timezone: "Middle/Earth" },
+      locale: { ...person(), locale: "tlh_QQQ" },
+    },
+    read: (entity, key) => (key === "role" ? (entity.role as Entity).id : entity[key]),
   },
 ];

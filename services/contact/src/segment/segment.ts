@@ -11,7 +11,7 @@ import {
 } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { denied, invalid, notFound } from "@tidings/rpc/fault";
+import { Code, denied, invalid, notFound, toFault } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { type Database, prepared, type Row } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
@@ -108,8 +108,8 @@ export function segmentHandlers(context: SegmentContext): Handlers<typeof Segmen
   const changeMembers = async (id: number, contactIds: number[], call: Call, isAdded: boolean) => {
     const definition = await definitionOf(id, call);
     // It is there, but not in the caller's list.
-    await segments.get(id, call).catch(() => {
-      throw denied();
+    await segments.get(id, call).catch((error) => {
+      throw toFault(error).code === Code.NOT_FOUND ? denied() : error;
     });
     const contacts = await changeable(contactIds, call, Verb.EDIT);
     const ids = [...new Set([...contacts.values()].map((row) => Number(row.id)))];

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { type CustomRoute, customRoutes, type Named } from "./custom-routes.ts";
+import { expectedStatus, type Kind, type Need } from "./oracle.ts";
+import { type PermissionScene, resourceOf, type Sender } from "./scene.ts";
+import type { Things } from "./things.ts";
+
+/** Every route beyond the standard operations, with each thing its path names in every kind. */
+export async function checkCustomRoutes(scene: PermissionScene, sender: Sender): Promise<void> {
+  const things = new Map<string, Things>();
+  for (const { resource } of customRoutes.flatMap((route) => route.things))
+    if (!things.has(resource))
+      things.set(resource, (await scene.thingsFor(sender, resourceOf(resource))).things);
+  for (const route of customRoutes)
+    for (const kinds of kindsOfPath(route, things)) await checkRoute(scene, sender, route, { kinds, things });
+}
+
+/** One thing of the path varies, the others are the principal's own where there is such a thing. */
+function kindsOfPath({ things: named }: CustomRoute, things: Map<string, Things>): Kind[][] {
+  const known = ({ resource }: Named) => Object.keys(things.get(resource) ?? {}) as Kind[];
+  const usual = named.map((thing): Kind => (known(thing).includes("own") ? "own" : "other"));
+  if (named.length === 0) return [[]];
+  return named.flatMap((thing, at) =>
+    known(thing).map((kind) => usual.map((other, index) => (index === at ? kind : other))),
+  );
+}
+
+async function checkRoute(
+  scene: PermissionScene,
+  sender: Sender,
+  { method, template, right, things: named, body, usersOnly, ok = 200 }: CustomRoute,
+  { kinds, things }: { kinds: Kind[]; things: Map<string, Things> },
+): Promise<void> {
+  const ids: Record<string, number> = {};
+  const needs: Need[] = right ? [right] : [];
+  for (const [index, { parameter, resource, base, verb, hidden }] of named.entries()) {
+    const kind = kinds[index] ?? "other";
+    // What is merged is gone afterwards.
+    const isConsumed = parameter === "mergedId";
+    const set = isConsumed
+      ? (await scene.thingsFor(sender, resourceOf(resource))).things
+      : things.get(resource);
+    ids[parameter] = set?.[kind] ?? 0;
+    needs.push({ base, verb, kind, ...(hidden && { hidden }) });
+  }
+  const status = usersOnly && sender.userId === undefined ? 404 : ok;
+  const answer = await sender.api(method, pathOf(template, ids), body);
+  const told = `${method} ${template} ${kinds}: ${answer.text}`;
+  assert.equal(answer.status, expectedStatus(sender, needs, status), told);
+}
+
+const PARAMETERS: Record<string, string> = {
+  operator: "plus",
+  delta: "1",
+  channel: "email",
+  utmTagsId: "2000000000",
+};
+
+/** The path of a template, as it is sent below `/api/`. */
+export function pathOf(template: string, ids: Record<string, number> = {}): string {
+  const path = template.replace(/:(\w+)/g, (_, name: string) => String(ids[name] ?? PARAMETERS[name] ?? 1));
+  return path.slice(1);
+}

@@ -1,0 +1,159 @@
+import type { Verb } from "./oracle.ts";
+
+/** A thing that a path names: by a parameter, and what the route needs to do with it. */
+export interface Named {
+  resource: string;
+  parameter: string;
+  base: string;
+  verb: Verb;
+  hidden?: number;
+}
+
+/** A route beyond the standard operations. */
+export interface CustomRoute {
+  method: string;
+  template: string;
+  /** The right asked for before anything is looked at; every signed-in principal may when absent. */
+  right?: { base: string; verb: Verb };
+  /** In the order they are looked at. */
+  things: Named[];
+  body?: object;
+  /** What is said to who may; 200 when absent. */
+  ok?: number;
+  /** An app on its own is told 404. */
+  usersOnly?: boolean;
+}
+
+const CONTACTS = "lead:leads";
+const LISTS = "lead:lists";
+const contact = (verb: Verb, parameter = "id"): Named => ({
+  resource: "contacts",
+  parameter,
+  base: CONTACTS,
+  verb,
+});
+const segment = (hidden?: number): Named => ({
+  resource: "segments",
+  parameter: "id",
+  base: LISTS,
+  verb: "view",
+  ...(hidden && { hidden }),
+});
+const company: Named = { resource: "companies", parameter: "id", base: CONTACTS, verb: "view" };
+
+function ofContacts(method: string, path: string, verb: Verb, body?: object): CustomRoute {
+  const template = `/contacts/:id/${path}`;
+  return {
+    method,
+    template,
+    right: { base: CONTACTS, verb },
+    things: [contact(verb)],
+    ...(body && { body }),
+  };
+}
+
+function inSegments(method: string, path: string, named: Named[], body?: object): CustomRoute {
+  const template = `/segments/:id/${path}`;
+  return { method, template, right: { base: LISTS, verb: "view" }, things: named, ...(body && { body }) };
+}
+
+/** Membership is told from the segment's own rights: it says 403 of a segment that is there and hidden. */
+const membership = [segment(403), contact("edit", "contactId")];
+
+/** THE table of routes beyond the standard operations, with what each asks for. */
+export const customRoutes: CustomRoute[] = [
+  { method: "GET", template: "/contacts/list/fields", things: [] },
+  {
+    method: "GET",
+    template: "/contacts/list/owners",
+    right: { base: CONTACTS, verb: "view" },
+    things: [],
+  },
+  {
+    method: "GET",
+    template: "/contacts/list/segments",
+    right: { base: LISTS, verb: "view" },
+    things: [],
+  },
+  ofContacts("POST", "points/:operator/:delta", "edit"),
+  ofContacts("POST", "utm/add", "edit", { utm_source: "news" }),
+  // There are no such tags, which is told of a contact that may be changed.
+  { ...ofContacts("POST", "utm/:utmTagsId/remove", "edit"), ok: 400 },
+  ofContacts("POST", "dnc/:channel/add", "edit"),
+  ofContacts("POST", "dnc/:channel/remove", "edit"),
+  ofContacts("POST", "dnc/add/:channel", "edit"),
+  ofContacts("POST", "dnc/remove/:channel", "edit"),
+  ofContacts("GET", "companies", "view"),
+  ofContacts("GET", "notes", "view"),
+  ofContacts("GET", "devices", "view"),
+  {
+    method: "POST",
+    template: "/contacts/:id/merge/:mergedId",
+    right: { base: CONTACTS, verb: "edit" },
+    things: [contact("edit"), contact("edit", "mergedId")],
+  },
+  {
+    method: "GET",
+    template: "/contacts/:id/segments",
+    right: { base: LISTS, verb: "view" },
+    things: [contact("view")],
+  },
+  ...[
+    "contact/:contactId/add",
+    "contact/:contactId/remove",
+    "contact/add/:contactId",
+    "contact/remove/:contactId",
+  ].map(
+    (path): CustomRoute => ({
+      method: "POST",
+      template: `/companies/:id/${path}`,
+      right: { base: CONTACTS, verb: "edit" },
+      things: [company, contact("edit", "contactId")],
+    }),
+  ),
+  ...[
+    "contact/:contactId/add",
+    "contact/:contactId/remove",
+    "contact/add/:contactId",
+    "contact/remove/:contactId",
+  ].map((path) => inSegments("POST", path, membership)),
+  inSegments("POST", "contacts/add", [segment(403)], { ids: [2_000_000_000, 2_000_000_001] }),
+  inSegments("GET", "contact/:contactId/explain", [segment(), contact("view", "contactId")]),
+  inSegments("GET", "build", [segment()]),
+  {
+    method: "POST",
+    template: "/segments/preview",
+    right: { base: LISTS, verb: "view" },
+    things: [],
+    body: { filters: [] },
+  },
+  { method: "GET", template: "/hooks/triggers", things: [] },
+  { method: "GET", template: "/users/self", things: [], usersOnly: true },
+  {
+    method: "GET",
+    template: "/users/list/roles",
+    right: { base: "user:users", verb: "view" },
+    things: [],
+  },
+  {
+    method: "POST",
+    template: "/users/:id/permissioncheck",
+    right: { base: "user:users", verb: "view" },
+    things: [{ resource: "users", parameter: "id", base: "user:users", verb: "view" }],
+    body: { permissions: "lead:leads:view" },
+  },
+];
+
+/** The standard operations below the path of a resource. */
+export const STANDARD: [method: string, path: string][] = [
+  ["GET", ""],
+  ["POST", "/new"],
+  ["GET", "/:id"],
+  ["PATCH", "/:id/edit"],
+  ["PUT", "/:id/edit"],
+  ["DELETE", "/:id/delete"],
+  ["POST", "/batch/new"],
+  ["PATCH", "/batch/edit"],
+  ["PUT", "/batch/edit"],
+  ["DELETE", "/batch/delete"],
+];

@@ -1,0 +1,43 @@
+import { type ApiOptions, apiRouter } from "@tidings/gateway/api";
+
+type Use = (this: object, path: unknown, ...handlers: object[]) => unknown;
+interface RouterPrototype {
+  use: Use;
+  all: Use;
+}
+
+/** Nothing is called while routes are mounted. */
+const OPTIONS = {
+  isEnabled: true,
+  clients: { of: () => ({}) },
+  limits: { pageSize: 30, limitMax: 100, batchMax: 200 },
+} as unknown as ApiOptions;
+
+/**
+ * The templates of all paths below /api. Routers do not tell what was mounted on them: so the making of one is watched.
+ */
+export function mountedTemplates(): string[] {
+  const prototype: RouterPrototype = Object.getPrototypeOf(Object.getPrototypeOf(apiRouter(OPTIONS)));
+  const { use, all } = prototype;
+  const parts = new Map<object, { path: string; child: object | undefined }[]>();
+  const watched = (original: Use, isRouter: boolean): Use =>
+    function (path, ...handlers) {
+      const list = parts.get(this) ?? [];
+      if (typeof path === "string") list.push({ path, child: isRouter ? handlers[0] : undefined });
+      parts.set(this, list);
+      return original.call(this, path, ...handlers);
+    };
+  prototype.use = watched(use, true);
+  prototype.all = watched(all, false);
+  try {
+    const root = apiRouter(OPTIONS);
+    const templatesOf = (router: object): string[] =>
+      (parts.get(router) ?? []).flatMap(({ path, child }) =>
+        child ? templatesOf(child).map((inner) => path + inner) : [path],
+      );
+    return templatesOf(root).map((template) => template.replace(/\/$/, ""));
+  } finally {
+    prototype.use = use;
+    prototype.all = all;
+  }
+}

@@ -1,0 +1,57 @@
+/** Somebody who sends requests. */
+export interface Principal {
+  /** Of the user; undefined for an app that acts on its own. */
+  userId: number | undefined;
+  isSignedIn: boolean;
+  isAdmin: boolean;
+  permissions: Record<string, string[]>;
+}
+
+/** Whose a thing is, as seen from the principal. `shared` is somebody else's, for all to see. */
+export const KINDS = ["own", "other", "ownerless", "shared", "missing"] as const;
+export type Kind = (typeof KINDS)[number];
+
+export type Verb = "view" | "create" | "edit" | "delete";
+
+/** One thing a route asks for: a right, and for a thing that the path names also that the principal reaches it. */
+export interface Need {
+  base: string;
+  verb: Verb;
+  kind?: Kind;
+  /** What is said of a thing that is there but not to be seen; 404 when absent. */
+  hidden?: number;
+}
+
+/** How far a principal gets with a verb: the actions of its role, where `full` is all of them. */
+export function reachOf(
+  { isAdmin, permissions }: Principal,
+  base: string,
+  verb: string,
+): "all" | "own" | "none" {
+  const held = permissions[base] ?? [];
+  if (isAdmin || ["full", verb, `${verb}other`].some((action) => held.includes(action))) return "all";
+  return held.includes(`${verb}own`) ? "own" : "none";
+}
+
+export function isReached(principal: Principal, base: string, verb: Verb, kind: Kind): boolean {
+  if (kind === "missing") return false;
+  if (kind === "shared" && verb === "view") return reachOf(principal, base, verb) !== "none";
+  const reach = reachOf(principal, base, verb);
+  return reach === "own" ? kind === "own" && principal.userId !== undefined : reach === "all";
+}
+
+/**
+ * THE rule: whoever is nobody hears 401; without the right for what the route does first of all, 403; of a thing that is
+ * not to be seen, 404, as if it were not there; of one that is to be seen and not to be changed, 403.
+ */
+export function expectedStatus(principal: Principal, needs: Need[], ok: number): number {
+  if (!principal.isSignedIn) return 401;
+  const [first] = needs;
+  if (first && reachOf(principal, first.base, first.verb) === "none") return 403;
+  for (const { base, verb, kind, hidden = 404 } of needs) {
+    if (kind === undefined) continue;
+    if (!isReached(principal, base, "view", kind)) return kind === "missing" ? 404 : hidden;
+    if (!isReached(principal, base, verb, kind)) return 403;
+  }
+  return ok;
+}

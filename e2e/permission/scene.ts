@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { type Client, createClient, type Entity } from "../client.ts";
+import { createOAuthClient, requestTokens } from "../oauth-client.ts";
+import { make, PASSWORD, personBody } from "../people.ts";
+import { startTestStack } from "../stack.ts";
+import { type Principal, reachOf, type Verb } from "./oracle.ts";
+import { makeThings, type Owned, type Owners, ownedResources, type Things } from "./things.ts";
+
+/** A principal together with a way to send as it. */
+export interface Sender extends Principal {
+  api: Client;
+}
+
+/** Things of every kind, ready to be sent to. */
+export interface Made {
+  things: Things;
+  /** Whom the things belong to, where they belong to contacts. */
+  contacts: Things | undefined;
+  owners: Owners;
+}
+
+const VERBS: Verb[] = ["view", "create", "edit", "delete"];
+
+/** A running system with somebody who owns what is not the principal's. */
+export async function startPermissionScene() {
+  const stack = await startTestStack({ env: { gateway: { TRUSTED_PROXIES: "127.0.0.0/8" } } });
+  const { api, baseUrl, database } = stack;
+  const { id: roleId } = await make(api, "roles", "role", { name: "Nothing" });
+  const bystander = await make(api, "users", "user", personBody(roleId));
+  const untouched = new Map<string, Promise<Made>>();
+
+  const newThings = async (resource: Owned, owners: Owners): Promise<Made> => {
+    const isOfContacts = resource.owner === "contact";
+    const contacts = isOfContacts ? (await newThings(resourceOf("contacts"), owners)).things : undefined;
+    const things = await makeThings(stack, resource, { owners, roleId, contacts });
+    return { things, contacts, owners };
+  };
+
+  const newUser = async (role: number, members: object = {}) => {
+    const body = personBody(role, members);
+    const { id } = await make(api, "users", "user", body);
+    return { id, api: createClient(baseUrl, { username: body.username, password: PASSWORD }) };
+  };
+
+  return {
+    stack,
+    /** Of a role without rights. */
+    roleId,
+    newUser,
+
+    /** New things of every kind. Who has no right to any is sent to things that nobody changes. */
+    thingsFor(sender: Sender, resource: Owned): Promise<Made> {
+      // An app owns nothing: what would be its own is somebody else's.
+      const owners = { own: sender.userId ?? bystander.id, other: bystander.id };
+      const isPowerless = VERBS.every((verb) => reachOf(sender, resource.base, verb) === "none");
+      if (!isPowerless) return newThings(resource, owners);
+      const known = untouched.get(resource.path);
+      const made = known ?? newThings(resource, { own: bystander.id, other: bystander.id });
+      untouched.set(resource.path, made);
+      return made;
+    },
+
+    async administrator(): Promise<Sender> {
+      const { id } = JSON.parse((await api("GET", "users/self")).text) as Entity;
+      return { userId: id, isSignedIn: true, isAdmin: true, permissions: {}, api };
+    },
+
+    /** A user of a role that has these rights, with what the service adds to them. */
+    async userWith(rawPermissions: Record<string, string[]>): Promise<Sender> {
+      const role = await make(api, "roles", "role", { name: "Some", rawPermissions });
+      const user = await newUser(role.id);
+      const permissions = (role.rawPermissions as Record<string, string[]> | null) ?? {};
+      return { userId: user.id, isSignedIn: true, isAdmin: false, permissions, api: user.api };
+    },
+
+    /** An application that acts on its own. */
+    async appWith(rawPermissions: Record<string, string[]>): Promise<Sender> {
+      const role = await make(api, "roles", "role", { name: "App", rawPermissions });
+      const options = ["--name", "App", "--grant", "client_credentials", "--role", String(role.id)];
+      const client = await createOAuthClient(database, options);
+      const { body } = await requestTokens(baseUrl, { ...client, grant_type: "client_credentials" });
+      const headers = { authorization: `Bearer ${body.access_token}` };
+      const send = createClient(baseUrl);
+      return {
+        userId: undefined,
+        isSignedIn: true,
+        isAdmin: false,
+        permissions: role.rawPermissions as Record<string, string[]>,
+        api: (method, path, sent) => send(method, path, sent, headers),
+      };
+    },
+  };
+}
+
+export type PermissionScene = Awaited<ReturnType<typeof startPermissionScene>>;
+
+export function resourceOf(path: string): Owned {
+  const resource = ownedResources.find((candidate) => candidate.path === path);
+  assert.ok(resource, path);
+  return resource;
+}

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { permissionTable } from "@tidings/gateway/identity/permission-table";
+import { resources } from "@tidings/gateway/resources";
+import { createClient } from "./client.ts";
+import { checkCustomRoutes, pathOf } from "./permission/check-custom.ts";
+import { checkPublishing, checkStandardOperations } from "./permission/check-standard.ts";
+import { customRoutes, STANDARD } from "./permission/custom-routes.ts";
+import { mountedTemplates } from "./permission/mounted-routes.ts";
+import { type Sender, startPermissionScene } from "./permission/scene.ts";
+import { ownedResources } from "./permission/things.ts";
+
+const scene = await startPermissionScene();
+const { stack, administrator, userWith, appWith } = scene;
+after(() => stack.stop());
+
+const everyRoute = [
+  ...ownedResources.flatMap(({ path }) =>
+    STANDARD.map(([method, rest]) => ({ method, template: `/${path}${rest}`, body: undefined })),
+  ),
+  ...customRoutes,
+];
+
+test("the matrix has every route that is mounted, with all its methods", async () => {
+  const mounted: string[] = [];
+  for (const template of new Set(mountedTemplates())) {
+    const { headers, status } = await stack.api("OPTIONS", pathOf(template));
+    assert.equal(status, 405, template);
+    for (const method of headers.get("allow")?.split(", ") ?? []) mounted.push(`${method} ${template}`);
+  }
+  const listed = everyRoute.map(({ method, template }) => `${method} ${template}`);
+  assert.deepEqual(mounted.toSorted(), listed.toSorted());
+  const paths = ownedResources.map(({ path }) => path);
+  assert.deepEqual(paths.toSorted(), resources.map(({ path }) => path).toSorted());
+});
+
+const nobodies = {
+  "somebody anonymous": async () => createClient(stack.baseUrl),
+  "a disabled administrator": async () => (await scene.newUser(1, { isPublished: false })).api,
+};
+
+for (const [name, open] of Object.entries(nobodies)) {
+  test(`${name} is told 401 by every route`, async () => {
+    const client = await open();
+    for (const [index, { method, template, body }] of everyRoute.entries()) {
+      // Each from an address of its own: otherwise they are soon told to wait.
+      const headers = { "x-forwarded-for": `10.0.${index >> 8}.${index & 255}` };
+      const sent = method === "GET" || method === "DELETE" ? undefined : (body ?? {});
+      const answer = await client(method, pathOf(template), sent, headers);
+      assert.equal(answer.status, 401, `${method} ${template} ${answer.text}`);
+    }
+  });
+}
+
+const bases = new Set(ownedResources.map(({ base }) => base));
+const singleRights = [...bases].flatMap((base) =>
+  (permissionTable.get(base) ?? []).map((action): [string, () => Promise<Sender>] => [
+    `who holds ${base}:${action} alone`,
+    () => userWith({ [base]: [action] }),
+  ]),
+);
+
+const APP_RIGHTS = { "lead:leads": ["editother"], "lead:lists": ["viewown"], "user:users": ["view"] };
+const MEMBERSHIP_RIGHTS = { "lead:lists": ["viewown"], "lead:leads": ["viewother", "editown"] };
+
+const senders: [string, () => Promise<Sender>][] = [
+  ["an administrator", administrator],
+  ["who holds no right", () => userWith({})],
+  ["who holds some rights on both ends of a membership", () => userWith(MEMBERSHIP_RIGHTS)],
+  ["an app that acts on its own", () => appWith(APP_RIGHTS)],
+  ...singleRights,
+];
+
+for (const [name, open] of senders) {
+  describe(name, () => {
+    let sender: Sender;
+    before(async () => {
+      sender = await open();
+    });
+    for (const resource of ownedResources)
+      test(`is answered by ${resource.path} what the rights say`, () =>
+        checkStandardOperations(scene, sender, resource));
+    for (const resource of ownedResources.filter(({ isPublishedByRight }) => isPublishedByRight))
+      test(`publishes of ${resource.path} what the rights say`, () =>
+        checkPublishing(scene, sender, resource));
+    test("is answered by all other routes what the rights say", () => checkCustomRoutes(scene, sender));
+  });
+}
