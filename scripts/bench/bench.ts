@@ -17,10 +17,12 @@ import {
   printLine,
   printListLatencies,
   printSegments,
+  printSignInCosts,
   surroundings,
   writeResult,
 } from "./report.ts";
 import { measureSegmentBuilds, measureSegmentReaction } from "./segment-speed.ts";
+import { measureSignInCost, type WaysIn, waysIn } from "./sign-in-cost.ts";
 import { type BareServer, startBareServer } from "./start-bare-server.ts";
 import { startTemporaryStack, type TemporaryStack } from "./temporary-stack.ts";
 import { workloads } from "./workloads.ts";
@@ -58,12 +60,13 @@ async function runBench(): Promise<number> {
 async function bench(options: BenchOptions): Promise<void> {
   const startedAt = performance.now();
   console.log(`Starting, and loading ${options.contacts} contacts ...`);
-  starting = startTemporaryStack(stackEnv(options));
+  const ways = await waysIn();
+  starting = startTemporaryStack(stackEnv(options, ways));
   const own = await starting;
   const { postgres } = own;
   const ours = ourTarget(own);
   const loadSeconds = await loadContacts(ours, postgres.url, options.contacts);
-  bareServer = await startBareServer(postgres.url);
+  bareServer = await startBareServer("bare-server.ts", { DATABASE_URL: postgres.url });
   const bare: Target = { url: bareServer.url, headers: {}, pids: [bareServer.pid, postgres.pid] };
 
   const { contacts, seconds } = options;
@@ -102,10 +105,12 @@ async function bench(options: BenchOptions): Promise<void> {
     });
   }
   for (const latency of latencies) printLatency(latency);
+  const costs = isWanted("auth") ? await measureSignInCost(ours, own, ways, options) : [];
+  if (costs.length > 0) printSignInCosts(costs);
   const lists = isWanted("list") ? await measureListLatency(ours, postgres.url, contacts) : [];
   if (lists.length > 0) printListLatencies(lists);
   const segments = isWanted("segment") ? await measureSegments(ours, postgres.url) : undefined;
-  writeResult(RESULT_FILE, about, lines, { latencies, lists, ...segments });
+  writeResult(RESULT_FILE, about, lines, { latencies, costs, lists, ...segments });
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
 }
 
@@ -122,9 +127,13 @@ function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporarySta
   return { url: baseUrl, headers: { authorization }, pids: [...pids, natsPid, postgres.pid] };
 }
 
-/** What the processes are told: receivers on this machine, and a CPU profile if asked for. */
-function stackEnv({ profiled }: BenchOptions) {
-  const env: Record<string, Record<string, string>> = { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } };
+/** What the processes are told: receivers on this machine, the ways to each other, and a CPU profile if asked for. */
+function stackEnv({ profiled }: BenchOptions, { contactPort, keys, addresses }: WaysIn) {
+  const env: Record<string, Record<string, string>> = {
+    webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses, ACTOR_PRIVATE_KEY: keys.privateKey },
+    contact: { GRPC_PORT: String(contactPort), ACTOR_PUBLIC_KEYS: keys.publicKey },
+    gateway: { ...addresses, ACTOR_PRIVATE_KEY: keys.privateKey },
+  };
   if (profiled) {
     const folder = mkdtempSync(join(tmpdir(), "tidings-profile-"));
     console.log(`The CPU profile of ${profiled} will be in ${folder}`);

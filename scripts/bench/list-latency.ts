@@ -5,6 +5,7 @@ import { callApi } from "./call-api.ts";
 import { CUSTOM_ALIAS, type MainQuery, mainQueries, SEGMENT_ALIAS } from "./main-queries.ts";
 import type { Target } from "./measure.ts";
 import { explainQueries, plansText, type RecordedStatement } from "./query-plans.ts";
+import { schemaUrl } from "./schema-url.ts";
 import { waitForBuild } from "./segment-speed.ts";
 import { percentile } from "./statistics.ts";
 
@@ -27,11 +28,11 @@ export async function measureListLatency(
 ): Promise<ListLatency[]> {
   await prepareData(target, databaseUrl);
   const queries = mainQueries(contacts);
-  const plans = await explainQueries(contactSchema(databaseUrl), queries);
+  const plans = await explainQueries(schemaUrl(databaseUrl, "contact"), queries);
   writeFileSync(PLANS_FILE, plansText(plans, contacts));
   const latencies: ListLatency[] = [];
   for (const { query, statements } of plans) {
-    latencies.push(await measureOne(target, contactSchema(databaseUrl), query, statements));
+    latencies.push(await measureOne(target, schemaUrl(databaseUrl, "contact"), query, statements));
   }
   return latencies;
 }
@@ -91,11 +92,4 @@ async function prepareData(target: Target, databaseUrl: string): Promise<void> {
   } finally {
     await client.end();
   }
-}
-
-/** The same database with the tables of the contact service in sight. */
-function contactSchema(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  url.searchParams.set("options", "-c search_path=contact,public");
-  return url.toString();
 }

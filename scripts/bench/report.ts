@@ -4,6 +4,7 @@ import type { DeliveryLatency } from "./delivery-latency.ts";
 import type { ListLatency } from "./list-latency.ts";
 import type { Round } from "./measure.ts";
 import type { SegmentBuild, SegmentReaction } from "./segment-speed.ts";
+import type { SignInCost } from "./sign-in-cost.ts";
 
 /** One line of the table. */
 export interface Line {
@@ -73,6 +74,15 @@ export function printListLatencies(latencies: ListLatency[]): void {
   for (const { name, ours, raw } of latencies) {
     const cells = [ours.p50, ours.p95, raw.p50, raw.p95].map((milliseconds) => milliseconds.toFixed(1));
     console.log(row([name, ...cells, (ours.p95 / raw.p95).toFixed(2), "<= 2.00", "or p95 < 50 ms"]));
+  }
+}
+
+/** CPU of the gateway alone. */
+export function printSignInCosts(costs: SignInCost[]): void {
+  console.log(`\n${row(["GET one contact, gateway only", "CPU us", "open", "x", "goal", ""])}`);
+  for (const { name, cpu, openCpu } of costs) {
+    const cells = [cpu.toFixed(0), openCpu.toFixed(0), (cpu / openCpu).toFixed(2), "<= 1.10"];
+    console.log(row([`by ${name}`, ...cells, "open = a gateway that lets everybody in"]));
   }
 }
 

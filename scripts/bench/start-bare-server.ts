@@ -8,15 +8,12 @@ export interface BareServer {
   stop(): Promise<void>;
 }
 
-/** Runs the bare server in a process of its own. It ends with this one. */
-export async function startBareServer(databaseUrl: string): Promise<BareServer> {
-  const child = fork(join(import.meta.dirname, "bare-server.ts"), [], {
-    execArgv: [],
-    env: { ...process.env, DATABASE_URL: databaseUrl },
-  });
+/** Runs a server to compare with in a process of its own, and learns its port from it. It ends with this one. */
+export async function startBareServer(file: string, env: Record<string, string>): Promise<BareServer> {
+  const child = fork(join(import.meta.dirname, file), [], { execArgv: [], env: { ...process.env, ...env } });
   const exited = once(child, "exit");
   const message = await Promise.race([once(child, "message"), exited.then(() => undefined)]);
-  if (!message) throw new Error("the bare server did not start");
+  if (!message) throw new Error(`${file} did not start`);
   const { port } = message[0] as { port: number };
   return {
     url: `http://127.0.0.1:${port}`,

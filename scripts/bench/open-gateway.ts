@@ -1,0 +1,59 @@
+import { actorSigner } from "@tidings/rpc/actor";
+import { createLog } from "@tidings/runtime/log";
+import { openDatabase } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
+import { createApp } from "../../gateway/src/app.ts";
+import { clientIpReader } from "../../gateway/src/client-ip.ts";
+import { openClients } from "../../gateway/src/clients.ts";
+import { serveHttp } from "../../gateway/src/http-server.ts";
+import { openPrincipals } from "../../gateway/src/identity/principals.ts";
+import { apiRateLimits } from "../../gateway/src/limits/api-limits.ts";
+import { rateLimiter } from "../../gateway/src/limits/rate-limit.ts";
+import { loadShedding } from "../../gateway/src/limits/shedding.ts";
+import { sessionCookie } from "../../gateway/src/pages/session-cookie.ts";
+
+/** The gateway without its doors: whoever comes is the administrator. What remains is what a request costs by itself. */
+const { DATABASE_URL = "", CONTACT_ADDRESS = "", WEBHOOK_ADDRESS = "", ACTOR_PRIVATE_KEY = "" } = process.env;
+const ADMINISTRATOR = { kind: "user" as const, id: 1, name: "Admin User", admin: true, permissions: {} };
+
+const log = createLog("gateway", "warn");
+const database = openDatabase({ url: DATABASE_URL, log });
+const identity = { database, outbox: createOutbox() };
+const addresses = { contact: CONTACT_ADDRESS, webhook: WEBHOOK_ADDRESS };
+const clients = openClients(addresses, actorSigner(ACTOR_PRIVATE_KEY), identity);
+const clientIp = clientIpReader([]);
+const rates = apiRateLimits(0, undefined);
+const unlimited = rateLimiter({ name: "none", points: 1_000_000, windowSeconds: 1, redis: undefined });
+const credentials = { recallBasic: () => ADMINISTRATOR, verifyBasic: async () => ADMINISTRATOR };
+const bearers = { recall: () => ADMINISTRATOR, verify: async () => ADMINISTRATOR };
+
+const app = createApp({
+  log,
+  versionHeader: "Tidings-Version",
+  version: "0.0.0",
+  isStopping: () => false,
+  isEnabled: true,
+  authentication: { credentials, bearers, isBasicEnabled: true },
+  oauth: {
+    database,
+    lifetimes: { accessSeconds: 3_600, refreshSeconds: 86_400 },
+    rates: { client: unlimited, address: unlimited },
+    clientIp,
+  },
+  pages: {
+    database,
+    principals: openPrincipals(database),
+    credentials,
+    cookie: sessionCookie(false),
+    publicOrigin: undefined,
+    anonymousRate: unlimited,
+    clientIp,
+  },
+  clientIp,
+  clients,
+  limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
+  rates,
+  shedding: loadShedding(512),
+});
+const { port } = await serveHttp(0, app);
+process.send?.({ port });
