@@ -47,7 +47,7 @@ test("one trace joins a PATCH, its event's publication, the fan-out and the deli
       /PATCH/,
       /UpdateContact/,
       /^publish tidings\.contact\.contact\.updated$/,
-      /^consume tidings\.contact\.contact\./,
+      /^consume tidings\.contact\./,
       /^deliver webhook$/,
     ])
       assert.ok(
