@@ -52,12 +52,32 @@ function crudSuite(resource: Resource, api: Client): void {
     assertHas(await create(body), body);
   });
 
-  test("create ignores members that the service alone decides", async () => {
-    const forged = { id: MISSING, dateAdded: "2001-01-01T00:00:00+00:00", createdBy: 99, version: 99 };
-    const created = await create({ ...minimal(), ...forged, unknownMember: true });
-    assert.notEqual(created.id, MISSING);
-    assert.notEqual(created.dateAdded, forged.dateAdded);
-    assert.notEqual(created.createdBy, forged.createdBy);
+  test("members that the service alone decides are ignored by every write", async () => {
+    const forged = {
+      id: MISSING,
+      dateAdded: "2001-01-01T00:00:00+00:00",
+      dateModified: "2001-01-01T00:00:00+00:00",
+      createdBy: 99,
+      createdByUser: "Forger",
+      modifiedBy: 99,
+      modifiedByUser: "Forger",
+      version: 99,
+      unknownMember: true,
+    };
+    const assertGenuine = (entity: Entity) => {
+      for (const [key, value] of Object.entries(forged)) assert.notEqual(entity[key], value, key);
+    };
+    const created = await create({ ...minimal(), ...forged });
+    assertGenuine(created);
+    for (const [method, body] of [
+      ["PATCH", change],
+      ["PUT", minimal()],
+    ] as const) {
+      const answer = await api(method, `${path}/${created.id}/edit`, { ...body, ...forged });
+      assert.equal(answer.status, 200, answer.text);
+      assertGenuine(single(answer));
+      assert.equal(single(answer).id, created.id);
+    }
   });
 
   test("form-encoded bodies are as good as JSON", async () => {
