@@ -20,6 +20,8 @@ import { prepared, type Statement } from "@tidings/store/database";
 export interface Fact {
   /** The table that changes; segments know it by this name. */
   table: string;
+  /** The kind of aggregate that later events change again: only the latest version counts. */
+  revocable: string | undefined;
   /** A row of the statement; `contact_id` is the contact that the event names. */
   row(event: Event): object & { contact_id: number };
   /** Takes rows as a JSON array; those of contacts that are gone are left out, merged ones are the contact they became. */
@@ -110,12 +112,14 @@ export const facts: ReadonlyMap<string, Fact> = new Map(
         select id, contact_id, notification_id, is_mobile, date_added from fresh on conflict do nothing)`,
     }),
     "tidings.content.push.subscribed": fact("push_ids", PushSubscribedSchema, {
+      revocable: "push",
       row: ({ pushId }) => ({ push_id: pushId }),
       columns: "push_id text",
       writes: `kept as (insert into push_ids (contact_id, push_id) select contact_id, push_id from fresh
         on conflict do nothing)`,
     }),
     "tidings.content.push.unsubscribed": fact("push_ids", PushUnsubscribedSchema, {
+      revocable: "push",
       row: ({ pushId }) => ({ push_id: pushId }),
       columns: "push_id text",
       writes: `kept as (delete from push_ids p using fresh f where p.contact_id = f.contact_id and p.push_id = f.push_id)`,
@@ -124,6 +128,7 @@ export const facts: ReadonlyMap<string, Fact> = new Map(
       "contact_categories",
       CategorySubscriptionChangedSchema,
       {
+        revocable: "category_subscription",
         row: ({ categoryId, isSubscribed }) => ({ category_id: categoryId, is_subscribed: isSubscribed }),
         columns: "category_id integer, is_subscribed boolean",
         writes: `latest as (
@@ -162,6 +167,7 @@ export const facts: ReadonlyMap<string, Fact> = new Map(
 );
 
 interface Keeping<S extends DescMessage> {
+  revocable?: string;
   row(message: MessageShape<S>, event: Event): object;
   /** Of the rows, beside the contact. */
   columns: string;
@@ -172,7 +178,7 @@ interface Keeping<S extends DescMessage> {
 function fact<S extends DescMessage & { field: { contactId: unknown } }>(
   table: string,
   schema: S,
-  { row, columns, writes }: Keeping<S>,
+  { revocable, row, columns, writes }: Keeping<S>,
 ): Fact {
   const text = `with sent as (
       select ordinality as position, x.* from rows from (
@@ -185,6 +191,7 @@ function fact<S extends DescMessage & { field: { contactId: unknown } }>(
     select distinct contact_id from fresh`;
   return {
     table,
+    revocable,
     row(event) {
       const message = fromBinary(schema, event.payload);
       const { contactId } = message as MessageShape<S> & { contactId: number };

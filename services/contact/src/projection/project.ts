@@ -5,6 +5,7 @@ import type { BuildServices } from "../segment/build.ts";
 import { type ContactChange, followChanges } from "../segment/follow.ts";
 import { type Fact, facts } from "./facts.ts";
 import { type Neighbour, neighbours } from "./neighbours.ts";
+import { newestEvents } from "./newest.ts";
 
 /** Keeps what a batch of events says, each of them once, and lets segments follow in the same transaction. */
 export async function project(services: BuildServices, consumer: string, events: Event[]): Promise<void> {
@@ -20,28 +21,45 @@ export async function project(services: BuildServices, consumer: string, events:
   });
 }
 
+/**
+ * A merge of these contacts waits for us, or we for it: what it moves meanwhile is not there to be changed. Then the next
+ * statement finds the survivor.
+ */
+const awaitMergesStatement = prepared(
+  "project_await_merges",
+  `select from contacts c where c.id in (
+     select coalesce(r.contact_id, t.id) from unnest($1::integer[]) as t (id)
+     left join contact_redirects r on r.merged_id = t.id)
+   order by c.id for key share of c`,
+);
+
 /** One statement a kind of event. */
 async function keepFacts(transaction: Transaction, events: Event[]): Promise<ContactChange[]> {
-  const changes: ContactChange[] = [];
-  for (const [subject, group] of Map.groupBy(events, (event) => event.subject)) {
+  const told = await leaveOutOld(transaction, events);
+  const groups = [...Map.groupBy(told, ({ subject }) => subject)].flatMap(([subject, group]) => {
     const fact: Fact | undefined = facts.get(subject);
-    if (!fact) continue;
-    const sent = JSON.stringify(group.map(fact.row));
-    const rows = await transaction.query(fact.statement, [sent]);
-    changes.push(...rows.map(({ contact_id }) => ({ contactId: Number(contact_id), changed: [fact.table] })));
+    return fact ? [{ fact, rows: group.map(fact.row) }] : [];
+  });
+  if (groups.length === 0) return [];
+  const contactIds = groups.flatMap(({ rows }) => rows.map(({ contact_id }) => contact_id));
+  transaction.execute(awaitMergesStatement, [contactIds]);
+  const changes: ContactChange[] = [];
+  for (const { fact, rows } of groups) {
+    const touched = await transaction.query(fact.statement, [JSON.stringify(rows)]);
+    changes.push(
+      ...touched.map(({ contact_id }) => ({ contactId: Number(contact_id), changed: [fact.table] })),
+    );
   }
   return changes;
 }
 
-/** What came later than a newer version of the same thing is left out, and so is what follows a deletion. */
-const newerStatement = prepared(
-  "project_newer",
-  `insert into projected_versions (kind, id, version)
-   select $1, id, max(version) from unnest($2::integer[], $3::integer[]) as t (id, version) group by id order by id
-   on conflict (kind, id) do update set version = excluded.version
-   where projected_versions.version < excluded.version
-   returning id, version`,
-);
+/** Of facts that are taken back by later ones only the latest counts. */
+async function leaveOutOld(transaction: Transaction, events: Event[]): Promise<Event[]> {
+  const told: Event[] = [];
+  for (const [kind, group] of Map.groupBy(events, ({ subject }) => facts.get(subject)?.revocable))
+    told.push(...(kind ? await newestEvents(transaction, kind, group) : group));
+  return told;
+}
 
 async function keepNeighbours(transaction: Transaction, events: Event[]): Promise<void> {
   const kinds = Map.groupBy(
@@ -49,16 +67,7 @@ async function keepNeighbours(transaction: Transaction, events: Event[]): Promis
     ({ subject }) => neighbours.get(subject)?.kind ?? "",
   );
   for (const [kind, group] of kinds) {
-    const newer = await transaction.query(newerStatement, [
-      kind,
-      group.map(({ aggregateId }) => aggregateId),
-      group.map(({ aggregateVersion }) => aggregateVersion),
-    ]);
-    const latest = newer.flatMap(({ id, version }) => {
-      const isThis = (event: Event) =>
-        event.aggregateId === Number(id) && event.aggregateVersion === Number(version);
-      return group.find(isThis) ?? [];
-    });
+    const latest = await newestEvents(transaction, kind, group);
     const [first] = latest;
     const neighbour: Neighbour | undefined = first && neighbours.get(first.subject);
     if (!neighbour) continue;

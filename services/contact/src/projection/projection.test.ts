@@ -59,6 +59,12 @@ function event<S extends DescMessage>(
 
 const tell = (...events: Event[]) => project(fixture.services, "test", events);
 
+const merge = (id: number, mergedId: number) =>
+  fixture.handlers.mergeContacts(
+    { $typeName: "tidings.contact.v1.MergeContactsRequest", id, mergedId },
+    callAs(),
+  );
+
 async function found(search: string): Promise<number[]> {
   const { contacts = [] } = await fixture.handlers.listContacts(
     {
@@ -84,7 +90,7 @@ async function isFound(
   return why.isMatched ?? false;
 }
 
-test("what neighbours publish is kept, and segments follow", async () => {
+test("what neighbours publish is kept, past what cannot be, and segments follow", async () => {
   const nats = await startTestNats();
   const bus: Bus = connectBus({ url: nats.url, name: "test", log: createLog("test", "silent") });
   const projecting = startProjecting(fixture.services, bus);
@@ -98,6 +104,8 @@ test("what neighbours publish is kept, and segments follow", async () => {
       for (const stream of [identityStream, contentStream, campaignStream]) await ensureStream(bus, stream);
     });
     const sendId = randomUUID();
+    const broken = { sendId: "none", contactId, emailId: 7_002, dateSent: noon };
+    await publish(bus, event("content.email.sent", EmailSentSchema, broken));
     await publish(
       bus,
       event("content.email.sent", EmailSentSchema, { sendId, contactId, emailId: 7_001, dateSent: noon }),
@@ -241,12 +249,13 @@ describe("facts about a contact", () => {
           assetId: 2,
           dateDownloaded: noon,
         }),
-        event("content.push.subscribed", PushSubscribedSchema, { contactId, pushId: "p" }),
-        event("content.category.subscription_changed", CategorySubscriptionChangedSchema, {
-          contactId,
-          categoryId: 6,
-          isSubscribed: true,
-        }),
+        event("content.push.subscribed", PushSubscribedSchema, { contactId, pushId: "p" }, { id: contactId }),
+        event(
+          "content.category.subscription_changed",
+          CategorySubscriptionChangedSchema,
+          { contactId, categoryId: 6, isSubscribed: true },
+          { id: contactId },
+        ),
         event("campaign.campaign.membership_changed", CampaignMembershipChangedSchema, {
           contactId,
           campaignId: 4,
@@ -321,21 +330,164 @@ describe("facts about a contact", () => {
         assetId: 21,
         dateDownloaded: noon,
       });
-    const push = event("content.push.subscribed", PushSubscribedSchema, { contactId: merged, pushId: "q" });
-    await tell(download(merged), push);
-    await fixture.handlers.mergeContacts(
-      { $typeName: "tidings.contact.v1.MergeContactsRequest", id: survivor, mergedId: merged },
-      callAs(),
+    const push = event(
+      "content.push.subscribed",
+      PushSubscribedSchema,
+      { contactId: merged, pushId: "q" },
+      { id: merged },
     );
+    await tell(download(merged), push);
+    await merge(survivor, merged);
     await tell(download(merged), download(2_000_000_000));
     const rows = await fixture.query("select contact_id from asset_downloads where asset_id = 21");
     assert.deepEqual(rows, [{ contact_id: String(survivor) }, { contact_id: String(survivor) }]);
     assert.equal(await isFound(survivor, "notification", "=", 1), true);
     await tell(
-      event("content.push.unsubscribed", PushUnsubscribedSchema, { contactId: merged, pushId: "q" }),
+      event(
+        "content.push.unsubscribed",
+        PushUnsubscribedSchema,
+        { contactId: merged, pushId: "q" },
+        { id: merged, version: 2 },
+      ),
     );
     assert.equal(await isFound(survivor, "notification", "=", 1), false);
   });
+});
+
+describe("a subscription", () => {
+  const push = (contactId: number, verb: "subscribed" | "unsubscribed", version: number, id = contactId) =>
+    event(
+      `content.push.${verb}`,
+      verb === "subscribed" ? PushSubscribedSchema : PushUnsubscribedSchema,
+      { contactId, pushId: "browser" },
+      { id, version },
+    );
+  const category = (contactId: number, isSubscribed: boolean, version: number) =>
+    event(
+      "content.category.subscription_changed",
+      CategorySubscriptionChangedSchema,
+      { contactId, categoryId: 61, isSubscribed },
+      { id: contactId, version },
+    );
+  const kept = async (contactId: number) => {
+    const [row] = await fixture.query(
+      `select exists (select from push_ids where contact_id = $1) as push,
+         exists (select from contact_categories where contact_id = $1) as category`,
+      [contactId],
+    );
+    return row;
+  };
+
+  test("that changes several times in one batch is as the last change says", async () => {
+    const [on, off] = [await fixture.addContact({}), await fixture.addContact({})];
+    await tell(
+      push(on, "subscribed", 1),
+      push(on, "unsubscribed", 2),
+      push(on, "subscribed", 3),
+      category(on, false, 2),
+      category(on, true, 3),
+      push(off, "unsubscribed", 2),
+      push(off, "subscribed", 1),
+      category(off, false, 2),
+      category(off, true, 1),
+    );
+    assert.deepEqual(await kept(on), { push: "t", category: "t" });
+    assert.deepEqual(await kept(off), { push: "f", category: "f" });
+  });
+
+  test("that was given up does not come back with what comes late", async () => {
+    const contactId = await fixture.addContact({});
+    await tell(push(contactId, "unsubscribed", 2), category(contactId, false, 2));
+    await tell(push(contactId, "subscribed", 1), category(contactId, true, 1));
+    assert.deepEqual(await kept(contactId), { push: "f", category: "f" });
+  });
+
+  test("that is given up while its contact is merged is given up", async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+      await tell(push(merged, "subscribed", 1), category(merged, true, 1));
+      await Promise.all([
+        merge(survivor, merged),
+        tell(push(merged, "unsubscribed", 2), category(merged, false, 2)),
+      ]);
+      assert.deepEqual(await kept(survivor), { push: "f", category: "f" }, `round ${round}`);
+    }
+  });
+});
+
+test("a campaign left while the contact is merged is left", async () => {
+  const membership = (contactId: number, version: number, manuallyRemoved: boolean) =>
+    event(
+      "campaign.campaign.membership_changed",
+      CampaignMembershipChangedSchema,
+      { contactId, campaignId: 71, dateAdded: noon, manuallyRemoved },
+      { id: contactId, version },
+    );
+  for (let round = 0; round < 20; round += 1) {
+    const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+    await tell(membership(merged, 1, false));
+    await Promise.all([merge(survivor, merged), tell(membership(merged, 2, true))]);
+    const rows = await fixture.query(
+      "select version, manually_removed from campaign_contacts where contact_id = $1",
+      [survivor],
+    );
+    assert.deepEqual(rows, [{ version: "2", manually_removed: "t" }], `round ${round}`);
+  }
+});
+
+test("a merge moves the facts of every kind, and what the survivor has already stays", async () => {
+  const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+  const factsOf = (contactId: number, campaignId: number) => [
+    event("content.email.sent", EmailSentSchema, {
+      sendId: randomUUID(),
+      contactId,
+      emailId: 81,
+      dateSent: noon,
+    }),
+    event("content.page.hit", PageHitSchema, { hitId: randomUUID(), contactId, dateHit: noon, pageId: 81 }),
+    event("content.sms.sent", SmsSentSchema, { sendId: randomUUID(), contactId, smsId: 81, dateSent: noon }),
+    event("content.notification.sent", NotificationSentSchema, {
+      sendId: randomUUID(),
+      contactId,
+      notificationId: 81,
+      dateSent: noon,
+    }),
+    event("content.asset.downloaded", AssetDownloadedSchema, {
+      downloadId: randomUUID(),
+      contactId,
+      assetId: 81,
+      dateDownloaded: noon,
+    }),
+    event(
+      "content.push.subscribed",
+      PushSubscribedSchema,
+      { contactId, pushId: `${campaignId}` },
+      { id: -campaignId },
+    ),
+    event(
+      "content.category.subscription_changed",
+      CategorySubscriptionChangedSchema,
+      { contactId, categoryId: 81, isSubscribed: true },
+      { id: -campaignId },
+    ),
+    event("campaign.campaign.membership_changed", CampaignMembershipChangedSchema, {
+      contactId,
+      campaignId,
+      dateAdded: noon,
+    }),
+  ];
+  await tell(...factsOf(survivor, 82), ...factsOf(merged, 83));
+  await merge(survivor, merged);
+  const count = async (table: string) => {
+    const rows = await fixture.query(
+      `select contact_id from ${table} where contact_id = any($1::integer[])`,
+      [[survivor, merged]],
+    );
+    return rows.every(({ contact_id }) => contact_id === String(survivor)) ? rows.length : "left behind";
+  };
+  const tables = `email_sends page_hits sms_sends notification_sends asset_downloads push_ids campaign_contacts`;
+  for (const table of tables.split(" ")) assert.equal(await count(table), 2, table);
+  assert.equal(await count("contact_categories"), 1);
 });
 
 test("neighbours are as their latest version says, whatever comes late", async () => {

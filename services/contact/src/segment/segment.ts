@@ -30,6 +30,7 @@ import { changeByHand } from "./membership.ts";
 import { handRead, MEMBERSHIP } from "./predicate.ts";
 import { preview } from "./preview.ts";
 import { segmentListCommands } from "./search.ts";
+import { takeTurn } from "./turn.ts";
 import { explain } from "./why.ts";
 
 export interface SegmentContext {
@@ -115,6 +116,8 @@ export function segmentHandlers(context: SegmentContext): Handlers<typeof Segmen
     const ids = [...new Set([...contacts.values()].map((row) => Number(row.id)))];
     const catalogue = await catalogues.current();
     await database.transaction(call.deadlineMs, async (transaction) => {
+      // First of all: whoever has the turn may want the same rows.
+      takeTurn(transaction);
       const changes = await changeByHand(transaction, id, ids, isAdded);
       outbox.append(
         transaction,

@@ -389,7 +389,8 @@ export const NotificationSentSchema: GenMessage<NotificationSent> = /*@__PURE__*
   messageDesc(file_tidings_content_v1_events, 9);
 
 /**
- * tidings.content.push.subscribed: a browser or an app of a contact takes notifications
+ * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
+ * subscription, its version counts its changes
  *
  * @generated from message tidings.content.v1.PushSubscribed
  */
@@ -413,7 +414,7 @@ export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 10);
 
 /**
- * tidings.content.push.unsubscribed
+ * tidings.content.push.unsubscribed: of the same aggregate as the subscription
  *
  * @generated from message tidings.content.v1.PushUnsubscribed
  */
@@ -437,7 +438,8 @@ export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*
   messageDesc(file_tidings_content_v1_events, 11);
 
 /**
- * tidings.content.category.subscription_changed: what a contact chose to hear of
+ * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
+ * version counts its changes
  *
  * @generated from message tidings.content.v1.CategorySubscriptionChanged
  */
