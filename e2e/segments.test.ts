@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
+import { startReceiver } from "@tidings/testkit/receiver";
 import type { Entity } from "./client.ts";
 import { startTestStack } from "./stack.ts";
 
-const stack = await startTestStack();
+const stack = await startTestStack({ env: { webhook: { WEBHOOK_SCHEDULE: "0,0.1" } } });
 after(() => stack.stop());
 
 // What these routes answer has shapes of their own.
@@ -188,4 +189,35 @@ test("all segments are listed for whoever picks one", async () => {
     name,
     alias: name.toLowerCase().replaceAll(" ", "-"),
   });
+});
+
+test("a webhook is told of each contact that comes and goes, once", async () => {
+  const receiver = await startReceiver();
+  try {
+    const trigger = "svc.lead_list_change";
+    const hook = await create("hooks", "hook", {
+      name: "Members",
+      webhookUrl: receiver.url,
+      triggers: [trigger],
+    });
+    const city = newCity();
+    const contactId = await create("contacts", "contact", { city });
+    const id = await create("segments", "list", { name: city, filters: [isFrom(city)] });
+    const told = () =>
+      receiver.requests
+        .flatMap(({ body }) => JSON.parse(String(body))[trigger])
+        .filter(({ segment }) => segment.id === id)
+        .map(({ contact, action }) => [contact.id, action]);
+    await eventually(() => assert.deepEqual(told(), [[contactId, "added"]]));
+    assert.equal((await api("POST", `segments/${id}/contact/${contactId}/remove`)).status, 200);
+    await eventually(() =>
+      assert.deepEqual(told().toSorted(), [
+        [contactId, "added"],
+        [contactId, "removed"],
+      ]),
+    );
+    assert.equal((await api("DELETE", `hooks/${hook}/delete`)).status, 200);
+  } finally {
+    await receiver.stop();
+  }
 });

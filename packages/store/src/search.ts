@@ -82,7 +82,7 @@ export function containingCommand(column: RawBuilder<unknown>): SearchCommand {
 /** `ids:1,2,3` */
 export function idsCommand(column: RawBuilder<unknown>): SearchCommand {
   return (term) => {
-    const ids = term.text.split(",").filter((part) => /^\d{1,9}$/.test(part));
+    const ids = term.text.split(",").filter((part) => /^\d{1,10}$/.test(part) && Number(part) < 2 ** 31);
     return ids.length === 0
       ? sql`false`
       : sql`${column} in (${sql.join(ids.map((id) => sql`${id}::integer`))})`;
