@@ -107,6 +107,22 @@ test("a sign-in notes when it was", async () => {
   assert.deepEqual([row?.login, row?.active], ["t", "t"]);
 });
 
+test("a right and a wrong password are noted in the audit with who tried from where, and without the password", async () => {
+  const credentials = await open();
+  await assert.rejects(credentials.verifyBasic(basic("Ada", "not-this-one"), from("9.9.9.9")), isRefused);
+  await credentials.verifyBasic(basic("Ada", PASSWORD), from("9.9.9.9"));
+  const rows = await execute(
+    `select action, actor_id, details from audit where client_ip = '9.9.9.9' order by id`,
+  );
+  assert.deepEqual(
+    rows.map(({ action, actor_id, details }) => [action, actor_id, JSON.parse(details ?? "")]),
+    [
+      ["login_failed", null, { login: "Ada" }],
+      ["login", "1", { login: "Ada" }],
+    ],
+  );
+});
+
 test("a refusal is never remembered", async () => {
   const credentials = await open();
   await assert.rejects(credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1")), isRefused);

@@ -56,10 +56,12 @@ export async function openCredentials(
     await throttle.countAttempt(login, clientIp);
     const deadlineMs = Date.now() + LOOKUP_MS;
     const found = await findLogin(database, login, deadlineMs);
-    if (!(await verifier.matches(found?.passwordHash, password)) || !found) throw refused();
+    const isRight = await verifier.matches(found?.passwordHash, password);
+    const userId = isRight ? found?.userId : undefined;
+    await noteLogin(database, { login, clientIp, userId }, deadlineMs);
+    if (userId === undefined) throw refused();
     await throttle.forgetAttempts(login, clientIp);
-    await noteLogin(database, found.userId, deadlineMs);
-    return found.userId;
+    return userId;
   };
 
   /** Whoever was verified within the last minute is neither counted nor verified again. */

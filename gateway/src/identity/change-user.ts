@@ -23,9 +23,9 @@ export interface UserChanges {
   delete(id: number, call: Call): Promise<Saved<User>>;
 }
 
-/** Users without what is kept beside them: their role is an id. */
 const ROLE_NAME = sql`(select r.name from roles r where r.id = role_id)`;
 
+/** Users without what is kept beside them: their role is an id. */
 export function userRepository(database: Database, outbox: Outbox, problems: Violation[] = []) {
   return repository<User>(database, outbox, UserSchema, {
     table: "users",

@@ -1,4 +1,5 @@
 import { type Database, prepared } from "@tidings/store/database";
+import { appendAudit } from "./audit.ts";
 
 export interface Login {
   userId: number;
@@ -23,8 +24,29 @@ export async function findLogin(
   return row && { userId: Number(row.id), passwordHash: row.password_hash ?? undefined };
 }
 
-const noteStatement = prepared("user_signed_in", "update users set last_login = now() where id = $1");
+const signedInStatement = prepared("user_signed_in", "update users set last_login = now() where id = $1");
 
-export async function noteLogin(database: Database, userId: number, deadlineMs: number): Promise<void> {
-  await database.query(noteStatement, [userId], deadlineMs);
+export interface Attempted {
+  login: string;
+  clientIp: string;
+  /** Undefined when the password was not right. */
+  userId: number | undefined;
+}
+
+const LOGIN_MAX = 191;
+
+/** Notes that a password was right or wrong. */
+export async function noteLogin(
+  database: Database,
+  { login, clientIp, userId }: Attempted,
+  deadlineMs: number,
+): Promise<void> {
+  const name = login.slice(0, LOGIN_MAX);
+  const action = userId === undefined ? "login_failed" : "login";
+  const actor = userId === undefined ? undefined : { kind: "user", id: userId, name };
+  const object = { objectType: "user", objectId: String(userId ?? "") };
+  await database.transaction(deadlineMs, async (transaction) => {
+    if (userId !== undefined) transaction.execute(signedInStatement, [userId]);
+    await appendAudit(transaction, [{ action, actor, clientIp, ...object, details: { login: name } }]);
+  });
 }

@@ -40,7 +40,6 @@ export function signInCheck(options: PagesOptions) {
       sendOn(response, next);
     } catch (error) {
       const { message, status, retryAfterSeconds } = refusalOf(error);
-      await noteFailure(options, visit, login);
       if (retryAfterSeconds !== undefined) response.setHeader("retry-after", retryAfterSeconds);
       await sendSignIn(options, response, visit, { next, login, problem: message, status });
     }
@@ -58,13 +57,11 @@ async function startSession(
   const sessionId = cookie.renew(response);
   await database.transaction(Date.now() + WRITE_MS, async (transaction) => {
     openSession(transaction, sessionId, userId);
-    await appendAudit(transaction, [entryOf("login", visit, login, userId)]);
-  });
-}
-
-async function noteFailure({ database }: PagesOptions, visit: Visit, login: string): Promise<void> {
-  await database.transaction(Date.now() + WRITE_MS, async (transaction) => {
-    await appendAudit(transaction, [entryOf("login_failed", visit, login, undefined)]);
+    const actor = { kind: "user", id: userId, name: login };
+    const object = { objectType: "user", objectId: String(userId), details: {} };
+    await appendAudit(transaction, [
+      { action: "session_opened", actor, clientIp: visit.clientIp, ...object },
+    ]);
   });
 }
 
@@ -111,11 +108,6 @@ function refusalOf(error: unknown): Refusal {
   if (reason === "RATE_LIMITED") return { message, status: 429, retryAfterSeconds };
   if (reason !== "CREDENTIALS_INVALID") throw error;
   return { message: "The user name or the password is not right.", status: 422 };
-}
-
-function entryOf(action: string, { clientIp }: Visit, login: string, userId: number | undefined) {
-  const actor = userId === undefined ? undefined : { kind: "user", id: userId, name: login };
-  return { action, actor, clientIp, objectType: "user", objectId: String(userId ?? ""), details: { login } };
 }
 
 interface SignIn {
