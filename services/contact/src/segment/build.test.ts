@@ -113,3 +113,19 @@ test("a segment that is deleted while it is built is gone with its members", asy
   await fixture.build();
   assert.deepEqual(await fixture.members(id), []);
 });
+
+test("a build that cannot be done says so and holds up no other", async () => {
+  await fixture.addField("size", "number", {});
+  const [field] = await fixture.query("select id from fields where alias = 'size'");
+  const filter = { field: "size", object: "lead", operator: "gt", filter: 3 };
+  const broken = await fixture.addSegment([filter]);
+  const sound = await unbuilt();
+  // Nothing the API lets in.
+  const values = JSON.stringify({ [Number(field?.id)]: "no number" });
+  await fixture.query("update contacts set custom = $1 where id = $2", [values, sound.ids[0]]);
+  await assert.rejects(buildStep(fixture.services));
+  await fixture.build();
+  assert.deepEqual((await stateOf(broken.id)).state, "failed");
+  assert.deepEqual(await fixture.members(sound.id), sound.ids);
+  await fixture.query("update contacts set custom = '{}' where id = $1", [sound.ids[0]]);
+});

@@ -1,3 +1,5 @@
+import { Code, Fault } from "@tidings/rpc/fault";
+import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { type Repetition, repeat } from "@tidings/runtime/repeat";
 import { compileSql } from "@tidings/store/compile-sql";
@@ -36,7 +38,10 @@ export function startBuilding(services: BuildServices, log: Log): Repetition {
   let size = SLICE_MIN * 10;
   const step = async () => {
     const startMs = performance.now();
-    const isBusy = await buildStep(services, size);
+    const isBusy = await buildStep(services, size).catch((error) => {
+      size = SLICE_MIN;
+      throw error;
+    });
     if (isBusy) size = nextSize(size, performance.now() - startMs);
     return isBusy;
   };
@@ -72,16 +77,36 @@ const finishStatement = prepared(
    where segment_id = $1`,
 );
 
-/** One slice of the build that was asked for first; false when there is none. */
+/**
+ * One slice of the build that was asked for first; false when there is none. One that cannot be done is set aside with its
+ * problem, so that the others go on.
+ */
 export async function buildStep(services: BuildServices, size = SLICE_MAX): Promise<boolean> {
   const catalogue = await services.catalogues.latest();
   await requestDailyBuilds(services, catalogue);
-  return services.database.transaction(backgroundDeadline(), async (transaction) => {
-    const [build] = await transaction.query(nextBuild);
-    if (!build) return false;
-    await buildSlice(services, transaction, catalogue, build, size);
-    return true;
-  });
+  let segmentId: string | null | undefined;
+  const { database } = services;
+  try {
+    return await database.transaction(backgroundDeadline(), async (transaction) => {
+      const [build] = await transaction.query(nextBuild);
+      if (!build) return false;
+      segmentId = build.segment_id;
+      await buildSlice(services, transaction, catalogue, build, size);
+      return true;
+    });
+  } catch (error) {
+    if (segmentId && isHopeless(error, size))
+      await database.query(finishStatement, [segmentId, PROBLEM], backgroundDeadline());
+    throw error;
+  }
+}
+
+const PROBLEM = "The filters could not be evaluated.";
+
+/** What takes too long is tried with the smallest slice first. */
+function isHopeless(error: unknown, size: number): boolean {
+  const isTimeout = error instanceof Fault && error.code === Code.DEADLINE_EXCEEDED;
+  return isTimeout ? size <= SLICE_MIN : !isOutage(error);
 }
 
 async function buildSlice(
