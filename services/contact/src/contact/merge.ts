@@ -9,7 +9,7 @@ import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
 import { mayReach } from "../record/reach.ts";
 import { writeChanges } from "../record/save.ts";
-import { moveMemberships } from "../segment/membership.ts";
+import { inheritMemberships } from "../segment/by-hand.ts";
 import { arrayText, identify, stampEdited } from "./apply.ts";
 import { setCompanies, writeCompanyLinks } from "./company-link.ts";
 import { contactDeleted, contactEvents } from "./events.ts";
@@ -52,7 +52,7 @@ export async function mergeContacts(
     const now = dateTimeText(Date.now());
     const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
     moveHistory(transaction, id, mergedId);
-    const memberships = await moveMemberships(transaction, id, mergedId);
+    const memberships = await inheritMemberships(transaction, id, mergedId);
     transaction.execute(deleteStatement, [mergedId]);
     transaction.execute(redirectStatement, [id, mergedId]);
     // There may have been nothing to gain.

@@ -14,7 +14,7 @@ import { sql } from "kysely";
 import type { FieldCatalogue, FieldCatalogues } from "../field/catalogue.ts";
 import { compileDefinition, compileDefinitions, type Definition, midnight } from "./definitions.ts";
 import { type MembershipChange, membershipEvents } from "./events.ts";
-import { type SegmentServices, toChange } from "./follow.ts";
+import { followMoves, type SegmentServices, toChange } from "./follow.ts";
 import type { Compiled } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -110,14 +110,14 @@ function isHopeless(error: unknown, size: number): boolean {
 }
 
 async function buildSlice(
-  { readDefinitions, outbox }: SegmentServices,
+  services: SegmentServices,
   transaction: Transaction,
   catalogue: FieldCatalogue,
   build: Row,
   size: number,
 ): Promise<void> {
   takeTurn(transaction);
-  const definitions = await readDefinitions(transaction.query);
+  const definitions = await services.readDefinitions(transaction.query);
   const definition = definitions.get(Number(build.segment_id));
   if (!definition) return; // deleted, and its build with it
   const { compiled, problem } = compileDefinition(definition, definitions, catalogue);
@@ -135,10 +135,11 @@ async function buildSlice(
     moved.length - added,
   ]);
   if (from + size >= lastId) transaction.execute(finishStatement, [definition.id, null]);
-  outbox.append(
+  services.outbox.append(
     transaction,
     membershipEvents(moved, () => definition),
   );
+  await followMoves(services, transaction, catalogue, moved);
 }
 
 async function start(transaction: Transaction, { id }: Definition): Promise<Row> {

@@ -5,6 +5,7 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { parseJson } from "../record/body.ts";
 import { cleanAlias, freeAlias } from "./alias.ts";
+import { NO_CATEGORY } from "./category.ts";
 import { type Definition, type DefinitionReader, midnight } from "./definitions.ts";
 import { type Filter, FilterProblem, readFilters } from "./filter.ts";
 import { checkFilters } from "./predicate.ts";
@@ -18,8 +19,6 @@ export interface SegmentsAsOfNow {
 
 const LENGTH_MAX = 191;
 const NONE = Buffer.from("[]");
-/** Stands for a category that is not an id. */
-export const NO_CATEGORY = -1;
 
 const lockStatement = prepared("segment_revision_lock", "select revision from segment_revision for update");
 const categoriesStatement = prepared("category_ids", "select id from categories");

@@ -21,29 +21,52 @@ export interface SegmentServices {
 
 /** Segments that one statement looks at: each is a column of its result. */
 const SEGMENTS_MAX = 200;
+const CONTACTS_MAX = 5_000;
 
 /**
  * Lets changed contacts into the segments that want them now, and out of those that no longer do. Only segments that read
  * what changed are asked, all of them at once. To be the last step of a transaction; `catalogue` is fetched before it.
  */
 export async function followChanges(
-  { readDefinitions, outbox }: SegmentServices,
+  services: SegmentServices,
   transaction: Transaction,
   catalogue: FieldCatalogue,
   changes: ContactChange[],
 ): Promise<void> {
   if (changes.length === 0) return;
   takeTurn(transaction);
-  const definitions = await readDefinitions(transaction.query);
+  const definitions = await services.readDefinitions(transaction.query);
   const segments = compileDefinitions(definitions, catalogue).filter(isFollowed);
   const moved = await follow(transaction, segments, changes);
-  // Who asks whether a contact is in any segment at all has to be asked again.
-  const moves = moved.map(({ contactId }) => ({ contactId, changed: [MEMBERSHIP] }));
-  const movedNext = moves.length > 0 ? await follow(transaction, segments, moves) : [];
-  outbox.append(
+  services.outbox.append(
     transaction,
-    membershipEvents([...moved, ...movedNext], (id) => definitions.get(id)),
+    membershipEvents(moved, (id) => definitions.get(id)),
   );
+  await followMoves(services, transaction, catalogue, moved);
+}
+
+/** Segments that ask whether a contact is in any segment at all are asked about those who came and went. */
+export async function followMoves(
+  { readDefinitions, outbox }: SegmentServices,
+  transaction: Transaction,
+  catalogue: FieldCatalogue,
+  moved: MembershipChange[],
+): Promise<void> {
+  const definitions = await readDefinitions(transaction.query);
+  const segments = compileDefinitions(definitions, catalogue).filter(
+    (segment) => isFollowed(segment) && segment.compiled?.reads.has(MEMBERSHIP),
+  );
+  if (segments.length === 0) return;
+  for (let start = 0; start < moved.length; start += CONTACTS_MAX) {
+    const changes = moved
+      .slice(start, start + CONTACTS_MAX)
+      .map(({ contactId }) => ({ contactId, changed: [MEMBERSHIP] }));
+    const next = await follow(transaction, segments, changes);
+    outbox.append(
+      transaction,
+      membershipEvents(next, (id) => definitions.get(id)),
+    );
+  }
 }
 
 function isFollowed({ isPublished, compiled }: CompiledDefinition): boolean {

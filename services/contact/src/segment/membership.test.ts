@@ -174,6 +174,20 @@ test("who is in no segment at all is in the segment of those, until another one 
   assert.deepEqual(await fixture.members(lonely.id), [contactId]);
 });
 
+test("whom a build finds is no longer in the segment of those that are in none", async () => {
+  const city = newCity();
+  const contactId = await fixture.addContact({ city, position: city });
+  const lonely = await fixture.addSegment([
+    { field: "position", object: "lead", operator: "=", filter: city },
+    { glue: "and", field: "leadlist", object: "lead", operator: "empty", filter: "" },
+  ]);
+  await fixture.build();
+  assert.deepEqual(await fixture.members(lonely.id), [contactId]);
+  const other = await fixture.addSegment([isFrom(city)]);
+  await fixture.build();
+  assert.deepEqual([await fixture.members(other.id), await fixture.members(lonely.id)], [[contactId], []]);
+});
+
 test("only segments that read what changed are asked again", async () => {
   const city = newCity();
   const contactId = await fixture.addContact({ city });

@@ -49,7 +49,7 @@ const moveStatement = prepared(
 );
 
 /** Lets a contact inherit the memberships of another one; answers the events that tell of it. */
-export async function moveMemberships(
+export async function inheritMemberships(
   transaction: Transaction,
   id: number,
   mergedId: number,
