@@ -129,10 +129,11 @@ function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporarySta
 
 /** What the processes are told: receivers on this machine, the ways to each other, and a CPU profile if asked for. */
 function stackEnv({ profiled }: BenchOptions, { contactPort, keys, addresses }: WaysIn) {
+  const actorKeys = { ACTOR_PUBLIC_KEYS: keys.publicKey, ACTOR_PRIVATE_KEY: keys.privateKey };
   const env: Record<string, Record<string, string>> = {
-    webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses, ACTOR_PRIVATE_KEY: keys.privateKey },
-    contact: { GRPC_PORT: String(contactPort), ACTOR_PUBLIC_KEYS: keys.publicKey },
-    gateway: { ...addresses, ACTOR_PRIVATE_KEY: keys.privateKey },
+    webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses, ...actorKeys },
+    contact: { GRPC_PORT: String(contactPort), ...actorKeys },
+    gateway: { ...addresses, ...actorKeys },
   };
   if (profiled) {
     const folder = mkdtempSync(join(tmpdir(), "tidings-profile-"));

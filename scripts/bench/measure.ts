@@ -44,14 +44,16 @@ export async function measure(target: Target, load: Load): Promise<Round> {
     requests: [{ setupRequest: () => withHeaders(load.request(), target.headers) }],
   });
   let lastAt = startedAt;
-  run.on("response", (_client, _status, _bytes, milliseconds: number) => {
+  const failures: number[] = [];
+  run.on("response", (_client, status: number, _bytes, milliseconds: number) => {
     latencies.push(milliseconds);
+    if (status < 200 || status > 299) failures.push(status);
     lastAt = performance.now();
   });
   const { errors, timeouts, non2xx } = await run;
   if (errors + timeouts + non2xx > 0 || latencies.length === 0) {
     throw new Error(
-      `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, ${non2xx} not 2xx`,
+      `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, ${non2xx} not 2xx: ${failures}`,
     );
   }
   await untilQuiet(target.pids);
