@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import type { Actor } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";
 import { type Database, openDatabase, type Statement } from "@tidings/store/database";
@@ -55,7 +56,7 @@ async function recordStatements(database: Database, { path }: MainQuery): Promis
     database: recording,
     outbox: createOutbox(),
     catalogues: fieldCatalogues(database),
-    suppressionKey: Buffer.alloc(32),
+    suppressionKey: createSecretKey(Buffer.alloc(32)),
   });
   const { query } = readListParameters(queryOf(`/api/${path}`), LIMITS);
   const call = {

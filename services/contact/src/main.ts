@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { connectBus } from "@tidings/bus/connect";
 import { contactStream } from "@tidings/bus/streams";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
@@ -60,7 +61,7 @@ await run(options, async ({ onStop }) => {
     outbox,
     catalogues: fieldCatalogues(database),
     readDefinitions: definitionReader(),
-    suppressionKey: Buffer.from(config.SUPPRESSION_KEY, "base64"),
+    suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
   };
   const upkeep = startFieldUpkeep(database, log);
   onStop("field upkeep", upkeep.stop);

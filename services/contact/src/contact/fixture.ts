@@ -1,3 +1,4 @@
+import { createSecretKey } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
@@ -22,7 +23,7 @@ export async function contactFixture() {
     database,
     outbox: createOutbox(),
     catalogues: fieldCatalogues(database),
-    suppressionKey: Buffer.from("a key for tests"),
+    suppressionKey: createSecretKey(Buffer.from("a key for tests")),
   };
   return {
     context,

@@ -1,11 +1,11 @@
-import { createHmac } from "node:crypto";
+import { createHmac, type KeyObject } from "node:crypto";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
 import { type ContactRow, doNotContactOf } from "./row.ts";
 
 /** The secret that addresses are hashed with: without it a hash tells nothing about an address. */
-export type SuppressionKey = Buffer;
+export type SuppressionKey = KeyObject;
 
 /** The fields whose values a channel writes to. */
 const ADDRESS_FIELDS = new Map([
