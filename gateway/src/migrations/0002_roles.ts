@@ -55,4 +55,12 @@ export async function createRoles(db: Kysely<unknown>): Promise<void> {
       details jsonb not null
     )`.execute(db);
   await sql`create index audit_object on audit (object_type, object_id)`.execute(db);
+  await sql`
+    create function keep_audit() returns trigger language plpgsql as $$
+    begin
+      raise exception 'the audit is only added to' using errcode = 'restrict_violation';
+    end $$`.execute(db);
+  await sql`
+    create trigger audit_is_kept before update or delete or truncate on audit
+    for each statement execute function keep_audit()`.execute(db);
 }
