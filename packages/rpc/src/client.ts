@@ -14,7 +14,7 @@ import type { Actor, ActorSigner } from "./actor.ts";
 import { channelOptions } from "./channel.ts";
 import { methodDefinition } from "./definition.ts";
 import { trailersToFault } from "./fault-status.ts";
-import { type RetryBudget, retryBudget } from "./retry.ts";
+import { isRefused, isUnanswered, type RetryBudget, retryBudget } from "./retry.ts";
 
 /** What a caller says with each request. */
 export interface Outgoing {
@@ -77,9 +77,9 @@ function unary(method: DescMethod, connection: Client, sign: ActorSigner, retrie
       );
     });
   };
-  const isRead = method.idempotency === Idempotency.NO_SIDE_EFFECTS;
+  const mayRepeat = method.idempotency === Idempotency.NO_SIDE_EFFECTS ? isUnanswered : isRefused;
   return (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
     const message: Message = create(method.input, request);
-    return isRead ? retries.run(() => attempt(message, outgoing)) : attempt(message, outgoing);
+    return retries.run(() => attempt(message, outgoing), mayRepeat);
   };
 }

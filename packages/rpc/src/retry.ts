@@ -1,10 +1,26 @@
 import { setTimeout as pause } from "node:timers/promises";
+import type { ServiceError } from "@grpc/grpc-js";
 import { Code, Fault } from "./fault.ts";
 
 export interface RetryBudget {
-  /** Runs a read. When nobody answers it is tried up to twice more, as long as the budget lasts. */
-  run<T>(read: () => Promise<T>): Promise<T>;
+  /** Runs a call. One that may be repeated is tried up to twice more, as long as the budget lasts. */
+  run<T>(call: () => Promise<T>, mayRepeat: (fault: Fault) => boolean): Promise<T>;
 }
+
+/** Nobody answered: what changes nothing may be asked again. */
+export function isUnanswered({ code }: Fault): boolean {
+  return code === Code.UNAVAILABLE;
+}
+
+/**
+ * The server was closing the connection and says that it did not look at the call (RFC 9113, 8.7): whatever it was may be
+ * sent again. grpc-js tells this in its text alone.
+ */
+export function isRefused({ code, cause }: Fault): boolean {
+  return code === Code.UNAVAILABLE && (cause as ServiceError | undefined)?.details === REFUSED;
+}
+
+const REFUSED = "Stream refused by server";
 
 const RETRIES_MAX = 2;
 const FIRST_BACKOFF_MS = 25;
@@ -21,16 +37,18 @@ const TOKENS_PER_SUCCESS = 0.1;
 export function retryBudget(): RetryBudget {
   let tokens = TOKENS_MAX;
   return {
-    async run(read) {
+    async run(call, mayRepeat) {
       for (let retries = 0; ; retries += 1) {
         try {
-          const result = await read();
+          const result = await call();
           tokens = Math.min(TOKENS_MAX, tokens + TOKENS_PER_SUCCESS);
           return result;
         } catch (error) {
-          const isUnanswered = error instanceof Fault && error.code === Code.UNAVAILABLE;
-          if (!isUnanswered || retries === RETRIES_MAX || tokens < TOKENS_MAX / 2) throw error;
-          tokens -= 1;
+          if (!(error instanceof Fault) || !mayRepeat(error) || retries === RETRIES_MAX) throw error;
+          // A server that closes a connection is well: what it refuses costs nothing.
+          const price = isRefused(error) ? 0 : 1;
+          if (price > 0 && tokens < TOKENS_MAX / 2) throw error;
+          tokens -= price;
           await pause(Math.random() * Math.min(BACKOFF_MAX_MS, FIRST_BACKOFF_MS * 3 ** retries));
         }
       }

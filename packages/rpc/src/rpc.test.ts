@@ -153,3 +153,34 @@ function keyPair() {
     publicKey: publicKey.export({ format: "der", type: "spki" }).toString("base64"),
   };
 }
+
+test("no call is lost when connections are renewed, and none is made twice", async () => {
+  const made: string[] = [];
+  const renewing = await serve(
+    [
+      implement(TagService, {
+        ...handlers,
+        createTag: async ({ tag }) => {
+          made.push(tag?.tag ?? "");
+          return {};
+        },
+      }),
+    ],
+    { port: 0, log, verifyActor: actorVerifier([keys.publicKey]), inFlightMax: 256, connectionAgeMs: 100 },
+  );
+  const connection = connect(`127.0.0.1:${renewing.port}`);
+  const client = rpcClient(TagService, connection, actorSigner(keys.privateKey));
+  const sent: string[] = [];
+  const callSteadily = async (worker: number) => {
+    const untilMs = Date.now() + 2_000;
+    for (let count = 0; Date.now() < untilMs; count += 1) {
+      const tag = `${worker} ${count}`;
+      sent.push(tag);
+      await client.createTag({ tag: { tag } }, outgoing());
+    }
+  };
+  await Promise.all(Array.from({ length: 120 }, (_, worker) => callSteadily(worker)));
+  connection.close();
+  await renewing.drain();
+  assert.deepEqual(made.toSorted(), sent.toSorted());
+});

@@ -40,6 +40,8 @@ interface ServeOptions {
   verifyActor: ActorVerifier;
   /** Calls worked on at once; those above are refused at once instead of queued. */
   inFlightMax: number;
+  /** After which clients are asked to connect again; two minutes when absent. */
+  connectionAgeMs?: number;
 }
 
 /** A hop keeps this much of the deadline for the way back. */
@@ -54,6 +56,8 @@ const duration = new Histogram({
   buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 });
 
+const CONNECTION_AGE_MS = 120_000;
+
 export function implement<S extends DescService>(service: S, handlers: Handlers<S>): Implementation {
   return { service, handlers: handlers as Implementation["handlers"] };
 }
@@ -63,7 +67,7 @@ export async function serve(implementations: Implementation[], options: ServeOpt
   const server = new Server({
     ...channelOptions,
     // Makes clients resolve the name again, so that new replicas get their share of the calls.
-    "grpc.max_connection_age_ms": 120_000,
+    "grpc.max_connection_age_ms": options.connectionAgeMs ?? CONNECTION_AGE_MS,
     "grpc.max_connection_age_grace_ms": 30_000,
   });
   const health = healthService();
