@@ -10,6 +10,7 @@ import { createContactIndexes } from "./migrations/0011_contact_indexes.ts";
 import { createNotesAndDevices } from "./migrations/0012_notes_devices.ts";
 import { createSegments } from "./migrations/0013_segments.ts";
 import { createProjections } from "./migrations/0014_projections.ts";
+import { limitGinPending } from "./migrations/0015_gin_pending.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -23,4 +24,5 @@ export const migrations: Migrations = {
   "0012_notes_devices": { up: createNotesAndDevices },
   "0013_segments": { up: createSegments },
   "0014_projections": { up: createProjections },
+  "0015_gin_pending": { up: limitGinPending },
 };
