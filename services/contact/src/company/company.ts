@@ -7,7 +7,6 @@ import {
 } from "@tidings/proto/tidings/contact/v1/company";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { notFound } from "@tidings/rpc/fault";
 import { prepared, type Row } from "@tidings/store/database";
 import { setCompanies, withPrimary } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
@@ -15,7 +14,7 @@ import { companiesOf } from "../contact/row.ts";
 import type { ContactContext } from "../contact/save.ts";
 import { listRecords } from "../record/list.ts";
 import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
-import { mayReach } from "../record/reach.ts";
+import { reachedRow } from "../record/reach.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
 import { removeCompanies } from "./remove.ts";
@@ -126,8 +125,7 @@ export function companyHandlers(context: ContactContext): Handlers<typeof Compan
 }
 
 function visible([row]: Row[], call: Call): Row {
-  if (!row || !mayReach(call, Verb.VIEW, row, "created_by")) throw notFound();
-  return row;
+  return reachedRow(call, Verb.VIEW, row, "created_by");
 }
 
 function withCompanies(row: Row, links: ReturnType<typeof companiesOf>): Row {

@@ -1,9 +1,6 @@
-import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
-import { denied, type Fault, notFound } from "@tidings/rpc/fault";
-import { prepared, type Row } from "@tidings/store/database";
-import { withCustomValues } from "../field/values.ts";
-import { mayReach } from "../record/reach.ts";
+import { prepared } from "@tidings/store/database";
+import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
 import type { RecordContext } from "../record/save.ts";
 import { companyDeleted } from "./events.ts";
 import { companyTable } from "./row.ts";
@@ -33,23 +30,15 @@ export async function removeCompanies(
   context: RecordContext,
   ids: number[],
   call: Call,
-): Promise<({ row: Row } | { fault: Fault })[]> {
+): Promise<RemoveOutcome[]> {
   const { company: set } = await context.catalogues.current();
   return context.database.transaction(call.deadlineMs, async (transaction) => {
-    const rows = await companyTable.lock(transaction, ids, []);
-    const known = new Map(rows.map((row) => [Number(row.id), withCustomValues(row, set)]));
-    const outcomes = ids.map((id) => {
-      const row = known.get(id);
-      if (!row || !mayReach(call, Verb.VIEW, row, "created_by")) return { fault: notFound() };
-      if (!mayReach(call, Verb.DELETE, row, "created_by")) return { fault: denied() };
-      known.delete(id); // named twice, deleted once
-      return { row };
-    });
-    const deleted = outcomes.flatMap((outcome) => ("row" in outcome ? [outcome.row] : []));
-    const deletedIds = deleted.map(({ id }) => id);
-    transaction.execute(unlinkStatement, [deletedIds]);
-    transaction.execute(deleteStatement, [deletedIds]);
-    context.outbox.append(transaction, deleted.map(companyDeleted));
+    const kind = { table: companyTable, set, ownerColumn: "created_by" as const };
+    const { outcomes, removed } = await lockRemovable(transaction, kind, ids, call);
+    const removedIds = removed.map(({ id }) => id);
+    transaction.execute(unlinkStatement, [removedIds]);
+    transaction.execute(deleteStatement, [removedIds]);
+    context.outbox.append(transaction, removed.map(companyDeleted));
     return outcomes;
   });
 }

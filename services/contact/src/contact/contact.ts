@@ -7,12 +7,11 @@ import {
 } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { notFound } from "@tidings/rpc/fault";
 import { prepared } from "@tidings/store/database";
 import { fieldListJson } from "../field/field-list.ts";
 import { listRecords } from "../record/list.ts";
 import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
-import { mayReach } from "../record/reach.ts";
+import { reachedRow } from "../record/reach.ts";
 import { addDoNotContact, removeDoNotContact } from "./channel.ts";
 import { listContactCompanies } from "./companies-of-contact.ts";
 import { contactWriter } from "./contact-json.ts";
@@ -37,8 +36,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
 
   const readContact = async (id: number, call: Call): Promise<ContactRow> => {
     const [row] = await database.query(getStatement, [id], call.deadlineMs);
-    if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
-    return row;
+    return reachedRow(call, Verb.VIEW, row, "owner_id");
   };
 
   /** The contact as the API answers it, under the definitions of fields it was read or written with. */

@@ -1,11 +1,11 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
-import { Code, denied, Fault, notFound } from "@tidings/rpc/fault";
+import { Code, Fault } from "@tidings/rpc/fault";
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import type { FieldSet } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
-import { mayReach } from "../record/reach.ts";
+import { reachedRow } from "../record/reach.ts";
 import { writeChanges } from "../record/save.ts";
 import { stampEdited } from "./apply.ts";
 import { writeCompanyLinks } from "./company-link.ts";
@@ -35,7 +35,7 @@ export function editContact(
     const { contact: set } = await context.catalogues.current();
     return context.database.transaction(call.deadlineMs, async (transaction) => {
       const [stored] = await contactTable.lock(transaction, [contactId], []);
-      const before = editable(stored && withCustomValues(stored, set), call);
+      const before = reachedRow(call, Verb.EDIT, stored && withCustomValues(stored, set), "owner_id");
       const now = dateTimeText(Date.now());
       const row = stampEdited(before, await edit({ ...before }, { transaction, set, now }), call.actor, now);
       if (row === before) return before;
@@ -46,12 +46,6 @@ export function editContact(
       return row;
     });
   });
-}
-
-function editable(row: ContactRow | undefined, call: Call): ContactRow {
-  if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
-  if (!mayReach(call, Verb.EDIT, row, "owner_id")) throw denied();
-  return row;
 }
 
 const redirectStatement = prepared(

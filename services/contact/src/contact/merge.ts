@@ -1,13 +1,13 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Call } from "@tidings/rpc/call";
-import { badRequest, denied, notFound } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
 import { prepared } from "@tidings/store/database";
 import { domainEvent } from "@tidings/store/outbox";
 import type { FieldSet } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
-import { mayReach } from "../record/reach.ts";
+import { reachedRow } from "../record/reach.ts";
 import { writeChanges } from "../record/save.ts";
 import { inheritMemberships } from "../segment/by-hand.ts";
 import { arrayText, identify, stampEdited } from "./apply.ts";
@@ -71,9 +71,7 @@ export async function mergeContacts(
 
 function editable(rows: ContactRow[], id: number, call: Call): ContactRow {
   const row = rows.find((candidate) => candidate.id === String(id));
-  if (!row || !mayReach(call, Verb.VIEW, row, "owner_id")) throw notFound();
-  if (!mayReach(call, Verb.EDIT, row, "owner_id")) throw denied();
-  return row;
+  return reachedRow(call, Verb.EDIT, row, "owner_id");
 }
 
 /** Told before the deletion: others move what they keep of the contact. */

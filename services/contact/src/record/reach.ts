@@ -1,5 +1,6 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
+import { denied, Fault, notFound } from "@tidings/rpc/fault";
 import type { Row } from "@tidings/store/database";
 import { type RawBuilder, sql } from "kysely";
 
@@ -10,6 +11,29 @@ export function mayReach(call: Call, verb: Verb, row: Row, ownerColumn: OwnerCol
   const reach = call.reach(verb);
   if (reach !== "own") return reach === "all";
   return call.actor.id !== null && row[ownerColumn] === String(call.actor.id);
+}
+
+/** The record, or why the caller may not do this with it: what it may not see is not there for it. */
+export function rowOrFault<R extends Row>(
+  call: Call,
+  verb: Verb,
+  row: R | undefined,
+  ownerColumn: OwnerColumn,
+): R | Fault {
+  if (!row || !mayReach(call, Verb.VIEW, row, ownerColumn)) return notFound();
+  return mayReach(call, verb, row, ownerColumn) ? row : denied();
+}
+
+/** The record. Throws NOT_FOUND and PERMISSION_DENIED. */
+export function reachedRow<R extends Row>(
+  call: Call,
+  verb: Verb,
+  row: R | undefined,
+  ownerColumn: OwnerColumn,
+): R {
+  const reached = rowOrFault(call, verb, row, ownerColumn);
+  if (reached instanceof Fault) throw reached;
+  return reached;
 }
 
 /** The same rule as a predicate, for lists and totals; `owner` is the column as the statement names it. */

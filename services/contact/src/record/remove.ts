@@ -1,0 +1,28 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Call } from "@tidings/rpc/call";
+import { Fault } from "@tidings/rpc/fault";
+import type { Row, Transaction } from "@tidings/store/database";
+import type { FieldSet } from "../field/catalogue.ts";
+import { withCustomValues } from "../field/values.ts";
+import { type OwnerColumn, rowOrFault } from "./reach.ts";
+import type { RecordTable } from "./table.ts";
+
+export type RemoveOutcome = { row: Row } | { fault: Fault };
+
+/** Locks records that are to be deleted, each on its own: every one as it was, or why it stays. */
+export async function lockRemovable(
+  transaction: Transaction,
+  { table, set, ownerColumn }: { table: RecordTable; set: FieldSet; ownerColumn: OwnerColumn },
+  ids: number[],
+  call: Call,
+): Promise<{ outcomes: RemoveOutcome[]; removed: Row[] }> {
+  const rows = await table.lock(transaction, ids, []);
+  const known = new Map(rows.map((row) => [Number(row.id), withCustomValues(row, set)]));
+  const outcomes = ids.map((id): RemoveOutcome => {
+    const row = rowOrFault(call, Verb.DELETE, known.get(id), ownerColumn);
+    if (row instanceof Fault) return { fault: row };
+    known.delete(id); // named twice, deleted once
+    return { row };
+  });
+  return { outcomes, removed: outcomes.flatMap((outcome) => ("row" in outcome ? [outcome.row] : [])) };
+}
