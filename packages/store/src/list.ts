@@ -93,8 +93,7 @@ function listFilter(source: ListSource, query: ListQuery, visible: RawBuilder<un
   return all(predicates);
 }
 
-/** Ties are broken by id, so that pages neither repeat nor skip a row. */
-/** Ties are settled by the id. Empty values come last when descending and first when ascending: one index serves both. */
+/** Ties are settled by the id, so that pages neither repeat nor skip a row. Empty values come last when descending and first when ascending: one index serves both. */
 function orderBy(source: ListSource, asked: Order[]): RawBuilder<unknown> {
   if (asked.length > ORDER_MAX) throw badRequest(`At most ${ORDER_MAX} columns to order by are supported.`);
   const orders = asked.length > 0 ? asked : source.defaultOrder;

@@ -13,8 +13,8 @@ import {
 import { sql } from "kysely";
 import type { FieldCatalogue, FieldCatalogues } from "../field/catalogue.ts";
 import { compileDefinition, compileDefinitions, type Definition, midnight } from "./definitions.ts";
-import { type MembershipChange, membershipEvents } from "./events.ts";
-import { followMoves, type SegmentServices, toChange } from "./follow.ts";
+import type { MembershipChange } from "./events.ts";
+import { followMoves, type SegmentServices, tellMoves, toChange } from "./follow.ts";
 import type { Compiled } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";
 
@@ -110,14 +110,14 @@ function isHopeless(error: unknown, size: number): boolean {
 }
 
 async function buildSlice(
-  services: SegmentServices,
+  { readDefinitions, outbox }: SegmentServices,
   transaction: Transaction,
   catalogue: FieldCatalogue,
   build: Row,
   size: number,
 ): Promise<void> {
   takeTurn(transaction);
-  const definitions = await services.readDefinitions(transaction.query);
+  const definitions = await readDefinitions(transaction.query);
   const definition = definitions.get(Number(build.segment_id));
   if (!definition) return; // deleted, and its build with it
   const { compiled, problem } = compileDefinition(definition, definitions, catalogue);
@@ -135,11 +135,8 @@ async function buildSlice(
     moved.length - added,
   ]);
   if (from + size >= lastId) transaction.execute(finishStatement, [definition.id, null]);
-  services.outbox.append(
-    transaction,
-    membershipEvents(moved, () => definition),
-  );
-  await followMoves(services, transaction, catalogue, moved);
+  tellMoves(transaction, outbox, definitions, moved);
+  await followMoves(transaction, outbox, { definitions, catalogue }, moved);
 }
 
 async function start(transaction: Transaction, { id }: Definition): Promise<Row> {

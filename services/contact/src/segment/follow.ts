@@ -3,7 +3,12 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
-import { type CompiledDefinition, compileDefinitions, type DefinitionReader } from "./definitions.ts";
+import {
+  type CompiledDefinition,
+  compileDefinitions,
+  type DefinitionMap,
+  type DefinitionReader,
+} from "./definitions.ts";
 import { type MembershipChange, membershipEvents } from "./events.ts";
 import { MEMBERSHIP } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";
@@ -28,31 +33,27 @@ const CONTACTS_MAX = 5_000;
  * what changed are asked, all of them at once. To be the last step of a transaction; `catalogue` is fetched before it.
  */
 export async function followChanges(
-  services: SegmentServices,
+  { readDefinitions, outbox }: SegmentServices,
   transaction: Transaction,
   catalogue: FieldCatalogue,
   changes: ContactChange[],
 ): Promise<void> {
   if (changes.length === 0) return;
   takeTurn(transaction);
-  const definitions = await services.readDefinitions(transaction.query);
+  const definitions = await readDefinitions(transaction.query);
   const segments = compileDefinitions(definitions, catalogue).filter(isFollowed);
   const moved = await follow(transaction, segments, changes);
-  services.outbox.append(
-    transaction,
-    membershipEvents(moved, (id) => definitions.get(id)),
-  );
-  await followMoves(services, transaction, catalogue, moved);
+  tellMoves(transaction, outbox, definitions, moved);
+  await followMoves(transaction, outbox, { definitions, catalogue }, moved);
 }
 
 /** Segments that ask whether a contact is in any segment at all are asked about those who came and went. */
 export async function followMoves(
-  { readDefinitions, outbox }: SegmentServices,
   transaction: Transaction,
-  catalogue: FieldCatalogue,
+  outbox: Outbox,
+  { definitions, catalogue }: { definitions: DefinitionMap; catalogue: FieldCatalogue },
   moved: MembershipChange[],
 ): Promise<void> {
-  const definitions = await readDefinitions(transaction.query);
   const segments = compileDefinitions(definitions, catalogue).filter(
     (segment) => isFollowed(segment) && segment.compiled?.reads.has(MEMBERSHIP),
   );
@@ -61,12 +62,20 @@ export async function followMoves(
     const changes = moved
       .slice(start, start + CONTACTS_MAX)
       .map(({ contactId }) => ({ contactId, changed: [MEMBERSHIP] }));
-    const next = await follow(transaction, segments, changes);
-    outbox.append(
-      transaction,
-      membershipEvents(next, (id) => definitions.get(id)),
-    );
+    tellMoves(transaction, outbox, definitions, await follow(transaction, segments, changes));
   }
+}
+
+export function tellMoves(
+  transaction: Transaction,
+  outbox: Outbox,
+  definitions: DefinitionMap,
+  moved: MembershipChange[],
+): void {
+  outbox.append(
+    transaction,
+    membershipEvents(moved, (id) => definitions.get(id)),
+  );
 }
 
 function isFollowed({ isPublished, compiled }: CompiledDefinition): boolean {

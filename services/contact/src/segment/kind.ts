@@ -17,7 +17,7 @@ export const OPERATORS: Record<ValueKind, ReadonlySet<string>> = {
 /** Of types that have no operators of their own. */
 export const DEFAULT_OPERATORS: ReadonlySet<string> = new Set([...ANY, ...ORDER]);
 /** Of ids of which there are several. */
-export const LIST_OPERATORS: ReadonlySet<string> = new Set([...LISTS, "empty", "!empty"]);
+export const LIST_OPERATORS: ReadonlySet<string> = new Set([...LISTS, "=", "!=", "empty", "!empty"]);
 /** Of the id of one thing. */
 export const REFERENCE_OPERATORS: ReadonlySet<string> = new Set(["=", "!=", "empty", "!empty"]);
 

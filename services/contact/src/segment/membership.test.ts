@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { fromBinary } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
+import { companyHandlers } from "../company/company.ts";
 import { callAs, listQuery } from "../contact/fixture.ts";
 import { listCall, segmentFixture } from "./fixture.ts";
 
@@ -385,4 +387,34 @@ describe("who sees only what is theirs", () => {
     assert.equal(await codeOf(remove(hidden.id)), Code.NOT_FOUND);
     assert.equal(await codeOf(remove(shared.id)), Code.PERMISSION_DENIED);
   });
+});
+
+test("contacts of a company follow its name, and leave with it", async () => {
+  const [old, renamed] = [newCity(), newCity()];
+  const contactId = await fixture.addContact({ company: old });
+  const filter = { operator: "=", filter: renamed };
+  const byCompany = await fixture.addSegment([{ ...filter, field: "companyname", object: "company" }]);
+  const byField = await fixture.addSegment([{ ...filter, field: "company", object: "lead" }]);
+  await fixture.build();
+  await fixture.follow();
+  const membersOfBoth = async () => [await fixture.members(byCompany.id), await fixture.members(byField.id)];
+  assert.deepEqual(await membersOfBoth(), [[], []]);
+  const [company] = await fixture.query("select id from companies where companyname = $1", [old]);
+  const id = Number(company?.id);
+  const companies = companyHandlers(fixture.services);
+  await companies.updateCompany(
+    {
+      $typeName: "tidings.contact.v1.UpdateCompanyRequest",
+      id,
+      company: create(CompanySchema, { values: Buffer.from(JSON.stringify({ companyname: renamed })) }),
+      allowMissing: false,
+    },
+    callAs(),
+  );
+  await fixture.follow();
+  assert.deepEqual(await membersOfBoth(), [[contactId], [contactId]]);
+  await companies.deleteCompany({ $typeName: "tidings.contact.v1.DeleteCompanyRequest", id }, callAs());
+  await fixture.follow();
+  await fixture.build();
+  assert.deepEqual(await membersOfBoth(), [[], []]);
 });

@@ -8,7 +8,7 @@ import { keepDeadLetter } from "@tidings/store/dead-letter";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "./build.ts";
 import { type Changes, type CompanyChange, changesOf } from "./changes.ts";
-import { compileDefinitions } from "./definitions.ts";
+import { type CompiledDefinition, compileDefinitions } from "./definitions.ts";
 import { type ContactChange, followChanges } from "./follow.ts";
 
 /** Members of a company that are looked at one by one; beyond it the segments are built anew. */
@@ -38,9 +38,12 @@ export async function react(services: BuildServices, events: Event[]): Promise<v
   });
 }
 
+/** Of each company one more than are looked at, to tell whether there are more. */
 const membersStatement = prepared(
   "segment_company_contacts",
-  "select contact_id from company_contacts where company_id = $1 limit $2",
+  `select company.id as company_id, member.contact_id from unnest($1::integer[]) as company (id)
+   cross join lateral (
+     select contact_id from company_contacts where company_id = company.id limit $2::bigint) member`,
 );
 const requestStatement = prepared(
   "segment_builds_request",
@@ -49,33 +52,38 @@ const requestStatement = prepared(
 
 /** The contacts of changed companies. Where they are many, or not known any more, segments are to be built instead. */
 async function followCompanies(
-  services: BuildServices,
+  { readDefinitions }: BuildServices,
   transaction: Transaction,
   catalogue: FieldCatalogue,
   { companies }: Changes,
 ): Promise<ContactChange[]> {
-  const changes: ContactChange[] = [];
-  for (const company of companies) {
+  if (companies.length === 0) return [];
+  const definitions = compileDefinitions(await readDefinitions(transaction.query), catalogue);
+  const read = companies
+    .map((company) => ({ ...company, readers: readersOf(definitions, company) }))
+    .filter(({ readers }) => readers.length > 0);
+  const ids = [...new Set(read.map(({ companyId }) => companyId))];
+  const rows = ids.length > 0 ? await transaction.query(membersStatement, [ids, MEMBERS_MAX + 1]) : [];
+  const members = Map.groupBy(rows, ({ company_id }) => Number(company_id));
+  const isBuilt = ({ companyId, changed }: CompanyChange) =>
+    changed === "gone" || (members.get(companyId) ?? []).length > MEMBERS_MAX;
+  const toBuild = new Set(read.filter(isBuilt).flatMap(({ readers }) => readers));
+  if (toBuild.size > 0) transaction.execute(requestStatement, [[...toBuild]]);
+  return read.flatMap((company) => {
     const { companyId, changed } = company;
-    const readers = await readersOf(services, transaction, catalogue, company);
-    if (readers.length === 0) continue;
-    const members =
-      changed === "gone" ? [] : await transaction.query(membersStatement, [companyId, MEMBERS_MAX + 1]);
-    if (changed === "gone" || members.length > MEMBERS_MAX) transaction.execute(requestStatement, [readers]);
-    else changes.push(...members.map(({ contact_id }) => ({ contactId: Number(contact_id), changed })));
-  }
-  return changes;
+    if (changed === "gone" || isBuilt(company)) return [];
+    return (members.get(companyId) ?? []).map(({ contact_id }) => ({
+      contactId: Number(contact_id),
+      changed,
+    }));
+  });
 }
 
-async function readersOf(
-  { readDefinitions }: BuildServices,
-  transaction: Transaction,
-  catalogue: FieldCatalogue,
-  { changed }: CompanyChange,
-): Promise<number[]> {
+/** The segments that read what changed of a company. */
+function readersOf(definitions: CompiledDefinition[], { changed }: CompanyChange): number[] {
   const isRead = (name: string) =>
     changed === "gone" ? ["companies", "company"].includes(name) : changed.includes(name);
-  return compileDefinitions(await readDefinitions(transaction.query), catalogue)
+  return definitions
     .filter(({ isPublished, compiled }) => isPublished && [...(compiled?.reads ?? [])].some(isRead))
     .map(({ id }) => id);
 }

@@ -57,7 +57,7 @@ export function setSubject({ type, reads, hasOne, hasAny, left }: IdSet): Subjec
   };
   return {
     type,
-    operators: new Set([...LIST_OPERATORS, "=", "!="]),
+    operators: LIST_OPERATORS,
     reads,
     compare: (operator, operand) => ({ predicate: predicateOf(operator, operand), isDaily: false }),
     left,
