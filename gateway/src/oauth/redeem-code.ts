@@ -1,12 +1,10 @@
-import { prepared, type Row, type Transaction } from "@tidings/store/database";
-import { touchClient } from "./client.ts";
+import { prepared, type Row } from "@tidings/store/database";
 import { FAMILY_COLUMNS, type Family, familyOf } from "./family.ts";
-import { revokeGrant } from "./grant.ts";
+import { endFamily, grantTokens } from "./grant-tokens.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { isProof } from "./pkce.ts";
 import { digest } from "./secret.ts";
-import { type IssuedTokens, issueTokens } from "./token.ts";
-import { auditToken } from "./token-audit.ts";
+import type { IssuedTokens } from "./token.ts";
 import { exchangeInTransaction, type TokenRequest, type TokenServices } from "./token-request.ts";
 
 const lockStatement = prepared(
@@ -29,37 +27,22 @@ export async function redeemCode(services: TokenServices, request: TokenRequest)
     const [row] = await transaction.query(lockStatement, [hash]);
     const family = row && familyOf(row);
     if (!family || family.clientId !== request.client.id) return unknownCode();
-    if (row.used_at !== null) return refuseReplay(transaction, request, family);
+    if (row.used_at !== null) {
+      await endFamily(transaction, request, family, "authorization_code");
+      return unknownCode();
+    }
     transaction.execute(burnStatement, [hash]);
     const refusal = refusalOf(row, family, request);
     if (refusal) return refusal;
 
-    const { client, clientIp } = request;
-    const { grantId, user } = family;
-    const withRefresh = client.grants.includes("refresh_token");
-    const { lifetimes } = services;
-    const tokens = await issueTokens(transaction, { grantId, lifetimes, withRefresh, parent: hash });
-    await touchClient(transaction, client.id);
-    const event = { action: "token_issued", by: "authorization_code" } as const;
-    await auditToken(transaction, { ...event, client, clientIp, grantId, user });
-    return tokens;
+    const withRefresh = request.client.grants.includes("refresh_token");
+    const proof = { ...family, by: "authorization_code" as const, withRefresh, parent: hash };
+    return grantTokens(transaction, services, request, proof);
   });
 }
 
 function unknownCode(): OAuthError {
   return new OAuthError("invalid_grant", "Code doesn't exist or is invalid for the client");
-}
-
-async function refuseReplay(
-  transaction: Transaction,
-  { client, clientIp }: TokenRequest,
-  { grantId, user, isAlive }: Family,
-): Promise<OAuthError> {
-  if (!isAlive) return unknownCode();
-  await revokeGrant(transaction, grantId);
-  const event = { action: "token_reuse_detected", by: "authorization_code" } as const;
-  await auditToken(transaction, { ...event, client, clientIp, grantId, user });
-  return unknownCode();
 }
 
 function refusalOf(row: Row, family: Family, request: TokenRequest): OAuthError | undefined {

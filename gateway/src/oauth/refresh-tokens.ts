@@ -1,11 +1,9 @@
-import { prepared, type Row, type Transaction } from "@tidings/store/database";
-import { touchClient } from "./client.ts";
+import { prepared, type Row } from "@tidings/store/database";
 import { FAMILY_COLUMNS, type Family, familyOf } from "./family.ts";
-import { revokeGrant } from "./grant.ts";
+import { endFamily, grantTokens } from "./grant-tokens.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { digest } from "./secret.ts";
-import { type IssuedTokens, issueTokens } from "./token.ts";
-import { auditToken } from "./token-audit.ts";
+import type { IssuedTokens } from "./token.ts";
 import { exchangeInTransaction, type TokenRequest, type TokenServices } from "./token-request.ts";
 
 const lockStatement = prepared(
@@ -28,36 +26,21 @@ export async function refreshTokens(services: TokenServices, request: TokenReque
     const [row] = await transaction.query(lockStatement, [hash]);
     const family = row && familyOf(row);
     if (!family || family.clientId !== request.client.id) return unknownToken();
-    if (row.used_at !== null) return refuseReuse(transaction, request, family);
+    if (row.used_at !== null) {
+      await endFamily(transaction, request, family, "refresh_token");
+      return unknownToken();
+    }
     const refusal = refusalOf(row, family);
     if (refusal) return refusal;
 
     transaction.execute(useStatement, [hash]);
-    const { client, clientIp } = request;
-    const { grantId, user } = family;
-    const { lifetimes } = services;
-    const tokens = await issueTokens(transaction, { grantId, lifetimes, withRefresh: true, parent: hash });
-    await touchClient(transaction, client.id);
-    const event = { action: "token_issued", by: "refresh_token" } as const;
-    await auditToken(transaction, { ...event, client, clientIp, grantId, user });
-    return tokens;
+    const proof = { ...family, by: "refresh_token" as const, withRefresh: true, parent: hash };
+    return grantTokens(transaction, services, request, proof);
   });
 }
 
 function unknownToken(): OAuthError {
   return new OAuthError("invalid_grant", "Invalid refresh token");
-}
-
-async function refuseReuse(
-  transaction: Transaction,
-  { client, clientIp }: TokenRequest,
-  { grantId, user, isAlive }: Family,
-): Promise<OAuthError> {
-  if (!isAlive) return unknownToken();
-  await revokeGrant(transaction, grantId);
-  const event = { action: "token_reuse_detected", by: "refresh_token" } as const;
-  await auditToken(transaction, { ...event, client, clientIp, grantId, user });
-  return unknownToken();
 }
 
 function refusalOf({ revoked_at, is_expired }: Row, { isAlive }: Family): OAuthError | undefined {
