@@ -1,6 +1,6 @@
 import type { Actor } from "@tidings/rpc/actor";
 import type { Outgoing } from "@tidings/rpc/client";
-import { badRequest } from "@tidings/rpc/fault";
+import { badRequest, notFound } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import type { Query } from "./query.ts";
 
@@ -46,4 +46,11 @@ export function pathId(request: Request, name = "id"): number | undefined {
   const text = request.params[name];
   const id = typeof text === "string" && /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0;
   return id >= 1 && id <= ID_MAX ? id : undefined;
+}
+
+/** The id of the path. Throws NOT_FOUND when no row can have it. */
+export function requiredId(request: Request, name = "id", message?: string): number {
+  const id = pathId(request, name);
+  if (id === undefined) throw notFound(message);
+  return id;
 }

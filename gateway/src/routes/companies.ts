@@ -1,18 +1,16 @@
 import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import type { RpcClient } from "@tidings/rpc/client";
-import { notFound } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, pathId, sendJson } from "../rest/exchange.ts";
+import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
 /** What companies have beyond the standard operations. */
 export function companyRoutes(companies: RpcClient<typeof CompanyService>): Router {
   const router = Router({ caseSensitive: true });
 
   const link = (isAdded: boolean) => async (request: Request, response: ApiResponse) => {
-    const id = pathId(request);
-    const contactId = pathId(request, "contactId");
-    if (id === undefined || contactId === undefined) throw notFound();
+    const id = requiredId(request);
+    const contactId = requiredId(request, "contactId");
     const options = outgoing(response.locals.exchange, BUDGET_MS.write);
     if (isAdded) await companies.addCompanyContact({ id, contactId }, options);
     else await companies.removeCompanyContact({ id, contactId }, options);

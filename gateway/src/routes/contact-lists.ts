@@ -1,10 +1,9 @@
 import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import { NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
-import { notFound } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
 import { endpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, pathId } from "../rest/exchange.ts";
+import { type ApiResponse, requiredId } from "../rest/exchange.ts";
 import { sendList } from "../rest/list.ts";
 import { type ListLimits, readListParameters } from "../rest/list-query.ts";
 import { messageWriter } from "../rest/message-json.ts";
@@ -21,7 +20,7 @@ export function contactListRoutes(
   const router = Router({ caseSensitive: true });
 
   const listNotes = async (request: Request, response: ApiResponse) => {
-    const contactId = contactOf(request);
+    const contactId = requiredId(request, "id", "Contact not found.");
     const list: StandardMethods["list"] = async (query, options) => {
       const { notes: items, ...page } = await notes.listNotes({ query, contactId }, options);
       return { ...page, items };
@@ -32,7 +31,7 @@ export function contactListRoutes(
   };
 
   const listDevices = async (request: Request, response: ApiResponse) => {
-    const contactId = contactOf(request);
+    const contactId = requiredId(request, "id", "Contact not found.");
     const list: StandardMethods["list"] = async (query, options) => {
       const { devices: items, ...page } = await devices.listDevices({ query, contactId }, options);
       return { ...page, items };
@@ -45,10 +44,4 @@ export function contactListRoutes(
   endpoint(router, "/:id/notes", { GET: listNotes });
   endpoint(router, "/:id/devices", { GET: listDevices });
   return router;
-}
-
-function contactOf(request: Request): number {
-  const id = pathId(request);
-  if (id === undefined) throw notFound("Contact not found.");
-  return id;
 }

@@ -1,9 +1,17 @@
 import { type Contact, ContactSchema, type ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { RpcClient } from "@tidings/rpc/client";
-import { badRequest, notFound } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "../rest/exchange.ts";
+import {
+  type ApiResponse,
+  BUDGET_MS,
+  bodyObject,
+  outgoing,
+  pathId,
+  requiredId,
+  sendJson,
+} from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
 
 const writeContact = messageWriter(ContactSchema);
@@ -26,7 +34,7 @@ export function contactRoutes(contacts: RpcClient<typeof ContactService>): Route
     const { operator, delta } = request.params;
     const { eventName, eventname = eventName, actionName, actionname = actionName } = bodyObject(exchange);
     const change = {
-      id: idOf(request),
+      id: requiredId(request),
       operator: String(operator),
       delta: pointsOf(String(delta)),
       eventName: labelOf(eventname),
@@ -39,13 +47,13 @@ export function contactRoutes(contacts: RpcClient<typeof ContactService>): Route
   const addDoNotContact = async (request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
     const entry = Buffer.from(JSON.stringify(bodyObject(exchange)));
-    const addition = { id: idOf(request), channel: String(request.params.channel), entry };
+    const addition = { id: requiredId(request), channel: String(request.params.channel), entry };
     const contact = await contacts.addDoNotContact(addition, outgoing(exchange, BUDGET_MS.write));
     sendContact(response, contact);
   };
 
   const removeDoNotContact = async (request: Request, response: ApiResponse) => {
-    const removal = { id: idOf(request), channel: String(request.params.channel) };
+    const removal = { id: requiredId(request), channel: String(request.params.channel) };
     const options = outgoing(response.locals.exchange, BUDGET_MS.write);
     const { found, contact } = await contacts.removeDoNotContact(removal, options);
     sendContact(response, contact, `"recordFound":${found},`);
@@ -55,26 +63,28 @@ export function contactRoutes(contacts: RpcClient<typeof ContactService>): Route
     const { exchange } = response.locals;
     const tags = Buffer.from(JSON.stringify(bodyObject(exchange)));
     const options = outgoing(exchange, BUDGET_MS.write);
-    sendContact(response, await contacts.addUtmTags({ id: idOf(request), tags }, options));
+    sendContact(response, await contacts.addUtmTags({ id: requiredId(request), tags }, options));
   };
 
   const removeUtmTags = async (request: Request, response: ApiResponse) => {
-    const removal = { id: idOf(request), utmTagsId: pathId(request, "utmTagsId") ?? 0 };
+    const removal = { id: requiredId(request), utmTagsId: pathId(request, "utmTagsId") ?? 0 };
     const options = outgoing(response.locals.exchange, BUDGET_MS.write);
     const { found, contact } = await contacts.removeUtmTags(removal, options);
     sendContact(response, contact, `"recordFound":${found},`);
   };
 
   const merge = async (request: Request, response: ApiResponse) => {
-    const mergedId = pathId(request, "mergedId");
-    if (mergedId === undefined) throw notFound();
+    const ids = { id: requiredId(request), mergedId: requiredId(request, "mergedId") };
     const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    sendContact(response, await contacts.mergeContacts({ id: idOf(request), mergedId }, options));
+    sendContact(response, await contacts.mergeContacts(ids, options));
   };
 
   const listCompanies = async (request: Request, response: ApiResponse) => {
     const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { companies, totalSize } = await contacts.listContactCompanies({ id: idOf(request) }, options);
+    const { companies, totalSize } = await contacts.listContactCompanies(
+      { id: requiredId(request) },
+      options,
+    );
     sendJson(response, 200, `{"total":${totalSize},"companies":${Buffer.from(companies).toString()}}`);
   };
 
@@ -96,12 +106,6 @@ export function contactRoutes(contacts: RpcClient<typeof ContactService>): Route
 function sendContact(response: ApiResponse, contact: Contact | undefined, before = ""): void {
   if (!contact) throw new Error("the service answered no contact");
   sendJson(response, 200, `{${before}"contact":${writeContact(contact, MEMBERS)}}`);
-}
-
-function idOf(request: Request): number {
-  const id = pathId(request);
-  if (id === undefined) throw notFound();
-  return id;
 }
 
 function pointsOf(text: string): number {

@@ -5,10 +5,10 @@ import {
   type SegmentService,
 } from "@tidings/proto/tidings/contact/v1/segment";
 import type { RpcClient } from "@tidings/rpc/client";
-import { badRequest, notFound } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "../rest/exchange.ts";
+import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
 
 type Segments = RpcClient<typeof SegmentService>;
@@ -24,14 +24,14 @@ export function segmentRoutes(segments: Segments, batchMax: number): Router {
   const router = Router({ caseSensitive: true });
 
   const add = async (request: Request, response: ApiResponse) => {
-    const contactIds = [idOf(request, "contactId")];
+    const contactIds = [requiredId(request, "contactId")];
     const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    await segments.addSegmentContacts({ id: idOf(request), contactIds }, options);
+    await segments.addSegmentContacts({ id: requiredId(request), contactIds }, options);
     sendJson(response, 200, '{"success":true}');
   };
 
   const remove = async (request: Request, response: ApiResponse) => {
-    const removal = { id: idOf(request), contactId: idOf(request, "contactId") };
+    const removal = { id: requiredId(request), contactId: requiredId(request, "contactId") };
     await segments.removeSegmentContact(removal, outgoing(response.locals.exchange, BUDGET_MS.write));
     sendJson(response, 200, '{"success":true}');
   };
@@ -40,7 +40,7 @@ export function segmentRoutes(segments: Segments, batchMax: number): Router {
     const { exchange } = response.locals;
     const asked = idsIn(bodyObject(exchange).ids, batchMax);
     const known = asked.filter((id) => Number.isInteger(id) && id > 0 && id < CONTACTS_MAX);
-    const addition = { id: idOf(request), contactIds: [...new Set(known)] };
+    const addition = { id: requiredId(request), contactIds: [...new Set(known)] };
     const { contactIds } = await segments.addSegmentContacts(addition, outgoing(exchange, BUDGET_MS.batch));
     const added = new Set(contactIds);
     const details = Object.fromEntries(asked.map((id) => [id, { success: added.has(id) }]));
@@ -56,7 +56,7 @@ export function segmentRoutes(segments: Segments, batchMax: number): Router {
   };
 
   const explain = async (request: Request, response: ApiResponse) => {
-    const question = { id: idOf(request), contactId: idOf(request, "contactId") };
+    const question = { id: requiredId(request), contactId: requiredId(request, "contactId") };
     const options = outgoing(response.locals.exchange, BUDGET_MS.read);
     sendJson(
       response,
@@ -67,7 +67,7 @@ export function segmentRoutes(segments: Segments, batchMax: number): Router {
 
   const build = async (request: Request, response: ApiResponse) => {
     const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    sendJson(response, 200, writeBuild(await segments.getSegmentBuild({ id: idOf(request) }, options)));
+    sendJson(response, 200, writeBuild(await segments.getSegmentBuild({ id: requiredId(request) }, options)));
   };
 
   endpoint(router, "/preview", { POST: preview });
@@ -88,7 +88,10 @@ export function contactSegmentRoutes(segments: Segments): Router {
 
   const listOfContact = async (request: Request, response: ApiResponse) => {
     const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { segments: list } = await segments.listContactSegments({ contactId: idOf(request) }, options);
+    const { segments: list } = await segments.listContactSegments(
+      { contactId: requiredId(request) },
+      options,
+    );
     const byId = `{${list.map((segment) => `"${segment.id}":${writeMembership(segment)}`).join(",")}}`;
     // Documents and programs disagree on the name: both get what they look for.
     sendJson(response, 200, `{"total":${list.length},"segments":${byId},"lists":${byId}}`);
@@ -105,12 +108,6 @@ export function contactSegmentRoutes(segments: Segments): Router {
   endpoint(router, "/list/segments", { GET: listAll });
   endpoint(router, "/:id/segments", { GET: listOfContact });
   return router;
-}
-
-function idOf(request: Request, name = "id"): number {
-  const id = pathId(request, name);
-  if (id === undefined) throw notFound();
-  return id;
 }
 
 function idsIn(sent: unknown, batchMax: number): number[] {

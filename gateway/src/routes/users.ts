@@ -1,9 +1,9 @@
 import { UserSchema, type UserService } from "@tidings/proto/tidings/identity/v1/user";
 import type { RpcClient } from "@tidings/rpc/client";
-import { badRequest, notFound } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "../rest/exchange.ts";
+import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import type { ListLimits } from "../rest/list-query.ts";
 import { messageWriter } from "../rest/message-json.ts";
 import { readNameFilter } from "./name-filter.ts";
@@ -32,8 +32,7 @@ export function userRoutes(users: RpcClient<typeof UserService>, limits: ListLim
 
   const checkPermissions = async (request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
-    const userId = pathId(request);
-    if (userId === undefined) throw notFound();
+    const userId = requiredId(request);
     const permissions = readPermissions(bodyObject(exchange).permissions);
     const check = { userId, permissions };
     const { held } = await users.checkPermissions(check, outgoing(exchange, BUDGET_MS.read));
