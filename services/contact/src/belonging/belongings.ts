@@ -4,9 +4,10 @@ import type { Call } from "@tidings/rpc/call";
 import type { Fault, Violation } from "@tidings/rpc/fault";
 import type { Row } from "@tidings/store/database";
 import { type Repository, type RepositoryOptions, repository, type Update } from "@tidings/store/repository";
-import { readContacts } from "../contact/referred.ts";
+import { readContacts, visibleContact } from "../contact/referred.ts";
+import { referringUpdate } from "../record/body.ts";
 import type { RecordContext } from "../record/save.ts";
-import { assignContact, type Belonging, referredContact, visibleContact } from "./contact-reference.ts";
+import { assignContact, type Belonging, referredContact } from "./contact-reference.ts";
 import { showContacts } from "./contact-summary.ts";
 
 export interface BelongingsOptions<T extends Belonging>
@@ -56,6 +57,8 @@ export function belongings<T extends Belonging>(
     return item;
   };
 
+  const read = (update: Update<T>) => referringUpdate(update, ["lead", "contact_id"], withContactId);
+
   return {
     get: async (id, call) => showOne(await rows.get(id, call), call),
     async list(query, contactId, call) {
@@ -68,15 +71,15 @@ export function belongings<T extends Belonging>(
       return { ...saved, item: await showOne(saved.item, call) };
     },
     async update(update, call) {
-      const saved = await rows.update(updateOf(update), call);
+      const saved = await rows.update(read(update), call);
       return { ...saved, item: await showOne(saved.item, call) };
     },
     delete: async (id, call) => showOne(await rows.delete(id, call), call),
     async batchCreate(messages, call) {
-      const read = messages.map((message) => message && withContactId(message));
-      return show(await rows.batchCreate(read, call), call);
+      const wanted = messages.map((message) => message && withContactId(message));
+      return show(await rows.batchCreate(wanted, call), call);
     },
-    batchUpdate: async (updates, call) => show(await rows.batchUpdate(updates.map(updateOf), call), call),
+    batchUpdate: async (updates, call) => show(await rows.batchUpdate(updates.map(read), call), call),
     batchDelete: async (ids, call) => show(await rows.batchDelete(ids, call), call),
   };
 }
@@ -93,13 +96,4 @@ function ofContact(query: ListQuery | undefined, contactId: number): ListQuery {
 
 function withContactId<T extends Belonging>(message: T): T {
   return { ...message, contactId: referredContact(message) };
-}
-
-function updateOf<T extends Belonging>({ message, updateMask, ...rest }: Update<T>): Update<T> {
-  const paths = updateMask?.paths.map((path) => (path === "lead" ? "contact_id" : path));
-  return {
-    ...rest,
-    message: message && withContactId(message),
-    updateMask: updateMask && paths ? { ...updateMask, paths } : undefined,
-  };
 }

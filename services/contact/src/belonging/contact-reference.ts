@@ -1,9 +1,8 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
-import { Code, denied, Fault, notFound, type Violation } from "@tidings/rpc/fault";
-import type { Database, Row } from "@tidings/store/database";
+import { Code, denied, Fault, type Violation } from "@tidings/rpc/fault";
+import type { Row } from "@tidings/store/database";
 import type { Resource } from "@tidings/store/repository";
-import { readContacts } from "../contact/referred.ts";
 import { readReference } from "../record/body.ts";
 import { mayReach } from "../record/reach.ts";
 
@@ -35,14 +34,6 @@ export function assignContact<T extends Belonging>(
   if (!mayReach(call, before ? Verb.EDIT : Verb.CREATE, contact, "owner_id")) return denied();
   draft.contactId = Number(contact.id);
   return undefined;
-}
-
-/** Throws NOT_FOUND when the contact is not there for the caller. */
-export async function visibleContact(database: Database, id: number, call: Call): Promise<number> {
-  const contacts = await readContacts((...query) => database.query(...query, call.deadlineMs), [id]);
-  const contact = contacts.get(id);
-  if (!contact || !mayReach(call, Verb.VIEW, contact, "owner_id")) throw notFound("Contact not found.");
-  return Number(contact.id);
 }
 
 function mandatory(message: string): Fault {

@@ -15,6 +15,7 @@ import { reachedRow } from "../record/reach.ts";
 import { addDoNotContact, removeDoNotContact } from "./channel.ts";
 import { listContactCompanies } from "./companies-of-contact.ts";
 import { contactWriter } from "./contact-json.ts";
+import { currentRows } from "./current-rows.ts";
 import { followMerge, survivorOf } from "./edit.ts";
 import { contactListSource } from "./list.ts";
 import { mergeContacts } from "./merge.ts";
@@ -25,10 +26,6 @@ import { type ContactContext, saveContacts } from "./save.ts";
 import { setContactStage } from "./stage.ts";
 import { addUtmTags, removeUtmTags } from "./utm-tags.ts";
 
-const currentStatement = prepared(
-  "contacts_current",
-  `select ${CONTACT_SELECT} from contacts c where c.id = any (array(select unnest($1::integer[])))`,
-);
 const getStatement = prepared("contacts_get", `select ${CONTACT_SELECT} from contacts c where c.id = $1`);
 
 export function contactHandlers(context: ContactContext): Handlers<typeof ContactService> {
@@ -140,8 +137,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
 
     async renderContacts({ snapshots, ids }, call) {
       const writer = contactWriter(await catalogues.current());
-      const rows = ids.length > 0 ? await database.query(currentStatement, [ids], call.deadlineMs) : [];
-      const current = new Map(rows.map((row) => [Number(row.id), row]));
+      const current = await currentRows(database, ids, call.deadlineMs);
       const known = ids.map((id) => {
         const row = current.get(id);
         return row ? writer.currentJson(row) : Buffer.from(JSON.stringify({ id }));

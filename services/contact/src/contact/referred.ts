@@ -1,4 +1,9 @@
-import { prepared, type Row, type Statement } from "@tidings/store/database";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Call } from "@tidings/rpc/call";
+import { denied, notFound } from "@tidings/rpc/fault";
+import { reach } from "@tidings/rpc/permission";
+import { type Database, prepared, type Row, type Statement } from "@tidings/store/database";
+import { mayReach } from "../record/reach.ts";
 
 const contactsStatement = prepared(
   "contacts_referred",
@@ -15,4 +20,34 @@ export async function readContacts(ask: Ask, ids: number[]): Promise<Map<number,
   if (wanted.length === 0) return new Map();
   const rows = await ask(contactsStatement, [wanted]);
   return new Map(rows.map((row) => [Number(row.asked_id), row]));
+}
+
+/** The same caller, as far as contacts go. */
+export function forContacts(call: Call): Call {
+  return { ...call, reach: (verb) => reach(call.actor, "lead:leads", verb) };
+}
+
+/**
+ * The contacts that the caller reaches, by the ids they were asked for; merged ones are what they became part of. A single
+ * one that is missing is NOT_FOUND, or PERMISSION_DENIED when it is only to be seen; of many they are left out.
+ */
+export async function reachedContacts(
+  database: Database,
+  ids: number[],
+  call: Call,
+  verb: Verb,
+): Promise<Map<number, Row>> {
+  const contacts = await readContacts((...query) => database.query(...query, call.deadlineMs), ids);
+  const contactCall = forContacts(call);
+  const visible = [...contacts].filter(([, row]) => mayReach(contactCall, Verb.VIEW, row, "owner_id"));
+  if (ids.length === 1 && visible.length === 0) throw notFound("Contact not found.");
+  const reached = visible.filter(([, row]) => mayReach(contactCall, verb, row, "owner_id"));
+  if (ids.length === 1 && reached.length === 0) throw denied();
+  return new Map(reached);
+}
+
+/** The id of a contact, or of the one it became part of. Throws NOT_FOUND when it is not there for the caller. */
+export async function visibleContact(database: Database, id: number, call: Call): Promise<number> {
+  const contacts = await reachedContacts(database, [id], call, Verb.VIEW);
+  return Number(contacts.get(id)?.id);
 }

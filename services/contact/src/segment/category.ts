@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import { type Database, prepared } from "@tidings/store/database";
-import type { Update } from "@tidings/store/repository";
 import { readReference } from "../record/body.ts";
 
 /** Stands for a category that is not an id. */
@@ -29,19 +28,10 @@ export async function showCategories(
 }
 
 /** A segment as it was sent, with the id of its category: that is what is kept. */
-export function withCategoryId(message: Segment | undefined): Segment | undefined {
-  if (!message || message.category.length === 0) return message;
+export function withCategoryId(message: Segment): Segment {
+  if (message.category.length === 0) return message;
   const id = readReference("category", message.category, []);
   const segment = create(SegmentSchema, message);
   if (id !== null) segment.categoryId = id ?? NO_CATEGORY;
   return segment;
-}
-
-export function updateWithCategoryId({ updateMask, message, ...rest }: Update<Segment>): Update<Segment> {
-  const paths = updateMask?.paths.map((path) => (path === "category" ? "category_id" : path));
-  return {
-    ...rest,
-    message: withCategoryId(message),
-    updateMask: updateMask && paths ? { ...updateMask, paths } : undefined,
-  };
 }

@@ -2,11 +2,9 @@ import { create } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
-import { denied, notFound } from "@tidings/rpc/fault";
-import { reach } from "@tidings/rpc/permission";
-import { type Database, prepared, type Row } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/store/database";
 import { timestampFromText } from "@tidings/store/timestamp";
-import { readContacts } from "../contact/referred.ts";
+import { reachedContacts, visibleContact } from "../contact/referred.ts";
 import { mayReach } from "../record/reach.ts";
 import type { BuildServices } from "./build.ts";
 import { changeByHand } from "./by-hand.ts";
@@ -15,30 +13,6 @@ import { membershipEvents } from "./events.ts";
 import { followChanges } from "./follow.ts";
 import { handRead, MEMBERSHIP } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";
-
-/** The same caller, as far as contacts go. */
-export function forContacts(call: Call): Call {
-  return { ...call, reach: (verb) => reach(call.actor, "lead:leads", verb) };
-}
-
-/**
- * The contacts that the caller reaches, by the ids they were asked for; merged ones are what they became part of. A single
- * one that is missing is NOT_FOUND, or PERMISSION_DENIED when it is only to be seen; of many they are left out.
- */
-export async function reachedContacts(
-  database: Database,
-  ids: number[],
-  call: Call,
-  verb: Verb,
-): Promise<Map<number, Row>> {
-  const contacts = await readContacts((...query) => database.query(...query, call.deadlineMs), ids);
-  const contactCall = forContacts(call);
-  const visible = [...contacts].filter(([, row]) => mayReach(contactCall, Verb.VIEW, row, "owner_id"));
-  if (ids.length === 1 && visible.length === 0) throw notFound("Contact not found.");
-  const reached = visible.filter(([, row]) => mayReach(contactCall, verb, row, "owner_id"));
-  if (ids.length === 1 && reached.length === 0) throw denied();
-  return new Map(reached);
-}
 
 /** Puts contacts into a segment by hand, or takes them out; answers the ids of those that are so now. */
 export async function changeMembers(
@@ -75,8 +49,8 @@ const ofContactStatement = prepared(
 
 /** The segments that a contact is in, as far as the caller sees them. */
 export async function listSegmentsOfContact(database: Database, contactId: number, call: Call) {
-  const contact = (await reachedContacts(database, [contactId], call, Verb.VIEW)).get(contactId);
-  const rows = await database.query(ofContactStatement, [contact?.id], call.deadlineMs);
+  const id = await visibleContact(database, contactId, call);
+  const rows = await database.query(ofContactStatement, [id], call.deadlineMs);
   return rows
     .filter((row) => row.is_global === "t" || mayReach(call, Verb.VIEW, row, "created_by"))
     .map(({ id, name, alias, date_added, manually_added, manually_removed }) =>

@@ -1,4 +1,3 @@
-import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import {
   type BatchSegmentsResponse,
   type Segment,
@@ -10,13 +9,15 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { Code, denied, invalid, notFound, toFault } from "@tidings/rpc/fault";
 import { type BatchResult, repository, type Saved, type Update } from "@tidings/store/repository";
+import { forContacts, visibleContact } from "../contact/referred.ts";
+import { referringUpdate } from "../record/body.ts";
 import type { BuildServices } from "./build.ts";
 import { readBuild } from "./build-state.ts";
-import { showCategories, updateWithCategoryId, withCategoryId } from "./category.ts";
+import { showCategories, withCategoryId } from "./category.ts";
 import { checkSegment, readForCheck, type SegmentsAsOfNow } from "./check.ts";
 import type { Definition } from "./definitions.ts";
 import { FilterProblem } from "./filter.ts";
-import { changeMembers, forContacts, listSegmentsOfContact, reachedContacts } from "./members.ts";
+import { changeMembers, listSegmentsOfContact } from "./members.ts";
 import { preview } from "./preview.ts";
 import { segmentListCommands } from "./search.ts";
 import { explain } from "./why.ts";
@@ -75,7 +76,7 @@ export function segmentHandlers(services: BuildServices): Handlers<typeof Segmen
     },
     async createSegment({ segment }, call) {
       await catalogues.latest();
-      return savedOf(await segments.create(withCategoryId(segment), call), call);
+      return savedOf(await segments.create(segment && withCategoryId(segment), call), call);
     },
     async updateSegment(request, call) {
       await catalogues.latest();
@@ -84,7 +85,7 @@ export function segmentHandlers(services: BuildServices): Handlers<typeof Segmen
     deleteSegment: async ({ id }, call) => shown(await segments.delete(id, call), call),
     async batchCreateSegments({ requests }, call) {
       await catalogues.latest();
-      const messages = requests.map(({ segment }) => withCategoryId(segment));
+      const messages = requests.map(({ segment }) => segment && withCategoryId(segment));
       return batchOf(await segments.batchCreate(messages, call), call);
     },
     async batchUpdateSegments({ requests }, call) {
@@ -111,12 +112,12 @@ export function segmentHandlers(services: BuildServices): Handlers<typeof Segmen
     },
     async explainSegmentContact({ id, contactId }, call) {
       await segments.get(id, call);
-      const contact = (await reachedContacts(database, [contactId], call, Verb.VIEW)).get(contactId);
+      const visibleId = await visibleContact(database, contactId, call);
       const catalogue = await catalogues.latest();
       const definitions = await definitionsNow(call);
       const definition = definitions.get(id);
       if (!definition) throw notFound();
-      const question = { catalogue, contactId: Number(contact?.id), deadlineMs: call.deadlineMs };
+      const question = { catalogue, contactId: visibleId, deadlineMs: call.deadlineMs };
       return explain(database, definition, definitions, question);
     },
     async getSegmentBuild({ id }, call) {
@@ -127,7 +128,8 @@ export function segmentHandlers(services: BuildServices): Handlers<typeof Segmen
 }
 
 function updateOf({ id, segment, updateMask, allowMissing }: UpdateSegmentRequest): Update<Segment> {
-  return updateWithCategoryId({ id, message: segment, updateMask, allowMissing });
+  const update = { id, message: segment, updateMask, allowMissing };
+  return referringUpdate(update, ["category", "category_id"], withCategoryId);
 }
 
 function asViolation(error: unknown): never {
