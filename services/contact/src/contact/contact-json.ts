@@ -3,8 +3,8 @@ import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/c
 import { timestampFromText } from "@tidings/store/timestamp";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
-import { isoTime } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
+import { fillStamps, isoTimeOrNull, jsonOrNull, perCatalogue, stampMembers } from "../record/record-json.ts";
 import { type ContactRow, doNotContactOf, ipAddressesOf } from "./row.ts";
 
 /** Everything a contact is turned into, prepared once for a catalogue of fields. */
@@ -19,15 +19,7 @@ export interface ContactWriter {
 
 const EMPTY_LIST = Buffer.from("[]");
 const EMPTY_OBJECT = Buffer.from("{}");
-const writers = new WeakMap<FieldCatalogue, ContactWriter>();
-
-export function contactWriter(catalogue: FieldCatalogue): ContactWriter {
-  const known = writers.get(catalogue);
-  if (known) return known;
-  const writer = createWriter(catalogue);
-  writers.set(catalogue, writer);
-  return writer;
-}
+export const contactWriter = perCatalogue(createWriter);
 
 function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
   const fields = fieldsWriter(set);
@@ -36,14 +28,7 @@ function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
     message(stored) {
       const row = withCustomValues(stored, set);
       const contact = create(ContactSchema);
-      contact.id = Number(row.id);
-      contact.isPublished = row.is_published === "t";
-      if (row.date_added) contact.dateAdded = timestampFromText(row.date_added);
-      if (row.created_by) contact.createdBy = Number(row.created_by);
-      if (row.created_by_user) contact.createdByUser = row.created_by_user;
-      if (row.date_modified) contact.dateModified = timestampFromText(row.date_modified);
-      if (row.modified_by) contact.modifiedBy = Number(row.modified_by);
-      if (row.modified_by_user) contact.modifiedByUser = row.modified_by_user;
+      fillStamps(contact, row);
       contact.points = Number(row.points);
       if (row.last_active) contact.lastActive = timestampFromText(row.last_active);
       if (row.date_identified) contact.dateIdentified = timestampFromText(row.date_identified);
@@ -65,14 +50,7 @@ function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
 
 function webhookMembers(row: ContactRow): string {
   const members = {
-    isPublished: row.is_published === "t",
-    dateAdded: isoTimeOrNull(row.date_added),
-    dateModified: isoTimeOrNull(row.date_modified),
-    createdBy: row.created_by ? Number(row.created_by) : null,
-    createdByUser: row.created_by_user ?? null,
-    modifiedBy: row.modified_by ? Number(row.modified_by) : null,
-    modifiedByUser: row.modified_by_user ?? null,
-    id: row.id ? Number(row.id) : null,
+    ...stampMembers(row),
     points: Number(row.points ?? 0),
     color: null,
     lastActive: isoTimeOrNull(row.last_active),
@@ -109,12 +87,4 @@ function doNotContactList(row: ContactRow) {
 
 function jsonBytes(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
-}
-
-function jsonOrNull(text: string | null | undefined) {
-  return text ? JSON.parse(text) : null;
-}
-
-function isoTimeOrNull(text: string | null | undefined): string | null {
-  return text ? isoTime(text) : null;
 }

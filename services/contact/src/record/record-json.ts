@@ -1,0 +1,64 @@
+import type { Company } from "@tidings/proto/tidings/contact/v1/company";
+import type { Row } from "@tidings/store/database";
+import { timestampFromText } from "@tidings/store/timestamp";
+import type { FieldCatalogue } from "../field/catalogue.ts";
+import { isoTime } from "../field/value.ts";
+
+/** Makes something once for each catalogue of fields. */
+export function perCatalogue<W extends object>(
+  make: (catalogue: FieldCatalogue) => W,
+): (catalogue: FieldCatalogue) => W {
+  const made = new WeakMap<FieldCatalogue, W>();
+  return (catalogue) => {
+    const writer = made.get(catalogue) ?? make(catalogue);
+    made.set(catalogue, writer);
+    return writer;
+  };
+}
+
+/** What messages of contacts and of companies have in common. */
+type Stamped = Pick<
+  Company,
+  | "id"
+  | "isPublished"
+  | "dateAdded"
+  | "createdBy"
+  | "createdByUser"
+  | "dateModified"
+  | "modifiedBy"
+  | "modifiedByUser"
+>;
+
+/** Fills in whose record it is and who changed it. */
+export function fillStamps(message: Stamped, row: Row): void {
+  message.id = Number(row.id);
+  message.isPublished = row.is_published === "t";
+  if (row.date_added) message.dateAdded = timestampFromText(row.date_added);
+  if (row.created_by) message.createdBy = Number(row.created_by);
+  if (row.created_by_user) message.createdByUser = row.created_by_user;
+  if (row.date_modified) message.dateModified = timestampFromText(row.date_modified);
+  if (row.modified_by) message.modifiedBy = Number(row.modified_by);
+  if (row.modified_by_user) message.modifiedByUser = row.modified_by_user;
+}
+
+/** The same as receivers of webhooks read it. */
+export function stampMembers(row: Row) {
+  return {
+    isPublished: row.is_published === "t",
+    dateAdded: isoTimeOrNull(row.date_added),
+    dateModified: isoTimeOrNull(row.date_modified),
+    createdBy: row.created_by ? Number(row.created_by) : null,
+    createdByUser: row.created_by_user ?? null,
+    modifiedBy: row.modified_by ? Number(row.modified_by) : null,
+    modifiedByUser: row.modified_by_user ?? null,
+    id: row.id ? Number(row.id) : null,
+  };
+}
+
+export function isoTimeOrNull(text: string | null | undefined): string | null {
+  return text ? isoTime(text) : null;
+}
+
+export function jsonOrNull(text: string | null | undefined): unknown {
+  return text ? JSON.parse(text) : null;
+}
