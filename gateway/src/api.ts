@@ -4,13 +4,15 @@ import { type AuthenticationOptions, authenticate, recognise } from "./auth/auth
 import { sentCredential, withoutToken } from "./auth/sent-credential.ts";
 import type { ClientIp } from "./client-ip.ts";
 import type { Clients } from "./clients.ts";
+import { type Arrivals, waitAs } from "./limits/arrivals.ts";
 import type { ApiRateLimits } from "./limits/api-limits.ts";
 import { consume } from "./limits/rate-limit.ts";
 import type { Shedding } from "./limits/shedding.ts";
 import { resources } from "./resources.ts";
 import { type ApiLimits, crudRouter } from "./rest/crud.ts";
-import { readEarlyForm } from "./rest/early-form.ts";
+import { isForm, readBody } from "./rest/body.ts";
 import { queryOf } from "./rest/query.ts";
+import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { standardMethods } from "./rest/standard-methods.ts";
 import { companyRoutes } from "./routes/companies.ts";
 import { contactListRoutes } from "./routes/contact-lists.ts";
@@ -20,14 +22,20 @@ import { ownerRoutes } from "./routes/owners.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./routes/segments.ts";
 import { userRoutes } from "./routes/users.ts";
 
-export interface ApiOptions {
+export interface LoadOptions {
+  shedding: Shedding;
+  arrivals: Arrivals;
+  clientIp: ClientIp;
+}
+
+export interface ApiOptions extends LoadOptions {
   isEnabled: boolean;
   authentication: AuthenticationOptions;
-  clientIp: ClientIp;
   clients: Clients;
   limits: ApiLimits;
   rates: ApiRateLimits;
-  shedding: Shedding;
+  /** Where browsers find this service, if that is configured. */
+  publicOrigin: string | undefined;
 }
 
 type Step = (request: Request, response: Response, next: NextFunction) => Promise<void> | void;
@@ -36,7 +44,8 @@ type Step = (request: Request, response: Response, next: NextFunction) => Promis
 export function apiRouter(options: ApiOptions): Router {
   const router = Router({ caseSensitive: true });
   router.use(requireEnabled(options.isEnabled));
-  router.use(shedLoad(options.shedding));
+  router.use(shedLoad(options));
+  router.use(refuseForeignWrites(options.publicOrigin));
   router.use(identify(options));
   router.use("/companies", companyRoutes(options.clients.companies));
   router.use("/contacts", contactRoutes(options.clients.contacts));
@@ -62,10 +71,35 @@ export function requireEnabled(isEnabled: boolean): Step {
   };
 }
 
-export function shedLoad(shedding: Shedding): Step {
+/**
+ * A browser sends the Basic credentials it knows with the forms of any site, so what another site sends changes nothing
+ * here. Programs send neither of the headers that tell.
+ */
+function refuseForeignWrites(publicOrigin: string | undefined): Step {
+  return (request, _response, next) => {
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    if (!isRead && !isSameOrigin(request, publicOrigin, ["same-origin", "none"])) throw foreignOrigin();
+    next();
+  };
+}
+
+/** What is too much is refused at once. A request whose body is still on its way counts as such, and not as work. */
+export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
   return (request, response, next) => {
-    shedding.admit(request.method === "GET");
-    response.once("close", shedding.leave);
+    const isRead = request.method === "GET";
+    let isWork = false;
+    const resume = () => {
+      if (isWork || response.closed) return;
+      shedding.admit(isRead);
+      isWork = true;
+    };
+    const pause = () => {
+      if (isWork) shedding.leave();
+      isWork = false;
+    };
+    resume();
+    response.once("close", pause);
+    waitAs(request, { arrivals, address: clientIp(request), pause, resume });
     next();
   };
 }
@@ -77,14 +111,19 @@ export function shedLoad(shedding: Shedding): Step {
 function identify({ authentication, clientIp, rates }: ApiOptions): Step {
   return async (request, response, next) => {
     const { method, headers } = request;
+    const { authorization } = headers;
     const query = queryOf(request.url);
-    const form = await readEarlyForm(request);
-    const sent = sentCredential({ method, authorization: headers.authorization, query, form });
     const attempt = () => {
       const ip = clientIp(request);
       return { clientIp: ip, count: () => consume(rates.anonymous, ip, response) };
     };
+    // A form is read before it is known who sends it only where nothing but a token in it could tell.
+    const isInForm = method === "POST" && !authorization && !("access_token" in query) && isForm(request);
+    if (isInForm) await attempt().count();
+    const form = isInForm ? await readBody(request, false) : undefined;
+    const sent = sentCredential({ method, authorization, query, form });
     const actor = recognise(sent, authentication) ?? (await authenticate(sent, attempt(), authentication));
+    if (isInForm) await rates.anonymous.reward(clientIp(request), 1);
     if (rates.principal) await consume(rates.principal, `${actor.kind}:${actor.id ?? actor.name}`, response);
     const requestId = String(response.getHeader("x-request-id"));
     response.locals.exchange = {

@@ -45,7 +45,7 @@ export function createApp(options: AppOptions): Express {
     next();
   });
   app.use("/api", apiRouter(options));
-  app.use(BESIDE_THE_API, requireEnabled(options.isEnabled), shedLoad(options.shedding));
+  app.use(BESIDE_THE_API, requireEnabled(options.isEnabled), shedLoad(options));
   app.use("/oauth", oauthRouter(options.oauth, options.log));
   app.use(pagesRouter(options.pages, options.log));
   app.use(() => {

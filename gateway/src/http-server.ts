@@ -1,4 +1,11 @@
-import { createServer, type RequestListener, type Server, STATUS_CODES } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
 export interface HttpServer {
@@ -25,7 +32,14 @@ export function serveHttp(port: number, listener: RequestListener): Promise<Http
     listener,
   );
   server.maxConnections = CONNECTIONS_MAX;
-  server.on("clientError", answerClientError);
+  // Nobody is asked to go on with a body before the request was looked at.
+  server.on("checkExpectation", listener);
+  const answering = socketsWithAnswer(server);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    // One that already gets an answer gets no second one: it would be taken for that of the next request.
+    if (answering.has(socket)) socket.destroySoon();
+    else answerClientError(error, socket);
+  });
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, () => {
@@ -33,6 +47,17 @@ export function serveHttp(port: number, listener: RequestListener): Promise<Http
       resolve({ port: (server.address() as AddressInfo).port, drain: () => drain(server) });
     });
   });
+}
+
+/** The connections with a request that was handed to us and whose answer is not over. */
+function socketsWithAnswer(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  for (const event of ["request", "checkExpectation"] as const)
+    server.prependListener(event, ({ socket }: IncomingMessage, response: ServerResponse) => {
+      sockets.add(socket);
+      response.once("close", () => sockets.delete(socket));
+    });
+  return sockets;
 }
 
 /** A request that is not HTTP gets the error shape too, and its connection is closed. */

@@ -18,6 +18,7 @@ import { serveHttp } from "./http-server.ts";
 import { ensureAdministrator } from "./identity/administrator.ts";
 import { openPrincipals } from "./identity/principals.ts";
 import { apiRateLimits } from "./limits/api-limits.ts";
+import { bodyArrivals } from "./limits/arrivals.ts";
 import { loginThrottle } from "./limits/login-throttle.ts";
 import { connectRedis } from "./limits/rate-limit.ts";
 import { loadShedding } from "./limits/shedding.ts";
@@ -99,6 +100,8 @@ await run(options, async ({ onStop, isStopping }) => {
     },
     rates,
     shedding,
+    arrivals: bodyArrivals(),
+    publicOrigin: publicUrl?.origin,
   });
   const server = await serveHttp(config.PORT, app);
   onStop("http server", server.drain);

@@ -7,6 +7,7 @@ import { clientIpReader } from "../../gateway/src/client-ip.ts";
 import { openClients } from "../../gateway/src/clients.ts";
 import { serveHttp } from "../../gateway/src/http-server.ts";
 import { openPrincipals } from "../../gateway/src/identity/principals.ts";
+import { bodyArrivals } from "../../gateway/src/limits/arrivals.ts";
 import { apiRateLimits } from "../../gateway/src/limits/api-limits.ts";
 import { rateLimiter } from "../../gateway/src/limits/rate-limit.ts";
 import { loadShedding } from "../../gateway/src/limits/shedding.ts";
@@ -54,6 +55,8 @@ const app = createApp({
   limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
   rates,
   shedding: loadShedding(512),
+  arrivals: bodyArrivals(),
+  publicOrigin: undefined,
 });
 const { port } = await serveHttp(0, app);
 process.send?.({ port });

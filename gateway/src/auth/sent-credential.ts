@@ -21,7 +21,7 @@ export function sentCredential({ method, authorization, query, form }: Credentia
   const inQuery = query.access_token;
   const inForm = (form as Query | undefined)?.access_token;
   const sent = [authorization, inQuery, inForm].filter((value) => value !== undefined);
-  if (sent.length > 1 || sent.some((value) => typeof value !== "string")) throw ambiguous();
+  if (sent.length > 1 || sent.some((value) => typeof value !== "string")) throw ambiguousCredentials();
   if (typeof inForm === "string") return { scheme: "bearer", value: inForm };
   if (typeof inQuery === "string" && isRead(method)) return { scheme: "bearer", value: inQuery };
   const [scheme = "", value = ""] = (authorization ?? "").split(" ", 2);
@@ -39,7 +39,8 @@ function isRead(method: string | undefined): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-function ambiguous(): Fault {
+/** A request says in one way who sends it. */
+export function ambiguousCredentials(): Fault {
   const message = "Only one method may be used to authenticate at a time (Auth header, GET or POST).";
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "CREDENTIALS_AMBIGUOUS", message });
 }

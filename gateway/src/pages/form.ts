@@ -3,6 +3,7 @@ import type { Request } from "express";
 import { isSameDigest } from "../oauth/secret.ts";
 import { readBody } from "../rest/body.ts";
 import type { Query } from "../rest/query.ts";
+import { isSameOrigin } from "../rest/same-origin.ts";
 import type { Visit } from "./visit.ts";
 
 export interface Form {
@@ -34,16 +35,6 @@ function formOf(fields: Query): Form {
     [Object.hasOwn(fields, name) ? fields[name] : []].flat().filter((value) => typeof value === "string");
   const verbatim = (name: string) => texts(name)[0] ?? "";
   return { texts, verbatim, text: (name) => verbatim(name).trim() };
-}
-
-/** Browsers of this decade send the first header, all send the second; what sends neither has no session to abuse. */
-function isSameOrigin({ headers }: Request, publicOrigin: string | undefined): boolean {
-  const site = headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin") return false;
-  const { origin } = headers;
-  if (origin === undefined) return true;
-  if (publicOrigin !== undefined) return origin === publicOrigin;
-  return URL.canParse(origin) && new URL(origin).host === headers.host;
 }
 
 function foreignForm(): Fault {

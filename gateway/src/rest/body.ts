@@ -1,6 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { badRequest, Code, Fault } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
+import { multipartFields } from "./multipart.ts";
 import { parseQuery } from "./query.ts";
+import { receive } from "./receive.ts";
 
 const KILOBYTE = 1024;
 const JSON_MAX = 1024 * KILOBYTE;
@@ -11,47 +13,48 @@ const MEMBERS_MAX = 2_000;
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
+const FORM = "application/x-www-form-urlencoded";
+const MULTIPART = "multipart/form-data";
+const JSON_TYPE = "application/json";
+/** No field of a form has such a name. */
+const LIKE_JSON = /^\s{0,32}[{[]/;
+
+/** Is the body a form that may hold an access token (RFC 6750, 2.2)? */
+export function isForm({ headers }: IncomingMessage): boolean {
+  return contentTypeOf(headers) === FORM;
+}
+
+function contentTypeOf({ "content-type": contentType = "" }: IncomingMessage["headers"]): string {
+  return contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
 /** Reads a request body: JSON, or a form with bracket names. No body, `[]` and an empty form are an empty object. */
 export async function readBody(request: IncomingMessage, isBatch: boolean): Promise<unknown> {
-  const type = (request.headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  const contentType = request.headers["content-type"] ?? "";
+  const type = contentTypeOf(request.headers);
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (encoding !== "identity") throw badRequest("The content encoding is not supported.");
-  const isForm = type === "application/x-www-form-urlencoded";
-  const bytes = await readBytes(request, isForm ? FORM_MAX : isBatch ? BATCH_MAX : JSON_MAX);
+  const isForm = type === FORM || type === MULTIPART;
+  const bytes = await receive(request, isForm ? FORM_MAX : isBatch ? BATCH_MAX : JSON_MAX);
   if (bytes.length === 0) return {};
-  if (!isForm && type !== "application/json") {
-    throw badRequest("The body must be application/json or application/x-www-form-urlencoded.");
-  }
+  if (!isForm && type !== JSON_TYPE) throw badRequest(unreadable(type, bytes.toString("latin1", 0, 64)));
   const text = decodeText(bytes);
-  const body = isForm ? parseQuery(text) : parseJson(text);
+  if (type === FORM && LIKE_JSON.test(text)) throw badRequest(unreadable(type, text));
+  const body =
+    type === FORM
+      ? parseQuery(text)
+      : type === MULTIPART
+        ? parseQuery(await multipartFields(contentType, bytes))
+        : parseJson(text);
   checkShape(body, 1);
   return body;
 }
 
-export class BodyTooLarge extends Fault {
-  constructor(bytesMax: number) {
-    const message = `The body may have at most ${bytesMax} bytes.`;
-    super({ code: Code.INVALID_ARGUMENT, reason: "BODY_TOO_LARGE", message });
-  }
-}
-
-function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > bytesMax)
-    return Promise.reject(new BodyTooLarge(bytesMax));
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    request.on("data", (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > bytesMax) {
-        request.pause();
-        reject(new BodyTooLarge(bytesMax));
-      } else chunks.push(chunk);
-    });
-    request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    request.on("error", () => reject(badRequest("The body ended early.")));
-    request.on("aborted", () => reject(badRequest("The body ended early.")));
-  });
+/** JSON that says it is something else is the mistake newcomers make first: `curl -d` calls it a form. */
+function unreadable(type: string, text: string): string {
+  const hint = LIKE_JSON.test(text) ? ` Send JSON with "Content-Type: ${JSON_TYPE}".` : "";
+  const was = type === "" ? "no content type" : `the content type "${type.slice(0, 100)}"`;
+  return `The body came with ${was}; it must be ${JSON_TYPE}, ${FORM} or ${MULTIPART}.${hint}`;
 }
 
 function decodeText(bytes: Buffer): string {

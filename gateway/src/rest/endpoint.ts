@@ -1,7 +1,8 @@
 import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { NextFunction, Request, Router } from "express";
-import { readBody } from "./body.ts";
+import { ambiguousCredentials } from "../auth/sent-credential.ts";
+import { isForm, readBody } from "./body.ts";
 import { methodNotAllowed } from "./error.ts";
 import type { ApiResponse, Exchange } from "./exchange.ts";
 
@@ -48,13 +49,18 @@ function isWanted(method: string, handlers: Partial<Record<Method, Handler>>): b
 /** Reads the body of a write, which may name the method that is meant. A HEAD is a GET whose body Node leaves out. */
 async function effectiveMethod(request: Request, exchange: Exchange): Promise<string> {
   const { method } = request;
-  if (method === "GET" || method === "DELETE") return method;
   if (method === "HEAD") return "GET";
-  const isBatch = request.path.includes("/batch/") || request.baseUrl.endsWith("/batch");
+  const isBatch = request.baseUrl.endsWith("/batch");
+  if (method === "GET" || (method === "DELETE" && !isBatch)) return method;
   exchange.body = exchange.form ?? (await readBody(request, isBatch));
+  if (!exchange.form && isForm(request) && hasToken(exchange.body)) throw ambiguousCredentials();
   if (method !== "POST") return method;
   const sent = exchange.body as { _method?: unknown } | null;
   const wanted = request.headers["x-http-method-override"] ?? sent?._method ?? exchange.query._method;
   const name = typeof wanted === "string" ? wanted.toUpperCase() : "";
   return OVERRIDABLE.includes(name) ? name : method;
+}
+
+function hasToken(body: unknown): boolean {
+  return typeof body === "object" && body !== null && "access_token" in body;
 }

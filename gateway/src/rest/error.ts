@@ -22,13 +22,15 @@ const BY_CODE: Partial<Record<Code, Answer>> = {
 };
 
 /** Reasons that answer otherwise than their code. */
-const BY_REASON: Record<string, Answer> = {
+const BY_REASON: Partial<Record<string, Answer>> = {
   API_DISABLED: { status: 403, type: "api_disabled" },
   BASIC_AUTH_DISABLED: { status: 403, type: "access_denied" },
   TOKEN_INVALID: { status: 401, type: "invalid_grant" },
   TOKEN_EXPIRED: { status: 401, type: "invalid_grant" },
   CREDENTIALS_AMBIGUOUS: { status: 400, type: "invalid_request" },
   BODY_TOO_LARGE: { status: 413 },
+  BODY_TOO_SLOW: { status: 408 },
+  EXPECTATION_FAILED: { status: 417 },
   METHOD_NOT_ALLOWED: { status: 405 },
   IN_USE: { status: 422 },
   ROLE_HAS_USERS: { status: 428 },

@@ -7,6 +7,7 @@ import { Code, Fault } from "@tidings/rpc/fault";
  */
 export function checkFraming(request: IncomingMessage): void {
   const { headers, url = "" } = request;
+  checkExpectation(headers.expect);
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && coding !== "chunked")
     throw badFraming("The transfer encoding is not supported.");
@@ -16,6 +17,14 @@ export function checkFraming(request: IncomingMessage): void {
   const end = url.indexOf("?");
   const path = end < 0 ? url : url.slice(0, end);
   if (path.includes("%") && !isPlainPath(path)) throw badFraming("The path is not valid.");
+}
+
+/** An empty list expects nothing (RFC 9110, 10.1.1), and Node has answered the one expectation there is. */
+function checkExpectation(expect: string | undefined): void {
+  const wanted = (expect ?? "").split(",").filter((item) => !/^\s*(100-continue\s*)?$/i.test(item));
+  if (wanted.length === 0) return;
+  const message = "The expectation of the request cannot be met.";
+  throw new Fault({ code: Code.FAILED_PRECONDITION, reason: "EXPECTATION_FAILED", message });
 }
 
 function isPlainPath(path: string): boolean {

@@ -21,6 +21,7 @@ import { serveHttp } from "../http-server.ts";
 import { ensureAdministrator } from "../identity/administrator.ts";
 import { openPrincipals } from "../identity/principals.ts";
 import { apiRateLimits } from "../limits/api-limits.ts";
+import { bodyArrivals } from "../limits/arrivals.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
 import { rateLimiter } from "../limits/rate-limit.ts";
 import { loadShedding } from "../limits/shedding.ts";
@@ -113,6 +114,8 @@ export async function startScene(options: SceneOptions = {}) {
     limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
     rates,
     shedding,
+    arrivals: bodyArrivals(),
+    publicOrigin: undefined,
     ...overrides,
   });
   const server = await serveHttp(0, app);

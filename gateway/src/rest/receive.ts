@@ -1,0 +1,85 @@
+import type { IncomingMessage } from "node:http";
+import { badRequest, Code, Fault } from "@tidings/rpc/fault";
+import { waitingOf } from "../limits/arrivals.ts";
+
+/** A body that came with its request is complete by then. */
+const PROMPT_MS = 250;
+const CHECK_EVERY_MS = 1_000;
+const ARRIVAL_MAX_MS = 15_000;
+/** Bytes a second, on average, once a body has had the time to begin. */
+const RATE_MIN = 1_024;
+const BEGINNING_MS = 3_000;
+
+/**
+ * The bytes of a body. While they arrive the request counts as no work, but as one of the bodies of its address; one that
+ * comes too slowly is given up (408), and so is one too many.
+ */
+export async function receive(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  const { headers } = request;
+  if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined)
+    return Buffer.alloc(0);
+  if (Number(headers["content-length"] ?? 0) > bytesMax) throw new BodyTooLarge(bytesMax);
+  const waiting = waitingOf(request);
+  waiting?.pause();
+  const bytes = await arrival(request, bytesMax);
+  waiting?.resume();
+  return bytes;
+}
+
+export class BodyTooLarge extends Fault {
+  constructor(bytesMax: number) {
+    const message = `The body may have at most ${bytesMax} bytes.`;
+    super({ code: Code.INVALID_ARGUMENT, reason: "BODY_TOO_LARGE", message });
+  }
+}
+
+function arrival(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  const waiting = waitingOf(request);
+  const beganAt = performance.now();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let isLate = false;
+  let timer: NodeJS.Timeout | undefined;
+  const received = new Promise<Buffer>((resolve, reject) => {
+    const attempt = (work: () => void) => {
+      try {
+        work();
+      } catch (error) {
+        request.pause();
+        reject(error);
+      }
+    };
+    const check = () =>
+      attempt(() => {
+        if (!isLate) waiting?.arrivals.begin(waiting.address);
+        isLate = true;
+        checkSpeed(length, performance.now() - beganAt);
+        timer = setTimeout(check, CHECK_EVERY_MS);
+      });
+    timer = setTimeout(check, PROMPT_MS);
+    request.on("data", (chunk: Buffer) =>
+      attempt(() => {
+        if (length + chunk.length > bytesMax) throw new BodyTooLarge(bytesMax);
+        waiting?.arrivals.hold(chunk.length);
+        length += chunk.length;
+        chunks.push(chunk);
+      }),
+    );
+    request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    for (const event of ["error", "aborted"])
+      request.on(event, () => reject(badRequest("The body ended early.")));
+  });
+  return received.finally(() => {
+    clearTimeout(timer);
+    request.removeAllListeners("data");
+    waiting?.arrivals.release(length);
+    if (isLate) waiting?.arrivals.end(waiting.address);
+  });
+}
+
+function checkSpeed(bytes: number, elapsedMs: number): void {
+  const expected = (RATE_MIN * (elapsedMs - BEGINNING_MS)) / 1_000;
+  if (elapsedMs < ARRIVAL_MAX_MS && bytes >= expected) return;
+  const message = "The body took too long to arrive.";
+  throw new Fault({ code: Code.DEADLINE_EXCEEDED, reason: "BODY_TOO_SLOW", message });
+}
