@@ -17,6 +17,8 @@ export interface HttpServer {
 const DRAIN_LIMIT_MS = 20_000;
 const IDLE_CHECK_MS = 50;
 const CONNECTIONS_MAX = 10_000;
+/** Longer than any request may take: a connection on which nothing moves for so long is dead, or nobody reads it. */
+const QUIET_MAX_MS = 40_000;
 
 /** Serves HTTP/1.1 with limits on everything a client could take its time with. */
 export function serveHttp(port: number, listener: RequestListener): Promise<HttpServer> {
@@ -32,6 +34,7 @@ export function serveHttp(port: number, listener: RequestListener): Promise<Http
     listener,
   );
   server.maxConnections = CONNECTIONS_MAX;
+  server.setTimeout(QUIET_MAX_MS);
   // Nobody is asked to go on with a body before the request was looked at.
   server.on("checkExpectation", listener);
   const answering = socketsWithAnswer(server);

@@ -131,6 +131,29 @@ test("delete takes ids in each of their forms and answers what was there, ids in
   }
 });
 
+test("delete takes ids from its body too: a list, or a member", async () => {
+  for (const form of [
+    (a: number, b: number) => [a, b],
+    (a: number, b: number) => ({ ids: [a, b] }),
+    (a: number, b: number) => ({ ids: `${a},${b}` }),
+  ]) {
+    const [a, b] = [await tagged(), await tagged()];
+    const { status, text } = await api("DELETE", "/api/tags/batch/delete", { body: form(a, b) });
+    assert.equal(status, 200, text);
+    assert.ok(!scene.tags.has(a) && !scene.tags.has(b), text);
+  }
+});
+
+for (const query of ["foo=1", "", "ids=", "ids[]=", "page=2&id=1", "ids[x][y]=1"])
+  test(`"batch/delete?${query}" names no record, deletes none and is 400`, async () => {
+    await tagged();
+    const before = scene.tags.size;
+    const { status, text } = await api("DELETE", `/api/tags/batch/delete?${query}`);
+    assert.equal(status, 400, text);
+    assert.match(text, /ids/);
+    assert.equal(scene.tags.size, before);
+  });
+
 test("delete leaves out what is not there and tells of what may not be deleted", async () => {
   const id = await tagged();
   while (!scene.tags.has(13)) await tagged();

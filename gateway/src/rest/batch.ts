@@ -5,7 +5,7 @@ import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
 import { endpoint } from "./endpoint.ts";
 import { errorEntry } from "./error.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
+import { type ApiResponse, BUDGET_MS, type Exchange, outgoing, sendJson } from "./exchange.ts";
 import type { Body, BodyDecoder } from "./message-input.ts";
 import type { MessageWriter } from "./message-json.ts";
 import type { Query } from "./query.ts";
@@ -51,7 +51,7 @@ export function batchRoutes(
 
   const remove = async (_request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
-    const ids = idsOf(exchange.query, itemsMax);
+    const ids = idsOf(exchange, itemsMax);
     const answer = await methods.batchDelete(ids, outgoing(exchange, BUDGET_MS.batch));
     // Ids that do not exist are left out without an error.
     const results = resultsOf(answer).map((result) => (isMissing(result) ? undefined : result));
@@ -140,16 +140,26 @@ function batchItems(body: unknown, itemsMax: number): unknown[] {
   return items;
 }
 
-/** `ids=1,2`, `ids[]=1&ids[]=2`, or a plain list of numbered parameters. */
-function idsOf(query: Query, itemsMax: number): number[] {
-  const { ids = Object.values(query) } = query;
-  const texts = typeof ids === "string" ? ids.split(",") : Object.values(ids as object);
-  if (texts.length > itemsMax) throw tooMany(itemsMax);
-  return texts.map((text) => {
-    const id = itemId(typeof text === "string" ? text.trim() : text);
+/** `ids=1,2` or `ids[]=1&ids[]=2` in the query or the body, a list as the body, or parameters whose names are numbers. */
+function idsOf({ query, body }: Pick<Exchange, "query" | "body">, itemsMax: number): number[] {
+  const members = (body ?? {}) as Query;
+  const sent = Array.isArray(body)
+    ? body
+    : (query.ids ?? members.ids ?? [...numbered(query), ...numbered(members)]);
+  const ids = typeof sent === "object" && sent !== null ? Object.values(sent) : String(sent).split(",");
+  if (ids.length === 0 || sent === "")
+    throw badRequest("ids must say what is to be deleted: ids=1,2 in the query, or a list of ids as the body.");
+  if (ids.length > itemsMax) throw tooMany(itemsMax);
+  return ids.map((value) => {
+    const id = itemId(typeof value === "string" ? value.trim() : value);
     if (id === undefined) throw badRequest("ids must be a list of ids.");
     return id;
   });
+}
+
+/** The values of `0=1&1=2`. What else stands in a query is no id. */
+function numbered(members: Query): unknown[] {
+  return Object.entries(members).flatMap(([name, value]) => (/^\d+$/.test(name) ? [value] : []));
 }
 
 function itemId(value: unknown): number | undefined {

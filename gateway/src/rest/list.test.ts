@@ -85,6 +85,25 @@ test("a client that reads slowly slows the reading of rows, and costs no warning
   );
 });
 
+test("rows are read in parts of about 256 kB, however large they are", async () => {
+  const sizes: number[] = [];
+  const heavy = await startScene({
+    handlers: {
+      listTags: ({ query }) => {
+        if (query?.idsOnly)
+          return { ids: Array.from({ length: 600 }, (_, index) => index + 1), totalSize: 600 };
+        sizes.push((query as ListQuery).ids.length);
+        return { tags: (query as ListQuery).ids.map((id) => ({ id, tag: "t", description: "x".repeat(30_000) })) };
+      },
+    },
+  });
+  after(heavy.stop);
+  const { body } = await clientOf(heavy.port)("GET", "/api/tags?limit=600");
+  assert.equal(Object.keys(body.tags as object).length, 600);
+  assert.equal(sizes[0], 50);
+  assert.ok(sizes.slice(1).every((size) => size <= 9), sizes.join());
+});
+
 test("rows that vanish between the ids and the rows are left out", async () => {
   const gone = await startScene({
     handlers: {

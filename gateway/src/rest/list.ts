@@ -7,7 +7,12 @@ import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
 import type { StandardMethods } from "./standard-methods.ts";
 
 /** Pages above this are sent in parts, so that memory does not grow with them. */
-const PART_SIZE = 500;
+const PART_SIZE_MAX = 500;
+const FIRST_PART_SIZE = 50;
+/** What a part should come to: the rows of the next one follow from the bytes of the last. */
+const PART_BYTES = 256 * 1024;
+/** An answer of which nobody takes anything for so long is given up. */
+const UNTAKEN_MS = 30_000;
 
 type ItemWriter = (item: Message) => string;
 
@@ -23,7 +28,7 @@ export async function sendList(
   write: ItemWriter,
 ): Promise<void> {
   const envelope = envelopeOf(resource, write);
-  if (query.pageSize > PART_SIZE) return sendInParts(response, methods, query, envelope);
+  if (query.pageSize > PART_SIZE_MAX) return sendInParts(response, methods, query, envelope);
   const { items, totalSize } = await methods.list(query, outgoing(response.locals.exchange, BUDGET_MS.read));
   sendJson(
     response,
@@ -45,32 +50,42 @@ async function sendInParts(
   const { exchange } = response.locals;
   query.idsOnly = true;
   const { ids, totalSize } = await methods.list(query, outgoing(exchange, BUDGET_MS.read));
-  const rowsAt = async (at: number) => {
-    const part = create(ListQuerySchema, { ids: ids.slice(at, at + PART_SIZE), skipTotal: true });
-    const { items } = await methods.list(part, outgoing(exchange, BUDGET_MS.read));
+  const part = async (from: number, size: number) => {
+    const rows = create(ListQuerySchema, { ids: ids.slice(from, from + size), skipTotal: true });
+    const { items } = await methods.list(rows, outgoing(exchange, BUDGET_MS.read));
     return items.map(envelope.entry).join(",");
   };
-  const first = ids.length > 0 ? await rowsAt(0) : "";
+  let size = FIRST_PART_SIZE;
+  let rows = await part(0, size);
   response.statusCode = 200;
   response.setHeader("content-type", "application/json");
-  response.write(envelope.opening(totalSize) + first);
-  let isEmpty = first === "";
-  for (let at = PART_SIZE; at < ids.length && !response.destroyed; at += PART_SIZE) {
-    const rows = await rowsAt(at);
+  await taken(response, envelope.opening(totalSize) + rows);
+  let isEmpty = rows === "";
+  for (let from = size; from < ids.length && !response.destroyed; from += size) {
+    if (rows !== "") size = nextSize(size, rows.length);
+    rows = await part(from, size);
     if (rows === "") continue;
-    const isTaken = response.write(isEmpty ? rows : `,${rows}`);
+    await taken(response, isEmpty ? rows : `,${rows}`);
     isEmpty = false;
-    if (!isTaken) await drained(response);
   }
   response.end(envelope.closing);
 }
 
-/** When the receiver has taken what was written, or is gone. */
-async function drained(response: ApiResponse): Promise<void> {
+function nextSize(rows: number, bytes: number): number {
+  return Math.min(PART_SIZE_MAX, Math.max(1, Math.round((rows * PART_BYTES) / bytes)));
+}
+
+/** Writes, and waits until the receiver has taken it or is gone. */
+async function taken(response: ApiResponse, text: string): Promise<void> {
+  if (response.write(text) || response.destroyed) return;
   const done = new AbortController();
   const { signal } = done;
-  await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]).finally(() =>
-    done.abort(),
+  const givingUp = setTimeout(() => response.destroy(), UNTAKEN_MS);
+  await Promise.race([once(response, "drain", { signal }), once(response, "close", { signal })]).finally(
+    () => {
+      clearTimeout(givingUp);
+      done.abort();
+    },
   );
 }
 
