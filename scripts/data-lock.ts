@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commandLineOf } from "@tidings/embedded/command-line";
 
@@ -7,7 +7,8 @@ import { commandLineOf } from "@tidings/embedded/command-line";
  * another one does. The lock of a process that was killed does not count.
  */
 export function lockDataDir(dataDir: string): () => void {
-  mkdirSync(dataDir, { recursive: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  chmodSync(dataDir, 0o700); // passwords, mails and addresses of people lie in it
   const path = join(dataDir, "lock");
   const release = () => rmSync(path, { force: true });
   if (tryLock(path)) return release;

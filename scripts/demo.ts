@@ -74,7 +74,7 @@ async function findApi(): Promise<Api> {
     return { baseUrl: BASE_URL.replace(/\/$/, ""), password: ADMIN_PASSWORD };
   }
   console.log("Starting Postgres, NATS and Tidings in a temporary folder ...");
-  starting = startTemporaryStack({ webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } });
+  starting = startTemporaryStack({ env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } } });
   return starting;
 }
 

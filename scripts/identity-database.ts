@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Secrets } from "./secrets.ts";
+import { rolePasswordOf, type Secrets } from "./secrets.ts";
 
 /**
  * The database of users and credentials: `DATABASE_URL`, as the role of that schema, else the one that `npm start` runs
@@ -16,5 +16,5 @@ export function identityDatabaseUrl(env: NodeJS.ProcessEnv): string {
   const { rolePassword } = JSON.parse(readFileSync(secretsFile, "utf8")) as Secrets;
   // Postgres writes its port into the fourth line.
   const port = readFileSync(processFile, "utf8").split("\n")[3];
-  return `postgres://tidings_identity:${rolePassword}@127.0.0.1:${port}/tidings`;
+  return `postgres://tidings_identity:${rolePasswordOf(rolePassword, "identity")}@127.0.0.1:${port}/tidings`;
 }

@@ -1,15 +1,16 @@
-import { createWriteStream, mkdirSync, type WriteStream } from "node:fs";
+import { chmodSync, createWriteStream, mkdirSync, type WriteStream } from "node:fs";
 import { join } from "node:path";
 import type { LogSink } from "./supervised-process.ts";
 
 /** Keeps the lines of every process in `<folder>/<name>.log`; warnings and errors also go to the screen, shortened. */
 export function logToFiles(folder: string): LogSink {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  chmodSync(folder, 0o700); // an older version made it for everybody
   const files = new Map<string, WriteStream>();
   return (name, line) => {
     let file = files.get(name);
     if (!file) {
-      file = createWriteStream(join(folder, `${name}.log`), { flags: "a" });
+      file = createWriteStream(join(folder, `${name}.log`), { flags: "a", mode: 0o600 });
       files.set(name, file);
     }
     file.write(`${line}\n`);

@@ -1,12 +1,12 @@
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { type ActorKeys, generateActorKeys } from "./actor-keys.ts";
+import { type ActorKeyRing, generateActorKeyRing } from "./actor-keys.ts";
 
 /** What an installation on one machine keeps to itself. */
 export interface Secrets {
-  /** Of the database role of every process. */
+  /** What the passwords of the database roles are made of. */
   rolePassword: string;
-  actorKeys: ActorKeys;
+  actorKeyRing: ActorKeyRing;
   /** Of the contact service, base64. */
   suppressionKey: string;
   /** Is the administrator's password set? It is kept as a hash, in the database only. */
@@ -18,13 +18,18 @@ export function readSecrets(path: string): Secrets {
   const known: Partial<Secrets> = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : {};
   const secrets: Secrets = {
     rolePassword: randomBytes(24).toString("hex"),
-    actorKeys: generateActorKeys(),
+    actorKeyRing: generateActorKeyRing(),
     suppressionKey: randomBytes(32).toString("base64"),
     hasAdministrator: false,
     ...known,
   };
   writeSecrets(path, secrets);
   return secrets;
+}
+
+/** The password of one schema's role: who knows it knows none of the others. */
+export function rolePasswordOf(secret: string, schema: string): string {
+  return createHmac("sha256", secret).update(schema).digest("hex");
 }
 
 /** Readable by the owner only, and never half written. */

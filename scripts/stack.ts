@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import { migrate, roleUrl } from "@tidings/store/migrate";
-import type { ActorKeys } from "./actor-keys.ts";
+import type { ActorKeyRing } from "./actor-keys.ts";
 import { placeProcesses } from "./placement.ts";
 import { type ProcessName, processes } from "./processes.ts";
+import { rolePasswordOf } from "./secrets.ts";
 import { type LogSink, type SupervisedProcess, superviseProcess } from "./supervised-process.ts";
 
-/** A database to migrate, or one that is migrated and the URL of each schema's role in it. */
+/** A database to migrate, with what the roles' passwords are made of, or one that is migrated and the URL of each role. */
 export type StackDatabase =
   | { adminUrl: string; rolePassword: string; rolePrefix?: string }
   | { url(schema: string): string };
@@ -19,7 +20,7 @@ export interface StackOptions {
   /** 1 when absent. */
   gateways?: number;
   /** Made for this stack when absent. */
-  actorKeys?: ActorKeys;
+  actorKeyRing?: ActorKeyRing;
   /** Likewise. */
   suppressionKey?: string;
   /** Created or updated at the start; no administrator is touched without a password. */
@@ -94,8 +95,9 @@ async function databaseUrls(database: StackDatabase): Promise<Record<string, str
     if ("url" in database) {
       urls[schema] = database.url(schema);
     } else {
-      const { role } = await migrate({ ...database, schema, migrations });
-      urls[schema] = roleUrl(database.adminUrl, role, database.rolePassword);
+      const rolePassword = rolePasswordOf(database.rolePassword, schema);
+      const { role } = await migrate({ ...database, rolePassword, schema, migrations });
+      urls[schema] = roleUrl(database.adminUrl, role, rolePassword);
     }
   }
   return urls;

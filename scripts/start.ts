@@ -61,7 +61,7 @@ async function start(): Promise<void> {
     natsUrl,
     redisUrl: config.REDIS_URL,
     port: config.PORT,
-    actorKeys: secrets.actorKeys,
+    actorKeyRing: secrets.actorKeyRing,
     suppressionKey: secrets.suppressionKey,
     administrator: { username: ADMINISTRATOR, password },
     env: { webhook: { SITE_URL: config.SITE_URL ?? `http://localhost:${config.PORT}` } },

@@ -6,7 +6,7 @@ export interface ProcessOptions {
   name: string;
   /** Path of the script that Node runs. */
   entry: string;
-  /** Added to the environment of this process. Names the ports, so that a restarted process is found again. */
+  /** Its whole environment. Names the ports, so that a restarted process is found again. */
   env: Record<string, string>;
   /** Gets every line the process writes, and what happens to it. */
   log: LogSink;
@@ -103,7 +103,7 @@ function spawnRun({ name, entry, env, log }: ProcessOptions): Run {
   const child = fork(entry, [], {
     execArgv: ["--import", TRACING],
     detached: true,
-    env: { ...process.env, ...env },
+    env,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
   for (const stream of [child.stdout, child.stderr]) {

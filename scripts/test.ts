@@ -57,7 +57,7 @@ async function createTemplate(serverUrl: string): Promise<void> {
   await client.end();
   const adminUrl = Object.assign(new URL(serverUrl), { pathname: `/${TEMPLATE}` }).href;
   for (const { schema, migrations } of processes) {
-    await migrate({ adminUrl, schema, rolePassword: "test", rolePrefix: TEMPLATE, migrations });
+    await migrate({ adminUrl, schema, rolePassword: `test-${schema}`, rolePrefix: TEMPLATE, migrations });
   }
 }
 

@@ -1,3 +1,8 @@
+import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
+import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
+import { UserService } from "@tidings/proto/tidings/identity/v1/user";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { type NextFunction, type Request, type Response, Router } from "express";
 import { type AuthenticationOptions, authenticate, recognise } from "./auth/authenticate.ts";
@@ -47,14 +52,14 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(shedLoad(options));
   router.use(refuseForeignWrites(options.publicOrigin));
   router.use(identify(options));
-  router.use("/companies", companyRoutes(options.clients.companies));
-  router.use("/contacts", contactRoutes(options.clients.contacts));
+  router.use("/companies", companyRoutes(options.clients.of(CompanyService)));
+  router.use("/contacts", contactRoutes(options.clients.of(ContactService)));
   router.use("/contacts", contactListRoutes(options.clients, options.limits));
-  router.use("/contacts", contactSegmentRoutes(options.clients.segments));
-  router.use("/segments", segmentRoutes(options.clients.segments, options.limits.batchMax));
-  router.use("/hooks", hookRoutes(options.clients.webhooks));
-  router.use("/contacts", ownerRoutes(options.clients.users, options.limits));
-  router.use("/users", userRoutes(options.clients.users, options.limits));
+  router.use("/contacts", contactSegmentRoutes(options.clients.of(SegmentService)));
+  router.use("/segments", segmentRoutes(options.clients.of(SegmentService), options.limits.batchMax));
+  router.use("/hooks", hookRoutes(options.clients.of(WebhookService)));
+  router.use("/contacts", ownerRoutes(options.clients.of(UserService), options.limits));
+  router.use("/users", userRoutes(options.clients.of(UserService), options.limits));
   for (const resource of resources) {
     const methods = standardMethods(resource.service, options.clients.of(resource.service));
     router.use(`/${resource.path}`, crudRouter(resource, methods, options.limits));

@@ -12,9 +12,8 @@ function isAddressRange(range: string): boolean {
   return isIP(address) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax && rest.length === 0;
 }
 
-export function gatewayConfig(env: NodeJS.ProcessEnv) {
-  return readConfig(
-    {
+/** Every variable the gateway reads. */
+export const gatewayVariables = {
       ...processConfig,
       PORT: port.default(8080),
       DATABASE_URL: z.url(),
@@ -54,7 +53,8 @@ export function gatewayConfig(env: NodeJS.ProcessEnv) {
         .default("Tidings-Version"),
       /** CIDR ranges of the proxies whose X-Forwarded-For is believed. */
       TRUSTED_PROXIES: addressRanges.default([]),
-    },
-    env,
-  );
+};
+
+export function gatewayConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(gatewayVariables, env);
 }

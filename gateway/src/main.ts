@@ -1,6 +1,5 @@
 import { connectBus } from "@tidings/bus/connect";
 import { identityStream } from "@tidings/bus/streams";
-import { actorSigner } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
 import { openDatabase } from "@tidings/store/database";
@@ -30,7 +29,12 @@ import { sessionCookie } from "./pages/session-cookie.ts";
 const config = gatewayConfig(process.env);
 const log = createLog("gateway", config.LOG_LEVEL);
 
-const options = { log, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+const options = {
+  log,
+  host: config.INTERNAL_ADDRESS,
+  opsPort: config.OPS_PORT,
+  shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+};
 await run(options, async ({ onStop, isStopping }) => {
   const database = openDatabase({ url: config.DATABASE_URL, log });
   onStop("database", database.close);
@@ -42,9 +46,11 @@ await run(options, async ({ onStop, isStopping }) => {
   const databaseUrl = config.DATABASE_URL;
   const relay = startRelay({ database, databaseUrl, outbox, bus, stream: identityStream, log });
   onStop("relay", relay.stop);
-  const addresses = { contact: config.CONTACT_ADDRESS, webhook: config.WEBHOOK_ADDRESS };
-  const sign = actorSigner(config.ACTOR_PRIVATE_KEY);
-  const clients = openClients(addresses, sign, { database, outbox });
+  const clients = openClients({
+    addresses: { contact: config.CONTACT_ADDRESS, webhook: config.WEBHOOK_ADDRESS },
+    actorPrivateKey: config.ACTOR_PRIVATE_KEY,
+    identity: { database, outbox },
+  });
   onStop("clients", clients.close);
   const shedding = loadShedding(config.REQUESTS_IN_FLIGHT);
   onStop("shedding", shedding.stop);

@@ -61,7 +61,7 @@ async function bench(options: BenchOptions): Promise<void> {
   const startedAt = performance.now();
   console.log(`Starting, and loading ${options.contacts} contacts ...`);
   const ways = await waysIn();
-  starting = startTemporaryStack(stackEnv(options, ways));
+  starting = startTemporaryStack({ env: stackEnv(options, ways), actorKeyRing: ways.actorKeyRing });
   const own = await starting;
   const { postgres } = own;
   const ours = ourTarget(own);
@@ -128,12 +128,11 @@ function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporarySta
 }
 
 /** What the processes are told: receivers on this machine, the ways to each other, and a CPU profile if asked for. */
-function stackEnv({ profiled }: BenchOptions, { contactPort, keys, addresses }: WaysIn) {
-  const actorKeys = { ACTOR_PUBLIC_KEYS: keys.publicKey, ACTOR_PRIVATE_KEY: keys.privateKey };
+function stackEnv({ profiled }: BenchOptions, { contactPort, addresses }: WaysIn) {
   const env: Record<string, Record<string, string>> = {
-    webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses, ...actorKeys },
-    contact: { GRPC_PORT: String(contactPort), ...actorKeys },
-    gateway: { ...addresses, ...actorKeys },
+    webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses },
+    contact: { GRPC_PORT: String(contactPort) },
+    gateway: addresses,
   };
   if (profiled) {
     const folder = mkdtempSync(join(tmpdir(), "tidings-profile-"));

@@ -1,4 +1,3 @@
-import { actorSigner } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
@@ -21,7 +20,7 @@ const log = createLog("gateway", "warn");
 const database = openDatabase({ url: DATABASE_URL, log });
 const identity = { database, outbox: createOutbox() };
 const addresses = { contact: CONTACT_ADDRESS, webhook: WEBHOOK_ADDRESS };
-const clients = openClients(addresses, actorSigner(ACTOR_PRIVATE_KEY), identity);
+const clients = openClients({ addresses, actorPrivateKey: ACTOR_PRIVATE_KEY, identity });
 const clientIp = clientIpReader([]);
 const rates = apiRateLimits(0, undefined);
 const unlimited = rateLimiter({ name: "none", points: 1_000_000, windowSeconds: 1, redis: undefined });

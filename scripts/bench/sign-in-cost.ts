@@ -2,7 +2,7 @@ import { freePort } from "@tidings/embedded/free-port";
 import { createClient } from "@tidings/gateway/oauth/manage-clients";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, openDatabase } from "@tidings/store/database";
-import { type ActorKeys, generateActorKeys } from "../actor-keys.ts";
+import { type ActorKeyRing, generateActorKeyRing } from "../actor-keys.ts";
 import { measure, type Target } from "./measure.ts";
 import { schemaUrl } from "./schema-url.ts";
 import { startBareServer } from "./start-bare-server.ts";
@@ -13,7 +13,7 @@ import type { TemporaryStack } from "./temporary-stack.ts";
 export interface WaysIn {
   contactPort: number;
   addresses: { CONTACT_ADDRESS: string };
-  keys: ActorKeys;
+  actorKeyRing: ActorKeyRing;
 }
 
 export async function waysIn(): Promise<WaysIn> {
@@ -21,7 +21,7 @@ export async function waysIn(): Promise<WaysIn> {
   return {
     contactPort,
     addresses: { CONTACT_ADDRESS: `127.0.0.1:${contactPort}` },
-    keys: generateActorKeys(),
+    actorKeyRing: generateActorKeyRing(),
   };
 }
 
@@ -39,14 +39,14 @@ const CONNECTIONS = 16;
 export async function measureSignInCost(
   ours: Target,
   { stack, postgres }: TemporaryStack,
-  { addresses, keys }: WaysIn,
+  { addresses, actorKeyRing }: WaysIn,
   { contacts, seconds }: { contacts: number; seconds: number },
 ): Promise<SignInCost[]> {
   const open = await startBareServer("open-gateway.ts", {
     ...addresses,
     WEBHOOK_ADDRESS: addresses.CONTACT_ADDRESS,
     DATABASE_URL: schemaUrl(postgres.url, "identity"),
-    ACTOR_PRIVATE_KEY: keys.privateKey,
+    ACTOR_PRIVATE_KEY: actorKeyRing.gateway.privateKey,
   });
   try {
     const pids = [stack.process("gateway").pid];

@@ -20,7 +20,9 @@ export interface TemporaryStack {
 }
 
 /** The whole product with a durable Postgres and a NATS of its own in a temporary folder. Warnings go to the screen. */
-export async function startTemporaryStack(env: StackOptions["env"] = {}): Promise<TemporaryStack> {
+export async function startTemporaryStack(
+  own: Pick<StackOptions, "env" | "actorKeyRing"> = {},
+): Promise<TemporaryStack> {
   const folder = await mkdtemp(join(tmpdir(), "tidings-"));
   const stops = [() => rm(folder, { recursive: true, force: true })];
   let stopped: Promise<void> | undefined;
@@ -39,7 +41,7 @@ export async function startTemporaryStack(env: StackOptions["env"] = {}): Promis
     stops.push(nats.stop);
     const password = randomBytes(12).toString("base64url");
     const stack = await startStack({
-      env,
+      ...own,
       log: showWarnings,
       database: { adminUrl: postgres.url, rolePassword: randomBytes(24).toString("hex") },
       natsUrl: nats.url,

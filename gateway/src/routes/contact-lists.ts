@@ -1,5 +1,5 @@
-import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
-import { NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
+import { DeviceSchema, DeviceService } from "@tidings/proto/tidings/contact/v1/device";
+import { NoteSchema, NoteService } from "@tidings/proto/tidings/contact/v1/note";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
 import { endpoint } from "../rest/endpoint.ts";
@@ -14,9 +14,11 @@ const writeDevice = messageWriter(DeviceSchema);
 
 /** What belongs to one contact, in lists with the usual parameters. */
 export function contactListRoutes(
-  { notes, devices }: Pick<Clients, "notes" | "devices">,
+  clients: Clients,
   limits: ListLimits,
 ): Router {
+  const notes = clients.of(NoteService);
+  const devices = clients.of(DeviceService);
   const router = Router({ caseSensitive: true });
 
   const listNotes = async (request: Request, response: ApiResponse) => {

@@ -3,7 +3,7 @@ import { create, type DescService } from "@bufbuild/protobuf";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import { type Tag, TagSchema, TagService } from "@tidings/proto/tidings/contact/v1/tag";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
-import { actorSigner, actorVerifier } from "@tidings/rpc/actor";
+import { type Actor, actorVerifier } from "@tidings/rpc/actor";
 import type { Handlers } from "@tidings/rpc/definition";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
 import { faultToStatus } from "@tidings/rpc/fault-status";
@@ -65,10 +65,15 @@ export async function startScene(options: SceneOptions = {}) {
       listTriggers: () => ({ triggers: [{ name: "svc.a", label: "A", description: "About A" }] }),
     }),
   ];
+  // One server for all services: it takes the tokens for each of the processes they belong to.
+  const verifiers = ["contact", "webhook"].map((name) => actorVerifier([`user+client:${publicKey}`], name));
   const rpc = await serve(services, {
     port: 0,
     log,
-    verifyActor: actorVerifier([publicKey]),
+    verifyActor: (token) => {
+      const payload = JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString());
+      return (payload.aud === "contact" ? verifiers[0] : verifiers[1])?.(token) as Actor;
+    },
     inFlightMax: 64,
   });
   const address = `127.0.0.1:${rpc.port}`;
@@ -76,7 +81,7 @@ export async function startScene(options: SceneOptions = {}) {
   const database = openDatabase({ url: testDatabase.url("identity"), log });
   const outbox = createOutbox();
   const addresses = { contact: address, webhook: address };
-  const clients = openClients(addresses, actorSigner(privateKey), { database, outbox });
+  const clients = openClients({ addresses, actorPrivateKey: privateKey, identity: { database, outbox } });
   await ensureAdministrator(database, outbox, { username: "admin", password: PASSWORD });
   const shedding = loadShedding(256);
   const principals = openPrincipals(database);

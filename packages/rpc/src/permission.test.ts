@@ -41,10 +41,12 @@ for (const [actions, verb, expected] of cases) {
 test("rights on one resource are none on another", () =>
   assert.equal(reach(actorWith(["full"]), "lead:lists", Verb.VIEW), "none"));
 
-test("administrators and services reach everything; what is internal only services", () => {
+test("administrators reach everything but what is internal, processes that alone", () => {
   assert.equal(reach(actorWith([], { admin: true }), BASE, Verb.DELETE), "all");
   assert.equal(reach(actorWith([], { admin: true }), BASE, Verb.INTERNAL), "none");
-  assert.equal(reach(actorWith([], { kind: "service" }), BASE, Verb.INTERNAL), "all");
+  const process = actorWith(["full"], { kind: "service", admin: true });
+  assert.equal(reach(process, BASE, Verb.INTERNAL), "all");
+  for (const verb of [Verb.VIEW, Verb.EDIT, Verb.ANY]) assert.equal(reach(process, BASE, verb), "none");
 });
 
 test("a call that the actor may not make at all is refused before its handler", () => {

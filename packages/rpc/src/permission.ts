@@ -46,8 +46,10 @@ export function requirementOf(service: DescService, method: DescMethod): Require
 
 /** How far an actor gets with a verb. Ownerless rows count as somebody else's. */
 export function reach(actor: Actor, base: string, needed: Verb): Reach {
-  if (needed === Verb.INTERNAL) return actor.kind === "service" ? "all" : "none";
-  if (actor.kind === "service" || needed === Verb.ANY) return "all";
+  // A process may ask for what processes may be told, and has no rights of its own beyond that.
+  if (actor.kind === "service") return needed === Verb.INTERNAL ? "all" : "none";
+  if (needed === Verb.INTERNAL) return "none";
+  if (needed === Verb.ANY) return "all";
   return reachOfAction(actor, base, ACTION[needed] ?? "");
 }
 

@@ -33,7 +33,7 @@ const handlers: Handlers<typeof TagService> = {
 
 let server: RpcServer;
 before(async () => {
-  const verifyActor = actorVerifier([keys.publicKey]);
+  const verifyActor = actorVerifier([`user+client:${keys.publicKey}`], "contact");
   server = await serve([implement(TagService, handlers)], { port: 0, log, verifyActor, inFlightMax: 4 });
 });
 after(() => server.drain());
@@ -41,7 +41,7 @@ after(() => server.drain());
 function clientWith(privateKey: string) {
   const connection = connect(`127.0.0.1:${server.port}`);
   after(() => connection.close());
-  return rpcClient(TagService, connection, actorSigner(privateKey));
+  return rpcClient(TagService, connection, actorSigner(privateKey, "contact"));
 }
 
 function outgoing(actor: Actor = admin, budgetMs = 5_000): Outgoing {
@@ -110,12 +110,12 @@ test("an actor without the right is refused before the handler runs", async () =
 test("a server that is not there is UNAVAILABLE", async () => {
   const connection = connect("127.0.0.1:1");
   after(() => connection.close());
-  const client = rpcClient(TagService, connection, actorSigner(keys.privateKey));
+  const client = rpcClient(TagService, connection, actorSigner(keys.privateKey, "contact"));
   await assert.rejects(client.getTag({ id: 1 }, outgoing()), hasCode(Code.UNAVAILABLE));
 });
 
 test("draining waits for the call in flight", async () => {
-  const verifyActor = actorVerifier([keys.publicKey]);
+  const verifyActor = actorVerifier([`user+client:${keys.publicKey}`], "contact");
   let finish: () => void = () => undefined;
   const started = new Promise<void>((resolve) => {
     getTag = () => {
@@ -128,7 +128,7 @@ test("draining waits for the call in flight", async () => {
   const own = await serve([implement(TagService, handlers)], { port: 0, log, verifyActor, inFlightMax: 4 });
   const connection = connect(`127.0.0.1:${own.port}`);
   after(() => connection.close());
-  const answer = rpcClient(TagService, connection, actorSigner(keys.privateKey)).getTag(
+  const answer = rpcClient(TagService, connection, actorSigner(keys.privateKey, "contact")).getTag(
     { id: 1 },
     outgoing(),
   );
@@ -166,10 +166,10 @@ test("no call is lost when connections are renewed, and none is made twice", asy
         },
       }),
     ],
-    { port: 0, log, verifyActor: actorVerifier([keys.publicKey]), inFlightMax: 256, connectionAgeMs: 100 },
+    { port: 0, log, verifyActor: actorVerifier([`user+client:${keys.publicKey}`], "contact"), inFlightMax: 256, connectionAgeMs: 100 },
   );
   const connection = connect(`127.0.0.1:${renewing.port}`);
-  const client = rpcClient(TagService, connection, actorSigner(keys.privateKey));
+  const client = rpcClient(TagService, connection, actorSigner(keys.privateKey, "contact"));
   const sent: string[] = [];
   const callSteadily = async (worker: number) => {
     const untilMs = Date.now() + 2_000;

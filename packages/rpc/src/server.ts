@@ -10,7 +10,7 @@ import {
 import { SpanKind } from "@opentelemetry/api";
 import type { Log } from "@tidings/runtime/log";
 import { inSpan } from "@tidings/runtime/telemetry";
-import { Histogram } from "prom-client";
+import { Counter, Histogram } from "prom-client";
 import type { ActorVerifier } from "./actor.ts";
 import type { Call } from "./call.ts";
 import { channelOptions } from "./channel.ts";
@@ -36,6 +36,8 @@ export interface RpcServer {
 
 interface ServeOptions {
   port: number;
+  /** The address of this machine it is reached by; all when absent. */
+  host?: string;
   log: Log;
   verifyActor: ActorVerifier;
   /** Calls worked on at once; those above are refused at once instead of queued. */
@@ -54,6 +56,11 @@ const duration = new Histogram({
   help: "Time from a call's arrival to its answer",
   labelNames: ["method", "code"],
   buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+});
+
+const clockDisagreements = new Counter({
+  name: "tidings_rpc_clock_disagreements_total",
+  help: "Calls refused because the clock of the caller and ours differ by a minute or more",
 });
 
 const CONNECTION_AGE_MS = 120_000;
@@ -89,7 +96,7 @@ export async function serve(implementations: Implementation[], options: ServeOpt
     }
     server.addService(definitions, functions);
   }
-  const port = await bind(server, options.port);
+  const port = await bind(server, options.host ?? "0.0.0.0", options.port);
   health.setServing(true);
   return {
     port,
@@ -159,14 +166,26 @@ function header(incoming: ServerUnaryCall<Message, Message>, name: string): stri
 /** A caller's mistake is the caller's business; only what went wrong on our side is logged. */
 function logFault(log: Log, method: string, requestId: string | undefined, fault: Fault): void {
   const fields = { method, request_id: requestId, err: fault.cause ?? fault };
+  if (fault.reason === "ACTOR_EXPIRED") noteClocks(log, fields);
   if (fault.code === Code.INTERNAL) log.error(fields, "call failed");
   else if (fault.code === Code.UNAVAILABLE || fault.code === Code.DEADLINE_EXCEEDED)
     log.warn(fields, "call failed");
 }
 
-function bind(server: Server, port: number): Promise<number> {
+const CLOCK_NOTE_EVERY_MS = 60_000;
+let clocksNotedAt = Number.NEGATIVE_INFINITY;
+
+/** Every call fails while two clocks differ: said once a minute, counted always. */
+function noteClocks(log: Log, fields: object): void {
+  clockDisagreements.inc();
+  if (performance.now() - clocksNotedAt < CLOCK_NOTE_EVERY_MS) return;
+  clocksNotedAt = performance.now();
+  log.error(fields, "calls are refused: the clock of this process and that of its caller differ by a minute or more");
+}
+
+function bind(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(`0.0.0.0:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
+    server.bindAsync(`${host.includes(":") ? `[${host}]` : host}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
       error ? reject(error) : resolve(bound),
     );
   });

@@ -18,6 +18,8 @@ export const list = z.string().transform((text) =>
 export const processConfig = {
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   OPS_PORT: port.default(9090),
+  /** The address on which other processes and operators find this one: all of the machine's unless it is told one. */
+  INTERNAL_ADDRESS: z.union([z.ipv4(), z.ipv6()]).default("0.0.0.0"),
   /** How long a process that was told to stop goes on serving, not ready, until nobody sends it requests any more. */
   SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(60_000).default(5_000),
 };
@@ -33,7 +35,7 @@ export const serviceConfig = {
   /** Copies the bus keeps of each stream. */
   NATS_REPLICAS: count.max(5).default(1),
   GRPC_PORT: port.default(50051),
-  /** Base64 DER (SPKI) Ed25519 keys; two while they are rotated. */
+  /** `kinds:key`, as in `user+client:MCow…`: base64 DER (SPKI) Ed25519 keys, and for whom each of their holders may speak. */
   ACTOR_PUBLIC_KEYS: list,
 };
 

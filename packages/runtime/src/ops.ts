@@ -13,7 +13,7 @@ collectDefaultMetrics();
  * The operator's port: `/livez` answers while the event loop turns, `/readyz` when the process may get work,
  * `/metrics` in the Prometheus text format. Never exposed to the public.
  */
-export function serveOps(port: number, isReady: () => Promise<boolean>): Promise<OpsServer> {
+export function serveOps(host: string, port: number, isReady: () => Promise<boolean>): Promise<OpsServer> {
   const server = createServer((request, response) => {
     const answer = (status: number, body: string, type = "text/plain") => {
       response.writeHead(status, { "content-type": type }).end(body);
@@ -37,7 +37,7 @@ export function serveOps(port: number, isReady: () => Promise<boolean>): Promise
   });
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, () =>
+    server.listen(port, host, () =>
       resolve({
         port: (server.address() as AddressInfo).port,
         close: () =>

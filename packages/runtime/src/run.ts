@@ -22,6 +22,7 @@ const STOP_LIMIT_MS = 30_000;
 
 export interface RunOptions {
   log: Log;
+  host: string;
   opsPort: number;
   /** Between turning not ready and stopping: load balancers need a while to notice. */
   shutdownDelayMs: number;
@@ -66,6 +67,7 @@ export async function run(
 
   try {
     const ops = await serveOps(
+      options.host,
       options.opsPort,
       async () => !stopping && started !== undefined && started.isReady(),
     );

@@ -3,15 +3,15 @@ import { z } from "zod";
 
 const KEY_BYTES_MIN = 32;
 
-export function contactConfig(env: NodeJS.ProcessEnv) {
-  return readConfig(
-    {
+/** Every variable the contact service reads. */
+export const contactVariables = {
       ...serviceConfig,
       /** Base64 of 32 random bytes or more: what deleted contacts did not want is kept under hashes made with it. */
       SUPPRESSION_KEY: z
         .base64()
         .refine((text) => Buffer.from(text, "base64").length >= KEY_BYTES_MIN, "must be at least 32 bytes"),
-    },
-    env,
-  );
+};
+
+export function contactConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(contactVariables, env);
 }

@@ -35,7 +35,12 @@ import { tagHandlers } from "./tag.ts";
 const config = contactConfig(process.env);
 const log = createLog("contact", config.LOG_LEVEL);
 
-const options = { log, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+const options = {
+  log,
+  host: config.INTERNAL_ADDRESS,
+  opsPort: config.OPS_PORT,
+  shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+};
 await run(options, async ({ onStop }) => {
   const database = openDatabase({
     url: config.DATABASE_URL,
@@ -83,8 +88,9 @@ await run(options, async ({ onStop }) => {
   ];
   const server = await serve(services, {
     port: config.GRPC_PORT,
+    host: config.INTERNAL_ADDRESS,
     log,
-    verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS),
+    verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, "contact"),
     inFlightMax: 1_024,
   });
   onStop("rpc server", server.drain);

@@ -15,9 +15,8 @@ const ranges = list.transform((texts, context) => {
   return ranges;
 });
 
-export function webhookConfig(env: NodeJS.ProcessEnv) {
-  return readConfig(
-    {
+/** Every variable the webhook service reads. */
+export const webhookVariables = {
       ...serviceConfig,
       /** host:port of the contact service. */
       CONTACT_ADDRESS: z.string().min(1),
@@ -32,9 +31,10 @@ export function webhookConfig(env: NodeJS.ProcessEnv) {
       /** Told to receivers as the origin of a delivery. */
       SITE_URL: z.url().default("http://localhost:8080"),
       TRIGGER_PREFIX: z.string().min(1).default("svc"),
-    },
-    env,
-  );
+};
+
+export function webhookConfig(env: NodeJS.ProcessEnv) {
+  return readConfig(webhookVariables, env);
 }
 
 export type WebhookConfig = ReturnType<typeof webhookConfig>;

@@ -17,7 +17,12 @@ import { webhookHandlers, webhookRepository } from "./webhook.ts";
 const config = webhookConfig(process.env);
 const log = createLog("webhook", config.LOG_LEVEL);
 
-const options = { log, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+const options = {
+  log,
+  host: config.INTERNAL_ADDRESS,
+  opsPort: config.OPS_PORT,
+  shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+};
 await run(options, async ({ onStop }) => {
   const databaseUrl = config.DATABASE_URL;
   const database = openDatabase({ url: databaseUrl, connectionsMax: config.DATABASE_CONNECTIONS, log });
@@ -35,8 +40,9 @@ await run(options, async ({ onStop }) => {
   const handlers = webhookHandlers({ webhooks, database, triggerPrefix: config.TRIGGER_PREFIX, log });
   const server = await serve([implement(WebhookService, handlers)], {
     port: config.GRPC_PORT,
+    host: config.INTERNAL_ADDRESS,
     log,
-    verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS),
+    verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, "webhook"),
     inFlightMax: 1_024,
   });
   onStop("rpc server", server.drain);

@@ -40,7 +40,7 @@ export function startPipeline({ config, database, bus, webhooks, log }: Pipeline
     siteUrl: config.SITE_URL,
     unpublish: createUnpublish(database, webhooks, log),
   });
-  const contacts = connectContacts(config.CONTACT_ADDRESS, actorSigner(config.ACTOR_PRIVATE_KEY));
+  const contacts = connectContacts(config.CONTACT_ADDRESS, actorSigner(config.ACTOR_PRIVATE_KEY, "contact"));
   const consumption = consume(bus, {
     durable: webhookFanOut,
     handle: createFanOut({
