@@ -27,7 +27,7 @@ export const CLAUSES = [
   "where[0][col]=id&where[0][expr]=in&where[0][val]=1,2);--",
   "where[0][col]=id&where[0][expr]=between&where[0][val]=1",
   "where[0][col]=dateAdded&where[0][expr]=gt&where[0][val]=yesterday'",
-  `where[0][expr]=andX${[1, 2, 3, 4].map((depth) => `&where[0]${"[val][0]".repeat(depth)}[expr]=andX`).join("")}`,
+  `where[0][expr]=andX${[1, 2, 3, 4, 5].map((depth) => `&where[0]${"[val][0]".repeat(depth)}[expr]=andX`).join("")}`,
 ];
 
 /** Texts to search for that find nothing, do nothing, and are no error. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync, readlinkSync, readdirSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
@@ -84,7 +84,10 @@ const outgoing = (actor: Actor) => ({ actor, deadlineMs: Date.now() + 5_000, req
 const isRefused = (reason: string) => (error: unknown) => error instanceof Fault && error.reason === reason;
 
 /** The services of a process, for somebody who has the key of the webhook process. */
-function clientWithKeyOfWebhook<S extends typeof ContactService | typeof WebhookService>(service: S, name: string) {
+function clientWithKeyOfWebhook<S extends typeof ContactService | typeof WebhookService>(
+  service: S,
+  name: string,
+) {
   const { ACTOR_PRIVATE_KEY = "" } = environmentOf("webhook");
   const connection = connect(`127.0.0.1:${environmentOf(name).GRPC_PORT}`);
   after(() => connection.close());

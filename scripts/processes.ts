@@ -21,7 +21,25 @@ export type ProcessName = "contact" | "webhook" | "gateway";
 
 /** Every process of the product, in the order they are started. */
 export const processes: ProcessRow[] = [
-  { name: "contact", schema: "contact", migrations: contact, entry: "services/contact/src/main.ts", variables: Object.keys(contactVariables) },
-  { name: "webhook", schema: "webhook", migrations: webhook, entry: "services/webhook/src/main.ts", variables: Object.keys(webhookVariables) },
-  { name: "gateway", schema: "identity", migrations: identity, entry: "gateway/src/main.ts", variables: Object.keys(gatewayVariables) },
+  {
+    name: "contact",
+    schema: "contact",
+    migrations: contact,
+    entry: "services/contact/src/main.ts",
+    variables: Object.keys(contactVariables),
+  },
+  {
+    name: "webhook",
+    schema: "webhook",
+    migrations: webhook,
+    entry: "services/webhook/src/main.ts",
+    variables: Object.keys(webhookVariables),
+  },
+  {
+    name: "gateway",
+    schema: "identity",
+    migrations: identity,
+    entry: "gateway/src/main.ts",
+    variables: Object.keys(gatewayVariables),
+  },
 ];

@@ -9,13 +9,13 @@ import { type AuthenticationOptions, authenticate, recognise } from "./auth/auth
 import { sentCredential, withoutToken } from "./auth/sent-credential.ts";
 import type { ClientIp } from "./client-ip.ts";
 import type { Clients } from "./clients.ts";
-import { type Arrivals, waitAs } from "./limits/arrivals.ts";
 import type { ApiRateLimits } from "./limits/api-limits.ts";
+import { type Arrivals, waitAs } from "./limits/arrivals.ts";
 import { consume } from "./limits/rate-limit.ts";
 import type { Shedding } from "./limits/shedding.ts";
 import { resources } from "./resources.ts";
-import { type ApiLimits, crudRouter } from "./rest/crud.ts";
 import { isForm, readBody } from "./rest/body.ts";
+import { type ApiLimits, crudRouter } from "./rest/crud.ts";
 import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { standardMethods } from "./rest/standard-methods.ts";

@@ -14,45 +14,45 @@ function isAddressRange(range: string): boolean {
 
 /** Every variable the gateway reads. */
 export const gatewayVariables = {
-      ...processConfig,
-      PORT: port.default(8080),
-      DATABASE_URL: z.url(),
-      NATS_URL: z.string().min(1),
-      /** Copies the bus keeps of the stream of users and roles. */
-      NATS_REPLICAS: count.max(5).default(1),
-      /** host:port of the services. */
-      CONTACT_ADDRESS: z.string().min(1),
-      WEBHOOK_ADDRESS: z.string().min(1),
-      /** Limits are shared by the gateways through Redis where it is given, else kept by each. */
-      REDIS_URL: z.url().optional(),
-      /** Base64 DER (PKCS 8) Ed25519 key. */
-      ACTOR_PRIVATE_KEY: z.string().min(1),
+  ...processConfig,
+  PORT: port.default(8080),
+  DATABASE_URL: z.url(),
+  NATS_URL: z.string().min(1),
+  /** Copies the bus keeps of the stream of users and roles. */
+  NATS_REPLICAS: count.max(5).default(1),
+  /** host:port of the services. */
+  CONTACT_ADDRESS: z.string().min(1),
+  WEBHOOK_ADDRESS: z.string().min(1),
+  /** Limits are shared by the gateways through Redis where it is given, else kept by each. */
+  REDIS_URL: z.url().optional(),
+  /** Base64 DER (PKCS 8) Ed25519 key. */
+  ACTOR_PRIVATE_KEY: z.string().min(1),
 
-      ADMIN_USERNAME: z.string().min(1).max(191).default("admin"),
-      /** Sets the administrator's password at the start; without it no user is touched. */
-      ADMIN_PASSWORD: z.string().min(8).max(256).optional(),
+  ADMIN_USERNAME: z.string().min(1).max(191).default("admin"),
+  /** Sets the administrator's password at the start; without it no user is touched. */
+  ADMIN_PASSWORD: z.string().min(8).max(256).optional(),
 
-      API_ENABLED: flag.default(true),
-      API_ENABLE_BASIC_AUTH: flag.default(false),
-      /** Minutes that an access token lives. */
-      API_OAUTH2_ACCESS_TOKEN_LIFETIME: count.max(24 * 60).default(60),
-      /** Days that a refresh token lives; each use gives a new one. */
-      API_OAUTH2_REFRESH_TOKEN_LIFETIME: count.max(90).default(14),
-      /** Where browsers find this service. Under https its cookie is bound to the host. */
-      PUBLIC_URL: z.url().optional(),
-      API_PAGE_SIZE: count.default(30),
-      API_MAX_LIMIT: count.default(10_000),
-      API_BATCH_LIMIT: count.default(200),
-      /** Requests an hour and principal; 0 is no limit. */
-      API_RATE_LIMIT: z.coerce.number().int().min(0).default(0),
-      /** Requests worked on at once; above it reads, and at twice as many writes, are refused. */
-      REQUESTS_IN_FLIGHT: count.default(512),
-      VERSION_HEADER: z
-        .string()
-        .regex(/^[A-Za-z][A-Za-z0-9-]*$/)
-        .default("Tidings-Version"),
-      /** CIDR ranges of the proxies whose X-Forwarded-For is believed. */
-      TRUSTED_PROXIES: addressRanges.default([]),
+  API_ENABLED: flag.default(true),
+  API_ENABLE_BASIC_AUTH: flag.default(false),
+  /** Minutes that an access token lives. */
+  API_OAUTH2_ACCESS_TOKEN_LIFETIME: count.max(24 * 60).default(60),
+  /** Days that a refresh token lives; each use gives a new one. */
+  API_OAUTH2_REFRESH_TOKEN_LIFETIME: count.max(90).default(14),
+  /** Where browsers find this service. Under https its cookie is bound to the host. */
+  PUBLIC_URL: z.url().optional(),
+  API_PAGE_SIZE: count.default(30),
+  API_MAX_LIMIT: count.default(10_000),
+  API_BATCH_LIMIT: count.default(200),
+  /** Requests an hour and principal; 0 is no limit. */
+  API_RATE_LIMIT: z.coerce.number().int().min(0).default(0),
+  /** Requests worked on at once; above it reads, and at twice as many writes, are refused. */
+  REQUESTS_IN_FLIGHT: count.default(512),
+  VERSION_HEADER: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9-]*$/)
+    .default("Tidings-Version"),
+  /** CIDR ranges of the proxies whose X-Forwarded-For is believed. */
+  TRUSTED_PROXIES: addressRanges.default([]),
 };
 
 export function gatewayConfig(env: NodeJS.ProcessEnv) {

@@ -1,25 +1,20 @@
 import { Code, Fault } from "@tidings/rpc/fault";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import { type Database, joined, prepared, type Transaction } from "@tidings/store/database";
 
 const lockStatement = prepared("identity_lock", "select pg_advisory_xact_lock(hashtext('identity'))");
 
 /**
  * A change of users and roles, in one transaction. They come one after the other, over all gateways: their rules look at
- * other rows than those that change. `joined` is the database for what else is to happen in the transaction.
+ * other rows than those that change. `within` is the database for what else is to happen in the transaction.
  */
 export function changeIdentity<T>(
   database: Database,
   deadlineMs: number,
-  work: (transaction: Transaction, joined: Database) => Promise<T>,
+  work: (transaction: Transaction, within: Database) => Promise<T>,
 ): Promise<T> {
   return database.transaction(deadlineMs, async (transaction) => {
     await transaction.query(lockStatement);
-    const joined: Database = {
-      ...database,
-      query: (statement, values) => transaction.query(statement, values),
-      transaction: (_deadlineMs, part) => part(transaction),
-    };
-    return work(transaction, joined);
+    return work(transaction, joined(database, transaction));
   });
 }
 

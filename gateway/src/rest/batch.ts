@@ -148,7 +148,9 @@ function idsOf({ query, body }: Pick<Exchange, "query" | "body">, itemsMax: numb
     : (query.ids ?? members.ids ?? [...numbered(query), ...numbered(members)]);
   const ids = typeof sent === "object" && sent !== null ? Object.values(sent) : String(sent).split(",");
   if (ids.length === 0 || sent === "")
-    throw badRequest("ids must say what is to be deleted: ids=1,2 in the query, or a list of ids as the body.");
+    throw badRequest(
+      "ids must say what is to be deleted: ids=1,2 in the query, or a list of ids as the body.",
+    );
   if (ids.length > itemsMax) throw tooMany(itemsMax);
   return ids.map((value) => {
     const id = itemId(typeof value === "string" ? value.trim() : value);

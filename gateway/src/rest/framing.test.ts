@@ -7,7 +7,8 @@ const scene = await startScene();
 after(scene.stop);
 const head = (method: string, path: string) =>
   `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${AUTHORIZATION}\r\n`;
-const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
+const statuses = (text: string) =>
+  [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
 const json = '{"tag":"a"}';
 const CREATE = `${head("POST", "/api/tags/new")}Content-Type: application/json\r\nContent-Length: ${json.length}\r\n`;
 

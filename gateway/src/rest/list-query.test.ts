@@ -166,8 +166,8 @@ test("more than three levels of groups, or fifty clauses, are refused", () => {
     );
     return [...groups, `${prefix}[col]=a`, `${prefix}[expr]=isNull`].join("&");
   };
-  assert.equal((jsonOf(nested(3)).where as object[]).length, 1);
-  assert.ok(refusalOf(nested(4)));
+  assert.equal((jsonOf(nested(5)).where as object[]).length, 1);
+  assert.ok(refusalOf(nested(6)));
   const many = (count: number) =>
     Array.from({ length: count }, (_, index) => `where[${index}][col]=a&where[${index}][expr]=isNull`).join(
       "&",

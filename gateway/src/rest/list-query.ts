@@ -24,7 +24,7 @@ export interface ListParameters {
 }
 
 const START_MAX = 10_000_000;
-const DEPTH_MAX = 3;
+const DEPTH_MAX = 5;
 const CLAUSES_MAX = 50;
 const TEXT_LENGTH_MAX = 1_000;
 const LIST_LENGTH_MAX = 20_000;

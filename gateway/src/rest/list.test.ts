@@ -93,7 +93,9 @@ test("rows are read in parts of about 256 kB, however large they are", async () 
         if (query?.idsOnly)
           return { ids: Array.from({ length: 600 }, (_, index) => index + 1), totalSize: 600 };
         sizes.push((query as ListQuery).ids.length);
-        return { tags: (query as ListQuery).ids.map((id) => ({ id, tag: "t", description: "x".repeat(30_000) })) };
+        return {
+          tags: (query as ListQuery).ids.map((id) => ({ id, tag: "t", description: "x".repeat(30_000) })),
+        };
       },
     },
   });
@@ -101,7 +103,10 @@ test("rows are read in parts of about 256 kB, however large they are", async () 
   const { body } = await clientOf(heavy.port)("GET", "/api/tags?limit=600");
   assert.equal(Object.keys(body.tags as object).length, 600);
   assert.equal(sizes[0], 50);
-  assert.ok(sizes.slice(1).every((size) => size <= 9), sizes.join());
+  assert.ok(
+    sizes.slice(1).every((size) => size <= 9),
+    sizes.join(),
+  );
 });
 
 test("rows that vanish between the ids and the rows are left out", async () => {

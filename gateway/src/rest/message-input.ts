@@ -8,13 +8,15 @@ import {
 } from "@bufbuild/protobuf";
 import { TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
+  html,
   internal,
   open_members as openMembers,
   output_only as outputOnly,
   raw_json as rawJson,
 } from "@tidings/proto/tidings/api/v1/options";
 import { invalid, type Violation } from "@tidings/rpc/fault";
-import { parseDateText } from "@tidings/runtime/date-text";
+import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
+import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 
 /** A request body as the clients of the API send it: members of any type under any name. */
 export type Body = Record<string, unknown>;
@@ -36,6 +38,7 @@ interface Member {
 }
 
 const NOT_VALID = "This value is not valid.";
+const NOT_A_DATE = `This value is ${DATE_FORMS}.`;
 
 /**
  * A lenient decoder compiled from a message's descriptor. Numbers and switches may come as text; unknown members are
@@ -67,7 +70,8 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
       const { field, read, isBlank } = member;
       if (isBlank(value)) continue;
       const decoded = value === null ? undefined : read(value);
-      if (decoded === undefined && value !== null) violations.push({ field: name, message: NOT_VALID });
+      if (decoded === undefined && value !== null)
+        violations.push({ field: name, message: read === readTimestamp ? NOT_A_DATE : NOT_VALID });
       if (decoded !== undefined) init[field.localName] = decoded;
       paths.push(field.name);
     }
@@ -92,15 +96,17 @@ function valueReader(field: DescField): (value: unknown) => unknown {
     return readTexts;
   if (field.fieldKind === "scalar") {
     if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return readRawJson;
-    if (field.scalar === ScalarType.STRING) return readText;
+    if (field.scalar === ScalarType.STRING) return getOption(field, html) ? textOf : readText;
     if (field.scalar === ScalarType.BOOL) return readBoolean;
     if (field.scalar === ScalarType.INT32) return readInteger;
   }
   throw new Error(`${field.parent.typeName}.${field.name} cannot be read from a body`);
 }
 
+/** Tags are kept where HTML is what the field is for. */
 function readText(value: unknown): string | undefined {
-  return typeof value === "object" ? undefined : String(value);
+  const text = textOf(value);
+  return text === undefined ? undefined : withoutTags(text);
 }
 
 /** A list, or an object whose values are the list (`triggers[0]=a` and `triggers[x]=a` alike). */
@@ -118,12 +124,11 @@ const SWITCHES = new Map([
 ]);
 
 function readBoolean(value: unknown): boolean | undefined {
-  return typeof value === "object" ? undefined : SWITCHES.get(String(value).toLowerCase());
+  return SWITCHES.get(textOf(value)?.toLowerCase() ?? "no switch");
 }
 
 function readInteger(value: unknown): number | undefined {
-  if (typeof value !== "number" && typeof value !== "string" && typeof value !== "boolean") return undefined;
-  const text = String(value).trim();
+  const text = textOf(value)?.trim() ?? "";
   const number = text === "" ? Number.NaN : Number(text);
   return Number.isInteger(number) && number >= -(2 ** 31) && number < 2 ** 31 ? number : undefined;
 }

@@ -24,13 +24,13 @@ test("fields of a multipart form are read as those of any form", async () => {
   const { status, text } = await send(
     "/api/tags/new",
     form([
-      ["tag", "größer & <small>\r\n"],
+      ["tag", "größer & <3\r\n"],
       ["description", "a=b"],
     ]),
   );
   assert.equal(status, 201, text);
   assert.deepEqual(JSON.parse(text).tag.description, "a=b");
-  assert.match(JSON.parse(text).tag.tag, /^größer & <small>/);
+  assert.match(JSON.parse(text).tag.tag, /^größer & <3/);
 });
 
 test("brackets, repeated names and the method that is meant are read in it", async () => {
@@ -56,7 +56,11 @@ test("brackets, repeated names and the method that is meant are read in it", asy
 for (const [what, body, type] of [
   ["a file", form([["tag", new Blob(["x"])]]), undefined],
   ["no boundary", "x", "multipart/form-data"],
-  ["an end that is missing", '--x\r\nContent-Disposition: form-data; name="tag"\r\n\r\na', "multipart/form-data; boundary=x"],
+  [
+    "an end that is missing",
+    '--x\r\nContent-Disposition: form-data; name="tag"\r\n\r\na',
+    "multipart/form-data; boundary=x",
+  ],
   ["2,001 fields", form(Array.from({ length: 2_001 }, (_, index) => [`f${index}`, "1"])), undefined],
 ] as const)
   test(`a multipart form with ${what} is 400, and says why`, async () => {

@@ -5,7 +5,8 @@ import { parse } from "qs";
 export type Query = Record<string, unknown>;
 
 const LIMITS = {
-  depth: 8,
+  // Five levels of `where` have ten brackets.
+  depth: 12,
   strictDepth: true,
   arrayLimit: 1_000,
   parameterLimit: 2_000,

@@ -13,10 +13,7 @@ const writeNote = messageWriter(NoteSchema);
 const writeDevice = messageWriter(DeviceSchema);
 
 /** What belongs to one contact, in lists with the usual parameters. */
-export function contactListRoutes(
-  clients: Clients,
-  limits: ListLimits,
-): Router {
+export function contactListRoutes(clients: Clients, limits: ListLimits): Router {
   const notes = clients.of(NoteService);
   const devices = clients.of(DeviceService);
   const router = Router({ caseSensitive: true });

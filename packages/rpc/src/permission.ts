@@ -60,7 +60,8 @@ export function reachOfAction(
   action: string,
 ): Reach {
   if (admin) return "all";
-  const held = permissions[base] ?? [];
+  // A base may be what a caller asks about: names that every object knows are no rights.
+  const held = (Object.hasOwn(permissions, base) && permissions[base]) || [];
   if (held.includes("full") || held.includes(action) || held.includes(`${action}other`)) return "all";
   return held.includes(`${action}own`) ? "own" : "none";
 }

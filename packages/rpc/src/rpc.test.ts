@@ -166,7 +166,13 @@ test("no call is lost when connections are renewed, and none is made twice", asy
         },
       }),
     ],
-    { port: 0, log, verifyActor: actorVerifier([`user+client:${keys.publicKey}`], "contact"), inFlightMax: 256, connectionAgeMs: 100 },
+    {
+      port: 0,
+      log,
+      verifyActor: actorVerifier([`user+client:${keys.publicKey}`], "contact"),
+      inFlightMax: 256,
+      connectionAgeMs: 100,
+    },
   );
   const connection = connect(`127.0.0.1:${renewing.port}`);
   const client = rpcClient(TagService, connection, actorSigner(keys.privateKey, "contact"));

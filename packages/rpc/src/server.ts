@@ -180,13 +180,18 @@ function noteClocks(log: Log, fields: object): void {
   clockDisagreements.inc();
   if (performance.now() - clocksNotedAt < CLOCK_NOTE_EVERY_MS) return;
   clocksNotedAt = performance.now();
-  log.error(fields, "calls are refused: the clock of this process and that of its caller differ by a minute or more");
+  log.error(
+    fields,
+    "calls are refused: the clock of this process and that of its caller differ by a minute or more",
+  );
 }
 
 function bind(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(`${host.includes(":") ? `[${host}]` : host}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
-      error ? reject(error) : resolve(bound),
+    server.bindAsync(
+      `${host.includes(":") ? `[${host}]` : host}:${port}`,
+      ServerCredentials.createInsecure(),
+      (error, bound) => (error ? reject(error) : resolve(bound)),
     );
   });
 }

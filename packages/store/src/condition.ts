@@ -1,6 +1,6 @@
 import type { Condition } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
-import { parseDateText } from "@tidings/runtime/date-text";
+import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { type RawBuilder, sql } from "kysely";
 import type { ColumnType } from "./columns.ts";
 
@@ -17,7 +17,7 @@ export type ColumnMap = ReadonlyMap<string, Filterable>;
 
 type Predicate = RawBuilder<unknown>;
 
-const DEPTH_MAX = 3;
+const DEPTH_MAX = 5;
 const VALUES_MAX = 1_000;
 
 /** The `where` clauses of a list as one predicate. Names come from the map, values travel as parameters. */
@@ -141,7 +141,7 @@ function boolean(text: string): boolean {
 
 function timestamp(text: string): string {
   const milliseconds = parseDateText(text);
-  if (milliseconds === undefined) throw badRequest(`"${printable(text)}" is not a date.`);
+  if (milliseconds === undefined) throw badRequest(`"${printable(text)}" is ${DATE_FORMS}.`);
   return new Date(milliseconds).toISOString();
 }
 

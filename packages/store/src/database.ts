@@ -110,6 +110,15 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
+/** The database as seen from within a transaction: what is done with it is a part of that. */
+export function joined(database: Database, transaction: Transaction): Database {
+  return {
+    ...database,
+    query: (statement, values) => transaction.query(statement, values),
+    transaction: (_deadlineMs, work) => work(transaction),
+  };
+}
+
 /** The unique constraint that a write broke, if that is what failed. */
 export function violatedConstraint(error: unknown): string | undefined {
   const cause = error instanceof Fault ? error.cause : error;

@@ -1,4 +1,5 @@
 import { badRequest } from "@tidings/rpc/fault";
+import { withoutTags } from "@tidings/runtime/plain-text";
 import { type RawBuilder, sql } from "kysely";
 import { all, any } from "./condition.ts";
 
@@ -101,7 +102,7 @@ function escapeLike(text: string): string {
  */
 export function parseSearch(text: string): SearchGroup {
   if (text.length > LENGTH_MAX) throw badRequest(`A search may have ${LENGTH_MAX} characters.`);
-  const scanner = { text: text.toLowerCase().replaceAll(/<[^>]*>/g, ""), at: 0, terms: 0 };
+  const scanner = { text: withoutTags(text.toLowerCase()), at: 0, terms: 0 };
   return parseGroup(scanner, { negated: false, command: undefined, depth: 0 });
 }
 

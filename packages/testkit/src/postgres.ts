@@ -19,7 +19,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   await execute(serverUrl, `create database ${name} template ${TEMPLATE}`);
   return {
     adminUrl: databaseUrl(serverUrl, name),
-    url: (schema) => databaseUrl(serverUrl, name, { role: `${TEMPLATE}_${schema}`, password: `test-${schema}` }),
+    url: (schema) =>
+      databaseUrl(serverUrl, name, { role: `${TEMPLATE}_${schema}`, password: `test-${schema}` }),
     drop: () => execute(serverUrl, `drop database if exists ${name} with (force)`),
   };
 }

@@ -5,11 +5,11 @@ const KEY_BYTES_MIN = 32;
 
 /** Every variable the contact service reads. */
 export const contactVariables = {
-      ...serviceConfig,
-      /** Base64 of 32 random bytes or more: what deleted contacts did not want is kept under hashes made with it. */
-      SUPPRESSION_KEY: z
-        .base64()
-        .refine((text) => Buffer.from(text, "base64").length >= KEY_BYTES_MIN, "must be at least 32 bytes"),
+  ...serviceConfig,
+  /** Base64 of 32 random bytes or more: what deleted contacts did not want is kept under hashes made with it. */
+  SUPPRESSION_KEY: z
+    .base64()
+    .refine((text) => Buffer.from(text, "base64").length >= KEY_BYTES_MIN, "must be at least 32 bytes"),
 };
 
 export function contactConfig(env: NodeJS.ProcessEnv) {

@@ -23,11 +23,17 @@ const TEXTS = [
 const TEXT_LENGTH_MAX = 191;
 const CLIENT_INFO_LENGTH_MAX = 10_000;
 
+/** Where devices are kept, and what is looked into for a plain term. */
+export const DEVICES = {
+  table: "devices",
+  events: "tidings.contact.device",
+  search: ["device", "device_brand", "device_model", "device_os_name"],
+  order: [{ column: "date_added", descending: true }],
+};
+
 export function deviceHandlers(context: RecordContext): Handlers<typeof DeviceService> {
   const devices = belongings<Device>(context, DeviceSchema, {
-    table: "devices",
-    events: "tidings.contact.device",
-    search: ["device", "device_brand", "device_model", "device_os_name"],
+    ...DEVICES,
     missing: "contact ID is mandatory",
     prepare: prepareDevice,
   });

@@ -11,6 +11,7 @@ import { createNotesAndDevices } from "./migrations/0012_notes_devices.ts";
 import { createSegments } from "./migrations/0013_segments.ts";
 import { createProjections } from "./migrations/0014_projections.ts";
 import { limitGinPending } from "./migrations/0015_gin_pending.ts";
+import { keepUtmQueryOrder } from "./migrations/0016_utm_query_order.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -25,4 +26,5 @@ export const migrations: Migrations = {
   "0013_segments": { up: createSegments },
   "0014_projections": { up: createProjections },
   "0015_gin_pending": { up: limitGinPending },
+  "0016_utm_query_order": { up: keepUtmQueryOrder },
 };

@@ -36,7 +36,7 @@ test("32 parallel creations of one tag make one tag", async () => {
 
 test("a batch makes what is new, answers what is known, and refuses only what is bad", async () => {
   await add("known");
-  const requests = ["fresh", "known", "fresh", " "].map((tag) =>
+  const requests = ["fresh", "known", "fresh", " ", " "].map((tag) =>
     create(CreateTagRequestSchema, { tag: { tag } }),
   );
   const { tags = [], statuses = [] } = await handlers.batchCreateTags(
@@ -45,13 +45,17 @@ test("a batch makes what is new, answers what is known, and refuses only what is
   );
   assert.deepEqual(
     statuses.map(({ created }) => Boolean(created)),
-    [true, false, false, false],
+    [true, false, false, false, false],
   );
   assert.deepEqual(
     statuses.map(({ error }) => error?.message),
-    [undefined, undefined, undefined, "tag: A value is required."],
+    [undefined, undefined, undefined, "tag: A value is required.", "tag: A value is required."],
   );
   assert.equal(tags[0]?.id, tags[2]?.id);
+});
+
+test("tags of HTML are taken out, and entities are the signs they stand for", async () => {
+  assert.equal((await add("<b>R&amp;D</b> &lt;3")).tag?.tag, "R&D <3");
 });
 
 test("a tag without text is refused", async () => {

@@ -14,6 +14,7 @@ import { statusToFault } from "@tidings/rpc/fault-status";
 import { type Database, prepared } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { type BatchResult, type Repository, repository } from "@tidings/store/repository";
+import { cleanTag } from "./contact/body.ts";
 
 export function tagHandlers(database: Database, outbox: Outbox): Handlers<typeof TagService> {
   const tags = repository<Tag>(database, outbox, TagSchema, {
@@ -68,17 +69,21 @@ async function createOrMatch(
 ): Promise<BatchResult<Tag>> {
   const texts = wanted.map(textOf);
   const known = await tagsByText(database, tags, texts, call);
-  const isNew = (text: string, index: number) => !known.has(text) && texts.indexOf(text) === index;
+  const firstAt = new Map(texts.map((text, index) => [text, index] as const).toReversed());
+  const isNew = (text: string, index: number) => !known.has(text) && firstAt.get(text) === index;
   const made = await tags.batchCreate(
-    wanted.filter((_tag, index) => isNew(textOf(wanted[index]), index)),
+    wanted.filter((tag, index) => isNew(textOf(tag), index)),
     call,
   );
   // Read again: somebody else may have made one of them a moment before us.
   const present = await tagsByText(database, tags, texts, call);
-  const outcomes = made.statuses.values();
+  const newTexts = texts.filter(isNew);
+  const outcomes = new Map(newTexts.map((text, index) => [text, made.statuses[index]] as const));
   const statuses = texts.map((text, index): ItemStatus => {
-    const status = isNew(text, index) ? outcomes.next().value : undefined;
-    return status && !(status.error && present.has(text)) ? status : create(ItemStatusSchema);
+    const outcome = outcomes.get(text);
+    // What could not be made is told of at each of its places, what was made at the first.
+    const isTold = outcome?.error ? !present.has(text) : isNew(text, index);
+    return outcome && isTold ? outcome : create(ItemStatusSchema);
   });
   return { items: texts.map((text) => present.get(text) ?? create(TagSchema)), statuses };
 }
@@ -99,7 +104,7 @@ async function tagsByText(
 }
 
 function textOf(tag: Tag | undefined): string {
-  return tag?.tag.trim() ?? "";
+  return cleanTag(tag?.tag ?? "");
 }
 
 function updateOf({ id, tag, updateMask, allowMissing }: UpdateTagRequest) {

@@ -17,20 +17,20 @@ const ranges = list.transform((texts, context) => {
 
 /** Every variable the webhook service reads. */
 export const webhookVariables = {
-      ...serviceConfig,
-      /** host:port of the contact service. */
-      CONTACT_ADDRESS: z.string().min(1),
-      /** Base64 DER (PKCS 8) Ed25519 key: this process asks the contact service in its own name. */
-      ACTOR_PRIVATE_KEY: z.string().min(1),
-      /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */
-      OUTBOUND_ALLOW_CIDRS: ranges.default([]),
-      /** Seconds before each attempt of a delivery. */
-      WEBHOOK_SCHEDULE: seconds.default(DEFAULT_SCHEDULE),
-      /** Seconds an attempt may take. */
-      WEBHOOK_TIMEOUT: z.coerce.number().positive().default(20),
-      /** Told to receivers as the origin of a delivery. */
-      SITE_URL: z.url().default("http://localhost:8080"),
-      TRIGGER_PREFIX: z.string().min(1).default("svc"),
+  ...serviceConfig,
+  /** host:port of the contact service. */
+  CONTACT_ADDRESS: z.string().min(1),
+  /** Base64 DER (PKCS 8) Ed25519 key: this process asks the contact service in its own name. */
+  ACTOR_PRIVATE_KEY: z.string().min(1),
+  /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */
+  OUTBOUND_ALLOW_CIDRS: ranges.default([]),
+  /** Seconds before each attempt of a delivery. */
+  WEBHOOK_SCHEDULE: seconds.default(DEFAULT_SCHEDULE),
+  /** Seconds an attempt may take. */
+  WEBHOOK_TIMEOUT: z.coerce.number().positive().default(20),
+  /** Told to receivers as the origin of a delivery. */
+  SITE_URL: z.url().default("http://localhost:8080"),
+  TRIGGER_PREFIX: z.string().min(1).default("svc"),
 };
 
 export function webhookConfig(env: NodeJS.ProcessEnv) {

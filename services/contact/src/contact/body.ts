@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Violation } from "@tidings/rpc/fault";
+import { textOf, withoutEntities, withoutTags } from "@tidings/runtime/plain-text";
 import ipaddr from "ipaddr.js";
 import type { FieldSet } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
@@ -74,13 +75,12 @@ const TAGS_MAX = 100;
 
 /** `["a", "-b"]` or `"a,-b"`: adds a, removes b. */
 function readTags(json: Uint8Array, violations: Violation[]): { addTags: string[]; removeTags: string[] } {
-  const input = json.length > 0 ? parseJson(json) : [];
-  const words = typeof input === "string" ? input.split(",") : Object.values(input ?? {});
-  const tags = words.map((word) => (typeof word === "object" ? "" : String(word).trim()));
-  const isUsable =
-    words.length <= TAGS_MAX &&
-    words.every((word) => typeof word === "string" || typeof word === "number") &&
-    tags.every((tag) => tag.length <= TAG_LENGTH_MAX);
+  const input: unknown = json.length > 0 ? parseJson(json) : [];
+  const list =
+    typeof input === "object" ? Object.values(input ?? {}) : (textOf(input) ?? "").split(",", TAGS_MAX + 1);
+  const words = list.length <= TAGS_MAX ? list.map(textOf) : [undefined];
+  const tags = words.map((word) => cleanTag(word ?? ""));
+  const isUsable = !words.includes(undefined) && tags.every((tag) => tag.length <= TAG_LENGTH_MAX);
   if (!isUsable) violations.push({ field: "tags", message: NOT_VALID });
   const names = [...new Set(tags.filter((tag) => tag !== "" && tag !== "-"))];
   return {
@@ -89,13 +89,19 @@ function readTags(json: Uint8Array, violations: Violation[]): { addTags: string[
   };
 }
 
+/** A tag as it is kept: its tags of HTML are gone and its entities are signs. */
+export function cleanTag(text: string): string {
+  return withoutEntities(withoutTags(text)).trim();
+}
+
 /** Private and malformed addresses tell nothing about a contact and are ignored. */
 function publicAddress(text: string | undefined): string | undefined {
-  if (!text || !ipaddr.isValid(text)) return undefined;
+  if (!text || text.length > ADDRESS_LENGTH_MAX || !ipaddr.isValid(text)) return undefined;
   const address = ipaddr.process(text);
   return address.range() === "unicast" ? address.toString() : undefined;
 }
 
+const ADDRESS_LENGTH_MAX = 50;
 const COMPANIES_MAX = 100;
 
 function readCompanies(json: Uint8Array, violations: Violation[]): number[] | undefined {

@@ -142,6 +142,21 @@ test("who was stopped stays so after deletion and creation anew, and the address
   assert.deepEqual(parse(other.doNotContact), []);
 });
 
+test("the parameters of a query keep their order, and a user agent is noted as a device, once", async () => {
+  const { id } = await add({ firstname: "A" });
+  const useragent =
+    "Mozilla/5.0 (Linux; Android 14; Pixel 8 Pro) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Mobile Safari/537.36";
+  const tags = json({ utm_source: "x", useragent, query: "zebra=1&apple=2&mango=3" });
+  for (let count = 0; count < 2; count += 1)
+    await fixture.handlers.addUtmTags(create(AddUtmTagsRequestSchema, { id, tags }), call);
+  const [entry] = parse((await get(id)).utmtags);
+  assert.deepEqual(Object.keys(entry.query), ["zebra", "apple", "mango"]);
+  const devices = await query(
+    `select device, device_brand, device_model, device_os_name, device_os_short_name from devices where contact_id = ${id}`,
+  );
+  assert.deepEqual(devices.map(Object.values), [["smartphone", "Google", "Pixel 8 Pro", "Android", "AND"]]);
+});
+
 test("UTM tags are kept with the contact under every name clients send them by, and removed by id", async () => {
   const { id } = await add({ firstname: "A" });
   const tags = {

@@ -1,4 +1,5 @@
 import type { Violation } from "@tidings/rpc/fault";
+import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
 import type { DoNotContactEntry } from "./row.ts";
 
 const REASONS = { contactable: 0, unsubscribed: 1, bounced: 2, manual: 3 } as const;
@@ -31,17 +32,20 @@ export function readDoNotContact(json: Uint8Array, violations: Violation[]): DoN
 function readEntry(item: unknown): DoNotContactChange | undefined {
   if (item === null || typeof item !== "object") return undefined;
   const { channel = "email", reason = REASONS.manual, comments, channelId } = item as Record<string, unknown>;
-  const code = Number(reason);
-  const entity = channelId === undefined || channelId === null || channelId === "" ? null : Number(channelId);
+  const code = wholeNumberOf(reason);
+  const entity =
+    channelId === undefined || channelId === null || channelId === "" ? null : wholeNumberOf(channelId);
+  const note = comments === undefined || comments === null ? "" : textOf(comments);
   const isUsable =
     typeof channel === "string" &&
     CHANNEL.test(channel) &&
+    code !== undefined &&
     Object.values<number>(REASONS).includes(code) &&
-    (entity === null || (Number.isInteger(entity) && entity >= 0 && entity < 2 ** 31));
+    note !== undefined &&
+    entity !== undefined &&
+    (entity === null || (entity >= 0 && entity < 2 ** 31));
   if (!isUsable) return undefined;
-  const note =
-    comments === undefined || comments === null ? "" : String(comments).slice(0, COMMENTS_LENGTH_MAX);
-  return { channel, reason: code, comments: note, channelId: entity };
+  return { channel, reason: code, comments: note.slice(0, COMMENTS_LENGTH_MAX), channelId: entity };
 }
 
 /** Reads the body of an addition to the channel of the path; the reason is 3 when not given. */
@@ -50,7 +54,7 @@ export function readAddition(
   sent: Record<string, unknown>,
 ): DoNotContactChange | { problem: Violation } {
   const { reason = REASONS.manual, comments, channelId } = sent;
-  if (!(Number(reason) > REASONS.contactable) || reason === null || reason === "")
+  if (!((wholeNumberOf(reason) ?? 0) > REASONS.contactable))
     return { problem: { field: "reason", message: "Reason code needs to be an integer and higher than 0." } };
   const entry = readEntry({ channel, reason, comments, channelId });
   return entry ?? { problem: { field: "doNotContact", message: "This value is not valid." } };

@@ -1,5 +1,6 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { parseDateText } from "@tidings/runtime/date-text";
+import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
 import { dateTimeText, isoTime } from "../field/value.ts";
 
 /** Rules to set, by channel, in the form the API shows them. */
@@ -26,22 +27,22 @@ export function readFrequencyRules(json: Uint8Array, violations: Violation[]): F
 function readRule(channel: string, rule: unknown): Record<string, unknown> | undefined {
   if (rule === null || typeof rule !== "object") return undefined;
   const sent = rule as Record<string, unknown>;
-  const number = sent.frequency_number ?? null;
+  const number = (sent.frequency_number ?? "") === "" ? null : wholeNumberOf(sent.frequency_number);
   const unit = sent.frequency_time ?? null;
   const from = dateOrNull(sent.pause_from_date);
   const to = dateOrNull(sent.pause_to_date);
   const isUsable =
-    (number === null ||
-      (Number.isInteger(Number(number)) && Number(number) >= 0 && Number(number) < 2 ** 31)) &&
-    (unit === null || UNITS.includes(String(unit))) &&
+    number !== undefined &&
+    (number === null || (number >= 0 && number < 2 ** 31)) &&
+    (unit === null || UNITS.includes(textOf(unit) ?? "")) &&
     from !== undefined &&
     to !== undefined;
   if (!isUsable) return undefined;
   return {
     channel,
-    frequencyNumber: number === null ? null : Number(number),
+    frequencyNumber: number,
     frequencyTime: unit,
-    preferredChannel: ["1", "true"].includes(String(sent.preferred_channel)),
+    preferredChannel: ["1", "true"].includes(textOf(sent.preferred_channel) ?? ""),
     pauseFromDate: from,
     pauseToDate: to,
   };

@@ -1,12 +1,14 @@
 import type { Call } from "@tidings/rpc/call";
-import { badRequest } from "@tidings/rpc/fault";
-import { parseDateText } from "@tidings/runtime/date-text";
+import { badRequest, invalid } from "@tidings/rpc/fault";
+import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
+import { textOf as readText } from "@tidings/runtime/plain-text";
 import { prepared } from "@tidings/store/database";
 import { dateTimeText } from "../field/value.ts";
 import { parseJson } from "../record/body.ts";
 import { editContact } from "./edit.ts";
 import type { ContactRow } from "./row.ts";
 import type { ContactContext } from "./save.ts";
+import { noteDevice } from "./user-agent.ts";
 
 /** Columns and the names clients send them by. */
 const NAMES: Record<string, string[]> = {
@@ -46,8 +48,11 @@ export function addUtmTags(
 ): Promise<ContactRow> {
   const sent: Record<string, unknown> = request.tags.length > 0 ? parseJson(request.tags) : {};
   const values = COLUMNS.map((column) => textOf(NAMES[column]?.map((name) => sent[name]).find(isText)));
+  const agent = values[COLUMNS.indexOf("user_agent")];
   const query = queryOf(sent.query);
-  const activeMs = isText(sent.lastActive) ? parseDateText(String(sent.lastActive)) : undefined;
+  const activeMs = isText(sent.lastActive) ? parseDateText(readText(sent.lastActive) ?? "") : undefined;
+  if (isText(sent.lastActive) && activeMs === undefined)
+    throw invalid([{ field: "lastActive", message: `This value is ${DATE_FORMS}.` }]);
   return editContact(context, request.id, call, async (row, { transaction, now }) => {
     const added = await transaction.query(insertStatement, [
       Number(row.id),
@@ -56,6 +61,7 @@ export function addUtmTags(
       ...values,
     ]);
     transaction.execute(trimStatement, [Number(row.id)]);
+    if (agent) await noteDevice(context, transaction, { contactId: Number(row.id), userAgent: agent }, call);
     const entry = entryOf(Number(added[0]?.id), values, query);
     const tags = [...utmTagsOf(row), entry].slice(-KEPT_MAX);
     const seen = activeMs === undefined ? {} : { last_active: dateTimeText(activeMs) };
@@ -105,7 +111,7 @@ function isText(value: unknown): boolean {
 }
 
 function textOf(value: unknown): string | null {
-  return value === undefined ? null : String(value).slice(0, TEXT_LENGTH_MAX);
+  return readText(value)?.slice(0, TEXT_LENGTH_MAX) ?? null;
 }
 
 /** An object, or the text of a URL's query. */

@@ -1,5 +1,6 @@
 import type { Field as FieldMessage } from "@tidings/proto/tidings/contact/v1/field";
 import type { Violation } from "@tidings/rpc/fault";
+import { textOf, wholeNumberOf, withoutTags } from "@tidings/runtime/plain-text";
 import type { Field, FieldObject, FieldOption, FieldProperties } from "./catalogue.ts";
 import { readFieldValue } from "./value.ts";
 
@@ -82,7 +83,7 @@ const LIST_MISSING =
   "A list for the select box must be specified. Separate each option with a vertical bar. I.e. Green|Blue|Red";
 
 /** The properties a type has, or what is missing. Members that no type knows are dropped. */
-function readProperties(type: string, sent: Record<string, unknown>): FieldProperties | string {
+function readProperties(type: string, sent: Record<string, unknown>): object | string {
   switch (type) {
     case "select":
     case "multiselect": {
@@ -90,13 +91,13 @@ function readProperties(type: string, sent: Record<string, unknown>): FieldPrope
       return list.length > 0 && list.length <= OPTIONS_MAX ? { list } : LIST_MISSING;
     }
     case "lookup": {
-      const list = readOptionList(sent.list);
-      return list.length > 0 ? { list: list.slice(0, OPTIONS_MAX) } : {};
+      const list = readSuggestions(sent.list);
+      return list.length > OPTIONS_MAX ? TOO_MANY_SUGGESTIONS : list.length > 0 ? { list } : {};
     }
     case "boolean":
-      if (!isText(sent.yes)) return "A 'positive' label is required.";
-      if (!isText(sent.no)) return "A 'negative' label is required.";
-      return { yes: String(sent.yes), no: String(sent.no) };
+      if (!labelOf(sent.yes)) return "A 'positive' label is required.";
+      if (!labelOf(sent.no)) return "A 'negative' label is required.";
+      return { yes: labelOf(sent.yes), no: labelOf(sent.no) };
     case "number":
       return { roundmode: within(sent.roundmode, 2, 6, 4), scale: within(sent.scale, 0, SCALE_MAX, 0) };
     default:
@@ -113,20 +114,36 @@ function readOptionList(sent: unknown): FieldOption[] {
   const entries = Array.isArray(sent)
     ? sent.map((item) => [isObject(item) ? item.value : item, isObject(item) ? item.label : item])
     : Object.entries(sent).map(([key, item]) => (isObject(item) ? [item.value, item.label] : [key, item]));
-  const options = entries.flatMap(([value, label]) => {
-    const text = isText(value) ? String(value).trim() : "";
-    return text === "" ? [] : [{ label: isText(label) ? String(label).trim() : text, value: text }];
+  const options = entries.flatMap(([sentValue, sentLabel]) => {
+    const value = labelOf(sentValue);
+    return value === "" ? [] : [{ label: labelOf(sentLabel) || value, value }];
   });
   return [...new Map(options.map((option) => [option.value, option])).values()];
 }
 
-function within(sent: unknown, min: number, max: number, otherwise: number): number {
-  const number = isText(sent) ? Number(sent) : Number.NaN;
-  return Number.isInteger(number) && number >= min && number <= max ? number : otherwise;
+/** The values a lookup suggests, each in the form it was sent: a text, or an object with its value and label. */
+function readSuggestions(sent: unknown): Suggestion[] {
+  const inner = isObject(sent) && !Array.isArray(sent) && sent.list !== undefined ? sent.list : sent;
+  const items = typeof inner === "string" ? inner.split("|") : isObject(inner) ? Object.values(inner) : [];
+  return items.flatMap((item): Suggestion[] => {
+    const value = labelOf(isObject(item) ? item.value : item);
+    if (value === "") return [];
+    return [isObject(item) ? { label: labelOf(item.label) || value, value } : value];
+  });
 }
 
-function isText(value: unknown): boolean {
-  return (typeof value === "string" && value.trim() !== "") || typeof value === "number";
+type Suggestion = string | FieldOption;
+
+const TOO_MANY_SUGGESTIONS = `A list may have ${OPTIONS_MAX} values.`;
+
+function within(sent: unknown, min: number, max: number, otherwise: number): number {
+  const number = wholeNumberOf(sent);
+  return number !== undefined && number >= min && number <= max ? number : otherwise;
+}
+
+/** Empty where there is none. */
+function labelOf(value: unknown): string {
+  return withoutTags(textOf(value) ?? "").trim();
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,5 @@
-import { parseDateText } from "@tidings/runtime/date-text";
+import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
+import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 import type { Field, FieldOption } from "./catalogue.ts";
 import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
 
@@ -6,6 +7,7 @@ import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
 export type FieldValue = { value: string | null } | { problem: string };
 
 const NOT_VALID = { problem: "This value is not valid." };
+const NOT_A_DATE = { problem: `This value is ${DATE_FORMS}.` };
 const EMAIL_NOT_VALID = { problem: "A valid email is required." };
 const TEXT_LENGTH_MAX = 191;
 const LONG_TEXT_LENGTH_MAX = 65_535;
@@ -18,9 +20,11 @@ const EMAIL =
 export function readFieldValue(field: Field, input: unknown): FieldValue {
   if (input === null || input === undefined) return { value: null };
   if (field.type === "multiselect") return readOptions(input, field);
-  if (typeof input === "object") return NOT_VALID;
-  const text = String(input).trim();
+  const text = textOf(input)?.trim();
+  if (text === undefined) return NOT_VALID;
   if (text === "") return { value: null };
+  // Whatever else is done with it takes the longer the longer it is.
+  if (text.length > LONG_TEXT_LENGTH_MAX) return tooLong(LONG_TEXT_LENGTH_MAX);
   const read = READERS.get(field.type) ?? readText;
   return read(text, field);
 }
@@ -45,17 +49,17 @@ function readText(text: string, field: Field): FieldValue {
   return limited(withoutTags(text), field.charLengthLimit ?? TEXT_LENGTH_MAX);
 }
 
-function withoutTags(text: string): string {
-  return text.replaceAll(/<[^>]*>/g, "");
-}
-
 function readEmail(text: string): FieldValue {
-  return EMAIL.test(text) ? limited(text, EMAIL_LENGTH_MAX) : EMAIL_NOT_VALID;
+  if (text.length > EMAIL_LENGTH_MAX) return tooLong(EMAIL_LENGTH_MAX);
+  return EMAIL.test(text) ? { value: text } : EMAIL_NOT_VALID;
 }
 
 function limited(text: string, lengthMax: number): FieldValue {
   if (text === "") return { value: null };
-  if (text.length <= lengthMax) return { value: text };
+  return text.length <= lengthMax ? { value: text } : tooLong(lengthMax);
+}
+
+function tooLong(lengthMax: number): FieldValue {
   return { problem: `This value is too long. It should have ${lengthMax} characters or less.` };
 }
 
@@ -75,10 +79,15 @@ function readOption(text: string, field: Field): FieldValue {
 
 /** Several options, as a list or separated by bars; stored in the second form. */
 function readOptions(input: unknown, field: Field): FieldValue {
-  const texts = typeof input === "object" ? Object.values(input ?? {}) : String(input).split("|");
-  if (texts.some((text) => typeof text === "object")) return NOT_VALID;
-  const values = [...new Set(texts.map((text) => String(text).trim()))].filter((text) => text !== "");
-  if (!values.every((value) => isOption(field.properties.list, value))) return NOT_VALID;
+  const items = typeof input === "object" ? Object.values(input ?? {}) : (textOf(input) ?? "").split("|");
+  const { list = [] } = field.properties;
+  // An option may be named again, but nobody needs to name each of them often.
+  if (items.length > 2 * list.length + 2) return NOT_VALID;
+  const texts = items.map(textOf);
+  if (texts.includes(undefined)) return NOT_VALID;
+  const values = [...new Set(texts.map((text) => (text ?? "").trim()))].filter((text) => text !== "");
+  const options = new Set(list.map(({ value }) => value));
+  if (!values.every((value) => options.has(value))) return NOT_VALID;
   return { value: values.length === 0 ? null : values.join("|") };
 }
 
@@ -117,12 +126,12 @@ function round(number: number, scale: number, mode: number): number {
 
 function readDateTime(text: string): FieldValue {
   const milliseconds = parseDateText(text);
-  return milliseconds === undefined ? NOT_VALID : { value: dateTimeText(milliseconds) };
+  return milliseconds === undefined ? NOT_A_DATE : { value: dateTimeText(milliseconds) };
 }
 
 function readDate(text: string): FieldValue {
   const milliseconds = parseDateText(text);
-  return milliseconds === undefined ? NOT_VALID : { value: dateTimeText(milliseconds).slice(0, 10) };
+  return milliseconds === undefined ? NOT_A_DATE : { value: dateTimeText(milliseconds).slice(0, 10) };
 }
 
 /** `9:30` and `09:30:15`, stored as `H:i:s`. */

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readDateText } from "./date-text.ts";
+
+/** A Wednesday. */
+const NOW = Date.parse("2024-05-15T10:20:30.000Z");
+
+const read = (text: string) => {
+  const date = readDateText(text, NOW);
+  return date && new Date(date.milliseconds).toISOString();
+};
+
+for (const [text, expected] of [
+  ["2024-05-01", "2024-05-01T00:00:00.000Z"],
+  ["2024-05-01 10:30", "2024-05-01T10:30:00.000Z"],
+  ["2024-05-01 10:30:15", "2024-05-01T10:30:15.000Z"],
+  ["2024-05-01T10:30:15Z", "2024-05-01T10:30:15.000Z"],
+  ["2024-05-01T10:30:15.250+02:00", "2024-05-01T08:30:15.250Z"],
+  ["2024-05-01T10:30:15+0200", "2024-05-01T08:30:15.000Z"],
+  ["2024-05-01t10:30:15z", "2024-05-01T10:30:15.000Z"],
+  ["2024-05-01T10:30:15+02", "2024-05-01T08:30:15.000Z"],
+  ["Mon, 15 Aug 2005 15:52:01 +0000", "2005-08-15T15:52:01.000Z"],
+  ["15 Aug 2005 15:52:01 +0200", "2005-08-15T13:52:01.000Z"],
+  ["1 May 2024", "2024-05-01T00:00:00.000Z"],
+  ["May 1, 2024", "2024-05-01T00:00:00.000Z"],
+  ["@0", "1970-01-01T00:00:00.000Z"],
+  ["@1714559415", "2024-05-01T10:30:15.000Z"],
+  ["now", "2024-05-15T10:20:30.000Z"],
+  ["today", "2024-05-15T00:00:00.000Z"],
+  ["Midnight", "2024-05-15T00:00:00.000Z"],
+  ["tomorrow", "2024-05-16T00:00:00.000Z"],
+  ["yesterday", "2024-05-14T00:00:00.000Z"],
+  ["tomorrow 14:00", "2024-05-16T14:00:00.000Z"],
+  ["+1 day", "2024-05-16T10:20:30.000Z"],
+  ["-2 weeks", "2024-05-01T10:20:30.000Z"],
+  ["+3 hours", "2024-05-15T13:20:30.000Z"],
+  ["2 days ago", "2024-05-13T10:20:30.000Z"],
+  ["next monday", "2024-05-20T00:00:00.000Z"],
+] as const)
+  test(`"${text}" is ${expected}`, () => assert.equal(read(text), expected));
+
+for (const text of [
+  "01-05-2024",
+  "13-05-2024",
+  "05/01/2024",
+  "1.5.2024",
+  "5",
+  "12",
+  "1.5",
+  "0",
+  "20240501",
+  "",
+  "10:30",
+  "may",
+  "may 2024",
+  "2024-02-31",
+  "31 Feb 2024",
+  "2024-13-01",
+  "2024-05-01T25:00",
+  "2024-05-01 and more",
+  "0000-00-00",
+  "@99999999999999",
+  "constructor",
+  "a".repeat(100_000),
+])
+  test(`"${text.slice(0, 30)}" is no date`, () => assert.equal(read(text), undefined));
+
+test("what depends on the day it is read says so", () => {
+  const relative = ["today", "now", "+1 day", "next monday", "2 days ago"];
+  assert.ok(relative.every((text) => readDateText(text, NOW)?.isRelative));
+  const absolute = ["2024-05-01", "1 May 2024", "@0", "Mon, 15 Aug 2005 15:52:01 +0000"];
+  assert.ok(absolute.every((text) => readDateText(text, NOW)?.isRelative === false));
+});

@@ -1,0 +1,69 @@
+import { create } from "@bufbuild/protobuf";
+import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
+import type { Call } from "@tidings/rpc/call";
+import { joined, prepared, type Transaction } from "@tidings/store/database";
+import { repository } from "@tidings/store/repository";
+import UAParser from "ua-parser-js";
+import { DEVICES } from "../device.ts";
+import type { ContactContext } from "./save.ts";
+
+/** What the API calls the kinds of device that the parser tells apart; what it cannot place is a desktop. */
+const KINDS = new Map([
+  ["mobile", "smartphone"],
+  ["tablet", "tablet"],
+  ["smarttv", "tv"],
+  ["console", "console"],
+  ["wearable", "wearable"],
+]);
+
+const OS_SHORT_NAMES = new Map([
+  ["Windows", "WIN"],
+  ["Mac OS", "MAC"],
+  ["iOS", "IOS"],
+  ["Android", "AND"],
+  ["Linux", "LIN"],
+  ["Ubuntu", "UBT"],
+  ["Debian", "DEB"],
+  ["Fedora", "FED"],
+  ["Chromium OS", "COS"],
+]);
+
+const knownStatement = prepared(
+  "device_of_agent",
+  `select 1 from devices where contact_id = $1 and device = $2 and device_brand is not distinct from $3
+     and device_model is not distinct from $4 and device_os_name is not distinct from $5
+     and device_os_version is not distinct from $6 limit 1`,
+);
+
+/** Notes what a contact was seen with, unless that is known, as a part of the transaction. */
+export async function noteDevice(
+  { database, outbox }: ContactContext,
+  transaction: Transaction,
+  { contactId, userAgent }: { contactId: number; userAgent: string },
+  call: Call,
+): Promise<void> {
+  const seen = deviceOf(userAgent);
+  if (!seen) return;
+  const { device, deviceBrand, deviceModel, deviceOsName, deviceOsVersion } = seen;
+  const known = [device, deviceBrand, deviceModel, deviceOsName, deviceOsVersion].map((text) => text ?? null);
+  const rows = await transaction.query(knownStatement, [contactId, ...known]);
+  if (rows.length > 0) return;
+  const devices = repository<Device>(joined(database, transaction), outbox, DeviceSchema, DEVICES);
+  await devices.create(create(DeviceSchema, { ...seen, contactId }), call);
+}
+
+/** The kind, make and system of the device that sent this User-Agent; undefined where it names no system. */
+export function deviceOf(userAgent: string) {
+  const { device, os, cpu } = UAParser(userAgent);
+  if (!os.name) return undefined;
+  const shortName = OS_SHORT_NAMES.get(os.name);
+  return {
+    device: KINDS.get(device.type ?? "") ?? "desktop",
+    deviceOsName: os.name,
+    ...(device.vendor && { deviceBrand: device.vendor }),
+    ...(device.model && { deviceModel: device.model }),
+    ...(shortName && { deviceOsShortName: shortName }),
+    ...(os.version && { deviceOsVersion: os.version }),
+    ...(cpu.architecture && { deviceOsPlatform: cpu.architecture }),
+  };
+}
