@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { exhausted, Fault } from "@tidings/rpc/fault";
+import { exhausted } from "@tidings/rpc/fault";
 import { rateLimited } from "./rate-limit.ts";
 
 /** Counts the bodies that are on their way. One that came with its request is none of them. */

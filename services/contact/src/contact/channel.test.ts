@@ -145,7 +145,7 @@ test("who was stopped stays so after deletion and creation anew, and the address
 test("the parameters of a query keep their order, and a user agent is noted as a device, once", async () => {
   const { id } = await add({ firstname: "A" });
   const useragent =
-    "Mozilla/5.0 (Linux; Android 14; Pixel 8 Pro) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Mobile Safari/537.36";
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_4 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.4 Mobile/15E148 Safari/604.1";
   const tags = json({ utm_source: "x", useragent, query: "zebra=1&apple=2&mango=3" });
   for (let count = 0; count < 2; count += 1)
     await fixture.handlers.addUtmTags(create(AddUtmTagsRequestSchema, { id, tags }), call);
@@ -154,7 +154,7 @@ test("the parameters of a query keep their order, and a user agent is noted as a
   const devices = await query(
     `select device, device_brand, device_model, device_os_name, device_os_short_name from devices where contact_id = ${id}`,
   );
-  assert.deepEqual(devices.map(Object.values), [["smartphone", "Google", "Pixel 8 Pro", "Android", "AND"]]);
+  assert.deepEqual(devices.map(Object.values), [["smartphone", "Apple", "iPhone", "iOS", "IOS"]]);
 });
 
 test("UTM tags are kept with the contact under every name clients send them by, and removed by id", async () => {
