@@ -66,7 +66,7 @@ test("one bad event does not hold up the others of its batch and comes again lat
   for (const event of events) await publish(bus, event);
   let failures = 0;
   const { received } = collect(durable, async (batch) => {
-    if (batch.some(({ id }) => id === bad) && failures < 2) {
+    if (batch.some(({ id }) => id === bad) && failures < 3) {
       failures += 1;
       throw new Error("cannot be handled");
     }
@@ -75,6 +75,25 @@ test("one bad event does not hold up the others of its batch and comes again lat
   assert.ok(received.every(({ id }) => id !== bad));
   await eventually(() => assert.equal(received.length, 5));
   assert.equal(received[4]?.id, bad);
+});
+
+test("a batch that fails is halved until the bad event stands alone", async () => {
+  const durable = await newDurable();
+  const events = Array.from({ length: 64 }, () => newEvent(durable));
+  for (const event of events) await publish(bus, event);
+  const bad = events[40]?.id;
+  let tries = 0;
+  const { received } = collect(durable, async (batch) => {
+    tries += 1;
+    if (batch.some(({ id }) => id === bad)) throw new Error("cannot be handled in time");
+  });
+  await eventually(() => assert.equal(received.length, 63));
+  assert.ok(tries <= 30, `${tries} tries`);
+  const before = events.filter(({ id }) => id !== bad).map(({ id }) => id);
+  assert.deepEqual(
+    received.map(({ id }) => id),
+    before,
+  );
 });
 
 test("an event that fails for the tenth time is set aside", async () => {

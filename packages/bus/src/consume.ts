@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
+import { Counter } from "prom-client";
 import { type Bus, BusUnavailable } from "./connect.ts";
 import { type Event, readEvent } from "./event.ts";
 import { linkTo } from "./link.ts";
@@ -31,6 +32,17 @@ export interface Consumption {
   stop(): Promise<void>;
 }
 
+const failures = new Counter({
+  name: "tidings_consumer_failures_total",
+  help: "Tries to handle a batch of events that failed, because of the events or of what the handler needs",
+  labelNames: ["durable", "cause"],
+});
+const setAside = new Counter({
+  name: "tidings_consumer_set_aside_total",
+  help: "Events that were tried often enough and are kept as dead letters",
+  labelNames: ["durable"],
+});
+
 const BATCH_MAX = 100;
 /** Many more than are pulled: acknowledgements that a crash of the server took along count until ack_wait is over. */
 const IN_FLIGHT_MAX = 20 * BATCH_MAX;
@@ -45,8 +57,8 @@ const BACKOFF_MAX_MS = 5_000;
 
 /**
  * Consumes a durable until stopped, through lost connections, deleted streams and failing handlers. A batch is what has
- * arrived when the one before is done, at most 100 events. When a batch fails its events are tried one by one, so that a
- * single bad one does not hold up the others; that one is delivered again later and given up after 10 attempts.
+ * arrived when the one before is done, at most 100 events. When a batch fails, its halves are tried, so that a single bad
+ * event does not hold up the others; that one is delivered again later and given up after 10 attempts.
  */
 export function consume(bus: Bus, options: ConsumeOptions): Consumption {
   const stopping = new AbortController();
@@ -129,44 +141,56 @@ function followEnd(messages: ConsumerMessages, onEnd: () => void) {
   return { promise, isReached: () => reached };
 }
 
+/**
+ * Lets the batch be handled. One that fails is split, and so on, until the event that fails stands alone and all others are
+ * done.
+ */
 async function handleBatch(
   bus: Bus,
   batch: JsMsg[],
   options: ConsumeOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const failure = await tryToHandle(batch, options, signal);
+  const failure = await tryToHandle(bus, batch, options, signal);
   if (failure === undefined) return acknowledge(batch);
   if (signal.aborted) return release(batch);
-  for (const message of batch) {
-    const error = batch.length === 1 ? failure : await tryToHandle([message], options, signal);
-    if (error === undefined) message.ack();
-    else if (signal.aborted) message.nak();
-    else await retryLater(bus, message, error.reason, options);
-  }
+  const [message] = batch;
+  if (batch.length === 1 && message) return retryLater(bus, message, failure.reason, options);
+  const middle = Math.ceil(batch.length / 2);
+  await handleBatch(bus, batch.slice(0, middle), options, signal);
+  await handleBatch(bus, batch.slice(middle), options, signal);
 }
 
 /** The failure, or undefined. While what the handler needs is away it is tried again with the same messages. */
 async function tryToHandle(
+  bus: Bus,
   batch: JsMsg[],
   options: ConsumeOptions,
   signal: AbortSignal,
 ): Promise<{ reason: unknown } | undefined> {
-  for (let failures = 1; ; failures += 1) {
+  const durable = options.durable.name;
+  for (let tries = 1; ; tries += 1) {
     try {
-      await handleInSpan(batch, options);
+      await handleInSpan(bus, batch, options);
       return undefined;
     } catch (reason) {
-      if (!options.isOutage(reason) || signal.aborted) return { reason };
+      const isOutage = reason instanceof BusUnavailable || options.isOutage(reason);
+      failures.inc({ durable, cause: isOutage ? "outage" : "events" });
+      const fields = { err: reason, durable, events: batch.length, tries };
+      bus.log.warn(
+        fields,
+        isOutage ? "events wait for what their handler needs" : "events could not be handled",
+      );
+      if (!isOutage || signal.aborted) return { reason };
     }
-    await backOff(failures, signal);
+    await backOff(tries, signal);
     if (signal.aborted) return { reason: signal.reason };
   }
 }
 
 /** One span: it continues the trace of the first event and links to those of the others. */
-async function handleInSpan(batch: JsMsg[], { durable, handle }: ConsumeOptions): Promise<void> {
-  const events = batch.map(readEvent);
+async function handleInSpan(bus: Bus, batch: JsMsg[], { durable, handle }: ConsumeOptions): Promise<void> {
+  const events = await Promise.all(batch.map((message) => readEvent(bus, message)));
   const [first, ...others] = events;
   const attributes = {
     "messaging.system": "nats",
@@ -189,7 +213,8 @@ async function retryLater(bus: Bus, message: JsMsg, error: unknown, options: Con
     return message.nak(delayMs);
   }
   try {
-    await options.deadLetter(deadLetterOf(message, error));
+    await options.deadLetter(await deadLetterOf(bus, message, error));
+    setAside.inc({ durable: options.durable.name });
     bus.log.error(fields, "event could not be handled and was set aside");
     message.term();
   } catch (cause) {
@@ -198,14 +223,17 @@ async function retryLater(bus: Bus, message: JsMsg, error: unknown, options: Con
   }
 }
 
-function deadLetterOf(message: JsMsg, error: unknown): DeadLetter {
+async function deadLetterOf(bus: Bus, message: JsMsg, error: unknown): Promise<DeadLetter> {
   const names = message.headers?.keys() ?? [];
   const headers = Object.fromEntries(names.map((name) => [name, message.headers?.get(name) ?? ""]));
   return {
     id: headers["ce-id"] ?? `${message.info.stream}:${message.seq}`,
     subject: message.subject,
     headers,
-    payload: message.data,
+    payload: await readEvent(bus, message).then(
+      ({ payload }) => payload,
+      () => message.data,
+    ),
     error,
     attempts: message.info.deliveryCount,
   };

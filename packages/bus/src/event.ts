@@ -1,4 +1,6 @@
 import type { JsMsg } from "@nats-io/jetstream";
+import type { Bus } from "./connect.ts";
+import { loadPayload } from "./large-payload.ts";
 
 /** An event as its consumers see it. */
 export interface Event {
@@ -16,12 +18,13 @@ export interface Event {
 }
 
 /** Reads a message of our streams. Throws when a header is missing: then it is none of ours. */
-export function readEvent(message: JsMsg): Event {
+export async function readEvent(bus: Bus, message: JsMsg): Promise<Event> {
   const header = (name: string): string => {
     const value = message.headers?.get(name);
     if (!value) throw new Error(`message ${message.seq} on ${message.subject} has no ${name}`);
     return value;
   };
+  const reference = message.headers?.get("ce-dataref");
   return {
     id: header("ce-id"),
     subject: message.subject,
@@ -29,6 +32,6 @@ export function readEvent(message: JsMsg): Event {
     aggregateVersion: Number(header("ce-aggregateversion")),
     time: header("ce-time"),
     traceparent: message.headers?.get("traceparent") || undefined,
-    payload: message.data,
+    payload: reference ? await loadPayload(bus, reference) : message.data,
   };
 }

@@ -1,8 +1,10 @@
 import { headers } from "@nats-io/transport-node";
 import type { Bus } from "./connect.ts";
 import type { Event } from "./event.ts";
+import { storePayload } from "./large-payload.ts";
 
 const ACK_TIMEOUT_MS = 2_000;
+const NOTHING = new Uint8Array(0);
 
 /**
  * Publishes one event in the binary mode of the CloudEvents NATS protocol binding and waits until the stream has it.
@@ -20,7 +22,9 @@ export async function publish(bus: Bus, event: Event): Promise<void> {
   fields.set("ce-aggregateversion", String(event.aggregateVersion));
   fields.set("content-type", "application/protobuf");
   if (event.traceparent) fields.set("traceparent", event.traceparent);
-  await bus.client().jetstream.publish(event.subject, event.payload, {
+  const isLarge = event.payload.length > bus.payloadMax();
+  if (isLarge) fields.set("ce-dataref", await storePayload(bus, event.id, event.payload));
+  await bus.client().jetstream.publish(event.subject, isLarge ? NOTHING : event.payload, {
     msgID: event.id,
     headers: fields,
     timeout: ACK_TIMEOUT_MS,

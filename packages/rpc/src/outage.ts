@@ -2,7 +2,6 @@ import { Code, Fault } from "./fault.ts";
 
 const OUTAGES = new Set([
   Code.UNAVAILABLE,
-  Code.DEADLINE_EXCEEDED,
   Code.RESOURCE_EXHAUSTED,
   Code.CANCELLED,
   // Keys that do not match yet, or clocks that do not agree: nothing that giving up an event would mend.
@@ -10,7 +9,7 @@ const OUTAGES = new Set([
   Code.PERMISSION_DENIED,
 ]);
 
-/** Did this fail for a reason that will pass, whatever was asked? */
+/** Did this fail for a reason that will pass, whatever was asked? A deadline is none: to ask for less may help. */
 export function isOutage(error: unknown): boolean {
   return error instanceof Fault && OUTAGES.has(error.code);
 }

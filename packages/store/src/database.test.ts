@@ -4,6 +4,7 @@ import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, type TestDatabase, terminateBackends } from "@tidings/testkit/postgres";
+import { startProxy } from "@tidings/testkit/proxy";
 import { type Database, openDatabase, type Transaction, violatedConstraint } from "./database.ts";
 
 const log = createLog("test", "silent");
@@ -40,6 +41,34 @@ test("a statement ends with the deadline of its call, in the database too", asyn
       "select 1 from pg_stat_activity where query like '%pg_sleep(30)%' and state = 'active' and pid <> pg_backend_pid()";
     assert.deepEqual(await database.query({ text }, [], soon()), []);
   });
+});
+
+test("a connection that goes deaf fails its statements soon after their deadline, and the pool recovers", async (t) => {
+  const proxy = await startProxy(testDatabase.url("contact"));
+  t.after(proxy.stop);
+  const deaf = openDatabase({ url: proxy.url, log, connectionsMax: 2 });
+  t.after(deaf.close);
+  assert.equal(await deaf.ping(), true);
+  proxy.goDeaf();
+  const startedAt = performance.now();
+  const answers = await Promise.allSettled([
+    deaf.query({ text: "select 1" }, [], Date.now() + 500),
+    deaf.transaction(Date.now() + 500, (transaction) => transaction.query({ text: "select 1" })),
+    deaf.ping(),
+  ]);
+  assert.ok(answers.every(({ status }) => status === "rejected"));
+  assert.ok(performance.now() - startedAt < 10_000);
+  proxy.recover();
+  await eventually(async () => assert.equal(await deaf.ping(), true), { timeoutMs: 10_000 });
+});
+
+test("what is larger than Postgres takes is the caller's fault", async () => {
+  const ids = Array.from({ length: 70_000 }, (_, index) => index);
+  const text = `select 1 where 1 in (${ids.map((id) => `$${id + 1}`)})`;
+  await assert.rejects(database.query({ text }, ids, soon()), hasCode(Code.INVALID_ARGUMENT));
+  const large =
+    "insert into tags (tag) select string_agg(md5(n::text), '') from generate_series(1, 1000) as n";
+  await assert.rejects(database.query({ text: large }, [], soon()), hasCode(Code.INVALID_ARGUMENT));
 });
 
 test("a call whose deadline is over is not begun", async () => {

@@ -44,6 +44,10 @@ export interface DatabaseOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
+/** A database that said nothing until so long after its statement should have ended is not there. */
+const SILENCE_MS = 1_000;
+const KEEP_ALIVE_AFTER_MS = 10_000;
+const PING_MS = 2_000;
 const TRANSACTION_ATTEMPTS = 4;
 const RAW_TEXT = { getTypeParser: () => (text: string) => text };
 
@@ -58,6 +62,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     max: options.connectionsMax ?? 20,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     pipeline: true,
     stream: gatheringSocket,
   });
@@ -76,35 +82,42 @@ export function openDatabase(options: DatabaseOptions): Database {
     return client;
   };
 
+  /** Works with a connection. The server keeps the deadline; a connection that says nothing then is torn down. */
+  const withClient = async <T>(deadlineMs: number, work: (client: PoolClient) => Promise<T>): Promise<T> => {
+    const client = await connect(deadlineMs);
+    let isSilent = false;
+    const silence = setTimeout(
+      () => {
+        isSilent = true;
+        client.connection.stream.destroy();
+      },
+      Math.max(0, deadlineMs - Date.now()) + SILENCE_MS,
+    );
+    try {
+      return await work(client);
+    } catch (error) {
+      throw isSilent ? deadlineExceeded(error) : error;
+    } finally {
+      clearTimeout(silence);
+      client.release(isSilent);
+    }
+  };
+
   return {
-    async query(statement, values, deadlineMs) {
-      const client = await connect(deadlineMs);
-      try {
-        return await send(client, statement, values);
-      } finally {
-        client.release();
-      }
-    },
+    query: (statement, values, deadlineMs) =>
+      withClient(deadlineMs, (client) => send(client, statement, values)),
     async transaction(deadlineMs, work) {
       for (let attempt = 1; ; attempt += 1) {
-        const client = await connect(deadlineMs);
         try {
-          return await runTransaction(client, work);
+          return await withClient(deadlineMs, (client) => runTransaction(client, work));
         } catch (error) {
           if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
-        } finally {
-          client.release();
         }
       }
     },
     async ping() {
-      const client = await connect(Date.now() + CONNECT_TIMEOUT_MS);
-      try {
-        await send(client, { text: "select 1" }, []);
-        return true;
-      } finally {
-        client.release();
-      }
+      await withClient(Date.now() + PING_MS, (client) => send(client, { text: "select 1" }, []));
+      return true;
     },
     close: () => pool.end(),
   };
@@ -200,6 +213,8 @@ function databaseFault(error: unknown): Fault {
   if (code === "57014") return deadlineExceeded(error);
   if (code === "23505") return withCause(taken([]), error);
   if (code.startsWith("22")) return withCause(badRequest("A value is not valid."), error);
+  // More parameters or a larger row than Postgres takes: whoever asks has to ask for less.
+  if (code === "08P01" || code.startsWith("54")) return withCause(badRequest("A value is too large."), error);
   if (/^(08|53|57P|55P03|25P03|40)/.test(code)) return unavailable(error);
   return toFault(error);
 }

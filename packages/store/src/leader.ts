@@ -8,11 +8,15 @@ export interface Leadership {
 }
 
 const RETRY_MS = 1_000;
+/** How often a leader shows that it is there, and after how long a silence the server takes the lock from it. */
+const HEARTBEAT_MS = 3_000;
+const SILENCE_MAX_MS = 10_000;
 
 /**
  * Runs for the leadership of `name` in the schema of the connection: an advisory lock on a connection of its own, free
- * again as soon as that connection ends. It saves replicas from doing the same work; a paused leader still believes in
- * itself, so what the leader does must be harmless when two do it.
+ * again as soon as that connection ends. The server ends it when it hears nothing for ten seconds, and the leader when it
+ * gets no answer: another one takes over. It saves replicas from doing the same work; who was paused still believes in
+ * itself for a moment, so what the leader does must be harmless when two do it.
  */
 export function electLeader(options: { url: string; name: string; log: Log }): Leadership {
   const stopping = new AbortController();
@@ -23,6 +27,7 @@ export function electLeader(options: { url: string; name: string; log: Log }): L
       connectionString: options.url,
       connectionTimeoutMillis: 2_000,
       keepAlive: true,
+      query_timeout: HEARTBEAT_MS,
     });
     const ended = new Promise<void>((resolve) => {
       client.on("error", (error) => options.log.warn({ err: error }, "leadership connection lost"));
@@ -30,14 +35,15 @@ export function electLeader(options: { url: string; name: string; log: Log }): L
     });
     try {
       await client.connect();
+      await client.query(`set idle_session_timeout = '${SILENCE_MAX_MS}ms'`);
       while (!stopping.signal.aborted && !isLeader) {
         isLeader = await tryLock(client, options.name);
         if (!isLeader) await sleep(stopping.signal);
       }
-      await Promise.race([ended, aborted(stopping.signal)]);
+      await Promise.race([ended, aborted(stopping.signal), silence(client, stopping.signal)]);
     } finally {
       isLeader = false;
-      await client.end();
+      await endSession(client);
     }
   };
 
@@ -56,6 +62,25 @@ export function electLeader(options: { url: string; name: string; log: Log }): L
       return running;
     },
   };
+}
+
+/** Resolves when the server does not answer a heartbeat any more. */
+async function silence(client: Client, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(HEARTBEAT_MS, undefined, { signal }).catch(() => undefined); // we are to stop
+    try {
+      await client.query("select 1");
+    } catch {
+      return; // whoever leads next finds out why
+    }
+  }
+}
+
+/** A server that answers nothing is not waited for. */
+async function endSession(client: Client): Promise<void> {
+  const impatience = setTimeout(() => client.connection.stream.destroy(), HEARTBEAT_MS);
+  await client.end().catch(() => undefined); // it had ended already
+  clearTimeout(impatience);
 }
 
 async function tryLock(client: Client, name: string): Promise<boolean> {

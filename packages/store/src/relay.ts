@@ -7,7 +7,6 @@ import type { Log } from "@tidings/runtime/log";
 import { currentTraceparent, inSpan } from "@tidings/runtime/telemetry";
 import { Counter, Gauge } from "prom-client";
 import { backgroundDeadline, type Database, prepared, type Row } from "./database.ts";
-import { keepDeadLetter } from "./dead-letter.ts";
 import { electLeader } from "./leader.ts";
 import type { Outbox } from "./outbox.ts";
 import { purgeMessages } from "./purge.ts";
@@ -48,16 +47,24 @@ const oldestSeconds = new Gauge({
   help: "Age of the oldest event that the bus does not have yet",
 });
 
+const heldEvents = new Gauge({
+  name: "tidings_outbox_held_events",
+  help: "Events that wait, for two seconds at most, for an older transaction anywhere in the cluster",
+});
+
 /**
- * Rows of transactions that are older than every one still running: a slow transaction that drew a lower id is not
- * skipped. Ordered by id and not by xid, because the id is drawn after the aggregate's row was locked.
+ * Rows of transactions that are older than every one still running, so that the order of ids is that of the stream even
+ * where a slow transaction drew a lower one. Transactions of the whole cluster count there, those of other schemas too:
+ * nobody is waited for longer than two seconds. What comes later then comes late, but nothing is skipped, and the events of
+ * one aggregate keep their order: an id is drawn after the aggregate's row was locked.
  */
 const selectPending = prepared(
   "relay_pending",
   `select id, event_id, subject, aggregate_id, aggregate_version, payload, traceparent,
           to_char(created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time
    from outbox
-   where published_at is null and xid < pg_snapshot_xmin(pg_current_snapshot())
+   where published_at is null
+     and (xid < pg_snapshot_xmin(pg_current_snapshot()) or created_at < clock_timestamp() - interval '2 seconds')
    order by id limit ${BATCH}`,
 );
 const markPublished = prepared(
@@ -66,8 +73,10 @@ const markPublished = prepared(
 );
 const selectOldest = prepared(
   "relay_oldest",
-  `select extract(epoch from now() - created_at) as seconds
-   from outbox where published_at is null order by id limit 1`,
+  `select (select extract(epoch from now() - created_at) from outbox where published_at is null order by id limit 1)
+     as seconds,
+     (select count(*) from (select from outbox
+       where published_at is null and xid >= pg_snapshot_xmin(pg_current_snapshot()) limit ${BATCH}) as held) as held`,
 );
 
 /**
@@ -93,6 +102,7 @@ export function startRelay(options: RelayOptions): Relay {
     upkeepAt = performance.now() + UPKEEP_MS;
     const [row] = await database.query(selectOldest, [], backgroundDeadline());
     oldestSeconds.set(Number(row?.seconds ?? 0));
+    heldEvents.set(Number(row?.held ?? 0));
     isStreamKnown = false;
     await purgeMessages(database);
   };
@@ -104,7 +114,7 @@ export function startRelay(options: RelayOptions): Relay {
     if (!bus.isConnected()) return AWAY_MS;
     if (!isStreamKnown) await replayIfLost(database, await ensureStream(bus, options.stream), log);
     isStreamKnown = true;
-    const count = await publishPending(database, bus, log);
+    const count = await publishPending(database, bus);
     return count === BATCH ? 0 : POLL_MS;
   };
 
@@ -138,10 +148,12 @@ export function startRelay(options: RelayOptions): Relay {
 }
 
 /** One pass over what is due. Rows that were not acknowledged stay; the first reason is thrown after the rest is marked. */
-async function publishPending(database: Database, bus: Bus, log: Log): Promise<number> {
+async function publishPending(database: Database, bus: Bus): Promise<number> {
   const rows = await database.query(selectPending, [], backgroundDeadline());
   if (rows.length === 0) return 0;
-  const outcomes = await Promise.allSettled(rows.map((row) => publishRow(database, bus, row, log)));
+  const outcomes: PromiseSettledResult<void>[] = [];
+  for (const run of runsOf(rows, bus.payloadMax()))
+    outcomes.push(...(await Promise.allSettled(run.map((row) => publishRow(bus, row)))));
   const ids = rows.filter((_, index) => outcomes[index]?.status === "fulfilled").map(({ id }) => id);
   if (ids.length > 0) await database.query(markPublished, [ids], backgroundDeadline());
   published.inc(ids.length);
@@ -150,21 +162,25 @@ async function publishPending(database: Database, bus: Bus, log: Log): Promise<n
   return rows.length;
 }
 
-async function publishRow(database: Database, bus: Bus, row: Row, log: Log): Promise<void> {
+/** What is published at once: a large payload takes its time, and what comes after it has to wait. */
+function runsOf(rows: Row[], payloadMax: number): Row[][] {
+  const isLarge = ({ payload }: Row) => (payload ?? "").length > 2 * payloadMax;
+  const runs: Row[][] = [];
+  rows.forEach((row, index) => {
+    const before = rows[index - 1];
+    if (!before || isLarge(row) || isLarge(before)) runs.push([row]);
+    else runs.at(-1)?.push(row);
+  });
+  return runs;
+}
+
+async function publishRow(bus: Bus, row: Row): Promise<void> {
   const event = eventOf(row);
-  if (event.payload.length > bus.payloadMax()) return setAside(database, event, log);
   if (!event.traceparent) return publish(bus, event);
   const span = { kind: SpanKind.PRODUCER, traceparent: event.traceparent };
   await inSpan(`publish ${event.subject}`, span, () =>
     publish(bus, { ...event, traceparent: currentTraceparent() ?? event.traceparent }),
   );
-}
-
-/** An event the bus will never take must not hold up the others. */
-async function setAside(database: Database, event: Event, log: Log): Promise<void> {
-  const error = new Error(`${event.payload.length} bytes are more than the bus takes`);
-  log.error({ err: error, event: event.id, subject: event.subject }, "event cannot be published");
-  await keepDeadLetter(database, "relay", { ...event, headers: {}, error, attempts: 1 });
 }
 
 function eventOf(row: Row): Event {
