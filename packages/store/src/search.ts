@@ -44,7 +44,8 @@ export function searchPredicate(text: string, searched: Searched): Predicate {
     if (node.kind === "term") return termPredicate(node, searched);
     const parts = node.nodes.map(toPredicate);
     const joined = node.joiner === "or" ? any(parts) : all(parts);
-    return node.negated ? sql`not ${joined}` : joined;
+    // What has nothing to compare does not fit either, so it is among those that do not.
+    return node.negated ? sql`(${joined}) is not true` : joined;
   };
   return toPredicate(parseSearch(text));
 }

@@ -64,13 +64,14 @@ await run(options, async ({ onStop }) => {
   const context = {
     database,
     outbox,
+    log,
     catalogues: fieldCatalogues(database),
     readDefinitions: definitionReader(),
     suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
   };
   const upkeep = startFieldUpkeep(database, log);
   onStop("field upkeep", upkeep.stop);
-  const building = startBuilding(context, log);
+  const building = startBuilding(context);
   onStop("segment builds", building.stop);
   const reacting = startReacting(context, bus);
   onStop("segment reaction", reacting.stop);

@@ -12,6 +12,7 @@ import { createSegments } from "./migrations/0013_segments.ts";
 import { createProjections } from "./migrations/0014_projections.ts";
 import { limitGinPending } from "./migrations/0015_gin_pending.ts";
 import { keepUtmQueryOrder } from "./migrations/0016_utm_query_order.ts";
+import { followSegmentFailures } from "./migrations/0017_segment_failures.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -27,4 +28,5 @@ export const migrations: Migrations = {
   "0014_projections": { up: createProjections },
   "0015_gin_pending": { up: limitGinPending },
   "0016_utm_query_order": { up: keepUtmQueryOrder },
+  "0017_segment_failures": { up: followSegmentFailures },
 };

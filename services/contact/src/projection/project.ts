@@ -2,6 +2,7 @@ import type { Event } from "@tidings/bus/event";
 import { backgroundDeadline, prepared, type Transaction } from "@tidings/store/database";
 import { newEvents } from "@tidings/store/inbox";
 import type { BuildServices } from "../segment/build.ts";
+import { withoutCulprits } from "../segment/culprits.ts";
 import { type ContactChange, followChanges } from "../segment/follow.ts";
 import { type Fact, facts } from "./facts.ts";
 import { type Neighbour, neighbours } from "./neighbours.ts";
@@ -12,13 +13,18 @@ export async function project(services: BuildServices, consumer: string, events:
   const known = events.filter(({ subject }) => facts.has(subject) || neighbours.has(subject));
   if (known.length === 0) return;
   const ids = known.map(({ id }) => id);
-  const catalogue = await services.catalogues.latest();
-  await services.database.transaction(backgroundDeadline(), async (transaction) => {
-    const isNew = await newEvents(transaction, consumer, ids);
-    const fresh = known.filter(({ id }) => isNew.has(id));
-    await keepNeighbours(transaction, fresh);
-    await followChanges(services, transaction, catalogue, await keepFacts(transaction, fresh));
-  });
+  let changes: ContactChange[] = [];
+  const keep = async () => {
+    const catalogue = await services.catalogues.latest();
+    await services.database.transaction(backgroundDeadline(), async (transaction) => {
+      const isNew = await newEvents(transaction, consumer, ids);
+      const fresh = known.filter(({ id }) => isNew.has(id));
+      await keepNeighbours(transaction, fresh);
+      changes = await keepFacts(transaction, fresh);
+      await followChanges(services, transaction, catalogue, changes);
+    });
+  };
+  await withoutCulprits(services, () => changes.map(({ contactId }) => contactId), keep);
 }
 
 /**

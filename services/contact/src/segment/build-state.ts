@@ -4,7 +4,11 @@ import { notFound } from "@tidings/rpc/fault";
 import { type Database, prepared } from "@tidings/store/database";
 import { timestampFromText } from "@tidings/store/timestamp";
 
-const buildStatement = prepared("segment_builds_get", "select * from segment_builds where segment_id = $1");
+const buildStatement = prepared(
+  "segment_builds_get",
+  `select requested_at, started_at, position, last_id, added, removed, built_at, seconds, problem
+   from segment_builds where segment_id = $1`,
+);
 
 /** How far the build of a segment is. Throws NOT_FOUND. */
 export async function readBuild(database: Database, id: number, deadlineMs: number): Promise<SegmentBuild> {

@@ -12,6 +12,7 @@ import {
 } from "@tidings/store/database";
 import { sql } from "kysely";
 import type { FieldCatalogue, FieldCatalogues } from "../field/catalogue.ts";
+import { PROBLEM } from "./culprits.ts";
 import { compileDefinition, compileDefinitions, type Definition, midnight } from "./definitions.ts";
 import type { MembershipChange } from "./events.ts";
 import { followMoves, type SegmentServices, tellMoves, toChange } from "./follow.ts";
@@ -27,6 +28,7 @@ const SLICE_MAX = 200_000;
 export interface BuildServices extends SegmentServices {
   database: Database;
   catalogues: FieldCatalogues;
+  log: Log;
 }
 
 /**
@@ -34,7 +36,7 @@ export interface BuildServices extends SegmentServices {
  * contacts is one statement in a transaction of its own. Any number of replicas may do so; what a crash takes along is a
  * slice, and a definition that changes meanwhile begins again.
  */
-export function startBuilding(services: BuildServices, log: Log): Repetition {
+export function startBuilding(services: BuildServices): Repetition {
   let size = SLICE_MIN * 10;
   const step = async () => {
     const startMs = performance.now();
@@ -45,7 +47,7 @@ export function startBuilding(services: BuildServices, log: Log): Repetition {
     if (isBusy) size = nextSize(size, performance.now() - startMs);
     return isBusy;
   };
-  return repeat(step, { intervalMs: INTERVAL_MS, log, name: "building segments" });
+  return repeat(step, { intervalMs: INTERVAL_MS, log: services.log, name: "building segments" });
 }
 
 /** Twice as much at most, so that one quick slice does not make a slow one. */
@@ -56,7 +58,7 @@ function nextSize(size: number, elapsedMs: number): number {
 
 const nextBuild = prepared(
   "segment_builds_next",
-  `select * from segment_builds where requested_at is not null
+  `select segment_id, started_at, last_id, position from segment_builds where requested_at is not null
    order by requested_at limit 1 for update skip locked`,
 );
 const startStatement = prepared(
@@ -97,11 +99,17 @@ export async function buildStep(services: BuildServices, size = SLICE_MAX): Prom
   } catch (error) {
     if (segmentId && isHopeless(error, size))
       await database.query(finishStatement, [segmentId, PROBLEM], backgroundDeadline());
+    else if (segmentId && !isOutage(error))
+      await database.query(postponeStatement, [segmentId], backgroundDeadline());
     throw error;
   }
 }
 
-const PROBLEM = "The filters could not be evaluated.";
+/** The others have their turn before it is tried again. */
+const postponeStatement = prepared(
+  "segment_builds_postpone",
+  "update segment_builds set requested_at = clock_timestamp() where segment_id = $1 and requested_at is not null",
+);
 
 /** What takes too long is tried with the smallest slice first. */
 function isHopeless(error: unknown, size: number): boolean {

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
+import type { Call } from "@tidings/rpc/call";
 import { type Fault, inUse, type Violation } from "@tidings/rpc/fault";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { parseJson } from "../record/body.ts";
 import { cleanAlias, freeAlias } from "./alias.ts";
 import { NO_CATEGORY } from "./category.ts";
-import { type Definition, type DefinitionReader, midnight } from "./definitions.ts";
+import { type Definition, type DefinitionReader, isVisible, midnight, nameable } from "./definitions.ts";
 import { type Filter, FilterProblem, readFilters } from "./filter.ts";
 import { checkFilters } from "./predicate.ts";
 
@@ -40,7 +41,7 @@ export async function readForCheck(
 export function checkSegment(
   draft: Segment,
   before: Segment | undefined,
-  now: SegmentsAsOfNow,
+  { now, call }: { now: SegmentsAsOfNow; call: Call },
 ): Violation[] | Fault {
   draft.name = draft.name.trim();
   draft.publicName = draft.publicName.trim() || draft.name;
@@ -49,10 +50,10 @@ export function checkSegment(
     ...(draft.name === "" ? [] : checkName("publicName", draft.publicName)),
     ...checkAlias(draft, before, now),
     ...checkCategory(draft, now),
-    ...takeFilters(draft, before, now),
+    ...takeFilters(draft, before, { ...now, call }),
   ];
   if (violations.length > 0) return violations;
-  const users = before?.isPublished && !draft.isPublished ? usersOf(draft.id, now) : [];
+  const users = before?.isPublished && !draft.isPublished ? usersOf(draft.id, now, call) : [];
   if (users.length > 0)
     return inUse(`The segment cannot be unpublished while other segments use it: ${users.join(", ")}.`);
   // What comes later in the same batch is checked against this.
@@ -95,14 +96,15 @@ function checkCategory({ categoryId }: Segment, { categoryIds }: SegmentsAsOfNow
 function takeFilters(
   draft: Segment,
   before: Segment | undefined,
-  { catalogue, definitions }: SegmentsAsOfNow,
+  { catalogue, definitions, call }: SegmentsAsOfNow & { call: Call },
 ): Violation[] {
   if (before && draft.filters === before.filters) return [];
   try {
     const filters = readFilters(draft.filters);
     if (before && isDeepStrictEqual(filters, filtersOf(before))) draft.filters = before.filters;
     else {
-      const scope = { catalogue, segments: definitions, segmentId: before?.id, today: midnight() };
+      const mayName = nameable(definitions, call, new Set(before ? namedIn(filtersOf(before)) : []));
+      const scope = { catalogue, segments: definitions, segmentId: before?.id, today: midnight(), mayName };
       draft.filters = Buffer.from(JSON.stringify(checkFilters(filters, scope)));
     }
     return [];
@@ -117,13 +119,17 @@ export function filtersOf({ filters }: Segment): Filter[] {
   return filters.length === 0 ? [] : parseJson(filters);
 }
 
-function usersOf(id: number, { definitions }: SegmentsAsOfNow): string[] {
-  const isUser = ({ filters }: Definition) =>
-    filters.some(
-      ({ field, filter }) => field === "leadlist" && Array.isArray(filter) && filter.map(Number).includes(id),
-    );
+/** The ids of segments that filters name. */
+function namedIn(filters: Filter[]): number[] {
+  return filters.flatMap(({ field, filter }) =>
+    field === "leadlist" && Array.isArray(filter) ? filter.map(Number) : [],
+  );
+}
+
+/** The segments that use another one. Those the caller does not see are not in the way. */
+function usersOf(id: number, { definitions }: SegmentsAsOfNow, call: Call): string[] {
   return [...definitions.values()]
-    .filter((other) => other.id !== id && isUser(other))
+    .filter((other) => other.id !== id && namedIn(other.filters).includes(id) && isVisible(other, call))
     .map(({ name }) => name);
 }
 
@@ -138,5 +144,8 @@ function remember(draft: Segment, { definitions }: SegmentsAsOfNow): void {
     alias,
     isPublished: isPublished ?? true,
     filters: filtersOf(draft),
+    isGlobal: draft.isGlobal ?? true,
+    createdBy: draft.createdBy,
+    failure: undefined,
   });
 }

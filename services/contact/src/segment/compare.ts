@@ -113,16 +113,32 @@ function compareEach(value: Value, operator: string, operand: FilterValue, today
   if (operator === "between") return compareBetween(value, operand, today);
   if (operator !== "in" && operator !== "=") throw new FilterProblem("The operator takes one value.");
   const texts = listOf(operand);
-  if (value.kind === "text" && !value.equals)
-    return constant(sql`lower(${value.sql}) = any(${lowered(texts)})`);
-  const each = texts.map((text) => compare(value, "=", text, today));
-  return {
-    predicate: sql`(${sql.join(
-      each.map(({ predicate }) => predicate),
-      sql` or `,
-    )})`,
-    isDaily: each.some(({ isDaily }) => isDaily),
-  };
+  const [first] = texts;
+  if (texts.length === 1 && first !== undefined) return compare(value, "=", first, today);
+  switch (value.kind) {
+    case "number":
+      return constant(sql`${value.sql} = any(${texts.map(numberOf)}::numeric[])`);
+    case "boolean":
+      return constant(sql`${value.sql} = any(${texts.map(booleanOf)}::boolean[])`);
+    case "date":
+    case "datetime":
+      return compareDates(value.sql, texts, today);
+    default:
+      return constant(sql`lower(${value.sql}) = any(${lowered(texts)})`);
+  }
+}
+
+/** Any of several dates, however many they are, in two parameters: periods, and days of any year. */
+function compareDates(value: RawBuilder<unknown>, texts: string[], today: number): Comparison {
+  const dates = texts.map((text) => readDateValue(text, today));
+  const periods = dates.filter((date) => date.kind === "period");
+  const days = dates.flatMap((date) => (date.kind === "anniversary" ? [date.monthAndDay] : []));
+  const bounds = periods.map(({ from, until }) => [from, until].map((ms) => new Date(ms).toISOString()));
+  const predicate = sql`(exists (
+      select from unnest(${bounds.map(([from]) => from)}::timestamptz[], ${bounds.map(([, until]) => until)}::timestamptz[])
+        as period(since, before) where ${value} >= since and ${value} < before)
+    or to_char(${value} at time zone 'UTC', 'MM-DD') = any(${days}::text[]))`;
+  return { predicate, isDaily: days.length > 0 || periods.some(({ isRelative }) => isRelative) };
 }
 
 function compareBetween(value: Value, operand: FilterValue, today: number): Comparison {

@@ -1,3 +1,4 @@
+import { DATE_FORMS, readDateText } from "@tidings/runtime/date-text";
 import { FilterProblem } from "./filter.ts";
 
 /** What a date is compared with; all in milliseconds since the epoch. */
@@ -44,10 +45,14 @@ type Unit = "day" | "week" | "month" | "year";
 export function readDateValue(text: string, today: number): DateValue {
   const words = text.trim().toLowerCase();
   const value =
-    readLiteral(words) ?? readPeriod(words, today) ?? readDay(words, today) ?? readYearly(words, today);
+    readLiteral(words) ??
+    readPeriod(words, today) ??
+    readDay(words, today) ??
+    readYearly(words, today) ??
+    readMoment(words, today);
   if (value && !isOutOfRange(value)) return value;
   throw new FilterProblem(
-    `"${text.slice(0, 50)}" is neither a date (YYYY-MM-DD, with a time or not) nor a keyword such as today, last month, -3 days or birthday.`,
+    `"${text.slice(0, 50)}" is neither a keyword such as today, last month, -3 days or birthday, nor a date: ${DATE_FORMS}.`,
   );
 }
 
@@ -64,6 +69,15 @@ function readLiteral(text: string): DateValue | undefined {
   if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(date)) return undefined;
   const lengthMs = time === undefined ? DAY_MS : SECOND_MS;
   return { kind: "period", from: at, until: at + lengthMs, low: at, high: at, isRelative: false };
+}
+
+/** Whatever else names a moment or a day in a body or a query. */
+function readMoment(text: string, today: number): DateValue | undefined {
+  const date = readDateText(text, today);
+  if (!date) return undefined;
+  const at = date.milliseconds - (date.milliseconds % SECOND_MS);
+  const until = at + (date.hasTime ? SECOND_MS : DAY_MS);
+  return { kind: "period", from: at, until, low: at, high: at, isRelative: date.isRelative };
 }
 
 /** Words for a whole day, week, month or year. */

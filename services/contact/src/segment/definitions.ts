@@ -1,3 +1,5 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Call } from "@tidings/rpc/call";
 import { prepared, type Row, type Statement } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { type Filter, FilterProblem } from "./filter.ts";
@@ -11,6 +13,10 @@ export interface Definition {
   alias: string;
   isPublished: boolean;
   filters: Filter[];
+  isGlobal: boolean;
+  createdBy: number | undefined;
+  /** Why its members could not be found the last time: it is left out until it changes. */
+  failure: string | undefined;
 }
 
 export type DefinitionMap = ReadonlyMap<number, Definition>;
@@ -18,7 +24,8 @@ export type DefinitionMap = ReadonlyMap<number, Definition>;
 const revisionStatement = prepared("segment_revision_get", "select revision from segment_revision");
 const definitionsStatement = prepared(
   "segment_definitions",
-  "select id, version, name, alias, is_published, filters from segments",
+  `select s.id, s.version, s.name, s.alias, s.is_published, s.filters, s.is_global, s.created_by, b.problem
+   from segments s left join segment_builds b on b.segment_id = s.id`,
 );
 
 /** Reads all definitions as of now, with a query of the database or of a transaction. */
@@ -33,7 +40,7 @@ export function definitionReader(): DefinitionReader {
     if (row?.revision === knownRevision) return known;
     const rows = await query(definitionsStatement);
     known = new Map(
-      rows.map(({ id, version, name, alias, is_published, filters }) => [
+      rows.map(({ id, version, name, alias, is_published, filters, is_global, created_by, problem }) => [
         Number(id),
         {
           id: Number(id),
@@ -42,11 +49,29 @@ export function definitionReader(): DefinitionReader {
           alias: alias ?? "",
           isPublished: is_published === "t",
           filters: JSON.parse(filters ?? "[]"),
+          isGlobal: is_global === "t",
+          createdBy: created_by ? Number(created_by) : undefined,
+          failure: problem ?? undefined,
         },
       ]),
     );
     knownRevision = row?.revision;
     return known;
+  };
+}
+
+/** Is this segment in the caller's list? Everybody has those that are global, and their own. */
+export function isVisible({ isGlobal, createdBy }: Definition, call: Call): boolean {
+  if (isGlobal) return true;
+  const reach = call.reach(Verb.VIEW);
+  return reach === "all" || (reach === "own" && call.actor.id !== null && createdBy === call.actor.id);
+}
+
+/** Which segments the caller may name in filters: those it sees, and `known` ones that were named before. */
+export function nameable(definitions: DefinitionMap, call: Call, known: ReadonlySet<number> = new Set()) {
+  return (id: number): boolean => {
+    const definition = definitions.get(id);
+    return known.has(id) || (definition !== undefined && isVisible(definition, call));
   };
 }
 

@@ -10,7 +10,7 @@ export interface Filter {
   operator: string;
   filter: FilterValue;
   display: string | null;
-  properties: { filter: FilterValue; display: string | null };
+  properties: { filter: FilterValue };
 }
 
 type Scalar = string | number | boolean;
@@ -54,7 +54,7 @@ function readFilter(item: unknown, index: number): Filter {
     operator: readName(sent.operator, "operator"),
     filter,
     display,
-    properties: { filter, display },
+    properties: { filter },
   };
 }
 

@@ -5,6 +5,7 @@ import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/s
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
+import { createLog } from "@tidings/runtime/log";
 import { ADMINISTRATOR, callAs, contactBody, contactFixture } from "../contact/fixture.ts";
 import { fieldHandlers } from "../field/field.ts";
 import { buildStep } from "./build.ts";
@@ -18,7 +19,11 @@ const DEADLINE_MS = 20_000;
 export async function segmentFixture() {
   const contacts = await contactFixture();
   const { database } = contacts.context;
-  const services = { ...contacts.context, readDefinitions: definitionReader() };
+  const services = {
+    ...contacts.context,
+    readDefinitions: definitionReader(),
+    log: createLog("contact", "silent"),
+  };
   const handlers = segmentHandlers(services);
   let lastEvent = 0;
 

@@ -26,6 +26,8 @@ export interface SegmentServices {
 
 /** Segments that one statement looks at: each is a column of its result. */
 const SEGMENTS_MAX = 200;
+/** The wire counts parameters in 16 bits. */
+const PARAMETERS_MAX = 30_000;
 const CONTACTS_MAX = 5_000;
 
 /**
@@ -78,8 +80,9 @@ export function tellMoves(
   );
 }
 
-function isFollowed({ isPublished, compiled }: CompiledDefinition): boolean {
-  return isPublished && compiled !== undefined;
+/** One whose members could not be found is left out until it changes. */
+export function isFollowed({ isPublished, compiled, failure }: CompiledDefinition): boolean {
+  return isPublished && compiled !== undefined && failure === undefined;
 }
 
 async function follow(
@@ -94,9 +97,36 @@ async function follow(
     return contactIds.length > 0 ? [{ segment, contactIds: new Set(contactIds) }] : [];
   });
   const moved: MembershipChange[] = [];
-  for (let start = 0; start < asked.length; start += SEGMENTS_MAX)
-    moved.push(...(await move(transaction, asked.slice(start, start + SEGMENTS_MAX))));
+  for (const questions of inStatements(asked)) moved.push(...(await move(transaction, questions)));
   return moved;
+}
+
+/** As many questions at once as fit into one statement. */
+function inStatements(questions: Question[]): Question[][] {
+  const statements: Question[][] = [];
+  let left = 0;
+  for (const question of questions) {
+    const size = parameterCount(question.segment);
+    const last = statements.at(-1);
+    if (last && last.length < SEGMENTS_MAX && size <= left) last.push(question);
+    else {
+      statements.push([question]);
+      left = PARAMETERS_MAX;
+    }
+    left -= size;
+  }
+  return statements;
+}
+
+const parameterCounts = new WeakMap<CompiledDefinition, number>();
+
+function parameterCount(segment: CompiledDefinition): number {
+  let count = parameterCounts.get(segment);
+  if (count === undefined) {
+    count = segment.compiled ? compileSql(sql`${segment.compiled.predicate}`).values.length : 0;
+    parameterCounts.set(segment, count);
+  }
+  return count;
 }
 
 function isConcerned({ compiled }: CompiledDefinition, { changed }: ContactChange): boolean {

@@ -8,6 +8,7 @@ import { reachedContacts, visibleContact } from "../contact/referred.ts";
 import { mayReach } from "../record/reach.ts";
 import type { BuildServices } from "./build.ts";
 import { changeByHand } from "./by-hand.ts";
+import { withoutCulprits } from "./culprits.ts";
 import type { Definition } from "./definitions.ts";
 import { membershipEvents } from "./events.ts";
 import { followChanges } from "./follow.ts";
@@ -25,18 +26,20 @@ export async function changeMembers(
   const contacts = await reachedContacts(database, contactIds, call, Verb.EDIT);
   const ids = [...new Set([...contacts.values()].map((row) => Number(row.id)))];
   const catalogue = await catalogues.current();
-  await database.transaction(call.deadlineMs, async (transaction) => {
-    // First of all: whoever has the turn may want the same rows.
-    takeTurn(transaction);
-    const moved = await changeByHand(transaction, definition.id, ids, isAdded);
-    outbox.append(
-      transaction,
-      membershipEvents(moved, () => definition),
-    );
-    const changed = [handRead(definition.id), MEMBERSHIP];
-    const changes = moved.map(({ contactId }) => ({ contactId, changed }));
-    await followChanges(services, transaction, catalogue, changes);
-  });
+  const change = () =>
+    database.transaction(call.deadlineMs, async (transaction) => {
+      // First of all: whoever has the turn may want the same rows.
+      takeTurn(transaction);
+      const moved = await changeByHand(transaction, definition.id, ids, isAdded);
+      outbox.append(
+        transaction,
+        membershipEvents(moved, () => definition),
+      );
+      const changed = [handRead(definition.id), MEMBERSHIP];
+      const changes = moved.map(({ contactId }) => ({ contactId, changed }));
+      await followChanges(services, transaction, catalogue, changes);
+    });
+  await withoutCulprits(services, () => ids, change);
   return [...contacts.keys()];
 }
 

@@ -5,6 +5,11 @@ const DEPTH_MAX = 10;
 const REPEAT_MAX = 255;
 /** Single characters a pattern may stand for once its repetitions are written out. */
 const SIZE_MAX = 1_000;
+/**
+ * Of these, those in repeated groups that may match nothing, such as `(?:a?b*){50}`: Postgres takes time in proportion to
+ * the cube of their number to prepare such a pattern. Measured: 200 take 40 ms, 500 take 3 s.
+ */
+const SKIPPED_MAX = 200;
 
 /** Escapes that mean the same to Postgres, and word boundaries, which it calls by other letters. */
 const ESCAPES = new Map([..."dDwWsSnrt"].map((letter) => [letter, `\\${letter}`]));
@@ -34,6 +39,10 @@ interface Reader {
 interface Part {
   text: string;
   size: number;
+  /** May it match nothing? */
+  isOptional: boolean;
+  /** See SKIPPED_MAX. */
+  skipped: number;
 }
 
 function invalid(reason: string): FilterProblem {
@@ -44,19 +53,32 @@ function readAlternatives(reader: Reader, depth: number): Part {
   if (depth > DEPTH_MAX) throw invalid("it is nested too deeply");
   let text = "";
   let size = 0;
+  let skipped = 0;
+  let isOptional = false;
+  let isBranchOptional = true;
   while (reader.at < reader.pattern.length && reader.pattern[reader.at] !== ")") {
     if (reader.pattern[reader.at] === "|") {
       text += "|";
       reader.at += 1;
+      isOptional ||= isBranchOptional;
+      isBranchOptional = true;
       continue;
     }
     const atom = readAtom(reader, depth);
     const part = readRepeats(reader, atom);
     text += part.text;
     size += part.size;
+    skipped += part.skipped;
+    isBranchOptional &&= part.isOptional;
     if (size > SIZE_MAX) throw invalid("it stands for too much text");
+    if (skipped > SKIPPED_MAX) throw invalid("too much of it is optional");
   }
-  return { text, size };
+  return { text, size, skipped, isOptional: isOptional || isBranchOptional };
+}
+
+/** One character, or a place between two of them. */
+function single(text: string, size: 0 | 1): Part {
+  return { text, size, isOptional: size === 0, skipped: 0 };
 }
 
 function readAtom(reader: Reader, depth: number): Part {
@@ -66,18 +88,18 @@ function readAtom(reader: Reader, depth: number): Part {
   if (character === "\\") return readEscape(reader);
   if ("*+?{".includes(character)) throw invalid("a repetition has nothing to repeat");
   reader.at += character.length;
-  if (character === "^" || character === "$") return { text: character, size: 0 };
-  return { text: character === "}" || character === "]" ? `\\${character}` : character, size: 1 };
+  if (character === "^" || character === "$") return single(character, 0);
+  return single(character === "}" || character === "]" ? `\\${character}` : character, 1);
 }
 
 function readGroup(reader: Reader, depth: number): Part {
   reader.at += 1;
   if (reader.pattern.startsWith("?:", reader.at)) reader.at += 2;
   else if (reader.pattern[reader.at] === "?") throw invalid("groups that begin with ? are not supported");
-  const { text, size } = readAlternatives(reader, depth + 1);
+  const group = readAlternatives(reader, depth + 1);
   if (reader.pattern[reader.at] !== ")") throw invalid("a bracket is not closed");
   reader.at += 1;
-  return { text: `(?:${text})`, size };
+  return { ...group, text: `(?:${group.text})` };
 }
 
 function readEscape(reader: Reader): Part {
@@ -85,9 +107,9 @@ function readEscape(reader: Reader): Part {
   if (letter === undefined) throw invalid("it ends with a backslash");
   reader.at += 2;
   const known = ESCAPES.get(letter);
-  if (known) return { text: known, size: letter.toLowerCase() === "b" ? 0 : 1 };
+  if (known) return single(known, letter.toLowerCase() === "b" ? 0 : 1);
   if (/[\p{L}\p{N}]/u.test(letter)) throw invalid(`\\${letter} is not supported`);
-  return { text: `\\${letter}`, size: 1 };
+  return single(`\\${letter}`, 1);
 }
 
 /** `[a-z]`, `[^,;]`, `[[:alpha:]\d_]` */
@@ -110,7 +132,7 @@ function readClass(reader: Reader): Part {
     text += `-${last.text}`;
   } while (pattern[reader.at] !== "]");
   reader.at += 1;
-  return { text: `${text}]`, size: 1 };
+  return single(`${text}]`, 1);
 }
 
 /** One character of a class, or several that have a name. */
@@ -136,9 +158,16 @@ function readRepeats(reader: Reader, atom: Part): Part {
   reader.at += text.length;
   if (/^[*+?{]/.test(reader.pattern.slice(reader.at))) throw invalid("a repetition is repeated");
   if (atom.size === 0) throw invalid("a repetition has nothing to repeat");
-  if (low === undefined) return { text: atom.text + text, size: atom.size };
+  const repeated = { ...atom, text: atom.text + text };
+  if (low === undefined) return { ...repeated, isOptional: atom.isOptional || !text.startsWith("+") };
   const most = Number(high || low);
   if (Number(low) > REPEAT_MAX || most > REPEAT_MAX || (hasHigh && high && most < Number(low)))
     throw invalid(`a repetition may go from 0 to ${REPEAT_MAX}`);
-  return { text: atom.text + text, size: atom.size * Math.max(most, 1) };
+  const times = Math.max(most, 1);
+  return {
+    ...repeated,
+    size: atom.size * times,
+    isOptional: atom.isOptional || Number(low) === 0,
+    skipped: (atom.skipped + (atom.isOptional ? atom.size : 0)) * times,
+  };
 }

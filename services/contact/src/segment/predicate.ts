@@ -14,6 +14,8 @@ export interface Scope {
   segmentId: number | undefined;
   /** Midnight in UTC, in milliseconds since the epoch. */
   today: number;
+  /** May whoever asks name this segment? Anybody's may be where nobody asks. */
+  mayName?(id: number): boolean;
 }
 
 export interface NamedFilters {
@@ -70,20 +72,32 @@ export function checkFilters(filters: Filter[], scope: Scope): Filter[] {
   compileFilters(filters, scope);
   const nesting = nestingOf(scope);
   return filters.map((filter) => {
-    const isOfSegments = filter.field === "leadlist" && !REFERENCE_FREE.has(filter.operator);
+    checkShape(filter);
+    const isOfSegments = filter.field === "leadlist" && !VALUE_FREE.has(filter.operator);
     const value = isOfSegments ? idsOf(listOf(filter.filter)) : filter.filter;
-    const { display } = filter;
-    return {
-      ...filter,
-      type: filter.type || subjectOf(filter, nesting).type,
-      filter: value,
-      properties: { filter: value, display },
-    };
+    const type = filter.type || subjectOf(filter, nesting).type;
+    return { ...filter, type, filter: value, properties: { filter: value } };
   });
 }
 
-/** Operators that name no segment. */
-const REFERENCE_FREE = new Set(["empty", "!empty"]);
+/** Operators that take no value. */
+const VALUE_FREE = new Set(["empty", "!empty"]);
+
+/** What clients call what they filter by: the types of fields, and those of what is none. */
+const TYPES = new Set(
+  `boolean date datetime email country locale lookup number tel region select multiselect text textarea time timezone
+   url html default leadlist tags stage lookup_id campaign globalcategory lead_email_received lead_asset_download
+   device_type device_brand device_os device_model assets`.split(/\s+/),
+);
+
+/** What is only asked of filters that are made now: older ones without a value mean those that have none. */
+function checkShape({ field, type, operator, filter }: Filter): void {
+  if (type !== "" && !TYPES.has(type))
+    throw new FilterProblem(`${field}: "${type.slice(0, 50)}" is not a type of filter.`);
+  const isBlank = filter === null || filter === "" || (Array.isArray(filter) && filter.length === 0);
+  if (isBlank && !VALUE_FREE.has(operator))
+    throw new FilterProblem(`${field}: the operator "${operator.slice(0, 20)}" needs a value.`);
+}
 
 /** Each filter by itself, with what it compares: for whoever asks why. */
 export function compileEach(
@@ -160,6 +174,10 @@ function segmentsSubject(nesting: Nesting): Subject {
   const own = nesting.segmentId ?? 0;
   const memberships = sql`segment_contacts m where m.contact_id = c.id and not m.manually_removed
     and m.segment_id <> ${sql.lit(own)}`;
+  const shown = nesting.mayName && [...nesting.segments.keys()].filter(nesting.mayName);
+  const shownMemberships = shown
+    ? sql`${memberships} and m.segment_id = any(${shown}::integer[])`
+    : memberships;
   const subject = setSubject({
     type: "leadlist",
     reads,
@@ -174,7 +192,7 @@ function segmentsSubject(nesting: Nesting): Subject {
       )})`;
     },
     hasAny: sql`exists (select from ${memberships})`,
-    left: sql`(select coalesce(json_agg(m.segment_id order by m.segment_id), '[]') from ${memberships})`,
+    left: sql`(select coalesce(json_agg(m.segment_id order by m.segment_id), '[]') from ${shownMemberships})`,
   });
   const compare: Subject["compare"] = (operator, operand, today) => {
     const { predicate } = subject.compare(operator, operand, today);
@@ -196,8 +214,10 @@ function definitionOf(id: number, nesting: Nesting): Compiled {
   if (path.includes(id)) throw new FilterProblem("the segments would name each other in a circle.");
   if (path.length >= DEPTH_MAX) throw new FilterProblem("the segments name each other too deeply.");
   const segment = segments.get(id);
-  if (!segment) throw new FilterProblem(`there is no segment ${id}.`);
-  const compiled = compileAll(segment.filters, { ...nesting, segmentId: id, path: [...path, id] });
+  const { mayName, ...inner } = nesting;
+  if (!segment || (mayName && !mayName(id))) throw new FilterProblem(`there is no segment ${id}.`);
+  // What that segment names in turn was named by somebody who could.
+  const compiled = compileAll(segment.filters, { ...inner, segmentId: id, path: [...path, id] });
   const byHand = sql`from segment_contacts m where m.contact_id = c.id and m.segment_id = ${sql.lit(id)}`;
   return {
     predicate: sql`((${compiled?.predicate ?? sql`false`} or exists (select ${byHand} and m.manually_added))

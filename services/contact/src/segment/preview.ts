@@ -11,7 +11,14 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import { visibleRecords } from "../record/reach.ts";
 import { type DefinitionMap, midnight } from "./definitions.ts";
 import { readFilters } from "./filter.ts";
-import { compileFilters } from "./predicate.ts";
+import { checkFilters, compileFilters } from "./predicate.ts";
+
+export interface PreviewScope {
+  catalogue: FieldCatalogue;
+  definitions: DefinitionMap;
+  call: Call;
+  mayName(id: number): boolean;
+}
 
 const CONTACTS_SHOWN = 30;
 
@@ -19,10 +26,10 @@ const CONTACTS_SHOWN = 30;
 export async function preview(
   database: Database,
   filters: Uint8Array,
-  { catalogue, definitions, call }: { catalogue: FieldCatalogue; definitions: DefinitionMap; call: Call },
+  { catalogue, definitions, call, mayName }: PreviewScope,
 ): Promise<PreviewSegmentResponse> {
-  const scope = { catalogue, segments: definitions, segmentId: undefined, today: midnight() };
-  const compiled = compileFilters(readFilters(filters), scope);
+  const scope = { catalogue, segments: definitions, segmentId: undefined, today: midnight(), mayName };
+  const compiled = compileFilters(checkFilters(readFilters(filters), scope), scope);
   if (!compiled) return create(PreviewSegmentResponseSchema);
   const found = sql`from contacts c where ${visibleRecords(call, "c.owner_id")} and ${compiled.predicate}`;
   const run = (query: RawBuilder<unknown>) => {

@@ -8,6 +8,7 @@ import { keepDeadLetter } from "@tidings/store/dead-letter";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "./build.ts";
 import { type Changes, type CompanyChange, changesOf } from "./changes.ts";
+import { withoutCulprits } from "./culprits.ts";
 import { type CompiledDefinition, compileDefinitions } from "./definitions.ts";
 import { type ContactChange, followChanges } from "./follow.ts";
 
@@ -28,12 +29,26 @@ export function startReacting(services: BuildServices, bus: Bus): Consumption {
 export async function react(services: BuildServices, events: Event[]): Promise<void> {
   const changes = changesOf(events);
   if (changes.contacts.length === 0 && changes.companies.length === 0) return;
+  let asked = changes.contacts;
+  const follow = () =>
+    followAll(services, changes, (contacts) => {
+      asked = contacts;
+    });
+  await withoutCulprits(services, () => asked.map(({ contactId }) => contactId), follow);
+}
+
+async function followAll(
+  services: BuildServices,
+  changes: Changes,
+  onAsk: (contacts: ContactChange[]) => void,
+): Promise<void> {
   const catalogue = await services.catalogues.latest();
   await services.database.transaction(backgroundDeadline(), async (transaction) => {
     const contacts = [
       ...changes.contacts,
       ...(await followCompanies(services, transaction, catalogue, changes)),
     ];
+    onAsk(contacts);
     await followChanges(services, transaction, catalogue, contacts);
   });
 }

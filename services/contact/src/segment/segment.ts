@@ -15,7 +15,7 @@ import type { BuildServices } from "./build.ts";
 import { readBuild } from "./build-state.ts";
 import { showCategories, withCategoryId } from "./category.ts";
 import { checkSegment, readForCheck, type SegmentsAsOfNow } from "./check.ts";
-import type { Definition } from "./definitions.ts";
+import { type Definition, nameable } from "./definitions.ts";
 import { FilterProblem } from "./filter.ts";
 import { changeMembers, listSegmentsOfContact } from "./members.ts";
 import { preview } from "./preview.ts";
@@ -34,7 +34,7 @@ export function segmentHandlers(services: BuildServices): Handlers<typeof Segmen
     order: [{ column: "name", descending: false }],
     // Whoever writes has asked for the latest fields before its transaction, where asking could wait for itself.
     load: async (transaction) => readForCheck(transaction, await catalogues.atLeast(0), readDefinitions),
-    prepare: (draft, { before, loaded }) => checkSegment(draft, before, loaded),
+    prepare: (draft, { before, call, loaded }) => checkSegment(draft, before, { now: loaded, call }),
   });
 
   const definitionsNow = (call: Call) =>
@@ -107,7 +107,8 @@ export function segmentHandlers(services: BuildServices): Handlers<typeof Segmen
     }),
     async previewSegment({ filters }, call) {
       const catalogue = await catalogues.latest();
-      const scope = { catalogue, definitions: await definitionsNow(call), call: forContacts(call) };
+      const definitions = await definitionsNow(call);
+      const scope = { catalogue, definitions, call: forContacts(call), mayName: nameable(definitions, call) };
       return preview(database, filters, scope).catch(asViolation);
     },
     async explainSegmentContact({ id, contactId }, call) {
@@ -117,7 +118,8 @@ export function segmentHandlers(services: BuildServices): Handlers<typeof Segmen
       const definitions = await definitionsNow(call);
       const definition = definitions.get(id);
       if (!definition) throw notFound();
-      const question = { catalogue, contactId: visibleId, deadlineMs: call.deadlineMs };
+      const mayName = nameable(definitions, call);
+      const question = { catalogue, contactId: visibleId, mayName, deadlineMs: call.deadlineMs };
       return explain(database, definition, definitions, question);
     },
     async getSegmentBuild({ id }, call) {

@@ -53,7 +53,8 @@ export function setSubject({ type, reads, hasOne, hasAny, left }: IdSet): Subjec
     if (operator === "empty") return sql`not ${hasAny}`;
     if (operator === "!empty") return hasAny;
     const one = hasOne(listOf(operand));
-    return operator === "!in" || operator === "!=" ? sql`not ${one}` : one;
+    // Who has nothing to compare is not among them either.
+    return operator === "!in" || operator === "!=" ? sql`(${one}) is not true` : one;
   };
   return {
     type,

@@ -11,15 +11,31 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import { compileDefinition, type Definition, type DefinitionMap, midnight } from "./definitions.ts";
 import { compileEach } from "./predicate.ts";
 
+export interface Question {
+  catalogue: FieldCatalogue;
+  contactId: number;
+  /** Which segments may be named to whoever asks. */
+  mayName(id: number): boolean;
+  deadlineMs: number;
+}
+
 /** Why a contact is in a segment or not: the same SQL that decides it, once for each filter. */
 export async function explain(
   database: Database,
   definition: Definition,
   definitions: DefinitionMap,
-  { catalogue, contactId, deadlineMs }: { catalogue: FieldCatalogue; contactId: number; deadlineMs: number },
+  { catalogue, contactId, mayName, deadlineMs }: Question,
 ): Promise<ExplainSegmentContactResponse> {
   const { compiled, problem } = compileDefinition(definition, definitions, catalogue);
-  const scope = { catalogue, segments: definitions, segmentId: definition.id, today: midnight() };
+  const known = (id: number) =>
+    mayName(id) || definition.filters.some(({ filter }) => [filter].flat().includes(id));
+  const scope = {
+    catalogue,
+    segments: definitions,
+    segmentId: definition.id,
+    today: midnight(),
+    mayName: known,
+  };
   const parts = problem === undefined ? compileEach(definition.filters, scope) : [];
   const verdicts = parts.flatMap(({ predicate, left }, index) => [
     sql`(${predicate}) is true as ${sql.ref(`verdict_${index}`)}`,

@@ -1,0 +1,78 @@
+import { isOutage } from "@tidings/rpc/outage";
+import { compileSql } from "@tidings/store/compile-sql";
+import { type Database, prepared } from "@tidings/store/database";
+import { sql } from "kysely";
+import type { BuildServices } from "./build.ts";
+import { type CompiledDefinition, compileDefinitions } from "./definitions.ts";
+import { isFollowed } from "./follow.ts";
+
+/** What a segment may take for a few contacts before it counts as one that cannot be asked. */
+const LIMIT_MS = 1_000;
+const CONTACTS_MAX = 500;
+
+export const PROBLEM = "The filters could not be evaluated.";
+
+const setAsideStatement = prepared(
+  "segment_builds_set_aside",
+  `update segment_builds set requested_at = null, problem = $2 where segment_id = any($1::integer[])`,
+);
+
+/**
+ * Does work that asks all segments at once. Where it fails, each is asked alone, and those that cannot be answered are set
+ * aside with the reason: they are left out until they change. Then the work is done again. When none of them is to blame,
+ * the failure is thrown.
+ */
+export async function withoutCulprits<T>(
+  services: BuildServices,
+  contactIds: () => number[],
+  work: () => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isOutage(error) || !(await setCulpritsAside(services, contactIds()))) throw error;
+    }
+  }
+}
+
+/** Were there any? */
+async function setCulpritsAside(services: BuildServices, contactIds: number[]): Promise<boolean> {
+  const { database, catalogues, readDefinitions, log } = services;
+  const catalogue = await catalogues.latest();
+  const definitions = await readDefinitions((statement) => database.query(statement, [], deadline()));
+  const culprits: number[] = [];
+  for (const segment of compileDefinitions(definitions, catalogue).filter(isFollowed)) {
+    const problem = await problemOf(database, segment, contactIds.slice(0, CONTACTS_MAX));
+    if (!problem) continue;
+    log.warn(
+      { err: problem, segment: segment.id },
+      "a segment cannot be evaluated and is left out until it changes",
+    );
+    culprits.push(segment.id);
+  }
+  if (culprits.length > 0) await database.query(setAsideStatement, [culprits, PROBLEM], deadline());
+  return culprits.length > 0;
+}
+
+/** What happens when a segment is asked alone about some contacts. Throws when nothing could be asked at all. */
+async function problemOf(
+  database: Database,
+  { compiled }: CompiledDefinition,
+  contactIds: number[],
+): Promise<unknown> {
+  if (!compiled) return undefined;
+  const { text, values } = compileSql(sql`select count(*) from contacts c
+    where c.id = any(${contactIds}::integer[]) and (${compiled.predicate}) is true`);
+  try {
+    await database.query({ text }, values, Date.now() + LIMIT_MS);
+    return undefined;
+  } catch (error) {
+    if (isOutage(error)) throw error;
+    return error;
+  }
+}
+
+function deadline(): number {
+  return Date.now() + 5_000;
+}
