@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { freePort } from "@tidings/embedded/free-port";
 import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
 import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
+import { generateSecretKey } from "./secrets.ts";
 import type { StackOptions } from "./stack.ts";
 
 /** A process to run: `contact`, `webhook`, `gateway`, and `gateway-2` and so on when there are more. */
@@ -70,6 +71,7 @@ async function variablesByName(options: StackOptions): Promise<Record<ProcessNam
       CONTACT_ADDRESS,
       ACTOR_PUBLIC_KEYS: trustedKeys(actorKeyRing, ["gateway"]),
       ACTOR_PRIVATE_KEY: actorKeyRing.webhook.privateKey,
+      WEBHOOK_SECRET_KEYS: options.webhookSecretKey ?? generateSecretKey(),
     },
     gateway: {
       CONTACT_ADDRESS,

@@ -9,6 +9,8 @@ export interface Secrets {
   actorKeyRing: ActorKeyRing;
   /** Of the contact service, base64. */
   suppressionKey: string;
+  /** Of the webhook service: what secrets of webhooks are kept under, `name:base64`. */
+  webhookSecretKey: string;
   /** Is the administrator's password set? It is kept as a hash, in the database only. */
   hasAdministrator: boolean;
 }
@@ -20,11 +22,17 @@ export function readSecrets(path: string): Secrets {
     rolePassword: randomBytes(24).toString("hex"),
     actorKeyRing: generateActorKeyRing(),
     suppressionKey: randomBytes(32).toString("base64"),
+    webhookSecretKey: generateSecretKey(),
     hasAdministrator: false,
     ...known,
   };
   writeSecrets(path, secrets);
   return secrets;
+}
+
+/** Under a name of its own, so that it can be replaced. */
+export function generateSecretKey(): string {
+  return `k${randomBytes(3).toString("hex")}:${randomBytes(32).toString("base64")}`;
 }
 
 /** The password of one schema's role: who knows it knows none of the others. */

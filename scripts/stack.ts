@@ -23,6 +23,8 @@ export interface StackOptions {
   actorKeyRing?: ActorKeyRing;
   /** Likewise. */
   suppressionKey?: string;
+  /** Likewise. */
+  webhookSecretKey?: string;
   /** Created or updated at the start; no administrator is touched without a password. */
   administrator?: { username: string; password?: string | undefined };
   /** Variables for one kind of process, over those the stack sets. */

@@ -63,6 +63,7 @@ async function start(): Promise<void> {
     port: config.PORT,
     actorKeyRing: secrets.actorKeyRing,
     suppressionKey: secrets.suppressionKey,
+    webhookSecretKey: secrets.webhookSecretKey,
     administrator: { username: ADMINISTRATOR, password },
     env: { webhook: { SITE_URL: config.SITE_URL ?? `http://localhost:${config.PORT}` } },
     log: logToFiles(logs),

@@ -2,9 +2,11 @@ import type { Migrations } from "@tidings/store/migrate";
 import { createUsers } from "./migrations/0001_users.ts";
 import { createRoles } from "./migrations/0002_roles.ts";
 import { createOAuth } from "./migrations/0003_oauth.ts";
+import { createNamesAndRights } from "./migrations/0004_names_and_rights.ts";
 
 export const migrations: Migrations = {
   "0001_users": { up: createUsers },
   "0002_roles": { up: createRoles },
   "0003_oauth": { up: createOAuth },
+  "0004_names_and_rights": { up: createNamesAndRights },
 };

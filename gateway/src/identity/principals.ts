@@ -50,7 +50,7 @@ export function openPrincipals(database: Database): Principals {
     client: ({ id, name, roleId }) =>
       recall(`client:${id}`, async () => {
         const [row] = await database.query(roleStatement, [roleId], Date.now() + LOOKUP_MS);
-        return row && { kind: "client", id: null, name, ...rightsOf(row) };
+        return row && { kind: "client", id: null, clientId: id, name, ...rightsOf(row) };
       }),
   };
 }

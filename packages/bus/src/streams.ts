@@ -40,6 +40,13 @@ export const webhookFanOut: DurableDefinition = {
   subject: "tidings.contact.>",
 };
 
+/** What the webhook service keeps of those whose webhooks they are. */
+export const webhookOwners: DurableDefinition = {
+  name: "webhook-owners",
+  stream: identityStream,
+  subject: "tidings.identity.>",
+};
+
 export const contactSegments: DurableDefinition = {
   name: "contact-segments",
   stream: contactStream,

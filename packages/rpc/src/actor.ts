@@ -7,6 +7,8 @@ export interface Actor {
   kind: ActorKind;
   /** Of the user; null for clients and services. */
   id: number | null;
+  /** Of the API credential that acts for itself. */
+  clientId?: number;
   /** As shown in created_by_user. */
   name: string;
   admin: boolean;

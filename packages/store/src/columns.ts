@@ -6,6 +6,7 @@ import {
   input_only as inputOnly,
   output_only as outputOnly,
   raw_json as rawJson,
+  secret,
 } from "@tidings/proto/tidings/api/v1/options";
 import type { Row } from "./database.ts";
 import { timestampFromText } from "./timestamp.ts";
@@ -23,6 +24,8 @@ export interface Column {
   nullable: boolean;
   /** Never taken from a caller. */
   outputOnly: boolean;
+  /** Nobody may compare or order by it: who could, could guess it letter by letter. */
+  secret: boolean;
   /** What a new row gets when the caller says nothing. */
   initial: unknown;
   /** What a cleared column holds when it may not be null. */
@@ -83,6 +86,7 @@ function columnOf(field: DescField): Column {
     jsonName: field.jsonName,
     nullable: field.proto.proto3Optional && initialJson === "",
     outputOnly: getOption(field, outputOnly),
+    secret: getOption(field, secret),
     initial: initialJson === "" ? undefined : JSON.parse(initialJson),
   };
 }

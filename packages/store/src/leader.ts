@@ -7,6 +7,14 @@ export interface Leadership {
   stop(): Promise<void>;
 }
 
+export interface LeadershipOptions {
+  url: string;
+  name: string;
+  log: Log;
+  /** Called when this process begins to lead, and when it does no more. */
+  onChange?(isLeader: boolean): void;
+}
+
 const RETRY_MS = 1_000;
 /** How often a leader shows that it is there, and after how long a silence the server takes the lock from it. */
 const HEARTBEAT_MS = 3_000;
@@ -18,9 +26,14 @@ const SILENCE_MAX_MS = 10_000;
  * gets no answer: another one takes over. It saves replicas from doing the same work; who was paused still believes in
  * itself for a moment, so what the leader does must be harmless when two do it.
  */
-export function electLeader(options: { url: string; name: string; log: Log }): Leadership {
+export function electLeader(options: LeadershipOptions): Leadership {
   const stopping = new AbortController();
   let isLeader = false;
+  const setLeader = (value: boolean) => {
+    if (value === isLeader) return;
+    isLeader = value;
+    options.onChange?.(value);
+  };
 
   const runOnce = async () => {
     const client = new Client({
@@ -37,12 +50,12 @@ export function electLeader(options: { url: string; name: string; log: Log }): L
       await client.connect();
       await client.query(`set idle_session_timeout = '${SILENCE_MAX_MS}ms'`);
       while (!stopping.signal.aborted && !isLeader) {
-        isLeader = await tryLock(client, options.name);
+        setLeader(await tryLock(client, options.name));
         if (!isLeader) await sleep(stopping.signal);
       }
       await Promise.race([ended, aborted(stopping.signal), silence(client, stopping.signal)]);
     } finally {
-      isLeader = false;
+      setLeader(false);
       await endSession(client);
     }
   };

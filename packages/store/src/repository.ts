@@ -381,7 +381,7 @@ function rowStatements(table: string, columns: Column[], { isOwn, isShared }: Ow
 function listSource<T extends Resource, L>(options: RepositoryOptions<T, L>, columns: Column[]) {
   const refs = new Map(columns.map((column) => [column.name, sql.ref(column.name)]));
   const filterable = new Map<string, Filterable>();
-  for (const column of columns) {
+  for (const column of columns.filter(({ secret }) => !secret)) {
     const entry = { sql: sql.ref(column.name), type: column.type };
     filterable.set(column.name, entry).set(column.jsonName, entry);
   }

@@ -20,10 +20,17 @@ export function parseRanges(texts: string[]): { ranges: Range[]; invalid: string
 export function isAllowedAddress(text: string, allowed: Range[]): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.process(text);
-  if (address.range() === "unicast") return true;
+  if (address.range() === "unicast" && isGlobal(address)) return true;
   return allowed.some(
     ([base, bits]) => address.kind() === base.kind() && address.match(base as ipaddr.IPv4, bits),
   );
+}
+
+const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/** Of IPv6 only 2000::/3 is given out (RFC 4291, 2.4): `::169.254.169.254` is none of it. */
+function isGlobal(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  return address instanceof ipaddr.IPv6 ? address.match(GLOBAL_IPV6) : true;
 }
 
 /** The URL of a receiver, or undefined when we would never send to it. Parsed here once and for all. */

@@ -3,12 +3,15 @@ import { inSpan } from "@tidings/runtime/telemetry";
 import type { Delivery, Outcome } from "./delivery.ts";
 import { type Answer, type Outbound, OutboundError } from "./outbound.ts";
 import { nextDelay, parseRetryAfter } from "./schedule.ts";
+import type { SecretBox } from "./secret-box.ts";
 import { signatureHeaders } from "./sign.ts";
 
 export interface AttemptOptions {
   outbound: Outbound;
   /** Seconds before each attempt. */
   schedule: number[];
+  /** Opens the secrets of webhooks. */
+  box: SecretBox;
   /** Told to receivers as the origin. */
   siteUrl: string;
 }
@@ -29,13 +32,19 @@ export function attempt(delivery: Delivery, options: AttemptOptions): Promise<Ou
 }
 
 async function send(
-  { url, secret, eventId, body }: Delivery,
-  { outbound, siteUrl }: AttemptOptions,
+  { url, secret, scheme, eventId, body }: Delivery,
+  { outbound, siteUrl, box }: AttemptOptions,
 ): Promise<Answer | OutboundError> {
   const headers = {
     "content-type": "application/json",
     "x-origin-base-url": siteUrl,
-    ...signatureHeaders(secret, eventId, Math.floor(Date.now() / 1000), body),
+    ...signatureHeaders({
+      scheme,
+      secret: box.open(secret),
+      id: eventId,
+      timestampSeconds: Math.floor(Date.now() / 1000),
+      body,
+    }),
   };
   try {
     return await outbound.post(url, headers, body);

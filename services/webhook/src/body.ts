@@ -1,16 +1,25 @@
 import type { Occurrence } from "./occurrence.ts";
 
 /** The JSON of what an occurrence is about. */
-export interface Rendered {
+export interface Parts {
   contact?: string | undefined;
   company?: string | undefined;
+}
+
+/** Of a company that is not to be seen: which one it is. */
+export function nameOfCompany(json: string): string {
+  const { id, fields } = JSON.parse(json);
+  return JSON.stringify({
+    id,
+    fields: { core: { companyname: { value: fields?.core?.companyname?.value ?? null } } },
+  });
 }
 
 /**
  * The text a receiver gets: an object with the trigger's name and a list of one item. Contacts and companies are put in
  * as the JSON text they come as; only one that is deleted is taken apart, to clear its id.
  */
-export function bodyOf(trigger: string, occurrence: Occurrence, { contact, company }: Rendered): string {
+export function bodyOf(trigger: string, occurrence: Occurrence, { contact, company }: Parts): string {
   const { deletedId, members, event } = occurrence;
   const shown = (json: string) => (deletedId === undefined ? json : withoutId(json));
   const parts = [

@@ -2,6 +2,7 @@ import { list, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { z } from "zod";
 import { parseRanges } from "./address.ts";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
+import { parseKey } from "./secret-box.ts";
 
 const seconds = list.transform((texts, context) => {
   const values = texts.map(Number);
@@ -15,11 +16,25 @@ const ranges = list.transform((texts, context) => {
   return ranges;
 });
 
+function isKey(text: string): boolean {
+  try {
+    parseKey(text);
+    return true;
+  } catch {
+    return false; // why is told with the name of the variable
+  }
+}
+
 /** Every variable the webhook service reads. */
 export const webhookVariables = {
   ...serviceConfig,
   /** host:port of the contact service. */
   CONTACT_ADDRESS: z.string().min(1),
+  /** `name:base64 of 32 bytes`: what secrets of webhooks are kept under; the first for new ones, all of them to read. */
+  WEBHOOK_SECRET_KEYS: list.refine(
+    (keys) => keys.length > 0 && keys.every(isKey),
+    "must be a list of name:base64 of 32 bytes",
+  ),
   /** Base64 DER (PKCS 8) Ed25519 key: this process asks the contact service in its own name. */
   ACTOR_PRIVATE_KEY: z.string().min(1),
   /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */
@@ -30,7 +45,11 @@ export const webhookVariables = {
   WEBHOOK_TIMEOUT: z.coerce.number().positive().default(20),
   /** Told to receivers as the origin of a delivery. */
   SITE_URL: z.url().default("http://localhost:8080"),
-  TRIGGER_PREFIX: z.string().min(1).default("svc"),
+  /** The word before the dot in the names of triggers. */
+  TRIGGER_PREFIX: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9_-]{0,49}$/)
+    .default("svc"),
 };
 
 export function webhookConfig(env: NodeJS.ProcessEnv) {

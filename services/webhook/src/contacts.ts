@@ -2,7 +2,7 @@ import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { ActorSigner } from "@tidings/rpc/actor";
 import { connect, rpcClient } from "@tidings/rpc/client";
-import type { Render } from "./fan-out.ts";
+import type { Render, Rendered } from "./fan-out.ts";
 import type { Source } from "./occurrence.ts";
 import { serviceActor } from "./service-actor.ts";
 
@@ -13,6 +13,7 @@ export interface Contacts {
 }
 
 const TIMEOUT_MS = 10_000;
+const SOURCES_MAX = 1_000;
 
 /** What this process asks of the contact service. */
 export function connectContacts(address: string, sign: ActorSigner): Contacts {
@@ -22,25 +23,41 @@ export function connectContacts(address: string, sign: ActorSigner): Contacts {
   const outgoing = () => ({ actor: serviceActor, deadlineMs: Date.now() + TIMEOUT_MS, requestId: "" });
   return {
     renderContacts: (sources) =>
-      inOrder(sources, async (request) => (await contacts.renderContacts(request, outgoing())).contacts),
+      inOrder(sources, async (request) => {
+        const { contacts: texts, ownerIds } = await contacts.renderContacts(request, outgoing());
+        return { texts, ownerIds };
+      }),
     renderCompanies: (sources) =>
-      inOrder(sources, async (request) => (await companies.renderCompanies(request, outgoing())).companies),
+      inOrder(sources, async (request) => {
+        const { companies: texts, ownerIds } = await companies.renderCompanies(request, outgoing());
+        return { texts, ownerIds };
+      }),
     close: () => connection.close(),
   };
 }
 
-/** The service answers the snapshots first and then the ids. */
-async function inOrder(
-  sources: Source[],
-  ask: (request: { snapshots: Uint8Array[]; ids: number[] }) => Promise<Uint8Array[]>,
-): Promise<Uint8Array[]> {
+/** The service answers the snapshots first and then the ids, and takes no more than a thousand at once. */
+async function inOrder(sources: Source[], ask: Ask): Promise<Rendered[]> {
+  const rendered: Rendered[] = [];
+  for (let start = 0; start < sources.length; start += SOURCES_MAX)
+    rendered.push(...(await renderSlice(sources.slice(start, start + SOURCES_MAX), ask)));
+  return rendered;
+}
+
+type Ask = (request: {
+  snapshots: Uint8Array[];
+  ids: number[];
+}) => Promise<{ texts: Uint8Array[]; ownerIds: number[] }>;
+
+async function renderSlice(sources: Source[], ask: Ask): Promise<Rendered[]> {
   const snapshots = sources.flatMap((source) => ("snapshot" in source ? [source.snapshot] : []));
   const ids = sources.flatMap((source) => ("id" in source ? [source.id] : []));
-  const answers = await ask({ snapshots, ids });
+  const { texts, ownerIds } = await ask({ snapshots, ids });
   let [snapshot, id] = [0, snapshots.length];
   return sources.map((source) => {
-    const answer = answers["snapshot" in source ? snapshot++ : id++];
-    if (!answer) throw new Error("the contact service left something out");
-    return answer;
+    const index = "snapshot" in source ? snapshot++ : id++;
+    const text = texts[index];
+    if (!text) throw new Error("the contact service left something out");
+    return { json: Buffer.from(text).toString(), ownerId: ownerIds[index] ?? 0 };
   });
 }

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { Webhook } from "standardwebhooks";
-import { claimDeliveries, type Delivery, type Outcome, recordOutcomes, renewLeases } from "./delivery.ts";
+import { type Delivery, type Outcome, recordOutcomes, renewLeases } from "./delivery.ts";
 import { purgeDeliveries } from "./purge.ts";
-import { openScene, SECRET } from "./testing/scene.ts";
+import { claim, openScene, SECRET } from "./testing/scene.ts";
 
 test("a delivery arrives signed, once, with its event's id and our origin", async () => {
   await using scene = await openScene();
@@ -166,6 +166,89 @@ test("a webhook with an order gets its deliveries in it, one at a time", async (
   await descending.stop();
 });
 
+test("an order holds across processes, and a delivery that failed is waited for until it is taken or given up", async () => {
+  await using scene = await openScene();
+  const refusals = new Map([
+    ["3", 2],
+    ["7", 100],
+  ]);
+  const taken: string[] = [];
+  const receiver = await startReceiver({
+    respond: ({ body }) => {
+      const left = refusals.get(body) ?? 0;
+      refusals.set(body, left - 1);
+      if (left <= 0) taken.push(body);
+      return { status: left > 0 ? 500 : 200, delayMs: 1 };
+    },
+  });
+  const bodies = Array.from({ length: 20 }, (_, index) => String(index));
+  await scene.deliveries(await scene.webhook({ url: receiver.url, order: "ASC" }), bodies);
+  scene.deliver();
+  scene.deliver();
+  await eventually(async () => assert.ok((await scene.states()).every((state) => state !== "waiting")), {
+    timeoutMs: 20_000,
+  });
+  assert.deepEqual(
+    taken,
+    bodies.filter((body) => body !== "7"),
+  );
+  const tried = receiver.requests.map(({ body }) => Number(body));
+  assert.deepEqual(
+    tried,
+    tried.toSorted((a, b) => a - b),
+  );
+  await receiver.stop();
+});
+
+test("claims are fair between webhooks, and those whose receivers fail come last", async () => {
+  await using scene = await openScene();
+  const dead: number[] = [];
+  for (let count = 0; count < 30; count += 1) {
+    dead.push(await scene.webhook({ url: "http://127.0.0.1:1/" }));
+    await scene.deliveries(dead.at(-1) ?? 0, Array(40).fill("{}"));
+  }
+  await scene.query(
+    "insert into failing_webhooks (webhook_id, failing_since) select unnest($1::integer[]), now()",
+    [dead],
+  );
+  const busy = await scene.webhook({ url: "http://127.0.0.1:2/" });
+  const late = await scene.webhook({ url: "http://127.0.0.1:3/" });
+  await scene.deliveries(busy, Array(100).fill("{}"));
+  await scene.deliveries(late, ["{}"]);
+  const claimed = (await claim(scene, 20)).map(({ webhookId }) => webhookId);
+  assert.deepEqual(claimed.slice(0, 11), [...Array(10).fill(busy), late]);
+  assert.equal(new Set(claimed.slice(11)).size, 9, "one of each that fails");
+});
+
+test("a webhook that cannot be switched off keeps no other from its deliveries", async () => {
+  await using scene = await openScene();
+  const gone = await startReceiver({ respond: () => ({ status: 410 }) });
+  const receiver = await startReceiver();
+  await scene.deliveries(await scene.webhook({ url: gone.url }), ["{}"]);
+  const healthy = await scene.webhook({ url: receiver.url });
+  scene.deliver({ unpublish: () => Promise.reject(new Error("it may not be changed")) });
+  await gone.waitFor(1);
+  await scene.deliveries(healthy, ["{}"]);
+  await receiver.waitFor(1);
+  await gone.stop();
+  await receiver.stop();
+});
+
+test("what deleted webhooks left behind is removed", async () => {
+  await using scene = await openScene();
+  const id = await scene.webhook({ url: "http://127.0.0.1:1/" });
+  await scene.deliveries(id, ["{}", "{}"]);
+  await scene.query(
+    "insert into delivery_attempts (webhook_id, event_id, attempt, runtime_ms) values ($1, gen_random_uuid(), 1, 1)",
+    [id],
+  );
+  await scene.query("insert into failing_webhooks (webhook_id, failing_since) values ($1, now())", [id]);
+  await scene.query("delete from webhooks where id = $1", [id]);
+  await purgeDeliveries(scene.database);
+  for (const table of ["deliveries", "delivery_attempts", "failing_webhooks"])
+    assert.deepEqual(await scene.query(`select 1 from ${table}`), [], table);
+});
+
 test("several processes share the work and each delivery is sent once", async () => {
   await using scene = await openScene();
   const receiver = await startReceiver();
@@ -181,11 +264,11 @@ test("several processes share the work and each delivery is sent once", async ()
 test("who lost a lease can neither renew it nor record a result", async () => {
   await using scene = await openScene();
   await scene.deliveries(await scene.webhook({ url: "http://127.0.0.1:1/" }), ["{}"]);
-  const [paused] = await claimDeliveries(scene.database, new Map(), 10);
+  const [paused] = await claim(scene);
   assert.ok(paused);
-  assert.deepEqual(await claimDeliveries(scene.database, new Map(), 10), []);
+  assert.deepEqual(await claim(scene), []);
   await scene.query("update deliveries set next_at = now()"); // the lease runs out
-  const [current] = await claimDeliveries(scene.database, new Map(), 10);
+  const [current] = await claim(scene);
   assert.ok(current);
   assert.equal((await renewLeases(scene.database, [paused])).size, 0);
   assert.equal((await recordOutcomes(scene.database, [delivered(paused)])).recorded.size, 0);
@@ -201,7 +284,7 @@ test("deliveries of an unpublished webhook wait until it is published again", as
   const receiver = await startReceiver();
   const id = await scene.webhook({ url: receiver.url, isPublished: false });
   await scene.deliveries(id, ["{}"]);
-  assert.deepEqual(await claimDeliveries(scene.database, new Map(), 10), []);
+  assert.deepEqual(await claim(scene), []);
   await scene.query("update webhooks set is_published = true");
   scene.deliver();
   await receiver.waitFor(1);
@@ -216,7 +299,7 @@ test("stopping lets attempts in flight end and gives the rest back", async () =>
   await receiver.waitFor(1);
   await deliverer.stop();
   assert.deepEqual(await scene.states(), ["delivered", "waiting", "waiting"]);
-  assert.equal((await claimDeliveries(scene.database, new Map(), 10)).length, 2);
+  assert.equal((await claim(scene)).length, 1, "one of two that want an order");
   await receiver.stop();
 });
 

@@ -1,3 +1,4 @@
+import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import type { Database } from "@tidings/store/database";
 import { createWakeUp } from "@tidings/store/wake-up";
@@ -38,6 +39,8 @@ interface Lane {
 /** Deliveries of one webhook that a process has in hand, and how many of them it sends at once. */
 const SHARE = 16;
 const AT_ONCE = 8;
+/** Deliveries that a process has in hand in all: their bodies are in its memory. */
+const IN_HAND_MAX = 2_000;
 const POLL_MS = 250;
 /** What ends or arrives within so short a time is recorded and claimed together. */
 const GATHER_MS = 5;
@@ -54,7 +57,11 @@ export function startDelivering(options: DeliverOptions): Deliverer {
   let outcomes: Outcome[] = [];
   const heldUntil = new WeakMap<Delivery, number>();
   let isStopping = false;
+  /** The webhook that was the last to be served. */
+  let after = 0;
 
+  const inHand = () =>
+    [...lanes.values()].reduce((sum, { waiting, inFlight }) => sum + waiting.length + inFlight.size, 0);
   const hold = (delivery: Delivery, fromMs: number) => heldUntil.set(delivery, fromMs + LEASE_MS);
   const isHeld = (delivery: Delivery) => (heldUntil.get(delivery) ?? 0) > performance.now();
 
@@ -96,22 +103,32 @@ export function startDelivering(options: DeliverOptions): Deliverer {
     if (lost > 0) log.warn({ lost }, "results came after their leases had gone to others");
   };
 
+  /** One that cannot be switched off keeps nobody else from getting deliveries. */
   const unpublishAll = async () => {
     for (const webhookId of condemned) {
-      await options.unpublish(webhookId);
-      lanes.delete(webhookId);
-      condemned.delete(webhookId);
+      try {
+        await options.unpublish(webhookId);
+        lanes.delete(webhookId);
+        condemned.delete(webhookId);
+      } catch (error) {
+        if (!isOutage(error)) condemned.delete(webhookId);
+        log.error({ err: error, webhook: webhookId }, "webhook could not be unpublished");
+      }
     }
   };
 
   const claimMore = async () => {
     const shares = new Map([...lanes].map(([webhookId, lane]) => [webhookId, freeShare(lane)]));
     const fromMs = performance.now();
-    for (const delivery of await claimDeliveries(database, shares, SHARE)) {
+    const limit = IN_HAND_MAX - inHand();
+    if (limit <= 0) return;
+    for (const delivery of await claimDeliveries(database, { shares, size: SHARE, after, limit })) {
       hold(delivery, fromMs);
+      after = delivery.webhookId;
       const lane = lanes.get(delivery.webhookId) ?? newLane();
       lanes.set(delivery.webhookId, lane);
       lane.isOrdered = delivery.isOrdered;
+      lane.isFailing = delivery.isFailing;
       lane.waiting.push(delivery);
     }
     for (const [webhookId, lane] of lanes) {
@@ -182,11 +199,10 @@ function atOnce({ isOrdered, isFailing }: Lane): number {
 }
 
 function freeShare(lane: Lane): number {
-  const share = lane.isFailing ? 1 : SHARE;
+  const share = lane.isFailing || lane.isOrdered ? 1 : SHARE;
   return Math.max(0, share - lane.waiting.length - lane.inFlight.size);
 }
 
-/** A failing lane is kept although it is empty: it remembers that its receiver is to be tried gently. */
-function isIdle({ waiting, inFlight, isFailing }: Lane): boolean {
-  return waiting.length === 0 && inFlight.size === 0 && !isFailing;
+function isIdle({ waiting, inFlight }: Lane): boolean {
+  return waiting.length === 0 && inFlight.size === 0;
 }

@@ -1,4 +1,5 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
+import type { SignatureScheme } from "./sign.ts";
 
 /** A claimed delivery and what is needed to attempt it. */
 export interface Delivery {
@@ -12,7 +13,11 @@ export interface Delivery {
   /** Proves that the delivery is still ours when its result is recorded. */
   leaseToken: number;
   url: string;
+  /** As it is kept. */
   secret: string;
+  scheme: SignatureScheme;
+  /** The receiver failed the last time. */
+  isFailing: boolean;
   /** The webhook wants its deliveries one after the other. */
   isOrdered: boolean;
 }
@@ -37,22 +42,51 @@ const CLAIM_MAX = 500;
 const LEASE = `interval '${LEASE_MS} milliseconds'`;
 
 /**
- * For each published webhook the first `$3` due deliveries, or as many as `$1`, `$2` say for it (webhook ids, counts).
- * No webhook gets another's share, however long its backlog; replicas skip what others are just claiming.
+ * For each webhook with due deliveries the first `$3` of them, or as many as `$1`, `$2` say for it (webhook ids, counts),
+ * `$5` in all. Webhooks whose receivers fail come last, with one each; of the others those after the webhook `$4` come
+ * first, so that none waits for another's backlog. Replicas skip what others are just claiming. Nothing is claimed for
+ * owners who may not view contacts any more.
  */
 const claim = prepared(
   "delivery_claim",
-  `with due as materialized (
-     select row_number() over () as position, d.id, w.id as webhook_id, w.webhook_url, w.secret, w.events_orderby_dir
-     from webhooks w
+  `with recursive hook(id) as (
+     (select webhook_id from deliveries where state = 'waiting' order by webhook_id limit 1)
+     union all
+     select (select webhook_id from deliveries where state = 'waiting' and webhook_id > hook.id order by webhook_id limit 1)
+     from hook where hook.id is not null
+   ), candidate as (
+     select w.id as webhook_id, w.webhook_url, w.secret, w.signature_scheme, w.events_orderby_dir,
+       f.webhook_id is not null as is_failing,
+       least(coalesce(share.size, $3::integer), case when f.webhook_id is null then $3::integer else 1 end) as size
+     from hook join webhooks w on w.id = hook.id and w.is_published
+     join webhook_owners o on o.webhook_id = w.id and o.is_active and o.may_view
+     left join failing_webhooks f on f.webhook_id = w.id
      left join unnest($1::integer[], $2::integer[]) as share(webhook_id, size) on share.webhook_id = w.id
+     where coalesce(share.size, 1) > 0
+   ), due as materialized (
+     select row_number() over () as position, d.id, c.*
+     from (select * from candidate order by is_failing, webhook_id <= $4::integer, webhook_id) c
      cross join lateral (
-       ${dueInOrder("asc", "w.events_orderby_dir is distinct from 'DESC'")}
+       select id from (
+         select id from deliveries
+         where webhook_id = c.webhook_id and state = 'waiting' and next_at <= now() and c.events_orderby_dir is null
+         order by next_at, id limit c.size for update skip locked) as unordered
        union all
-       ${dueInOrder("desc", "w.events_orderby_dir = 'DESC'")}
+       select id from (
+         select id from deliveries
+         where id = (select id from deliveries where webhook_id = c.webhook_id and state = 'waiting' order by id limit 1)
+           and state = 'waiting' and next_at <= now() and c.events_orderby_dir = 'ASC'
+         for update skip locked) as ascending
+       union all
+       select id from (
+         select id from deliveries
+         where id = (select id from deliveries where webhook_id = c.webhook_id and state = 'waiting' order by id desc limit 1)
+           and state = 'waiting' and next_at <= now() and c.events_orderby_dir = 'DESC'
+           and not exists (select from deliveries b
+             where b.webhook_id = c.webhook_id and b.state = 'waiting' and b.next_at > now())
+         for update skip locked) as descending
      ) d
-     where w.is_published
-     limit ${CLAIM_MAX}
+     limit $5::integer
    ), claimed as (
      update deliveries set next_at = now() + ${LEASE}, lease_token = lease_token + 1
      from due where deliveries.id = due.id
@@ -60,15 +94,6 @@ const claim = prepared(
    )
    select * from claimed order by position`,
 );
-
-function dueInOrder(direction: string, condition: string): string {
-  return `select id from (
-    select id from deliveries
-    where webhook_id = w.id and state = 'waiting' and next_at <= now() and ${condition}
-    order by next_at ${direction}, id ${direction}
-    limit coalesce(share.size, $3::integer)
-    for update skip locked) as ${direction}ending`;
-}
 
 const renew = prepared(
   "delivery_renew",
@@ -116,13 +141,26 @@ const record = prepared(
    from recorded left join failing on failing.webhook_id = recorded.webhook_id`,
 );
 
-/** Claims due deliveries in the order they are to be sent. `shares` limits single webhooks, `size` all others. */
+export interface Claiming {
+  /** How many more deliveries of single webhooks are wanted. */
+  shares: Map<number, number>;
+  /** The same for all others. */
+  size: number;
+  /** The webhook that was the last to be served. */
+  after: number;
+  /** Deliveries in all. */
+  limit: number;
+}
+
+/**
+ * Claims due deliveries in the order they are to be sent. Of a webhook that wants an order there is one out at a time: the
+ * next one waits until that one was taken or given up, whichever process has it.
+ */
 export async function claimDeliveries(
   database: Database,
-  shares: Map<number, number>,
-  size: number,
+  { shares, size, after, limit }: Claiming,
 ): Promise<Delivery[]> {
-  const values = [[...shares.keys()], [...shares.values()], size];
+  const values = [[...shares.keys()], [...shares.values()], size, after, Math.min(limit, CLAIM_MAX)];
   const rows = await database.query(claim, values, backgroundDeadline());
   return rows.map((row) => ({
     id: row.id ?? "",
@@ -134,7 +172,9 @@ export async function claimDeliveries(
     leaseToken: Number(row.lease_token),
     url: row.webhook_url ?? "",
     secret: row.secret ?? "",
+    scheme: row.signature_scheme === "body" ? "body" : "standard",
     isOrdered: row.events_orderby_dir !== null,
+    isFailing: row.is_failing === "t",
   }));
 }
 

@@ -14,9 +14,8 @@ import {
   ContactUpdatedSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
-import { createFanOut } from "./fan-out.ts";
-import type { Source } from "./occurrence.ts";
-import { openScene } from "./testing/scene.ts";
+import { createFanOut, type Render } from "./fan-out.ts";
+import { claim, openScene } from "./testing/scene.ts";
 import { prefixedTriggers } from "./triggers.ts";
 
 const snapshot = Buffer.from("snapshot");
@@ -153,6 +152,87 @@ test("each published webhook that names the trigger gets one delivery, however o
   );
 });
 
+test("a webhook is told under the names it calls triggers by", async () => {
+  await using scene = await openScene();
+  const created = event("created", ContactCreatedSchema, { snapshot, identified: true });
+  for (const prefix of ["svc", "other", "other"])
+    await scene.webhook({ url: "http://127.0.0.1:1/", triggers: [`${prefix}.lead_post_save_new`] });
+  await fanOut(scene, [created]);
+  const rows = await scene.query("select body from deliveries order by webhook_id");
+  assert.deepEqual(
+    rows.map(({ body }) => Object.keys(JSON.parse(body ?? ""))),
+    [["svc.lead_post_save_new"], ["other.lead_post_save_new"], ["other.lead_post_save_new"]],
+  );
+});
+
+test("a webhook is told of what its owner may view, and of nothing once the owner is gone or has no right", async () => {
+  await using scene = await openScene();
+  const permissions = (actions: string[]) => JSON.stringify({ "lead:leads": actions });
+  await scene.query(
+    `insert into roles (id, version, is_published, permissions) values
+       (2, 1, true, $1), (3, 1, true, $2), (4, 1, true, '{}'), (5, 1, false, $2)`,
+    [permissions(["viewown"]), permissions(["viewother"])],
+  );
+  await scene.query(
+    `insert into users (id, version, role_id, is_published) values
+       (20, 1, 2, true), (30, 1, 3, true), (40, 1, 4, true), (50, 1, 5, true), (60, 1, 3, false)`,
+  );
+  const triggers = ["svc.lead_post_save_new", "svc.lead_company_change"];
+  const hooks = new Map<number, number>();
+  for (const createdBy of [20, 30, 40, 50, 60, 99])
+    hooks.set(createdBy, await scene.webhook({ url: "http://127.0.0.1:1/", triggers, createdBy }));
+  const told = async (what: Event) => {
+    const rows = await scene.query("select webhook_id, body from deliveries where event_id = $1", [what.id]);
+    return new Map(
+      [...hooks].flatMap(([createdBy, id]) => {
+        const row = rows.find(({ webhook_id }) => Number(webhook_id) === id);
+        return row ? [[createdBy, row.body ?? ""] as const] : [];
+      }),
+    );
+  };
+  const ofUser =
+    (ownerId: number): Render =>
+    async (sources) =>
+      sources.map(() => rendered({ id: 7 }, ownerId));
+  const theirs = event("created", ContactCreatedSchema, { snapshot, identified: true });
+  const foreign = event("created", ContactCreatedSchema, { snapshot, identified: true });
+  const company = event("company_changed", ContactCompanyChangedSchema, {
+    snapshot,
+    companyId: 3,
+    added: true,
+  });
+  await fanOut(scene, [theirs, company], ofUser(20));
+  await fanOut(scene, [foreign], ofUser(21));
+  assert.deepEqual([...(await told(theirs)).keys()], [20, 30]);
+  assert.deepEqual([...(await told(foreign)).keys()], [30]);
+  const companies = await told(company);
+  assert.equal(JSON.parse(companies.get(30) ?? "")["svc.lead_company_change"][0].company.fields, undefined);
+  assert.deepEqual(JSON.parse(companies.get(20) ?? "")["svc.lead_company_change"][0].company, {
+    id: 3,
+    fields: { core: { companyname: { value: null } } },
+  });
+  assert.equal((await claim(scene)).length, 5);
+  await scene.query("update deliveries set next_at = now()");
+  await scene.query("update users set is_published = false where id = 30");
+  assert.deepEqual(new Set((await claim(scene)).map(({ webhookId }) => webhookId)), new Set([hooks.get(20)]));
+});
+
+test("one event for thousands of webhooks, and thousands of events for one, are done in slices", async () => {
+  await using scene = await openScene();
+  await scene.query(
+    `insert into webhooks (is_published, date_added, name, webhook_url, secret, triggers, created_by)
+     select true, now(), 'test', 'http://127.0.0.1:1/', 'secret', '["svc.lead_list_change"]', 1
+     from generate_series(1, 6000)`,
+  );
+  const contactIds = [1, 2, 3];
+  const change = { segmentId: 4, name: "Friends", alias: "friends", action: "added", contactIds };
+  await fanOut(scene, [event("membership_changed", SegmentMembershipChangedSchema, change, "segment")]);
+  const [row] = await scene.query(
+    "select count(*) as total, count(distinct (webhook_id, event_id)) as pairs from deliveries",
+  );
+  assert.deepEqual(row, { total: "18000", pairs: "18000" });
+});
+
 test("without a webhook that wants them, events are recorded and no contact is rendered", async () => {
   await using scene = await openScene();
   const events = [event("created", ContactCreatedSchema, { snapshot, identified: true })];
@@ -191,8 +271,8 @@ test("when contacts cannot be rendered nothing is recorded", async () => {
 async function fanOut(
   { database }: Awaited<ReturnType<typeof openScene>>,
   events: Event[],
-  render = async (sources: Source[]): Promise<Uint8Array[]> =>
-    sources.map((source) => json("id" in source ? { id: source.id } : { id: 7, points: 5 })),
+  render: Render = async (sources) =>
+    sources.map((source) => rendered("id" in source ? { id: source.id } : { id: 7, points: 5 })),
 ): Promise<number> {
   let renderings = 0;
   const handle = createFanOut({
@@ -201,8 +281,7 @@ async function fanOut(
       renderings += 1;
       return render(sources);
     },
-    renderCompanies: async (sources) => sources.map(() => json({ id: 3 })),
-    triggerPrefix: "svc",
+    renderCompanies: async (sources) => sources.map(() => rendered({ id: 3 })),
     firstDelaySeconds: 0,
     onDeliveries: () => undefined,
   });
@@ -210,8 +289,8 @@ async function fanOut(
   return renderings;
 }
 
-function json(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value));
+function rendered(value: unknown, ownerId = 0) {
+  return { json: JSON.stringify(value), ownerId };
 }
 
 function event<S extends DescMessage>(

@@ -1,79 +1,131 @@
 import type { Event } from "@tidings/bus/event";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
+import { backgroundDeadline, type Database, prepared, type Row } from "@tidings/store/database";
 import { recordEvents } from "@tidings/store/inbox";
-import { bodyOf, type Rendered } from "./body.ts";
+import { bodyOf, nameOfCompany } from "./body.ts";
 import { type Occurrence, occurrencesOf, type Source } from "./occurrence.ts";
-import { prefixed } from "./triggers.ts";
+import { OWNER_COLUMNS, type Owner, ownerOf } from "./owners.ts";
+import { parseTrigger, prefixed, type TriggerName } from "./triggers.ts";
 
 export interface FanOutOptions {
   database: Database;
-  /** The JSON of contacts and of companies, in the order of their sources. */
+  /** Contacts and companies, in the order of their sources. */
   renderContacts: Render;
   renderCompanies: Render;
-  triggerPrefix: string;
   /** Seconds before the first attempt. */
   firstDelaySeconds: number;
   /** Called when there are new deliveries. */
   onDeliveries(): void;
 }
 
-export type Render = (sources: Source[]) => Promise<Uint8Array[]>;
+export type Render = (sources: Source[]) => Promise<Rendered[]>;
 
-/** Something that happened, with the webhooks that want to be told. */
+/** A contact or company for receivers, and whose it is. */
+export interface Rendered {
+  json: string;
+  /** 0 where it is nobody's. */
+  ownerId: number;
+}
+
+/** A webhook that wants to be told of a trigger, as it calls it. */
+interface Subscriber {
+  webhookId: number;
+  prefix: string;
+  owner: Owner;
+}
+
+/** Something that happened, with those who want to be told and may view something of the kind at all. */
 interface Notification extends Occurrence {
+  subscribers: Subscriber[];
+}
+
+/** One text for the webhooks that get the same. */
+interface Delivery {
+  occurrence: Occurrence;
+  body: string;
   webhookIds: number[];
 }
 
 const CONSUMER = "webhook";
+/** Occurrences that are rendered at once, and rows that one statement makes. */
+const RENDERED_MAX = 500;
+const ROWS_MAX = 5_000;
 
-const selectPublished = prepared("fan_out_webhooks", "select id, triggers from webhooks where is_published");
-
-/** The events are recorded as consumed, and their deliveries made, by one statement: both or neither, and once. */
+const selectPublished = prepared(
+  "fan_out_webhooks",
+  `select w.id, w.triggers, ${OWNER_COLUMNS} from webhooks w join webhook_owners o on o.webhook_id = w.id
+   where w.is_published`,
+);
+const selectKnown = prepared(
+  "fan_out_known",
+  "select event_id from inbox where consumer = $1 and event_id = any($2::uuid[])",
+);
 const insertDeliveries = prepared(
   "fan_out_insert",
-  `with fresh as (${recordEvents})
-   insert into deliveries (webhook_id, event_id, body, traceparent, next_at)
-   select target.webhook_id, told.id, told.body, told.traceparent, now() + $9::float8 * interval '1 second'
-   from unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[]) with ordinality
-     as told(event_id, id, body, traceparent, position)
-   join fresh on fresh.event_id = told.event_id
-   join unnest($7::integer[], $8::uuid[]) as target(webhook_id, id) on target.id = told.id
+  `insert into deliveries (webhook_id, event_id, body, traceparent, next_at)
+   select target.webhook_id, told.id, told.body, told.traceparent, now() + $6::float8 * interval '1 second'
+   from unnest($1::uuid[], $2::text[], $3::text[]) with ordinality as told(id, body, traceparent, position)
+   join unnest($4::integer[], $5::integer[]) as target(webhook_id, position) on target.position = told.position
    order by told.position
    on conflict do nothing`,
 );
+const recordStatement = prepared("fan_out_record", recordEvents);
 
-/** Turns a batch of events into deliveries for the webhooks that name their triggers. */
+/**
+ * Turns a batch of events into deliveries for the webhooks that name their triggers and whose owners may view what they
+ * tell of. Large batches are done in slices: a delivery that is there is not made again, and the events count as consumed
+ * with the last slice.
+ */
 export function createFanOut(options: FanOutOptions): (events: Event[]) => Promise<void> {
-  const { database, triggerPrefix } = options;
+  const { database, firstDelaySeconds } = options;
   return async (events) => {
-    const subscribers = await readSubscribers(database);
+    const ids = events.map(({ id }) => id);
+    const [subscribers, known] = await Promise.all([
+      readSubscribers(database),
+      database.query(selectKnown, [CONSUMER, ids], backgroundDeadline()),
+    ]);
+    const had = new Set(known.map(({ event_id }) => event_id));
     const notifications = events
+      .filter(({ id }) => !had.has(id))
       .flatMap(occurrencesOf)
-      .map((occurrence): Notification => {
-        const trigger = prefixed(triggerPrefix, occurrence.trigger);
-        return { ...occurrence, webhookIds: subscribers.get(trigger) ?? [] };
-      })
-      .filter(({ webhookIds }) => webhookIds.length > 0);
-    const rendered = await render(notifications, options);
-    const bodies = notifications.map((notification, index) =>
-      bodyOf(prefixed(triggerPrefix, notification.trigger), notification, rendered[index] ?? {}),
-    );
-    await insert(database, events, notifications, bodies, options.firstDelaySeconds);
+      .map(
+        (occurrence): Notification => ({
+          ...occurrence,
+          subscribers: subscribers.get(occurrence.trigger) ?? [],
+        }),
+      )
+      .filter((notification) => notification.subscribers.length > 0);
+    for (let start = 0; start < notifications.length; start += RENDERED_MAX) {
+      const deliveries = await render(notifications.slice(start, start + RENDERED_MAX), options);
+      for (const rows of inStatements(deliveries)) await insert(database, rows, firstDelaySeconds);
+    }
+    await database.query(recordStatement, [CONSUMER, ids], backgroundDeadline());
     if (notifications.length > 0) options.onDeliveries();
   };
 }
 
-/** Trigger names to the published webhooks that name them. */
-async function readSubscribers(database: Database): Promise<Map<string, number[]>> {
+/** Triggers to the published webhooks that name them, under any prefix. */
+async function readSubscribers(database: Database): Promise<Map<TriggerName, Subscriber[]>> {
   const rows = await database.query(selectPublished, [], backgroundDeadline());
-  const pairs = rows.flatMap(({ id, triggers }) =>
-    (JSON.parse(triggers ?? "[]") as string[]).map((trigger) => ({ trigger, id: Number(id) })),
-  );
-  const groups = Map.groupBy(pairs, ({ trigger }) => trigger);
-  return new Map([...groups].map(([trigger, members]) => [trigger, members.map(({ id }) => id)]));
+  const subscribers = new Map<TriggerName, Subscriber[]>();
+  for (const row of rows) {
+    const owner = ownerOf(row);
+    if (owner.reach === "none") continue;
+    for (const [name, prefix] of triggersOf(row)) {
+      const known = subscribers.get(name) ?? [];
+      subscribers.set(name, known);
+      known.push({ webhookId: Number(row.id), prefix, owner });
+    }
+  }
+  return subscribers;
 }
 
-async function render(notifications: Notification[], options: FanOutOptions): Promise<Rendered[]> {
+/** Each trigger once, by the name it has first. */
+function triggersOf({ triggers }: Row): Map<TriggerName, string> {
+  const named = (JSON.parse(triggers ?? "[]") as string[]).flatMap((text) => parseTrigger(text) ?? []);
+  return new Map(named.toReversed().map(({ name, prefix }) => [name, prefix]));
+}
+
+async function render(notifications: Notification[], options: FanOutOptions): Promise<Delivery[]> {
   const [contacts, companies] = await Promise.all([
     renderEach(
       notifications.map(({ contact }) => contact),
@@ -84,44 +136,81 @@ async function render(notifications: Notification[], options: FanOutOptions): Pr
       options.renderCompanies,
     ),
   ]);
-  return notifications.map((_notification, index) => ({
-    contact: contacts[index],
-    company: companies[index],
-  }));
+  return notifications.flatMap((notification, index) =>
+    deliveriesOf(notification, contacts[index], companies[index]),
+  );
 }
 
 /** All that are there at once; the others stay undefined. */
 async function renderEach(
   sources: (Source | undefined)[],
   renderAll: Render,
-): Promise<(string | undefined)[]> {
+): Promise<(Rendered | undefined)[]> {
   const wanted = sources.filter((source) => source !== undefined);
-  const texts = wanted.length > 0 ? (await renderAll(wanted)).values() : [].values();
-  return sources.map((source) => {
-    const text = source && texts.next().value;
-    return text && Buffer.from(text).toString();
-  });
+  const rendered = wanted.length > 0 ? (await renderAll(wanted)).values() : [].values();
+  return sources.map((source) => source && rendered.next().value);
 }
 
-async function insert(
-  database: Database,
-  events: Event[],
-  notifications: Notification[],
-  bodies: string[],
-  firstDelaySeconds: number,
-): Promise<void> {
-  const targets = notifications.flatMap(({ id, webhookIds }) =>
-    webhookIds.map((webhookId) => ({ webhookId, id })),
+/** A text for each way in which it is told: triggers have names of the webhook's choice, owners see more or less. */
+function deliveriesOf(
+  { subscribers, ...occurrence }: Notification,
+  contact: Rendered | undefined,
+  company: Rendered | undefined,
+): Delivery[] {
+  const subject = contact ?? company;
+  const deliveries = new Map<string, Delivery>();
+  for (const { webhookId, prefix, owner } of subscribers) {
+    if (!subject || !sees(owner, subject)) continue;
+    const isCompanyHidden = company !== undefined && !sees(owner, company);
+    const key = `${prefix} ${isCompanyHidden}`;
+    let delivery = deliveries.get(key);
+    if (!delivery) {
+      const shown = company && (isCompanyHidden ? nameOfCompany(company.json) : company.json);
+      const parts = { contact: contact?.json, company: shown };
+      delivery = {
+        occurrence,
+        body: bodyOf(prefixed(prefix, occurrence.trigger), occurrence, parts),
+        webhookIds: [],
+      };
+      deliveries.set(key, delivery);
+    }
+    delivery.webhookIds.push(webhookId);
+  }
+  return [...deliveries.values()];
+}
+
+function sees({ reach, userId }: Owner, { ownerId }: Rendered): boolean {
+  return reach === "all" || (reach === "own" && userId !== undefined && ownerId === userId);
+}
+
+/** Slices of at most so many rows; one event for very many webhooks is cut, too. */
+function inStatements(deliveries: Delivery[]): Delivery[][] {
+  const statements: Delivery[][] = [];
+  let left = 0;
+  for (const delivery of deliveries) {
+    for (let start = 0; start < delivery.webhookIds.length; start += ROWS_MAX) {
+      const part = { ...delivery, webhookIds: delivery.webhookIds.slice(start, start + ROWS_MAX) };
+      if (part.webhookIds.length > left) {
+        statements.push([]);
+        left = ROWS_MAX;
+      }
+      statements.at(-1)?.push(part);
+      left -= part.webhookIds.length;
+    }
+  }
+  return statements;
+}
+
+async function insert(database: Database, deliveries: Delivery[], firstDelaySeconds: number): Promise<void> {
+  const targets = deliveries.flatMap(({ webhookIds }, index) =>
+    webhookIds.map((webhookId) => ({ webhookId, position: index + 1 })),
   );
   const values = [
-    CONSUMER,
-    events.map(({ id }) => id),
-    notifications.map(({ event }) => event.id),
-    notifications.map(({ id }) => id),
-    bodies,
-    notifications.map(({ event }) => event.traceparent ?? null),
+    deliveries.map(({ occurrence }) => occurrence.id),
+    deliveries.map(({ body }) => body),
+    deliveries.map(({ occurrence }) => occurrence.event.traceparent ?? null),
     targets.map(({ webhookId }) => webhookId),
-    targets.map(({ id }) => id),
+    targets.map(({ position }) => position),
     firstDelaySeconds,
   ];
   // A transaction, because that is what is repeated after a deadlock.

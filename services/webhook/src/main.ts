@@ -12,6 +12,8 @@ import { startRelay } from "@tidings/store/relay";
 import { webhookConfig } from "./config.ts";
 import { migrations } from "./migrations.ts";
 import { startPipeline } from "./pipeline.ts";
+import { sealPlainSecrets } from "./seal-secrets.ts";
+import { secretBox } from "./secret-box.ts";
 import { webhookHandlers, webhookRepository } from "./webhook.ts";
 
 const config = webhookConfig(process.env);
@@ -33,11 +35,14 @@ await run(options, async ({ onStop }) => {
   const relay = startRelay({ database, databaseUrl, outbox, bus, stream: webhookStream, log });
   onStop("relay", relay.stop);
 
-  const webhooks = webhookRepository(database, outbox, config.OUTBOUND_ALLOW_CIDRS);
-  const pipeline = startPipeline({ config, database, bus, webhooks, log });
+  const box = secretBox(config.WEBHOOK_SECRET_KEYS);
+  const rules = { allowed: config.OUTBOUND_ALLOW_CIDRS, box, triggerPrefix: config.TRIGGER_PREFIX };
+  const webhooks = webhookRepository(database, outbox, rules);
+  await sealPlainSecrets(database, box);
+  const pipeline = startPipeline({ config, database, bus, webhooks, box, log });
   onStop("pipeline", pipeline.stop);
 
-  const handlers = webhookHandlers({ webhooks, database, triggerPrefix: config.TRIGGER_PREFIX, log });
+  const handlers = webhookHandlers({ webhooks, rules, database, log });
   const server = await serve([implement(WebhookService, handlers)], {
     port: config.GRPC_PORT,
     host: config.INTERNAL_ADDRESS,

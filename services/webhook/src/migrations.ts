@@ -4,6 +4,7 @@ import { type Kysely, sql } from "kysely";
 export const migrations: Migrations = {
   "0001_webhooks": { up: createWebhooks },
   "0002_deliveries": { up: createDeliveries },
+  "0003_owners": { up: createOwners },
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {
@@ -71,4 +72,45 @@ async function createDeliveries(db: Kysely<unknown>): Promise<void> {
       webhook_id integer primary key,
       failing_since timestamptz not null
     )`.execute(db);
+}
+
+/** Whose a webhook is, and what that owner may see: a projection of users, roles and API credentials. */
+async function createOwners(db: Kysely<unknown>): Promise<void> {
+  await sql`alter table webhooks add column signature_scheme text, add column owner_client_id integer`.execute(
+    db,
+  );
+  for (const table of ["users", "roles", "clients"])
+    await sql`
+      create table ${sql.table(table)} (
+        id integer primary key,
+        version integer not null,
+        -- What is gone is kept as such, so that nothing older brings it back.
+        is_deleted boolean not null default false
+      )`.execute(db);
+  await sql`alter table users add column role_id integer, add column is_published boolean not null default false`.execute(
+    db,
+  );
+  await sql`alter table clients add column role_id integer`.execute(db);
+  await sql`
+    alter table roles add column is_admin boolean not null default false,
+      add column is_published boolean not null default false,
+      add column permissions jsonb not null default '{}'`.execute(db);
+  await sql`
+    create view webhook_owners as
+    select w.id as webhook_id, u.id as user_id,
+      coalesce(case when w.created_by is not null then u.is_published and not u.is_deleted
+        else not c.is_deleted end, false) as is_active,
+      coalesce(r.is_admin, false) as is_admin, coalesce(r.permissions, '{}') as permissions,
+      coalesce(r.is_admin or r.permissions -> 'lead:leads' ?| array['full', 'view', 'viewown', 'viewother'], false)
+        as may_view
+    from webhooks w
+    left join users u on u.id = w.created_by
+    left join clients c on c.id = w.owner_client_id and w.created_by is null
+    left join roles r on r.id = coalesce(u.role_id, c.role_id) and r.is_published and not r.is_deleted`.execute(
+    db,
+  );
+  // For webhooks that want their deliveries one after the other: the first of those that wait.
+  await sql`create index deliveries_in_order on deliveries (webhook_id, id) where state = 'waiting'`.execute(
+    db,
+  );
 }

@@ -1,5 +1,5 @@
 import type { Bus } from "@tidings/bus/connect";
-import { consume } from "@tidings/bus/consume";
+import { type Consumption, consume } from "@tidings/bus/consume";
 import { webhookFanOut } from "@tidings/bus/streams";
 import type { Webhook } from "@tidings/proto/tidings/webhook/v1/webhook";
 import { actorSigner } from "@tidings/rpc/actor";
@@ -7,13 +7,16 @@ import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import type { Database } from "@tidings/store/database";
 import { keepDeadLetter } from "@tidings/store/dead-letter";
+import { electLeader } from "@tidings/store/leader";
 import type { Repository } from "@tidings/store/repository";
 import type { WebhookConfig } from "./config.ts";
 import { connectContacts } from "./contacts.ts";
 import { startDelivering } from "./deliver.ts";
 import { createFanOut } from "./fan-out.ts";
 import { createOutbound } from "./outbound.ts";
+import { followOwners } from "./owners.ts";
 import { startPurging } from "./purge.ts";
+import type { SecretBox } from "./secret-box.ts";
 import { createUnpublish } from "./unpublish.ts";
 
 export interface PipelineOptions {
@@ -21,11 +24,12 @@ export interface PipelineOptions {
   database: Database;
   bus: Bus;
   webhooks: Repository<Webhook>;
+  box: SecretBox;
   log: Log;
 }
 
 /** Everything from an event to the answer of a receiver. */
-export function startPipeline({ config, database, bus, webhooks, log }: PipelineOptions) {
+export function startPipeline({ config, database, bus, webhooks, box, log }: PipelineOptions) {
   const schedule = config.WEBHOOK_SCHEDULE;
   const purging = startPurging(database, log);
   const outbound = createOutbound({
@@ -37,26 +41,42 @@ export function startPipeline({ config, database, bus, webhooks, log }: Pipeline
     log,
     outbound,
     schedule,
+    box,
     siteUrl: config.SITE_URL,
     unpublish: createUnpublish(database, webhooks, log),
   });
+  const owners = followOwners(database, bus);
   const contacts = connectContacts(config.CONTACT_ADDRESS, actorSigner(config.ACTOR_PRIVATE_KEY, "contact"));
-  const consumption = consume(bus, {
-    durable: webhookFanOut,
-    handle: createFanOut({
-      database,
-      renderContacts: contacts.renderContacts,
-      renderCompanies: contacts.renderCompanies,
-      triggerPrefix: config.TRIGGER_PREFIX,
-      firstDelaySeconds: schedule[0] ?? 0,
-      onDeliveries: deliverer.nudge,
-    }),
-    isOutage,
-    deadLetter: (letter) => keepDeadLetter(database, webhookFanOut.name, letter),
+  const handle = createFanOut({
+    database,
+    renderContacts: contacts.renderContacts,
+    renderCompanies: contacts.renderCompanies,
+    firstDelaySeconds: schedule[0] ?? 0,
+    onDeliveries: deliverer.nudge,
+  });
+  let consumption: Consumption | undefined;
+  // One process at a time: the order in which deliveries are made is that of the events.
+  const leadership = electLeader({
+    url: config.DATABASE_URL,
+    name: "fan-out",
+    log,
+    onChange(isLeader) {
+      void consumption?.stop();
+      consumption = isLeader
+        ? consume(bus, {
+            durable: webhookFanOut,
+            handle,
+            isOutage,
+            deadLetter: (letter) => keepDeadLetter(database, webhookFanOut.name, letter),
+          })
+        : undefined;
+    },
   });
   return {
     async stop(): Promise<void> {
-      await consumption.stop();
+      await consumption?.stop();
+      await leadership.stop();
+      await owners.stop();
       contacts.close();
       await deliverer.stop();
       await outbound.close();

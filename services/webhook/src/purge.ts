@@ -1,5 +1,5 @@
 import type { Log } from "@tidings/runtime/log";
-import { type Database, prepared } from "@tidings/store/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
 import { purgeInSlices } from "@tidings/store/purge";
 
 const INTERVAL_MS = 60_000;
@@ -35,8 +35,35 @@ const forgetDeliveries = forget("deliveries");
 const forgetAttempts = forget("delivery_attempts");
 const forgetFailing = forget("failing_webhooks");
 
-/** Removes deliveries of a week ago, and of each webhook the attempts before its latest thousand. */
+/** Webhooks that are gone and left something behind: whoever deleted them did not get to it. */
+const orphansStatement = prepared(
+  "purge_orphans",
+  `with recursive owner(id) as (
+     (select webhook_id from deliveries order by webhook_id limit 1)
+     union all
+     select (select webhook_id from deliveries where webhook_id > owner.id order by webhook_id limit 1)
+     from owner where owner.id is not null
+   ), attempted(id) as (
+     (select webhook_id from delivery_attempts order by webhook_id limit 1)
+     union all
+     select (select webhook_id from delivery_attempts where webhook_id > attempted.id order by webhook_id limit 1)
+     from attempted where attempted.id is not null
+   )
+   select known.id from (select id from owner union select id from attempted union select webhook_id from failing_webhooks)
+     as known(id)
+   where known.id is not null and not exists (select from webhooks w where w.id = known.id)`,
+);
+
+/**
+ * Removes deliveries of a week ago, of each webhook the attempts before its latest thousand, and what deleted webhooks left.
+ */
 export async function purgeDeliveries(database: Database): Promise<void> {
+  const orphans = await database.query(orphansStatement, [], backgroundDeadline());
+  if (orphans.length > 0)
+    await forgetWebhooks(
+      database,
+      orphans.map(({ id }) => Number(id)),
+    );
   await purgeInSlices(database, purgeOld, SLICE);
   await purgeInSlices(database, purgeAttempts, SLICE);
 }

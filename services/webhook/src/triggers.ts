@@ -57,6 +57,23 @@ export function prefixedTriggers(prefix: string) {
   return TRIGGERS.map((trigger) => ({ ...trigger, name: prefixed(prefix, trigger.name) }));
 }
 
+/** A trigger as a webhook names it: the word before the first dot is the caller's own. */
+export interface NamedTrigger {
+  prefix: string;
+  name: TriggerName;
+}
+
+const NAMES: ReadonlySet<string> = new Set(TRIGGERS.map(({ name }) => name));
+const PREFIX = /^[A-Za-z][A-Za-z0-9_-]{0,49}$/;
+
+/** Undefined for what nobody can be told of. */
+export function parseTrigger(text: string): NamedTrigger | undefined {
+  const dot = text.indexOf(".");
+  if (dot < 0) return undefined;
+  const [prefix, name] = [text.slice(0, dot), text.slice(dot + 1)];
+  return PREFIX.test(prefix) && NAMES.has(name) ? { prefix, name: name as TriggerName } : undefined;
+}
+
 export function prefixed(prefix: string, name: TriggerName): string {
   return `${prefix}.${name}`;
 }

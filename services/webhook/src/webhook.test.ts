@@ -5,7 +5,9 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import {
   BatchCreateWebhooksRequestSchema,
+  CreateWebhookRequestSchema,
   ListWebhooksRequestSchema,
+  UpdateWebhookRequestSchema,
   type Webhook,
   WebhookSchema,
 } from "@tidings/proto/tidings/webhook/v1/webhook";
@@ -14,7 +16,8 @@ import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { columnsOf } from "@tidings/store/columns";
 import { eventually } from "@tidings/testkit/eventually";
-import { openScene } from "./testing/scene.ts";
+import { sealPlainSecrets } from "./seal-secrets.ts";
+import { openScene, rules } from "./testing/scene.ts";
 import { webhookHandlers } from "./webhook.ts";
 
 let scene: Awaited<ReturnType<typeof openScene>>;
@@ -24,7 +27,7 @@ before(async () => {
   scene = await openScene();
   const { webhooks, database } = scene;
   const log = createLog("test", "silent");
-  handlers = webhookHandlers({ webhooks, database, triggerPrefix: "svc", log });
+  handlers = webhookHandlers({ webhooks, database, rules, log });
 });
 
 after(() => scene[Symbol.asyncDispose]());
@@ -33,29 +36,38 @@ test("a new webhook is published and gets a secret", async () => {
   const webhook = await save({
     name: "CRM",
     webhookUrl: "https://example.com/in",
-    triggers: ["svc.a", "svc.b", "svc.a"],
+    triggers: ["svc.page_on_hit", "svc.lead_post_delete", "svc.page_on_hit"],
   });
   assert.ok(webhook.id > 0);
   assert.equal(webhook.isPublished, true);
   assert.match(webhook.secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
-  assert.deepEqual(webhook.triggers, ["svc.a", "svc.b"]);
+  assert.deepEqual(webhook.triggers, ["svc.page_on_hit", "svc.lead_post_delete"]);
+  assert.equal(webhook.signatureScheme, "standard");
   assert.equal(webhook.eventsOrderbyDir, undefined);
 });
 
 test("a secret that is given is kept, also when the webhook is replaced without one", async () => {
-  const { id, secret } = await save({ name: "CRM", webhookUrl: "https://example.com/", secret: "sesame" });
-  assert.equal(secret, "sesame");
+  const { id, secret } = await save({
+    name: "CRM",
+    webhookUrl: "https://example.com/",
+    secret: "open sesame",
+  });
+  assert.equal(secret, "open sesame");
   const replaced = await update(id, { name: "Other", webhookUrl: "https://example.com/" }, ["*"]);
-  assert.equal(replaced.secret, "sesame");
+  assert.equal(replaced.secret, "open sesame");
   assert.equal(replaced.isPublished, false);
 });
 
 test("a change keeps what is not in its mask", async () => {
-  const { id, secret } = await save({ name: "CRM", webhookUrl: "https://example.com/", triggers: ["svc.a"] });
+  const { id, secret } = await save({
+    name: "CRM",
+    webhookUrl: "https://example.com/",
+    triggers: ["svc.page_on_hit"],
+  });
   const changed = await update(id, { name: "Renamed" }, ["name"]);
   assert.deepEqual(
     [changed.name, changed.webhookUrl, changed.triggers],
-    ["Renamed", "https://example.com/", ["svc.a"]],
+    ["Renamed", "https://example.com/", ["svc.page_on_hit"]],
   );
   assert.equal(changed.secret, secret);
 });
@@ -67,14 +79,97 @@ test("each bad field is named", async () => {
     assert.equal(fault.code, Code.INVALID_ARGUMENT);
     assert.deepEqual(
       fault.violations.map(({ field }) => field),
-      ["name", "webhookUrl", "secret", "eventsOrderbyDir"],
+      ["name", "eventsOrderbyDir", "webhookUrl"],
     );
     return true;
   });
 });
 
+const webhookUrl = "https://example.com/";
+for (const [what, fields, field] of [
+  ["a name of two lines", { name: "a\nb" }, "name"],
+  ["a name as long as a book", { name: "x".repeat(9_000) }, "name"],
+  ["a secret of one letter", { secret: "x" }, "secret"],
+  ["a secret as long as a book", { secret: "x".repeat(256) }, "secret"],
+  ["an unknown trigger", { triggers: ["svc.lead_post_dream"] }, "triggers"],
+  ["a trigger without a prefix", { triggers: ["lead_post_save_new"] }, "triggers"],
+  [
+    "1,900 triggers",
+    { triggers: Array.from({ length: 1_900 }, (_, index) => `p${index}.page_on_hit`) },
+    "triggers",
+  ],
+  ["an unknown way to sign", { signatureScheme: "rot13" }, "signatureScheme"],
+] satisfies [string, Partial<Webhook>, string][])
+  test(`${what} is refused`, async () => {
+    const bad = { name: "CRM", webhookUrl, ...fields };
+    await assert.rejects(save(bad), (fault) => {
+      assert.ok(fault instanceof Fault && fault.code === Code.INVALID_ARGUMENT);
+      assert.deepEqual(
+        fault.violations.map((violation) => violation.field),
+        [field],
+      );
+      return true;
+    });
+  });
+
+test("an unknown trigger is answered with those there are", async () => {
+  await assert.rejects(save({ name: "CRM", webhookUrl, triggers: ["svc.dream"] }), /svc\.lead_post_save_new/);
+});
+
+test("a webhook keeps the prefix it was made with, and with another than ours signs as that product does", async () => {
+  const triggers = ["other.lead_post_save_new"];
+  const webhook = await save({ name: "CRM", webhookUrl, triggers });
+  assert.deepEqual([webhook.triggers, webhook.signatureScheme], [triggers, "body"]);
+  assert.match(webhook.secret, /^[0-9a-f]{64}$/);
+  const overridden = await save({ name: "CRM", webhookUrl, triggers, signatureScheme: "standard" });
+  assert.equal(overridden.signatureScheme, "standard");
+});
+
+test("secrets do not lie in the database in clear, and those that an older version left there are sealed", async () => {
+  const { id, secret } = await save({ name: "CRM", webhookUrl });
+  const stored = async () =>
+    (await scene.query("select secret from webhooks where id = $1", [id]))[0]?.secret ?? "";
+  assert.match(await stored(), /^sealed:/);
+  assert.ok(!(await stored()).includes(secret.slice(6, 20)));
+  await scene.query("update webhooks set secret = 'left in clear' where id = $1", [id]);
+  await sealPlainSecrets(scene.database, rules.box);
+  assert.match(await stored(), /^sealed:/);
+  const request = { $typeName: "tidings.webhook.v1.GetWebhookRequest" as const, id };
+  assert.equal((await handlers.getWebhook(request, callOf(1, "all"))).secret, "left in clear");
+});
+
+test("what stays as it was is not judged again: an address that is allowed no more can be switched off", async () => {
+  const { id } = await save({ name: "CRM", webhookUrl: "http://127.0.0.1:9/" });
+  await scene.query(
+    "update webhooks set webhook_url = 'http://10.0.0.1/', triggers = '[\"gone\"]' where id = $1",
+    [id],
+  );
+  assert.equal((await update(id, { isPublished: false }, ["is_published"])).isPublished, false);
+  assert.equal((await update(id, { name: "Renamed" }, ["name"])).name, "Renamed");
+});
+
+test("a webhook says why nothing is delivered", async () => {
+  const { id } = await save({ name: "CRM", webhookUrl });
+  const request = { $typeName: "tidings.webhook.v1.GetWebhookRequest" as const, id };
+  assert.equal((await handlers.getWebhook(request, callOf(1, "all"))).problem, undefined);
+  await scene.query("update users set is_published = false");
+  const { problem } = await handlers.getWebhook(request, callOf(1, "all"));
+  await scene.query("update users set is_published = true");
+  assert.equal(problem, "Its owner is gone or not published.");
+});
+
 test("a URL that holds a private address is refused, unless the operator allows the address", async () => {
-  for (const host of ["10.0.0.1", "[::1]", "169.254.169.254", "0x0a000001", "127.0.0.2", "[fd00:ec2::254]"]) {
+  for (const host of [
+    "10.0.0.1",
+    "[::1]",
+    "169.254.169.254",
+    "0x0a000001",
+    "127.0.0.2",
+    "[fd00:ec2::254]",
+    "[::169.254.169.254]",
+    "[1000::1]",
+    "[4000::1]",
+  ]) {
     await assert.rejects(save({ name: "CRM", webhookUrl: `http://${host}/` }), /webhookUrl/, host);
   }
   await save({ name: "CRM", webhookUrl: "http://127.0.0.1:9/" });
@@ -157,7 +252,8 @@ test("the table has a column for each stored field", async () => {
 });
 
 async function save(fields: Partial<Omit<Webhook, "$typeName" | "$unknown">>): Promise<Webhook> {
-  return (await scene.webhooks.create(create(WebhookSchema, fields), callOf(1, "all"))).item;
+  const request = create(CreateWebhookRequestSchema, { webhook: create(WebhookSchema, fields) });
+  return (await handlers.createWebhook(request, callOf(1, "all"))).webhook as Webhook;
 }
 
 async function update(
@@ -165,10 +261,13 @@ async function update(
   fields: Partial<Omit<Webhook, "$typeName" | "$unknown">>,
   paths: string[],
 ): Promise<Webhook> {
-  const message = create(WebhookSchema, fields);
-  const updateMask = create(FieldMaskSchema, { paths });
-  return (await scene.webhooks.update({ id, message, updateMask, allowMissing: false }, callOf(1, "all")))
-    .item;
+  const webhook = create(WebhookSchema, fields);
+  const request = create(UpdateWebhookRequestSchema, {
+    id,
+    webhook,
+    updateMask: create(FieldMaskSchema, { paths }),
+  });
+  return (await handlers.updateWebhook(request, callOf(1, "all"))).webhook as Webhook;
 }
 
 /** A call by a user who may see everything, and edit as far as `edit` says. */

@@ -11,7 +11,7 @@ export interface CompanyWriter {
   /** What the API answers. */
   message(row: Row): Company;
   /** The company of a webhook, written from a snapshot. */
-  webhookJson(snapshot: Uint8Array): Buffer;
+  webhookJson(row: Row): Buffer;
   /** The same of a company as it is stored. */
   currentJson(row: Row): Buffer;
 }
@@ -31,7 +31,7 @@ function createWriter({ company: set }: FieldCatalogue): CompanyWriter {
       company.fields = fields.json(row);
       return company;
     },
-    webhookJson: (snapshot) => json(JSON.parse(Buffer.from(snapshot).toString())),
+    webhookJson: (row) => json(row),
     currentJson: (row) => json(withCustomValues(row, set)),
   };
 }

@@ -15,6 +15,7 @@ import type { ContactContext } from "../contact/save.ts";
 import { listRecords } from "../record/list.ts";
 import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
+import { renderRecords } from "../record/render.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
 import { removeCompanies } from "./remove.ts";
@@ -111,15 +112,14 @@ export function companyHandlers(context: ContactContext): Handlers<typeof Compan
       return {};
     },
 
-    async renderCompanies({ snapshots, ids }, call) {
+    async renderCompanies(request, call) {
+      const readCurrent = async (ids: number[]) => {
+        const rows = await database.query(currentStatement, [ids], call.deadlineMs);
+        return new Map(rows.map((row) => [Number(row.id), row]));
+      };
       const writer = companyWriter(await catalogues.current());
-      const rows = ids.length > 0 ? await database.query(currentStatement, [ids], call.deadlineMs) : [];
-      const current = new Map(rows.map((row) => [Number(row.id), row]));
-      const known = ids.map((id) => {
-        const row = current.get(id);
-        return row ? writer.currentJson(row) : Buffer.from(JSON.stringify({ id }));
-      });
-      return { companies: [...snapshots.map(writer.webhookJson), ...known] };
+      const { texts, ownerIds } = await renderRecords(request, readCurrent, writer, "created_by");
+      return { companies: texts, ownerIds };
     },
   };
 }

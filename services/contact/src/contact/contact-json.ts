@@ -12,7 +12,7 @@ export interface ContactWriter {
   /** What the API answers. */
   message(row: ContactRow): Contact;
   /** The contact of a webhook, written from a snapshot. */
-  webhookJson(snapshot: Uint8Array): Buffer;
+  webhookJson(row: ContactRow): Buffer;
   /** The same of a contact as it is stored. */
   currentJson(row: ContactRow): Buffer;
 }
@@ -43,7 +43,7 @@ function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
       contact.fields = fields.json(row);
       return contact;
     },
-    webhookJson: (snapshot) => json(JSON.parse(Buffer.from(snapshot).toString())),
+    webhookJson: (row) => json(row),
     currentJson: (row) => json(withCustomValues(row, set)),
   };
 }

@@ -12,6 +12,7 @@ import { fieldListJson } from "../field/field-list.ts";
 import { listRecords } from "../record/list.ts";
 import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
+import { renderRecords } from "../record/render.ts";
 import { addDoNotContact, removeDoNotContact } from "./channel.ts";
 import { listContactCompanies } from "./companies-of-contact.ts";
 import { contactWriter } from "./contact-json.ts";
@@ -135,14 +136,11 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
       return { fields: fieldListJson((await catalogues.latest()).contact) };
     },
 
-    async renderContacts({ snapshots, ids }, call) {
+    async renderContacts(request, call) {
+      const readCurrent = (ids: number[]) => currentRows(database, ids, call.deadlineMs);
       const writer = contactWriter(await catalogues.current());
-      const current = await currentRows(database, ids, call.deadlineMs);
-      const known = ids.map((id) => {
-        const row = current.get(id);
-        return row ? writer.currentJson(row) : Buffer.from(JSON.stringify({ id }));
-      });
-      return { contacts: [...snapshots.map(writer.webhookJson), ...known] };
+      const { texts, ownerIds } = await renderRecords(request, readCurrent, writer, "owner_id");
+      return { contacts: texts, ownerIds };
     },
   };
 }

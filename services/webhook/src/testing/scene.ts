@@ -1,11 +1,13 @@
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { parseRanges, type Range } from "../address.ts";
 import { startDelivering } from "../deliver.ts";
+import { claimDeliveries } from "../delivery.ts";
 import { createOutbound } from "../outbound.ts";
+import { secretBox } from "../secret-box.ts";
 import { createUnpublish } from "../unpublish.ts";
 import { webhookRepository } from "../webhook.ts";
 
@@ -14,30 +16,48 @@ export interface SceneWebhook {
   order?: "ASC" | "DESC";
   triggers?: string[];
   isPublished?: boolean;
+  /** The administrator when absent. */
+  createdBy?: number;
 }
 
 export const SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 export const localhost: Range[] = parseRanges(["127.0.0.1/32"]).ranges;
+export const box = secretBox([`test:${randomBytes(32).toString("base64")}`]);
+export const rules = { allowed: localhost, box, triggerPrefix: "svc" };
+/** An administrator, whose webhooks are told of everything. */
+export const ADMINISTRATOR_ID = 1;
 
 /** A database of the webhook service, with what tests put into it and ask of it. */
 export async function openScene() {
   const log = createLog("test", "silent");
   const testDatabase = await createTestDatabase();
   const database = openDatabase({ url: testDatabase.url("webhook"), log });
-  const webhooks = webhookRepository(database, createOutbox(), localhost);
+  const webhooks = webhookRepository(database, createOutbox(), rules);
   const running: { stop(): Promise<void> }[] = [];
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, backgroundDeadline());
+
+  await query("insert into roles (id, version, is_admin, is_published) values (1, 1, true, true)");
+  await query("insert into users (id, version, role_id, is_published) values ($1, 1, 1, true)", [
+    ADMINISTRATOR_ID,
+  ]);
 
   return {
     database,
     webhooks,
     query,
-    async webhook({ url, order, triggers = [], isPublished = true }: SceneWebhook): Promise<number> {
+    async webhook({
+      url,
+      order,
+      triggers = [],
+      isPublished = true,
+      createdBy = ADMINISTRATOR_ID,
+    }: SceneWebhook): Promise<number> {
       const [row] = await query(
-        `insert into webhooks (is_published, date_added, name, webhook_url, secret, events_orderby_dir, triggers)
-         values ($1, now(), 'test', $2, $3, $4, $5) returning id`,
-        [isPublished, url, SECRET, order ?? null, JSON.stringify(triggers)],
+        `insert into webhooks
+           (is_published, date_added, name, webhook_url, secret, events_orderby_dir, triggers, created_by)
+         values ($1, now(), 'test', $2, $3, $4, $5, $6) returning id`,
+        [isPublished, url, SECRET, order ?? null, JSON.stringify(triggers), createdBy],
       );
       return Number(row?.id);
     },
@@ -51,11 +71,14 @@ export async function openScene() {
       return ids;
     },
     /** Starts what delivers, with everything in a hurry. */
-    deliver({ schedule = [0, 0.05, 0.05, 0.05], timeoutMs = 1_000 } = {}) {
+    deliver({
+      schedule = [0, 0.05, 0.05, 0.05],
+      timeoutMs = 1_000,
+      unpublish = createUnpublish(database, webhooks, log),
+    } = {}) {
       const outbound = createOutbound({ allowed: localhost, timeoutMs });
       const siteUrl = "https://tidings.example";
-      const unpublish = createUnpublish(database, webhooks, log);
-      const deliverer = startDelivering({ database, log, outbound, schedule, siteUrl, unpublish });
+      const deliverer = startDelivering({ database, log, outbound, schedule, box, siteUrl, unpublish });
       running.push({ stop: () => deliverer.stop().then(outbound.close) });
       return deliverer;
     },
@@ -68,4 +91,9 @@ export async function openScene() {
       await testDatabase.drop();
     },
   };
+}
+
+/** What somebody who has nothing in hand claims. */
+export function claim({ database }: Awaited<ReturnType<typeof openScene>>, limit = 100) {
+  return claimDeliveries(database, { shares: new Map(), size: 10, after: 0, limit });
 }

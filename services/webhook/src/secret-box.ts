@@ -1,0 +1,54 @@
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
+
+/** Keeps secrets in the database under a key that the database does not have. */
+export interface SecretBox {
+  seal(secret: string): string;
+  /** Text that was never sealed is answered as it is: an older version kept it so. Throws when the key is not known. */
+  open(sealed: string): string;
+}
+
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+export const SEALED = "sealed:";
+
+/**
+ * Secrets as `sealed:<key>:<base64url of nonce, ciphertext and tag>` (AES-256-GCM, NIST SP 800-38D; the name of the key is
+ * authenticated with it). `keys` are `name:base64 of 32 bytes`: the first seals, all of them open, so that a key is replaced
+ * by putting its successor before it.
+ */
+export function secretBox(keys: string[]): SecretBox {
+  const byName = new Map(keys.map(parseKey));
+  const [first] = byName;
+  if (!first) throw new Error("a key for secrets is needed");
+  const [name, key] = first;
+  return {
+    seal(secret) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(name));
+      const parts = [nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()];
+      return `${SEALED}${name}:${Buffer.concat(parts).toString("base64url")}`;
+    },
+    open(sealed) {
+      if (!sealed.startsWith(SEALED)) return sealed;
+      const [keyName = "", text = ""] = sealed.slice(SEALED.length).split(":");
+      const known = byName.get(keyName);
+      if (!known) throw new Error(`the key ${keyName} is not among those that open secrets`);
+      const bytes = Buffer.from(text, "base64url");
+      const decipher = createDecipheriv(CIPHER, known, bytes.subarray(0, NONCE_BYTES))
+        .setAAD(Buffer.from(keyName))
+        .setAuthTag(bytes.subarray(-TAG_BYTES));
+      const body = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
+      return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
+    },
+  };
+}
+
+/** Throws when it is not a name and 32 bytes. */
+export function parseKey(text: string): [name: string, key: KeyObject] {
+  const [name = "", encoded = ""] = text.split(":");
+  const bytes = Buffer.from(encoded, "base64");
+  if (!/^\w{1,32}$/.test(name) || bytes.length !== 32)
+    throw new Error("a key is written as name:base64 of 32 bytes");
+  return [name, createSecretKey(bytes)];
+}
