@@ -6,6 +6,7 @@ import { listRoles } from "@tidings/gateway/oauth/roles";
 import { invalid } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, type Database, openDatabase } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
 import { identityDatabaseUrl } from "./identity-database.ts";
 
 const USAGE = `npm run credentials -- create --name NAME [options]
@@ -39,7 +40,12 @@ async function main(): Promise<void> {
     const violations = checkClient(draft);
     if (violations.length > 0) throw invalid(violations);
     const author = { actor: undefined, clientIp: undefined };
-    const { client, secret } = await createClient(database, draft, author, backgroundDeadline());
+    const { client, secret } = await createClient(
+      { database, outbox: createOutbox() },
+      draft,
+      author,
+      backgroundDeadline(),
+    );
     console.log(JSON.stringify({ client_id: client.publicId, client_secret: secret }));
   } finally {
     await database.close();

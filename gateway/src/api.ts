@@ -9,6 +9,7 @@ import { type AuthenticationOptions, authenticate, recognise } from "./auth/auth
 import { sentCredential, withoutToken } from "./auth/sent-credential.ts";
 import type { ClientIp } from "./client-ip.ts";
 import type { Clients } from "./clients.ts";
+import { addressKey } from "./limits/address-key.ts";
 import type { ApiRateLimits } from "./limits/api-limits.ts";
 import { type Arrivals, waitAs } from "./limits/arrivals.ts";
 import { consume } from "./limits/rate-limit.ts";
@@ -104,7 +105,7 @@ export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
     };
     resume();
     response.once("close", pause);
-    waitAs(request, { arrivals, address: clientIp(request), pause, resume });
+    waitAs(request, { arrivals, address: addressKey(clientIp(request)), pause, resume });
     next();
   };
 }
@@ -120,7 +121,7 @@ function identify({ authentication, clientIp, rates }: ApiOptions): Step {
     const query = queryOf(request.url);
     const attempt = () => {
       const ip = clientIp(request);
-      return { clientIp: ip, count: () => consume(rates.anonymous, ip, response) };
+      return { clientIp: ip, count: () => consume(rates.anonymous, addressKey(ip), response) };
     };
     // A form is read before it is known who sends it only where nothing but a token in it could tell.
     const isInForm = method === "POST" && !authorization && !("access_token" in query) && isForm(request);
@@ -128,7 +129,7 @@ function identify({ authentication, clientIp, rates }: ApiOptions): Step {
     const form = isInForm ? await readBody(request, false) : undefined;
     const sent = sentCredential({ method, authorization, query, form });
     const actor = recognise(sent, authentication) ?? (await authenticate(sent, attempt(), authentication));
-    if (isInForm) await rates.anonymous.reward(clientIp(request), 1);
+    if (isInForm) await rates.anonymous.reward(addressKey(clientIp(request)), 1);
     if (rates.principal) await consume(rates.principal, `${actor.kind}:${actor.id ?? actor.name}`, response);
     const requestId = String(response.getHeader("x-request-id"));
     response.locals.exchange = {

@@ -3,8 +3,11 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
+import { createLog } from "@tidings/runtime/log";
 import { clientIpReader } from "./client-ip.ts";
 
+const warnings: string[] = [];
+const log = createLog("test", "warn", { write: (line) => void warnings.push(line) });
 let received: IncomingMessage | undefined;
 const server = createServer((request, response) => {
   received = request;
@@ -16,7 +19,7 @@ after(() => server.close());
 async function clientIp(trusted: string[], forwarded?: string): Promise<string> {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
   await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { headers });
-  return received ? clientIpReader(trusted)(received) : assert.fail("no request arrived");
+  return received ? clientIpReader(trusted, log)(received) : assert.fail("no request arrived");
 }
 
 test("without trusted proxies X-Forwarded-For is not believed", async () => {
@@ -43,4 +46,13 @@ test("an entry that is no address ends the search at the last one known", async 
 
 test("a proxy that says nothing is the client", async () => {
   assert.equal(await clientIp(["127.0.0.1"]), "127.0.0.1");
+});
+
+test("who forwards without being trusted is warned about once", () => {
+  const reader = clientIpReader([], log);
+  warnings.length = 0;
+  const request = { headers: { "x-forwarded-for": "203.0.113.9" }, socket: { remoteAddress: "10.0.0.1" } };
+  for (let count = 0; count < 3; count += 1) reader(request as never);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0] ?? "", /TRUSTED_PROXIES/);
 });

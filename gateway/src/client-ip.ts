@@ -1,10 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
+import type { Log } from "@tidings/runtime/log";
 
 export type ClientIp = (request: IncomingMessage) => string;
 
 /** The address a request came from. X-Forwarded-For counts only as far as trusted proxies wrote it. */
-export function clientIpReader(trustedProxies: string[]): ClientIp {
+export function clientIpReader(trustedProxies: string[], log: Log): ClientIp {
+  let isWarned = false;
   const trusted = new BlockList();
   for (const range of trustedProxies) {
     const [address = "", bits] = range.split("/");
@@ -15,7 +17,15 @@ export function clientIpReader(trustedProxies: string[]): ClientIp {
     isIP(address) !== 0 && trusted.check(address, isIPv6(address) ? "ipv6" : "ipv4");
   return (request) => {
     let address = plain(request.socket.remoteAddress ?? "");
-    const forwarded = String(request.headers["x-forwarded-for"] ?? "").split(",");
+    const header = request.headers["x-forwarded-for"];
+    if (header !== undefined && !isWarned && !isTrusted(address)) {
+      isWarned = true;
+      log.warn(
+        { peer: address },
+        "X-Forwarded-For is not believed: if the peer is a proxy, name it in TRUSTED_PROXIES",
+      );
+    }
+    const forwarded = String(header ?? "").split(",");
     while (isTrusted(address) && forwarded.length > 0) {
       const previous = plain(forwarded.pop()?.trim() ?? "");
       if (isIP(previous) === 0) break;

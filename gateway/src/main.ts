@@ -62,7 +62,7 @@ await run(options, async ({ onStop, isStopping }) => {
 
   const principals = openPrincipals(database);
   const credentials = await openCredentials(database, principals, loginThrottle(redis));
-  const clientIp = clientIpReader(config.TRUSTED_PROXIES);
+  const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
   const rates = apiRateLimits(config.API_RATE_LIMIT, redis);
   const publicUrl = config.PUBLIC_URL ? new URL(config.PUBLIC_URL) : undefined;
   const purging = startPurging(database, log);
@@ -90,6 +90,7 @@ await run(options, async ({ onStop, isStopping }) => {
     },
     pages: {
       database,
+      outbox,
       principals,
       credentials,
       cookie: sessionCookie(publicUrl?.protocol === "https:"),

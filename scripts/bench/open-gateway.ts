@@ -21,7 +21,7 @@ const database = openDatabase({ url: DATABASE_URL, log });
 const identity = { database, outbox: createOutbox() };
 const addresses = { contact: CONTACT_ADDRESS, webhook: WEBHOOK_ADDRESS };
 const clients = openClients({ addresses, actorPrivateKey: ACTOR_PRIVATE_KEY, identity });
-const clientIp = clientIpReader([]);
+const clientIp = clientIpReader([], log);
 const rates = apiRateLimits(0, undefined);
 const unlimited = rateLimiter({ name: "none", points: 1_000_000, windowSeconds: 1, redis: undefined });
 const credentials = { recallBasic: () => ADMINISTRATOR, verifyBasic: async () => ADMINISTRATOR };
@@ -42,6 +42,7 @@ const app = createApp({
   },
   pages: {
     database,
+    outbox: identity.outbox,
     principals: openPrincipals(database),
     credentials,
     cookie: sessionCookie(false),

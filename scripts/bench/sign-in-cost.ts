@@ -2,6 +2,7 @@ import { freePort } from "@tidings/embedded/free-port";
 import { createClient } from "@tidings/gateway/oauth/manage-clients";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, openDatabase } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
 import { type ActorKeyRing, generateActorKeyRing } from "../actor-keys.ts";
 import { measure, type Target } from "./measure.ts";
 import { schemaUrl } from "./schema-url.ts";
@@ -91,7 +92,12 @@ async function accessToken({ url }: Target, databaseUrl: string): Promise<string
     roleId: ADMINISTRATORS,
   };
   const author = { actor: undefined, clientIp: undefined };
-  const { client, secret = "" } = await createClient(database, draft, author, backgroundDeadline());
+  const { client, secret = "" } = await createClient(
+    { database, outbox: createOutbox() },
+    draft,
+    author,
+    backgroundDeadline(),
+  );
   await database.close();
   const fields = { grant_type: "client_credentials", client_id: client.publicId, client_secret: secret };
   const response = await fetch(`${url}/oauth/v2/token`, {

@@ -9,6 +9,7 @@ import { createTestDatabase } from "@tidings/testkit/postgres";
 import { ensureAdministrator } from "../identity/administrator.ts";
 import { openPrincipals } from "../identity/principals.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
+import { keepNames } from "../testing/oauth-scene.ts";
 import { openCredentials } from "./credentials.ts";
 
 const testDatabase = await createTestDatabase();
@@ -27,7 +28,8 @@ const basic = (login: string, password: string) => Buffer.from(`${login}:${passw
 /** An attempt that nobody counts. */
 const from = (clientIp: string) => ({ clientIp, count: async () => undefined });
 const isRefused = (error: unknown) => error instanceof Fault && error.code === Code.UNAUTHENTICATED;
-const execute = (text: string) => database.query({ text }, [], backgroundDeadline());
+const execute = (text: string, values: unknown[] = []) =>
+  database.query({ text }, values, backgroundDeadline());
 
 test("the administrator signs in by name or address, in any case", async () => {
   const credentials = await open();
@@ -40,6 +42,7 @@ test("the administrator signs in by name or address, in any case", async () => {
 test("a wrong password, an unknown user and an unpublished one are refused in the same words", async () => {
   await execute(`insert into users (username, email, first_name, last_name, password_hash, role_id, is_published)
     select 'gone', 'gone@x', 'A', 'B', password_hash, role_id, false from users where username = 'Ada'`);
+  await keepNames(execute, "gone");
   const credentials = await open();
   const texts = new Set<string>();
   for (const [login, password] of [
@@ -78,17 +81,18 @@ test("who was verified is recalled as the same actor; nobody else is", async () 
 });
 
 test("a user who was unpublished, or lost a right, is known as such within five seconds without a new password check", async () => {
-  await execute(`insert into roles (name, raw_permissions) values ('Viewer', '{"lead:leads": ["full"]}')`);
+  await execute(`insert into roles (name, permissions) values ('Viewer', '{"lead:leads": ["full"]}')`);
   await execute(`insert into users (username, email, first_name, last_name, password_hash, role_id)
     select 'leaver', 'leaver@x', 'Lea', 'Ver', password_hash, (select id from roles where name = 'Viewer')
     from users where username = 'Ada'`);
+  await keepNames(execute, "leaver");
   const credentials = await open();
   const encoded = basic("leaver", PASSWORD);
   let counted = 0;
   const attempt = { clientIp: "1.1.1.1", count: async () => void counted++ };
   const now = async () => credentials.recallBasic(encoded) ?? credentials.verifyBasic(encoded, attempt);
   assert.deepEqual((await now()).permissions, { "lead:leads": ["full"] });
-  await execute(`update roles set raw_permissions = '{"lead:leads": ["viewown"]}' where name = 'Viewer'`);
+  await execute(`update roles set permissions = '{"lead:leads": ["viewown"]}' where name = 'Viewer'`);
   const limit = { timeoutMs: 5_000 };
   await eventually(
     async () => assert.deepEqual((await now()).permissions, { "lead:leads": ["viewown"] }),
@@ -128,6 +132,7 @@ test("a refusal is never remembered", async () => {
   await assert.rejects(credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1")), isRefused);
   await execute(`insert into users (username, email, first_name, last_name, password_hash, role_id)
     select 'late', 'late@x', 'Late', 'Comer', password_hash, role_id from users where username = 'Ada'`);
+  await keepNames(execute, "late");
   assert.equal((await credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1"))).name, "Late Comer");
 });
 

@@ -1,11 +1,12 @@
 import { hash, randomBytes } from "node:crypto";
 import type { Actor } from "@tidings/rpc/actor";
-import { unauthenticated } from "@tidings/rpc/fault";
-import type { Database } from "@tidings/store/database";
+import { Fault, unauthenticated } from "@tidings/rpc/fault";
+import { type Database, prepared } from "@tidings/store/database";
 import { LRUCache } from "lru-cache";
 import { findLogin, noteLogin } from "../identity/login.ts";
 import { passwordVerifier } from "../identity/password.ts";
 import type { Principals } from "../identity/principals.ts";
+import { addressKey } from "../limits/address-key.ts";
 import type { LoginThrottle } from "../limits/login-throttle.ts";
 
 export interface Credentials {
@@ -24,20 +25,23 @@ export interface Attempt {
 
 /** A user who was disabled, or lost a right, may go on for so long on each gateway. */
 const FRESH_MS = 2_000;
-const REMEMBERED_MS = 60_000;
-const REMEMBERED_MAX = 1_000;
+const REMEMBERED_MAX = 10_000;
 const LOOKUP_MS = 5_000;
 
 interface Known {
   userId: number;
+  /** Of the password that was verified. */
+  passwordHash: string;
   actor: Actor;
   freshUntil: number;
 }
 
+const currentHash = prepared("user_password_hash", "select password_hash from users where id = $1");
+
 /**
- * Verifies passwords and remembers what was verified for a minute: argon2 is made to be slow, and clients of an API
- * send the same credentials with every request. Kept is a salted hash; the salt dies with the process. What the user may
- * do is asked anew every two seconds.
+ * Verifies passwords and remembers what was verified for as long as the password stays the same: argon2 is made to be slow,
+ * and clients of an API send the same credentials with every request. Kept is a salted hash; the salt dies with the process.
+ * What the user may do, and that it is still this password, is asked anew every two seconds.
  */
 export async function openCredentials(
   database: Database,
@@ -47,38 +51,54 @@ export async function openCredentials(
   const verifier = await passwordVerifier();
   const salt = randomBytes(32).toString("base64");
   const keyOf = (encoded: string) => hash("sha256", salt + encoded, "base64");
-  const remembered = new LRUCache<string, Known>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
+  const remembered = new LRUCache<string, Known>({ max: REMEMBERED_MAX });
   const running = new Map<string, Promise<Actor>>();
 
-  const verify = async (encoded: string, { clientIp, count }: Attempt): Promise<number> => {
+  const verify = async (encoded: string, { clientIp, count }: Attempt): Promise<Verified> => {
     await count();
     const { login, password } = decodeBasic(encoded);
-    await throttle.countAttempt(login, clientIp);
-    const deadlineMs = Date.now() + LOOKUP_MS;
-    const found = await findLogin(database, login, deadlineMs);
-    const isRight = await verifier.matches(found?.passwordHash, password);
-    const userId = isRight ? found?.userId : undefined;
-    await noteLogin(database, { login, clientIp, userId }, deadlineMs);
-    if (userId === undefined) throw refused();
-    await throttle.forgetAttempts(login, clientIp);
-    return userId;
+    const counted = await throttle.countAttempt(login, clientIp);
+    let isJudged = false;
+    try {
+      const deadlineMs = Date.now() + LOOKUP_MS;
+      const found = await findLogin(database, login, deadlineMs);
+      const isRight = await verifier.matches(found?.passwordHash, password, addressKey(clientIp));
+      const userId = isRight ? found?.userId : undefined;
+      isJudged = true;
+      await noteLogin(database, { login, clientIp, userId }, deadlineMs);
+      if (userId === undefined || found?.passwordHash === undefined) throw refused();
+      await counted.forgive();
+      return { userId, passwordHash: found.passwordHash };
+    } catch (error) {
+      // The database was away, or too much to do: nobody said that the password is wrong.
+      if (!isJudged) await counted.giveBack();
+      throw error;
+    }
   };
 
-  /** Whoever was verified within the last minute is neither counted nor verified again. */
+  /** Whoever was verified before is neither counted nor verified again, unless the password has changed. */
+  const recheck = async (known: Known): Promise<Verified | undefined> => {
+    const [row] = await database.query(currentHash, [known.userId], Date.now() + LOOKUP_MS);
+    return row?.password_hash === known.passwordHash ? known : undefined;
+  };
+
   const authenticate = async (encoded: string, attempt: Attempt): Promise<Actor> => {
     const key = keyOf(encoded);
     const known = remembered.get(key);
-    const userId = known?.userId ?? (await verify(encoded, attempt));
+    const { userId, passwordHash } = (known && (await recheck(known))) ?? (await verify(encoded, attempt));
     const actor = await principals.user(userId);
     if (!actor) {
       remembered.delete(key);
       throw refused();
     }
-    const seen = { userId, actor, freshUntil: Date.now() + FRESH_MS };
-    // The minute goes on: it began with the password.
-    if (known) Object.assign(known, seen);
-    else remembered.set(key, seen);
+    remembered.set(key, { userId, passwordHash, actor, freshUntil: Date.now() + FRESH_MS });
     return actor;
+  };
+
+  const authenticateOnce = (key: string, encoded: string, attempt: Attempt): Promise<Actor> => {
+    const authentication = authenticate(encoded, attempt).finally(() => running.delete(key));
+    running.set(key, authentication);
+    return authentication;
   };
 
   return {
@@ -86,16 +106,24 @@ export async function openCredentials(
       const known = remembered.get(keyOf(encoded));
       return known && known.freshUntil > Date.now() ? known.actor : undefined;
     },
-    // A client that opens many connections at once signs in once, and is counted once.
+    // A client that opens many connections at once signs in once, and is counted once. A verdict is one for all of them;
+    // a look-up that failed is not: whoever waited for it tries for itself.
     async verifyBasic(encoded, attempt) {
       const key = keyOf(encoded + attempt.clientIp);
       const underWay = running.get(key);
-      if (underWay) return underWay;
-      const authentication = authenticate(encoded, attempt).finally(() => running.delete(key));
-      running.set(key, authentication);
-      return authentication;
+      if (!underWay) return authenticateOnce(key, encoded, attempt);
+      return underWay.catch((error) => {
+        if (isVerdict(error)) throw error;
+        return running.get(key) ?? authenticateOnce(key, encoded, attempt);
+      });
     },
   };
+}
+
+type Verified = Pick<Known, "userId" | "passwordHash">;
+
+function isVerdict(error: unknown): boolean {
+  return error instanceof Fault && ["CREDENTIALS_INVALID", "RATE_LIMITED"].includes(error.reason);
 }
 
 function refused() {

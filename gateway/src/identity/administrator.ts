@@ -2,16 +2,19 @@ import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { Call } from "@tidings/rpc/call";
+import { folded } from "@tidings/runtime/folded";
 import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { audited } from "./audited.ts";
 import { changeIdentity } from "./change.ts";
-import { storePassword, userRepository } from "./change-user.ts";
-import { hashPassword } from "./password.ts";
+import { replacePassword, userRepository } from "./change-user.ts";
+import { hashPassword, isPassword } from "./password.ts";
+import { storeNames } from "./user-names.ts";
 
 const findStatement = prepared(
   "administrator_find",
-  "select id from users where lower(username) = lower($1)",
+  `select u.id, u.password_hash from user_names n join users u on u.id = n.user_id
+   where n.name = $1`,
 );
 const roleStatement = prepared(
   "administrator_role",
@@ -22,9 +25,10 @@ const roleStatement = prepared(
 export async function ensureAdministrator(
   database: Database,
   outbox: Outbox,
-  { username, password }: { username: string; password: string },
+  { username, password }: Login,
 ): Promise<void> {
   const hash = await hashPassword(password);
+  const isKnown = await hasPassword(database, { username, password });
   const call = callOfStart();
   await changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
     const users = audited(userRepository(joined, outbox), {
@@ -32,13 +36,25 @@ export async function ensureAdministrator(
       schema: UserSchema,
       objectType: "user",
     });
-    const id = await idFrom(transaction.query(findStatement, [username]));
+    const id = await idFrom(transaction.query(findStatement, [folded(username)]));
     const roleId = await administratorRole(transaction);
     const saved = id
       ? await users.update({ id, ...promotion(roleId), allowMissing: false }, call)
       : await users.create(newAdministrator(username, roleId), call);
-    storePassword(transaction, saved.item.id, hash);
+    storeNames(transaction, saved.item);
+    // The same password again ends no session.
+    if (!isKnown) await replacePassword(transaction, saved.item.id, hash, call);
   });
+}
+
+async function hasPassword(database: Database, { username, password }: Login): Promise<boolean> {
+  const [row] = await database.query(findStatement, [folded(username)], backgroundDeadline());
+  return row?.password_hash ? isPassword(row.password_hash, password) : false;
+}
+
+interface Login {
+  username: string;
+  password: string;
 }
 
 function promotion(roleId: number) {

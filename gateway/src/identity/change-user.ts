@@ -3,24 +3,32 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type User, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { Call } from "@tidings/rpc/call";
-import { Code, denied, Fault, type Violation } from "@tidings/rpc/fault";
+import { Code, denied, Fault, invalid, type Violation } from "@tidings/rpc/fault";
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { repository, type Saved, type Update } from "@tidings/store/repository";
 import { sql } from "kysely";
+import { RateLimiterRes } from "rate-limiter-flexible";
+import { rateLimited, rateLimiter } from "../limits/rate-limit.ts";
+import { appendAudit } from "./audit.ts";
 import { audited, type Single } from "./audited.ts";
 import { changeIdentity, requireAdministrator } from "./change.ts";
-import { newPassword } from "./new-password.ts";
-import { hashPassword } from "./password.ts";
+import { currentPassword, newPassword } from "./new-password.ts";
+import { hashPassword, isPassword } from "./password.ts";
 import { isWithin } from "./permissions.ts";
 import { userCommands } from "./search.ts";
 import { checkUser } from "./user-draft.ts";
+import { checkNames, storeNames } from "./user-names.ts";
 import { findRoles, sentRoleId, showRoles } from "./user-role.ts";
+import { endSessions } from "./user-sessions.ts";
 
 export interface UserChanges {
   create(user: User | undefined, call: Call): Promise<Saved<User>>;
   update(update: Update<User>, call: Call): Promise<Saved<User>>;
   delete(id: number, call: Call): Promise<Saved<User>>;
+  /** Throws INVALID_ARGUMENT when it cannot be, and for one's own when the present one is not right. */
+  changePassword(id: number, sent: Uint8Array, call: Call): Promise<void>;
+  endSessions(id: number, call: Call): Promise<{ sessions: number; grants: number }>;
 }
 
 const ROLE_NAME = sql`(select r.name from roles r where r.id = role_id)`;
@@ -42,7 +50,7 @@ export function userRepository(database: Database, outbox: Outbox, problems: Vio
 export function userChanges(database: Database, outbox: Outbox): UserChanges {
   const createUser = async (sent: User | undefined, call: Call): Promise<Saved<User>> => {
     const user = create(UserSchema, sent);
-    const password = newPassword(user);
+    const password = newPassword(user.plainPassword, user);
     const hash = "password" in password ? await hashPassword(password.password) : undefined;
     return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
       user.roleId = sentRoleId(user);
@@ -52,6 +60,7 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
         ...("problem" in password ? [{ field: "plainPassword", message: password.problem }] : []),
       ];
       const saved = await usersIn(transaction, joined, problems).create(user, call);
+      storeNames(transaction, saved.item);
       if (hash) storePassword(transaction, saved.item.id, hash);
       await showRoles(joined, [saved.item], call.deadlineMs);
       return saved;
@@ -63,20 +72,66 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
       if (call.reach(Verb.CREATE) === "none") throw denied();
       return createUser(update.message, call);
     }
+    const known = await userRepository(database, outbox).get(update.id, call);
+    const replacement = await replacementOf(update, known, call);
     return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
       const before = await usersIn(transaction, joined).get(update.id, call);
       await requireRightsOf(joined, before, call);
       const { message, updateMask } = changeOf(update, before);
       const problems = [
-        ...(await checkNames(transaction, { ...message, id: before.id })),
+        ...(await checkNames(transaction, {
+          ...message,
+          email: message.email || before.email,
+          id: before.id,
+        })),
         ...(message.roleId === before.roleId ? [] : await checkRole(joined, message.roleId, call)),
+        ...("problem" in replacement ? [{ field: "plainPassword", message: replacement.problem }] : []),
       ];
       const change = { id: before.id, message, updateMask, allowMissing: false };
       const saved = await usersIn(transaction, joined, problems).update(change, call);
+      storeNames(transaction, saved.item);
+      if ("hash" in replacement) await replacePassword(transaction, saved.item.id, replacement.hash, call);
       await requireAdministrator(transaction);
       await showRoles(joined, [saved.item], call.deadlineMs);
       return saved;
     });
+  };
+
+  /** The hash of the password that an edit sends, if it sends one, and one's own only with the one before. */
+  const replacementOf = async (
+    { message, updateMask }: Update<User>,
+    before: User,
+    call: Call,
+  ): Promise<{ hash: string } | { problem: string } | Record<never, never>> => {
+    if (!message?.plainPassword?.length || !updateMask) return {};
+    return passwordChange(database, { user: before, sent: message.plainPassword }, call);
+  };
+
+  const changePassword = async (id: number, sent: Uint8Array, call: Call): Promise<void> => {
+    const user = await userRepository(database, outbox).get(id, asSelf(call, id));
+    const change = await passwordChange(database, { user, sent }, call);
+    if ("problem" in change) throw invalid([{ field: "plainPassword", message: change.problem }]);
+    await changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
+      await requireEdit(joined, user, call);
+      await replacePassword(transaction, id, change.hash, call);
+    });
+  };
+
+  const endSessionsOf = async (id: number, call: Call) => {
+    const user = await userRepository(database, outbox).get(id, asSelf(call, id));
+    return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
+      await requireEdit(joined, user, call);
+      const ended = await endSessions(transaction, id);
+      await auditOf(transaction, "end_sessions", id, call, ended);
+      return ended;
+    });
+  };
+
+  /** Everybody may change what is their own; others only who may edit them and do all that they may. */
+  const requireEdit = async (joined: Database, user: User, call: Call): Promise<void> => {
+    if (user.id === call.actor.id) return;
+    if (call.reach(Verb.EDIT) === "none") throw denied();
+    await requireRightsOf(joined, user, call);
   };
 
   const deleteUser = (id: number, call: Call): Promise<Saved<User>> =>
@@ -98,7 +153,13 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
       objectType: "user",
     });
 
-  return { create: createUser, update: updateUser, delete: deleteUser };
+  return {
+    create: createUser,
+    update: updateUser,
+    delete: deleteUser,
+    changePassword,
+    endSessions: endSessionsOf,
+  };
 }
 
 /** A username never changes, and a replacement keeps the role. What is not to change is as before in the message. */
@@ -120,30 +181,66 @@ async function exists(database: Database, id: number, call: Call): Promise<boole
 
 const passwordStatement = prepared("user_password", "update users set password_hash = $2 where id = $1");
 
-export function storePassword(transaction: Transaction, userId: number, hash: string): void {
+/** Of a user that is new: there is nothing yet that an older one has opened. */
+function storePassword(transaction: Transaction, userId: number, hash: string): void {
   transaction.execute(passwordStatement, [userId, hash]);
 }
 
-const takenStatement = prepared(
-  "user_names_taken",
-  `select lower(username) = lower($1) as username, lower(email) = lower($2) as email from users
-   where (lower(username) = lower($1) or lower(email) = lower($2)) and id <> $3`,
-);
-
-const TAKEN = {
-  username: "Username is already in use. Please choose another.",
-  email: "Email is already in use. Please choose another.",
-};
-
-/** Nobody else may have the names. Asked under the lock of all changes, so that it stays true until the commit. */
-async function checkNames(
+/** A new password ends everything that was let in by the old one. */
+export async function replacePassword(
   transaction: Transaction,
-  { id, username, email }: Pick<User, "id" | "username" | "email">,
-): Promise<Violation[]> {
-  const rows = await transaction.query(takenStatement, [username.trim(), email.trim(), id]);
-  return Object.entries(TAKEN)
-    .filter(([field]) => rows.some((row) => row[field] === "t"))
-    .map(([field, message]) => ({ field, message }));
+  userId: number,
+  hash: string,
+  call: Call,
+): Promise<void> {
+  storePassword(transaction, userId, hash);
+  await auditOf(transaction, "change_password", userId, call, await endSessions(transaction, userId));
+}
+
+async function auditOf(
+  transaction: Transaction,
+  action: string,
+  id: number,
+  { actor }: Call,
+  details: object,
+) {
+  const object = { objectType: "user", objectId: String(id), details };
+  await appendAudit(transaction, [{ action, actor, clientIp: undefined, ...object }]);
+}
+
+/** The same caller, for whom oneself is always there. */
+function asSelf(call: Call, id: number): Call {
+  return call.actor.id === id ? { ...call, reach: () => "all" } : call;
+}
+
+const hashStatement = prepared("user_password_of", "select password_hash from users where id = $1");
+/** Whoever found a session or token open cannot guess on with it. */
+const guesses = rateLimiter({ name: "password-change", points: 5, windowSeconds: 15 * 60, redis: undefined });
+
+/** The hash of the password to be, or why it cannot be. */
+async function passwordChange(
+  database: Database,
+  { user, sent }: { user: User; sent: Uint8Array },
+  { actor, deadlineMs }: Call,
+): Promise<{ hash: string } | { problem: string }> {
+  if (user.id === actor.id) {
+    const current = currentPassword(sent);
+    if (!current) return { problem: "Your present password is needed as well, as current." };
+    await takeGuess(user.id);
+    const [row] = await database.query(hashStatement, [user.id], deadlineMs);
+    if (!row?.password_hash || !(await isPassword(row.password_hash, current)))
+      return { problem: "The present password is not right." };
+    await guesses.delete(String(user.id));
+  }
+  const read = newPassword(sent, user);
+  return "problem" in read ? read : { hash: await hashPassword(read.password) };
+}
+
+async function takeGuess(userId: number): Promise<void> {
+  await guesses.consume(String(userId)).catch((refusal) => {
+    if (!(refusal instanceof RateLimiterRes)) throw refusal;
+    throw rateLimited(refusal.msBeforeNext, "Too many failed attempts. Please wait before you try again.");
+  });
 }
 
 /** A role that users can be given: it exists, is published, and may do no more than who gives it. */

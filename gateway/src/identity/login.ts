@@ -1,3 +1,4 @@
+import { folded } from "@tidings/runtime/folded";
 import { type Database, prepared } from "@tidings/store/database";
 import { appendAudit } from "./audit.ts";
 
@@ -9,9 +10,8 @@ export interface Login {
 
 const findStatement = prepared(
   "users_by_login",
-  `select id, password_hash from users
-   where is_published and (lower(username) = lower($1) or lower(email) = lower($1))
-   order by lower(username) = lower($1) desc limit 1`,
+  `select u.id, u.password_hash from user_names n join users u on u.id = n.user_id
+   where n.name = $1 and u.is_published`,
 );
 
 /** The published user of a username or email address. */
@@ -20,7 +20,7 @@ export async function findLogin(
   login: string,
   deadlineMs: number,
 ): Promise<Login | undefined> {
-  const [row] = await database.query(findStatement, [login], deadlineMs);
+  const [row] = await database.query(findStatement, [folded(login)], deadlineMs);
   return row && { userId: Number(row.id), passwordHash: row.password_hash ?? undefined };
 }
 

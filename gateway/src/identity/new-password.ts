@@ -5,9 +5,15 @@ const BYTES_MAX = 256;
 const WEAK =
   "Please enter a stronger password. Your password must use a combination of upper and lower case, special characters and numbers.";
 
-/** The password of a new user, or what is wrong with it. */
-export function newPassword(user: User): { password: string } | { problem: string } {
-  const { password, confirm } = sentPassword(user);
+/** The words about a user that a password must not be made of. */
+type Known = Pick<User, "username" | "email" | "firstName" | "lastName">;
+
+/** What somebody sent as a new password, or what is wrong with it. */
+export function newPassword(
+  sent: Uint8Array | undefined,
+  user: Known,
+): { password: string } | { problem: string } {
+  const { password, confirm } = sentPassword(sent);
   if (typeof password !== "string" || password === "") return { problem: "A password is required." };
   if (password !== confirm) return { problem: "The passwords do not match." };
   if (Buffer.byteLength(password) > BYTES_MAX) return { problem: `A password may have ${BYTES_MAX} bytes.` };
@@ -16,6 +22,17 @@ export function newPassword(user: User): { password: string } | { problem: strin
   return { password };
 }
 
-function sentPassword({ plainPassword }: User): { password?: unknown; confirm?: unknown } {
-  return (plainPassword && JSON.parse(Buffer.from(plainPassword).toString())) ?? {};
+/** The present password, which one's own change needs. */
+export function currentPassword(sent: Uint8Array | undefined): string | undefined {
+  const { current } = sentPassword(sent);
+  return typeof current === "string" ? current : undefined;
+}
+
+function sentPassword(sent: Uint8Array | undefined): {
+  password?: unknown;
+  confirm?: unknown;
+  current?: unknown;
+} {
+  const value: unknown = sent && sent.length > 0 ? JSON.parse(Buffer.from(sent).toString()) : undefined;
+  return typeof value === "object" && value !== null ? value : {};
 }

@@ -5,39 +5,62 @@ import { exhausted } from "@tidings/rpc/fault";
 const PARAMETERS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const LENGTH_MAX = 256;
 const AT_ONCE = 2;
-const WAITING_MAX = 32;
+const WAITING_MAX = 64;
+const WAITING_PER_ADDRESS = 8;
 
 export function hashPassword(password: string): Promise<string> {
   return hash(password.normalize("NFC"), PARAMETERS);
 }
 
-export interface PasswordVerifier {
-  /** Against a hash, or for an unknown user against one that never matches: both take the same time. */
-  matches(hash: string | undefined, password: string): Promise<boolean>;
+/** Is this the password that was hashed? */
+export function isPassword(known: string, password: string): Promise<boolean> {
+  return verify(known, password.slice(0, LENGTH_MAX).normalize("NFC"));
 }
 
-/** Verifies few passwords at once: hashing is made to be expensive, and the event loop's threads are shared. */
+export interface PasswordVerifier {
+  /** Against a hash, or for an unknown user against one that never matches: both take the same time. */
+  matches(hash: string | undefined, password: string, address: string): Promise<boolean>;
+}
+
+/**
+ * Verifies few passwords at once: hashing is made to be expensive, and the event loop's threads are shared. Addresses take
+ * turns, so that one that tries many passwords keeps nobody else waiting for long.
+ */
 export async function passwordVerifier(): Promise<PasswordVerifier> {
   const dummyHash = await hashPassword("nobody has this password");
-  const waiting: (() => void)[] = [];
+  const waiting = new Map<string, (() => void)[]>();
+  let waitingCount = 0;
   let running = 0;
-  const enter = async () => {
-    if (running < AT_ONCE) running += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+  const enter = async (address: string) => {
+    if (running < AT_ONCE) {
+      running += 1;
+      return;
+    }
+    const own = waiting.get(address) ?? [];
+    if (own.length >= WAITING_PER_ADDRESS || waitingCount >= WAITING_MAX)
+      throw exhausted("Too many sign-ins at the moment.");
+    waitingCount += 1;
+    waiting.set(address, own);
+    await new Promise<void>((resolve) => own.push(resolve));
   };
-  // Whoever waits takes over the place of the one that leaves.
+  // Whoever waits takes over the place of the one that leaves; its address goes to the end of the row.
   const leave = () => {
-    const next = waiting.shift();
-    if (next) next();
-    else running -= 1;
+    const [address, own] = waiting.entries().next().value ?? [];
+    const next = own?.shift();
+    if (address === undefined || !own || !next) {
+      running -= 1;
+      return;
+    }
+    waitingCount -= 1;
+    waiting.delete(address);
+    if (own.length > 0) waiting.set(address, own);
+    next();
   };
   return {
-    async matches(known, password) {
-      if (waiting.length >= WAITING_MAX) throw exhausted("Too many sign-ins at the moment.");
-      await enter();
+    async matches(known, password, address) {
+      await enter(address);
       try {
-        const isRight = await verify(known ?? dummyHash, password.slice(0, LENGTH_MAX).normalize("NFC"));
-        return isRight && known !== undefined;
+        return (await isPassword(known ?? dummyHash, password)) && known !== undefined;
       } finally {
         leave();
       }

@@ -1,5 +1,6 @@
 import { Code, Fault } from "@tidings/rpc/fault";
 import { reachOfAction } from "@tidings/rpc/permission";
+import { textOf } from "@tidings/runtime/plain-text";
 import { permissionTable } from "./permission-table.ts";
 
 /** Permission base (`lead:leads`) to the actions held on it. */
@@ -11,18 +12,25 @@ export interface Rights {
   permissions: Permissions;
 }
 
-/** What somebody wrote as the permissions of a role; undefined when a name in it is unknown or it has another form. */
-export function readPermissions(value: unknown): Permissions | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
+/** What somebody wrote as the permissions of a role, or what is wrong with it. */
+export function readPermissions(value: unknown): { permissions: Permissions } | { problem: string } {
+  // Some clients write an empty set of names as a list.
+  if (Array.isArray(value) && value.length === 0) return { permissions: {} };
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return { problem: "Permissions are an object: the name of each and a list of what may be done." };
   const permissions: Permissions = {};
   for (const [base, actions] of Object.entries(value)) {
     const known = permissionTable.get(base);
-    if (!known || typeof actions !== "object" || actions === null) return undefined;
-    const wanted: string[] = Object.values(actions);
-    if (!wanted.every((action) => known.includes(action))) return undefined;
-    if (wanted.length > 0) permissions[base] = [...new Set(wanted)];
+    if (!known) return { problem: `"${base.slice(0, 100)}" is not a permission.` };
+    if (typeof actions !== "object" || actions === null)
+      return { problem: `What "${base}" allows has to be a list.` };
+    const wanted: unknown[] = Object.values(actions);
+    const unknownAction = wanted.find((action) => !known.some((name) => name === action));
+    if (unknownAction !== undefined)
+      return { problem: `"${base}:${textOf(unknownAction)?.slice(0, 100) ?? "?"}" is not a permission.` };
+    if (wanted.length > 0) permissions[base] = [...new Set(wanted as string[])];
   }
-  return permissions;
+  return { permissions };
 }
 
 const VIEW = ["viewown", "viewother"];

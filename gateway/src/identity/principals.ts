@@ -14,12 +14,12 @@ const LOOKUP_MS = 5_000;
 const userStatement = prepared(
   "principal_user",
   `select concat_ws(' ', u.first_name, u.last_name) as name, coalesce(r.is_admin, false) as is_admin,
-     coalesce(r.raw_permissions, '{}') as permissions
+     coalesce(r.permissions, '{}') as permissions
    from users u left join roles r on r.id = u.role_id and r.is_published where u.id = $1 and u.is_published`,
 );
 const roleStatement = prepared(
   "principal_role",
-  `select is_admin, coalesce(raw_permissions, '{}') as permissions
+  `select is_admin, coalesce(permissions, '{}') as permissions
    from roles where id = $1 and is_published`,
 );
 const activeStatement = prepared(

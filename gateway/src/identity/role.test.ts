@@ -38,13 +38,27 @@ test("a fresh install has the administrator's role and no other", async () => {
   );
 });
 
-test("a role is stored with what its rights need", async () => {
+test("a role is answered as it was written, and comes to what its rights need", async () => {
   const rawPermissions = json({ "lead:lists": ["editother"], "user:users": [] });
   const { role } = await scene.roles.createRole({ role: { name: "Lists", rawPermissions } }, as(scene.root));
-  assert.deepEqual(permissionsOf(role), {
+  assert.deepEqual(permissionsOf(role), { "lead:lists": ["editother"] });
+  const user = await scene.newUser(role?.id ?? 0);
+  assert.deepEqual((await scene.actorOf(user.id)).permissions, {
     "lead:lists": ["viewown", "viewother", "editother"],
     "lead:leads": ["viewown"],
   });
+});
+
+test("what is no permission is named", async () => {
+  for (const [permissions, name] of [
+    [{ "lead:leads": ["fly"] }, '"lead:leads:fly"'],
+    [{ "moon:rocks": ["view"] }, '"moon:rocks"'],
+    [{ "lead:leads": [{ toString: 1 }] }, '"lead:leads:?"'],
+  ] as const) {
+    const rawPermissions = json(permissions);
+    const attempt = scene.roles.createRole({ role: { name: "Odd", rawPermissions } }, as(scene.root));
+    await assert.rejects(attempt, (error: Error) => error.message.includes(name));
+  }
 });
 
 test("no permissions are null, however they are written", async () => {
@@ -62,10 +76,7 @@ test("permissions are replaced as a whole, and the same ones again are no change
   };
   const same = await patch({ "api:access": ["full"], "lead:leads": ["viewown"] });
   assert.equal(same?.dateModified, undefined);
-  assert.deepEqual(permissionsOf(await patch({ "stage:stages": ["view"] })), {
-    "stage:stages": ["view"],
-    "stage:categories": ["view"],
-  });
+  assert.deepEqual(permissionsOf(await patch({ "stage:stages": ["view"] })), { "stage:stages": ["view"] });
 });
 
 test("a name that is missing and a permission that does not exist are refused", async () => {

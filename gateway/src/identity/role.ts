@@ -89,28 +89,36 @@ function prepareRole(
   if (draft.name === "") violations.push({ field: "name", message: "A name is required." });
   else if (draft.name.length > NAME_MAX)
     violations.push({ field: "name", message: `A name may have ${NAME_MAX} characters.` });
-  const permissions = readPermissions(sentPermissions(draft));
-  if (!permissions) violations.push({ field: "rawPermissions", message: "A permission in it is unknown." });
-  else storePermissions(draft, withNeeded(permissions), before);
+  const read = readPermissions(jsonOf(draft.rawPermissions));
+  if ("problem" in read) violations.push({ field: "rawPermissions", message: read.problem });
+  else storePermissions(draft, read.permissions, before);
   if (violations.length > 0) return violations;
   const isBeyond = [before, draft].some((role) => role && !isWithin(rightsOf(role), call.actor));
   return isBeyond ? denied() : [];
 }
 
-/** Without permissions there is nothing. The bytes of before stay where they mean the same: nothing was changed. */
+/** Kept as they were written, and with what they need beside them. The bytes of before stay where they mean the same. */
 function storePermissions(draft: Role, permissions: Permissions, before: Role | undefined): void {
   const isEmpty = Object.keys(permissions).length === 0;
-  const isSame = before?.rawPermissions && isDeepStrictEqual(sentPermissions(before), permissions);
-  if (isEmpty) delete draft.rawPermissions;
-  else draft.rawPermissions = isSame ? before.rawPermissions : Buffer.from(JSON.stringify(permissions));
+  const isSame = before?.rawPermissions && isDeepStrictEqual(jsonOf(before.rawPermissions), permissions);
+  if (isEmpty) {
+    delete draft.rawPermissions;
+    delete draft.permissions;
+  } else if (isSame && before.permissions) {
+    Object.assign(draft, { rawPermissions: before.rawPermissions, permissions: before.permissions });
+  } else {
+    draft.rawPermissions = Buffer.from(JSON.stringify(permissions));
+    draft.permissions = Buffer.from(JSON.stringify(withNeeded(permissions)));
+  }
 }
 
-function sentPermissions({ rawPermissions }: Role): unknown {
-  return rawPermissions ? JSON.parse(Buffer.from(rawPermissions).toString()) : {};
+function jsonOf(bytes: Uint8Array | undefined): unknown {
+  return bytes && bytes.length > 0 ? (JSON.parse(Buffer.from(bytes).toString()) ?? {}) : {};
 }
 
-function rightsOf(role: Role): Rights {
-  return { admin: role.isAdmin, permissions: readPermissions(sentPermissions(role)) ?? {} };
+/** What a role comes to. */
+function rightsOf({ isAdmin, permissions }: Role): Rights {
+  return { admin: isAdmin, permissions: jsonOf(permissions) as Permissions };
 }
 
 const usedStatement = prepared("role_used", "select 1 from users where role_id = $1 limit 1");

@@ -12,7 +12,7 @@ export interface UserRole {
 
 const findStatement = prepared(
   "user_roles",
-  `select id, is_published, is_admin, coalesce(raw_permissions, '{}') as permissions,
+  `select id, is_published, is_admin, coalesce(permissions, '{}') as permissions,
      json_build_object('id', id, 'name', name, 'description', description, 'isAdmin', is_admin,
        'rawPermissions', raw_permissions, 'createdByUser', created_by_user, 'modifiedByUser', modified_by_user) as json
    from roles where id = any($1::integer[])`,

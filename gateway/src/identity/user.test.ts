@@ -166,12 +166,12 @@ test("two users who take one name at the same time: one gets it, the other is to
     if (outcome.status === "rejected") assert.ok(refuses("email")(outcome.reason));
 });
 
-test("an edit changes neither the username nor the password", async () => {
+test("an edit changes no username, and no password unless it sends one", async () => {
   const user = await scene.newUser(ADMINISTRATOR_ROLE);
   const passwordOf = () => scene.execute("select password_hash from users where id = $1", [user.id]);
   const before = await passwordOf();
-  for (const paths of [["username", "plain_password", "position"], ["*"]]) {
-    const sent = userInit(ADMINISTRATOR_ROLE, { position: paths.join(), plainPassword: json("x") });
+  for (const paths of [["username", "position"], ["*"]]) {
+    const { plainPassword: _, ...sent } = userInit(ADMINISTRATOR_ROLE, { position: paths.join() });
     const { user: edited } = await scene.users.updateUser(
       { id: user.id, user: sent, updateMask: mask(...paths) },
       as(scene.root),
@@ -180,6 +180,87 @@ test("an edit changes neither the username nor the password", async () => {
     assert.equal(edited?.position, paths.join());
   }
   assert.deepEqual(await passwordOf(), before);
+});
+
+const ANOTHER = "Cerulean-Lantern-77";
+const passwordJson = (members: object = {}) => json({ password: ANOTHER, confirm: ANOTHER, ...members });
+const openSessionOf = (userId: number) =>
+  scene.execute("insert into sessions (hash, user_id) values (md5(random()::text), $1)", [userId]);
+const openGrantOf = (userId: number) =>
+  scene.execute(
+    `with client as (insert into oauth_clients (random_id, name, redirect_uris, grants, is_public)
+       values ('r', 'app', '{}', '{}', true) returning id)
+     insert into oauth_grants (client_id, user_id) select id, $1 from client`,
+    [userId],
+  );
+const openOf = async (userId: number) => {
+  const [row] = await scene.execute(
+    `select (select count(*) from sessions where user_id = $1) as sessions,
+       (select count(*) from oauth_grants where user_id = $1 and revoked_at is null) as grants`,
+    [userId],
+  );
+  return [Number(row?.sessions), Number(row?.grants)];
+};
+
+test("a new password ends everything that was let in by the old one, by an edit or by itself", async () => {
+  const user = await scene.newUser(ADMINISTRATOR_ROLE);
+  const changes = [
+    () =>
+      scene.users.updateUser(
+        {
+          id: user.id,
+          user: userInit(ADMINISTRATOR_ROLE, { plainPassword: passwordJson() }),
+          updateMask: mask("plain_password"),
+        },
+        as(scene.root),
+      ),
+    () => scene.users.changePassword({ id: user.id, plainPassword: passwordJson() }, as(scene.root)),
+  ];
+  for (const change of changes) {
+    await openSessionOf(user.id);
+    await openGrantOf(user.id);
+    assert.deepEqual(await openOf(user.id), [1, 1]);
+    await change();
+    assert.deepEqual(await openOf(user.id), [0, 0]);
+  }
+});
+
+test("one's own password is changed with the present one only, and not guessed", async () => {
+  const self = await scene.newActor({});
+  const change = (members: object) =>
+    scene.users.changePassword({ id: self.id ?? 0, plainPassword: passwordJson(members) }, as(self));
+  await assert.rejects(change({}), refuses("plainPassword"));
+  for (let count = 0; count < 5; count += 1)
+    await assert.rejects(change({ current: "wrong" }), refuses("plainPassword"));
+  await assert.rejects(change({ current: "wrong" }), /Too many/);
+});
+
+test("others' passwords and sessions are changed by who may edit users and do all that they may", async () => {
+  const user = await scene.newUser(ADMINISTRATOR_ROLE);
+  const manager = await scene.newActor(MANAGES_USERS);
+  const nobody = await scene.newActor({});
+  for (const actor of [manager, nobody]) {
+    const change = { id: user.id, plainPassword: passwordJson() };
+    await assert.rejects(scene.users.changePassword(change, as(actor)));
+    await assert.rejects(scene.users.endSessions({ id: user.id }, as(actor)));
+  }
+  await openSessionOf(user.id);
+  const { sessions } = await scene.users.endSessions({ id: user.id }, as(scene.root));
+  assert.deepEqual([sessions, await openOf(user.id)], [1, [0, 0]]);
+  const audit = await scene.execute(
+    "select action from audit where object_type = 'user' and object_id = $1 order by id",
+    [String(user.id)],
+  );
+  assert.equal(audit.at(-1)?.action, "end_sessions");
+});
+
+test("nobody's username is another one's address, in any case or form of its letters", async () => {
+  const first = await scene.newUser(ADMINISTRATOR_ROLE, { email: "Taken.Name@Example.com" });
+  const attempt = (members: object) =>
+    scene.users.createUser({ user: userInit(ADMINISTRATOR_ROLE, members) }, as(scene.root));
+  await assert.rejects(attempt({ username: "taken.name@example.com" }), refuses("username"));
+  await assert.rejects(attempt({ email: `${first.username}`, username: "someone-else" }));
+  await assert.rejects(attempt({ username: "ｔaken.name@example.com" }), refuses("username"));
 });
 
 test("PATCH gives another role, PUT keeps the one there is", async () => {

@@ -8,7 +8,7 @@ import {
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
-import type { Database } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import type { BatchResult, Saved, Update } from "@tidings/store/repository";
 import { userChanges, userRepository } from "./change-user.ts";
@@ -45,14 +45,34 @@ export function userHandlers(database: Database, outbox: Outbox): Handlers<typeo
       batchOf(await oneByOne(requests, empty, (request) => changes.update(updateOf(request), call))),
     batchDeleteUsers: async ({ ids }, call) =>
       batchOf(await oneByOne(ids, empty, (id) => changes.delete(id, call))),
-    getSelf: (_request, call) => {
-      if (call.actor.id === null) throw notFound();
-      return get(call.actor.id, { ...call, reach: () => "all" });
+    getSelf: (_request, call) =>
+      call.actor.id === null
+        ? credentialAsUser(database, call)
+        : get(call.actor.id, { ...call, reach: () => "all" }),
+    changePassword: async ({ id, plainPassword }, call) => {
+      await changes.changePassword(id, plainPassword, call);
+      return {};
     },
+    endSessions: ({ id }, call) => changes.endSessions(id, call),
     listUserRoles: async (request, call) => ({ roles: await listRoleNames(database, request, call) }),
     listOwners: async (request, call) => ({ owners: await listOwners(database, request, call) }),
     checkPermissions: async (request, call) => ({ held: await checkPermissions(database, request, call) }),
   };
+}
+
+const roleOfClient = prepared("role_of_client", "select role_id from oauth_clients where id = $1");
+
+/** An API credential that acts for itself: it has a name and a role like a user, and no id. */
+async function credentialAsUser(database: Database, { actor, deadlineMs }: Call): Promise<User> {
+  if (actor.clientId === undefined) throw notFound();
+  const [row] = await database.query(roleOfClient, [actor.clientId], deadlineMs);
+  const user = create(UserSchema, {
+    username: actor.name,
+    firstName: actor.name,
+    roleId: Number(row?.role_id ?? 0),
+  });
+  await showRoles(database, [user], deadlineMs);
+  return user;
 }
 
 function savedOf({ item, created }: Saved<User>) {

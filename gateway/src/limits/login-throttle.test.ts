@@ -57,9 +57,18 @@ function suite(create: () => LoginThrottle) {
   test("a success forgets the attempts before it", async () => {
     const throttle = create();
     const login = newLogin();
+    await attempts(throttle, 4, login);
+    await (await throttle.countAttempt(login, "1.1.1.1")).forgive();
     await attempts(throttle, 5, login);
-    await throttle.forgetAttempts(login, "1.1.1.1");
+  });
+
+  test("attempts that nobody could judge do not count, however many they are", async () => {
+    const throttle = create();
+    const login = newLogin();
+    for (let count = 0; count < 30; count += 1)
+      await (await throttle.countAttempt(login, "1.1.1.1")).giveBack();
     await attempts(throttle, 5, login);
+    await assert.rejects(attempt(throttle, login), isLimited);
   });
 }
 

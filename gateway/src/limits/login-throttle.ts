@@ -1,12 +1,19 @@
 import { createHash } from "node:crypto";
+import { folded } from "@tidings/runtime/folded";
 import { RateLimiterRes } from "rate-limiter-flexible";
+import { addressKey } from "./address-key.ts";
 import { type Redis, rateLimited, rateLimiter } from "./rate-limit.ts";
 
 export interface LoginThrottle {
   /** Counts an attempt before it is made. Throws RATE_LIMITED while this client has to wait with this user. */
-  countAttempt(login: string, clientIp: string): Promise<void>;
-  /** The client knew the password after all. */
-  forgetAttempts(login: string, clientIp: string): Promise<void>;
+  countAttempt(login: string, clientIp: string): Promise<CountedAttempt>;
+}
+
+export interface CountedAttempt {
+  /** The client knew the password after all: its attempts before count no more. */
+  forgive(): Promise<void>;
+  /** Nobody could tell whether the password was right: this one counts no more. */
+  giveBack(): Promise<void>;
 }
 
 const FREE_ATTEMPTS = 5;
@@ -30,25 +37,39 @@ export function loginThrottle(redis: Redis | undefined): LoginThrottle {
     async countAttempt(login, clientIp) {
       const key = keyOf(login, clientIp);
       const { consumedPoints } = await attempts.penalty(key, 1);
+      const counted = {
+        forgive: async () => {
+          await Promise.all([attempts.delete(key), gate.delete(key)]);
+        },
+        giveBack: async () => {
+          await Promise.all([attempts.reward(key, 1), gate.delete(key)]);
+        },
+      };
       const further = consumedPoints - FREE_ATTEMPTS;
-      if (further < 0) return;
+      if (further < 0) return counted;
       const waitSeconds = Math.min(WAIT_SECONDS_MAX, FIRST_WAIT_SECONDS * 2 ** Math.min(further, 20));
       // One attempt passes the gate and closes it for the wait.
       await gate.consume(key, 1, { customDuration: waitSeconds }).catch((refusal) => {
         if (!(refusal instanceof RateLimiterRes)) throw refusal;
         throw rateLimited(
           refusal.msBeforeNext,
-          "Too many failed sign-ins. Please wait before you try again.",
+          `Too many failed attempts. Try again in ${waitText(refusal.msBeforeNext)}.`,
         );
       });
-    },
-    async forgetAttempts(login, clientIp) {
-      const key = keyOf(login, clientIp);
-      await Promise.all([attempts.delete(key), gate.delete(key)]);
+      return counted;
     },
   };
 }
 
+function waitText(waitMs: number): string {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000));
+  if (seconds < 60) return `${seconds} second${seconds === 1 ? "" : "s"}`;
+  const minutes = Math.ceil(seconds / 60);
+  return `${minutes} minute${minutes === 1 ? "" : "s"}`;
+}
+
 function keyOf(login: string, clientIp: string): string {
-  return createHash("sha256").update(`${login.toLowerCase()}\n${clientIp}`).digest("base64url");
+  return createHash("sha256")
+    .update(`${folded(login)}\n${addressKey(clientIp)}`)
+    .digest("base64url");
 }

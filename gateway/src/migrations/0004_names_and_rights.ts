@@ -2,8 +2,8 @@ import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufb
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import { folded } from "@tidings/runtime/folded";
 import { type Kysely, sql } from "kysely";
-import { foldedName } from "../identity/folded-name.ts";
 
 interface UserRow {
   id: number;
@@ -37,7 +37,7 @@ export async function createNamesAndRights(db: Kysely<unknown>): Promise<void> {
     ...users.map(({ id, email }) => [id, email]),
   ] as const;
   for (const [id, name] of names)
-    await sql`insert into user_names (name, user_id) values (${foldedName(String(name))}, ${id})
+    await sql`insert into user_names (name, user_id) values (${folded(String(name))}, ${id})
       on conflict do nothing`.execute(db);
 
   await sql`alter table roles add column permissions jsonb`.execute(db);

@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
+import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
+import { domainEvent, type Outbox } from "@tidings/store/outbox";
 import { appendAudit } from "../identity/audit.ts";
 import { CLIENT_COLUMNS, clientOf, issueSecret, type OAuthClient } from "./client.ts";
 import type { ClientDraft } from "./client-draft.ts";
@@ -65,12 +67,28 @@ const insertStatement = prepared(
   `with c as (
      insert into oauth_clients (random_id, name, secret_hash, redirect_uris, grants, role_id, is_public)
      values ($1, $2, $3, $4, $5, $6, $7) returning *)
-   select ${CLIENT_COLUMNS} from c`,
+   select ${CLIENT_COLUMNS}, c.version from c`,
 );
+
+/** Where clients are kept, and who is told of them. */
+export interface ClientStore {
+  database: Database;
+  outbox: Outbox;
+}
+
+const SUBJECT = "tidings.identity.client";
+
+/** Others decide by the role of a client what it may be told of. */
+function tell({ outbox }: ClientStore, transaction: Transaction, verb: string, row: Row): void {
+  const { id, name, roleId } = clientOf(row);
+  const aggregate = { id, version: Number(row.version) };
+  const message = { id, name, ...(roleId !== undefined && { roleId }) };
+  outbox.append(transaction, [domainEvent(`${SUBJECT}.${verb}`, aggregate, ClientSchema, message)]);
+}
 
 /** Creates a client from a draft that was checked. */
 export async function createClient(
-  database: Database,
+  store: ClientStore,
   draft: ClientDraft,
   author: Author,
   deadlineMs: number,
@@ -78,10 +96,11 @@ export async function createClient(
   const { name, redirectUris, grants, isPublic, roleId } = draft;
   const issued = isPublic ? undefined : issueSecret();
   const randomId = randomBytes(24).toString("base64url");
-  return database.transaction(deadlineMs, async (transaction) => {
+  return store.database.transaction(deadlineMs, async (transaction) => {
     const values = [randomId, name, issued?.hash ?? null, redirectUris, grants, roleId ?? null, isPublic];
     const [row] = await transaction.query(insertStatement, values);
     if (!row) throw new Error("the client was not stored");
+    tell(store, transaction, "saved", row);
     const client = clientOf(row);
     await audit(transaction, "create", client, author, { name, redirectUris, grants, isPublic, roleId });
     return { client, secret: issued?.secret };
@@ -108,17 +127,22 @@ export async function rotateSecret(
   return secret;
 }
 
-const deleteStatement = prepared("oauth_client_delete", "delete from oauth_clients where id = $1");
+const deleteStatement = prepared(
+  "oauth_client_delete",
+  `delete from oauth_clients c where c.id = $1 returning ${CLIENT_COLUMNS}, c.version + 1 as version`,
+);
 
 /** Deletes a client with every grant, code and token it has. */
 export async function deleteClient(
-  database: Database,
+  store: ClientStore,
   client: OAuthClient,
   author: Author,
   deadlineMs: number,
 ): Promise<void> {
-  await database.transaction(deadlineMs, async (transaction) => {
-    transaction.execute(deleteStatement, [client.id]);
+  await store.database.transaction(deadlineMs, async (transaction) => {
+    const [row] = await transaction.query(deleteStatement, [client.id]);
+    if (!row) return;
+    tell(store, transaction, "deleted", row);
     await audit(transaction, "delete", client, author, { name: client.name });
   });
 }

@@ -5,6 +5,7 @@ import { OAuthError } from "./oauth-error.ts";
 import { isProof } from "./pkce.ts";
 import { digest } from "./secret.ts";
 import type { IssuedTokens } from "./token.ts";
+import { auditForeign } from "./token-audit.ts";
 import { exchangeInTransaction, type TokenRequest, type TokenServices } from "./token-request.ts";
 
 const lockStatement = prepared(
@@ -26,7 +27,11 @@ export async function redeemCode(services: TokenServices, request: TokenRequest)
   return exchangeInTransaction(services.database, request.deadlineMs, async (transaction) => {
     const [row] = await transaction.query(lockStatement, [hash]);
     const family = row && familyOf(row);
-    if (!family || family.clientId !== request.client.id) return unknownCode();
+    if (!family) return unknownCode();
+    if (family.clientId !== request.client.id) {
+      await auditForeign(transaction, request, family, "authorization_code");
+      return unknownCode();
+    }
     if (row.used_at !== null) {
       await endFamily(transaction, request, family, "authorization_code");
       return unknownCode();

@@ -4,6 +4,7 @@ import { endFamily, grantTokens } from "./grant-tokens.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { digest } from "./secret.ts";
 import type { IssuedTokens } from "./token.ts";
+import { auditForeign } from "./token-audit.ts";
 import { exchangeInTransaction, type TokenRequest, type TokenServices } from "./token-request.ts";
 
 const lockStatement = prepared(
@@ -25,7 +26,11 @@ export async function refreshTokens(services: TokenServices, request: TokenReque
   return exchangeInTransaction(services.database, request.deadlineMs, async (transaction) => {
     const [row] = await transaction.query(lockStatement, [hash]);
     const family = row && familyOf(row);
-    if (!family || family.clientId !== request.client.id) return unknownToken();
+    if (!family) return unknownToken();
+    if (family.clientId !== request.client.id) {
+      await auditForeign(transaction, request, family, "refresh_token");
+      return unknownToken();
+    }
     if (row.used_at !== null) {
       await endFamily(transaction, request, family, "refresh_token");
       return unknownToken();

@@ -3,7 +3,7 @@ import { appendAudit } from "../identity/audit.ts";
 import type { OAuthClient } from "./client.ts";
 
 export interface TokenEvent {
-  action: "token_issued" | "token_revoked" | "token_reuse_detected";
+  action: "token_issued" | "token_revoked" | "token_reuse_detected" | "token_of_another_client";
   client: OAuthClient;
   user: { id: number; name: string } | undefined;
   clientIp: string;
@@ -20,4 +20,14 @@ export async function auditToken(transaction: Transaction, event: TokenEvent): P
   await appendAudit(transaction, [
     { action, actor, clientIp, objectType: "oauth_grant", objectId: grantId, details },
   ]);
+}
+
+/** Notes that a client sent what belongs to another one: a copy is about. */
+export async function auditForeign(
+  transaction: Transaction,
+  { client, clientIp }: { client: OAuthClient; clientIp: string },
+  { grantId, user }: Pick<TokenEvent, "grantId" | "user">,
+  by: string,
+): Promise<void> {
+  await auditToken(transaction, { action: "token_of_another_client", client, user, clientIp, grantId, by });
 }

@@ -1,6 +1,7 @@
 import type { Request, Response } from "express";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { ClientIp } from "../client-ip.ts";
+import { addressKey } from "../limits/address-key.ts";
 import { consume } from "../limits/rate-limit.ts";
 import { BUDGET_MS } from "../rest/exchange.ts";
 import type { GrantType, OAuthClient } from "./client.ts";
@@ -77,11 +78,15 @@ export async function openClientRequest(
   { database, rates, clientIp }: TokenEndpointOptions,
 ): Promise<ClientRequest> {
   const address = clientIp(request);
-  await consume(rates.address, address, response);
+  await consume(rates.address, addressKey(address), response);
   const parameters = await readParameters(request);
   const deadlineMs = Date.now() + BUDGET_MS.write;
   const client = await authenticateClient(request, parameters, { database, deadlineMs });
-  await consume(rates.client, client.isPublic ? `${client.id} ${address}` : String(client.id), response);
+  await consume(
+    rates.client,
+    client.isPublic ? `${client.id} ${addressKey(address)}` : String(client.id),
+    response,
+  );
   return { parameters, client, clientIp: address, deadlineMs };
 }
 

@@ -62,7 +62,7 @@ export function createCredential(options: PagesOptions) {
     if (!user.admin && isPowerful(draft.grants)) throw denied();
     const violations = [...checkClient(draft), ...(await checkRole(options, draft))];
     if (violations.length > 0) return sendForm(options, response, member, { draft, violations });
-    const { client, secret } = await createClient(options.database, draft, authorOf(member), deadline());
+    const { client, secret } = await createClient(options, draft, authorOf(member), deadline());
     const content = secretContent({ client, secret, title: `${client.name} was created` });
     sendPage(response, { title: client.name, content, menu: menuOf(member, "") });
   };
@@ -84,7 +84,7 @@ export function deleteCredential(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const change = await openChange(request, response, options, Verb.DELETE);
     if (!change) return;
-    await deleteClient(options.database, change.client, authorOf(change.member), deadline());
+    await deleteClient(options, change.client, authorOf(change.member), deadline());
     sendOn(response, PATH);
   };
 }

@@ -10,7 +10,8 @@ export const SIGN_IN_PATH = "/oauth/v2/authorize_login";
 export const START_PATH = "/authorisations";
 
 /** Where a sign-in may lead: pages of ours and nothing else. */
-const NEXT = /^\/(oauth\/v2\/authorize\?|credentials|authorisations)[^\s\\]*$/;
+const NEXT =
+  /^\/(?:oauth\/v2\/authorize\?|(?:credentials(?:\/new|\/\d+\/edit)?|authorisations|password)(?:\?|$))[\x21-\x5b\x5d-\x7e]*$/;
 
 export function nextOf(next: unknown): string {
   return typeof next === "string" && NEXT.test(next) ? next : START_PATH;

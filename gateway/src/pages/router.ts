@@ -1,5 +1,6 @@
 import type { Log } from "@tidings/runtime/log";
 import { type NextFunction, type Request, type Response, Router } from "express";
+import { addressKey } from "../limits/address-key.ts";
 import { consume } from "../limits/rate-limit.ts";
 import { type PlaceHandler, place } from "../oauth/place.ts";
 import { type ErrorEntry, sendError } from "../rest/error.ts";
@@ -24,7 +25,7 @@ export function pagesRouter(options: PagesOptions, log: Log): Router {
   const counted =
     (handler: PlaceHandler): PlaceHandler =>
     async (request, response) => {
-      await consume(options.anonymousRate, options.clientIp(request), response);
+      await consume(options.anonymousRate, addressKey(options.clientIp(request)), response);
       await handler(request, response);
     };
   const get = (page: PageMaker) => ({ GET: counted(page(options)) });

@@ -1,6 +1,7 @@
 import { Fault } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import { appendAudit } from "../identity/audit.ts";
+import { addressKey } from "../limits/address-key.ts";
 import { consume } from "../limits/rate-limit.ts";
 import { queryOf } from "../rest/query.ts";
 import { readForm } from "./form.ts";
@@ -77,7 +78,7 @@ async function verify(
   { clientIp }: Visit,
   response: Response,
 ): Promise<number> {
-  const count = () => consume(anonymousRate, clientIp, response);
+  const count = () => consume(anonymousRate, addressKey(clientIp), response);
   const encoded = Buffer.from(`${login}:${password}`).toString("base64");
   const { id } = await credentials.verifyBasic(encoded, { clientIp, count });
   if (id === null) throw new Error("a password belongs to a user");

@@ -3,7 +3,15 @@ import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
+import {
+  type ApiResponse,
+  BUDGET_MS,
+  bodyObject,
+  type Exchange,
+  outgoing,
+  requiredId,
+  sendJson,
+} from "../rest/exchange.ts";
 import type { ListLimits } from "../rest/list-query.ts";
 import { messageWriter } from "../rest/message-json.ts";
 import { readNameFilter } from "./name-filter.ts";
@@ -20,7 +28,8 @@ export function userRoutes(users: RpcClient<typeof UserService>, limits: ListLim
 
   const getSelf = async (_request: Request, response: ApiResponse) => {
     const user = await users.getSelf({}, outgoing(response.locals.exchange, BUDGET_MS.read));
-    sendJson(response, 200, writeUser(user, SELF));
+    // An API credential that acts for itself is no user: it has no id.
+    sendJson(response, 200, writeUser(user, SELF).replace(/^\{"id":0,/, '{"id":null,'));
   };
 
   const listRoles = async (_request: Request, response: ApiResponse) => {
@@ -39,7 +48,33 @@ export function userRoutes(users: RpcClient<typeof UserService>, limits: ListLim
     sendJson(response, 200, JSON.stringify(held));
   };
 
+  /** Oneself, under the name that everybody has for it, or somebody by id. */
+  const userIdOf = (request: Request, { actor }: Exchange): number => {
+    const id = request.params.id === undefined ? actor.id : requiredId(request);
+    if (id === null) throw badRequest("An API credential has no password and no session.");
+    return id;
+  };
+
+  const changePassword = async (request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const plainPassword = Buffer.from(JSON.stringify(bodyObject(exchange)));
+    const change = { id: userIdOf(request, exchange), plainPassword };
+    await users.changePassword(change, outgoing(exchange, BUDGET_MS.write));
+    sendJson(response, 200, '{"success":true}');
+  };
+
+  const endSessions = async (request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const id = userIdOf(request, exchange);
+    const { sessions, grants } = await users.endSessions({ id }, outgoing(exchange, BUDGET_MS.write));
+    sendJson(response, 200, JSON.stringify({ success: true, sessions, grants }));
+  };
+
   endpoint(router, "/self", { GET: getSelf });
+  endpoint(router, "/self/password", { POST: changePassword });
+  endpoint(router, "/self/sessions", { DELETE: endSessions });
+  endpoint(router, "/:id/password", { POST: changePassword });
+  endpoint(router, "/:id/sessions", { DELETE: endSessions });
   endpoint(router, "/list/roles", { GET: listRoles });
   endpoint(router, "/:id/permissioncheck", { POST: checkPermissions });
   return router;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { hash, randomBytes } from "node:crypto";
 import { backgroundDeadline } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
 import type { ClientDraft } from "../oauth/client-draft.ts";
 import { createClient } from "../oauth/manage-clients.ts";
 import { PASSWORD, type SceneOptions, startScene } from "./scene.ts";
@@ -35,7 +36,12 @@ export async function startOAuthScene(options: SceneOptions = {}) {
       ...draft,
     };
     const author = { actor: undefined, clientIp: undefined };
-    const { client, secret } = await createClient(scene.database, wanted, author, backgroundDeadline());
+    const { client, secret } = await createClient(
+      { database: scene.database, outbox: createOutbox() },
+      wanted,
+      author,
+      backgroundDeadline(),
+    );
     return { id: client.id, publicId: client.publicId, secret: secret ?? "" };
   };
 
@@ -77,7 +83,7 @@ export async function startOAuthScene(options: SceneOptions = {}) {
     },
     /** A user with rights, of a role of their own; the password is everybody's. */
     async newUser(username: string, permissions: Record<string, string[]> = { "api:access": ["full"] }) {
-      const [role] = await execute("insert into roles (name, raw_permissions) values ($1, $2) returning id", [
+      const [role] = await execute("insert into roles (name, permissions) values ($1, $2) returning id", [
         username,
         JSON.stringify(permissions),
       ]);
@@ -86,11 +92,24 @@ export async function startOAuthScene(options: SceneOptions = {}) {
          select $1, $1 || '@x.example', $1, 'Person', password_hash, $2 from users where username = 'admin'`,
         [username, role?.id],
       );
+      await keepNames(execute, username);
     },
     async close() {
       await scene.stop();
     },
   };
+}
+
+/** What a user who was put into the table signs in with. */
+export async function keepNames(
+  execute: (text: string, values?: unknown[]) => Promise<unknown>,
+  username: string,
+): Promise<void> {
+  await execute(
+    `insert into user_names (name, user_id)
+     select name, id from users, unnest(array[username, email]) as name where username = $1`,
+    [username],
+  );
 }
 
 export type OAuthScene = Awaited<ReturnType<typeof startOAuthScene>>;

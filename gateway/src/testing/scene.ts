@@ -86,7 +86,7 @@ export async function startScene(options: SceneOptions = {}) {
   const shedding = loadShedding(256);
   const principals = openPrincipals(database);
   const credentials = await openCredentials(database, principals, loginThrottle(undefined));
-  const clientIp = clientIpReader([]);
+  const clientIp = clientIpReader([], log);
   const rates = apiRateLimits(0, undefined);
   const {
     lifetimes = { accessSeconds: 3600, refreshSeconds: 14 * 86_400 },
@@ -107,6 +107,7 @@ export async function startScene(options: SceneOptions = {}) {
     oauth: { database, lifetimes, rates: tokenRates, clientIp },
     pages: {
       database,
+      outbox,
       principals,
       credentials,
       cookie: sessionCookie(false),
