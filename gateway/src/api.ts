@@ -124,7 +124,7 @@ function identify({ authentication, clientIp, rates }: ApiOptions): Step {
       return { clientIp: ip, count: () => consume(rates.anonymous, addressKey(ip), response) };
     };
     // A form is read before it is known who sends it only where nothing but a token in it could tell.
-    const isInForm = method === "POST" && !authorization && !("access_token" in query) && isForm(request);
+    const isInForm = method === "POST" && !authorization && isForm(request);
     if (isInForm) await attempt().count();
     const form = isInForm ? await readBody(request, false) : undefined;
     const sent = sentCredential({ method, authorization, query, form });
