@@ -235,12 +235,13 @@ function crudSuite(resource: Resource, api: Client): void {
     "numbered arguments": (ids) => ids.map((id, index) => `${index}=${id}`).join("&"),
   };
   for (const [name, query] of Object.entries(spellings)) {
-    test(`batch delete by ${name} answers the entities with their ids and leaves out what is missing`, async () => {
+    test(`batch delete by ${name} answers the entities with their ids and tells what is missing`, async () => {
       const ids = [(await create(minimal())).id, MISSING, (await create(minimal())).id];
       const answer = await api("DELETE", `${path}/batch/delete?${query(ids)}`);
       assert.equal(answer.status, 200, answer.text);
       const deleted = listed(answer).map(({ id }) => id);
       assert.deepEqual(deleted, [ids[0], ids[2]]);
+      assert.equal((members(answer.body).errors as Record<string, { code: number }>)["1"]?.code, 404);
       for (const id of deleted) assertError(await api("GET", `${path}/${id}`), 404);
     });
   }

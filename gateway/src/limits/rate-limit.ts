@@ -51,7 +51,7 @@ export function rateLimiter({ name, points, windowSeconds, redis }: LimitOptions
 
 /**
  * Takes one from a limit and says in `RateLimit` and `RateLimit-Policy` what is left of it (IETF draft
- * httpapi-ratelimit-headers). Throws RATE_LIMITED when nothing is.
+ * httpapi-ratelimit-headers), and in the older `X-RateLimit-*`, whose Reset is a time in epoch seconds. Throws RATE_LIMITED when nothing is.
  */
 export async function consume(
   limiter: RateLimiterAbstract,
@@ -74,8 +74,9 @@ export function rateLimited(waitMs: number, message: string): Fault {
 
 function describe(limiter: RateLimiterAbstract, state: RateLimiterRes, response: ServerResponse): void {
   response.setHeader("ratelimit-policy", `"default";q=${limiter.points};w=${limiter.duration}`);
-  response.setHeader(
-    "ratelimit",
-    `"default";r=${Math.max(0, state.remainingPoints)};t=${Math.ceil(state.msBeforeNext / 1000)}`,
-  );
+  const remaining = Math.max(0, state.remainingPoints);
+  response.setHeader("ratelimit", `"default";r=${remaining};t=${Math.ceil(state.msBeforeNext / 1000)}`);
+  response.setHeader("x-ratelimit-limit", limiter.points);
+  response.setHeader("x-ratelimit-remaining", remaining);
+  response.setHeader("x-ratelimit-reset", Math.ceil((Date.now() + state.msBeforeNext) / 1000));
 }

@@ -53,9 +53,7 @@ export function batchRoutes(
     const { exchange } = response.locals;
     const ids = idsOf(exchange, itemsMax);
     const answer = await methods.batchDelete(ids, outgoing(exchange, BUDGET_MS.batch));
-    // Ids that do not exist are left out without an error.
-    const results = resultsOf(answer).map((result) => (isMissing(result) ? undefined : result));
-    sendJson(response, 200, batchJson(resource, results, write, false));
+    sendJson(response, 200, batchJson(resource, resultsOf(answer), write, false));
   };
 
   endpoint(router, "/new", { POST: create });
@@ -92,14 +90,10 @@ function resultsOf({ items, statuses }: BatchAnswer): Result[] {
   });
 }
 
-function isMissing(result: Result): boolean {
-  return "fault" in result && result.fault.reason === "NOT_FOUND";
-}
-
 /** `{"contacts": […], "statusCodes": […], "errors": {…}}`; each is a list, or an object once it has gaps. */
 function batchJson(
   resource: Resource,
-  results: (Result | undefined)[],
+  results: Result[],
   write: MessageWriter,
   hasStatusCodes: boolean,
 ): string {
@@ -107,7 +101,6 @@ function batchJson(
   const errors = new Map<number, string>();
   const codes: number[] = [];
   results.forEach((result, index) => {
-    if (!result) return;
     if ("item" in result) {
       items.set(index, write(result.item));
       codes.push(result.status);

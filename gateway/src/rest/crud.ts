@@ -9,7 +9,8 @@ import { sendList } from "./list.ts";
 import { type ListLimits, readListParameters, selection } from "./list-query.ts";
 import { bodyDecoder } from "./message-input.ts";
 import { messageWriter } from "./message-json.ts";
-import type { StandardMethods } from "./standard-methods.ts";
+import { foreignParameters, tellIgnored, unwrapped } from "./newcomer.ts";
+import type { Saved, StandardMethods } from "./standard-methods.ts";
 
 export interface ApiLimits extends ListLimits {
   batchMax: number;
@@ -23,7 +24,8 @@ export function crudRouter(resource: Resource, methods: StandardMethods, limits:
   const minimal = resource.minimal && new Set(resource.minimal);
   const send = (response: ApiResponse, status: number, json: string) =>
     sendJson(response, status, `{"${resource.one}":${json}}`);
-  const sendSaved = (response: ApiResponse, item: Message, created: boolean) => {
+  const sendSaved = (response: ApiResponse, { item, created, ignored }: Saved, others: string[]) => {
+    tellIgnored(response, [...others, ...ignored]);
     if (created) response.setHeader("location", `/api/${resource.path}/${idOf(item)}`);
     send(response, created ? 201 : 200, write(item));
   };
@@ -31,6 +33,7 @@ export function crudRouter(resource: Resource, methods: StandardMethods, limits:
   const list = async (_request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
     const parameters = readListParameters(exchange.query, limits);
+    tellIgnored(response, foreignParameters(exchange.query));
     const select = parameters.select ?? (parameters.minimal ? minimal : undefined);
     await sendList(response, resource, methods, parameters.query, (item) => write(item, select));
   };
@@ -45,20 +48,20 @@ export function crudRouter(resource: Resource, methods: StandardMethods, limits:
 
   const create = async (_request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
-    const { message } = decode(bodyObject(exchange));
-    const { item, created } = await methods.create(message, outgoing(exchange, BUDGET_MS.write));
-    sendSaved(response, item, created);
+    const { message, ignored } = decode(unwrapped(bodyObject(exchange), resource.one));
+    const saved = await methods.create(message, outgoing(exchange, BUDGET_MS.write));
+    sendSaved(response, saved, ignored);
   };
 
   const edit = (isReplaced: boolean) => async (request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
     const id = pathId(request);
     if (id === undefined && !isReplaced) throw notFound();
-    const { message, paths } = decode(bodyObject(exchange));
+    const { message, paths, ignored } = decode(unwrapped(bodyObject(exchange), resource.one));
     const updateMask = { paths: isReplaced ? ["*"] : paths };
     const update = { id: id ?? 0, message, updateMask, allowMissing: isReplaced };
-    const { item, created } = await methods.update(update, outgoing(exchange, BUDGET_MS.write));
-    sendSaved(response, item, created);
+    const saved = await methods.update(update, outgoing(exchange, BUDGET_MS.write));
+    sendSaved(response, saved, ignored);
   };
 
   const remove = async (request: Request, response: ApiResponse) => {
@@ -69,10 +72,10 @@ export function crudRouter(resource: Resource, methods: StandardMethods, limits:
     send(response, 200, write(item).replace(`"id":${id}`, '"id":null'));
   };
 
-  endpoint(router, "/", { GET: list });
+  endpoint(router, "/", { GET: list }, { POST: "/new" });
   endpoint(router, "/new", { POST: create });
   router.use("/batch", batchRoutes(resource, methods, decode, write, limits.batchMax));
-  endpoint(router, "/:id", { GET: get });
+  endpoint(router, "/:id", { GET: get }, { PUT: "/:id/edit", PATCH: "/:id/edit", DELETE: "/:id/delete" });
   endpoint(router, "/:id/edit", { PATCH: edit(false), PUT: edit(true) });
   endpoint(router, "/:id/delete", { DELETE: remove });
   return router;

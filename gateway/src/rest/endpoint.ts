@@ -15,9 +15,14 @@ const OVERRIDABLE = ["PUT", "PATCH", "DELETE"];
 /**
  * Puts the handlers of a path in its place. The path is matched first, then the body is read, then the method decides:
  * a POST may stand for another one. A method without a handler is 405 with `Allow`. `:id` is digits; anything else is
- * another path.
+ * another path. `elsewhere` has the paths of methods that newcomers look for here.
  */
-export function endpoint(router: Router, path: string, handlers: Partial<Record<Method, Handler>>): void {
+export function endpoint(
+  router: Router,
+  path: string,
+  handlers: Partial<Record<Method, Handler>>,
+  elsewhere: Partial<Record<Method, string>> = {},
+): void {
   const allowed = Object.keys(handlers).join(", ");
   const hasId = path.includes(":id");
   router.all(path, async (request: Request, response: ApiResponse, next: NextFunction) => {
@@ -26,7 +31,8 @@ export function endpoint(router: Router, path: string, handlers: Partial<Record<
     exchange.route = `${request.baseUrl}${path}`;
     const refused = () => {
       response.setHeader("allow", allowed);
-      return methodNotAllowed();
+      const other = elsewhere[request.method as Method]?.replace(":id", String(request.params.id));
+      return methodNotAllowed(other && `${request.method} ${request.baseUrl}${other}`);
     };
     // A body that nobody wants is not even read.
     if (!isWanted(request.method, handlers)) throw refused();

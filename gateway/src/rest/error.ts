@@ -47,7 +47,8 @@ const INTERNAL_MESSAGE =
 export interface ErrorEntry {
   code: number;
   message: string;
-  details: Record<string, string[]> | [];
+  /** Messages by field; a list where they are of no field. */
+  details: Record<string, string[]> | string[];
   type?: string;
 }
 
@@ -59,7 +60,8 @@ export function errorEntry(fault: Fault): ErrorEntry {
 }
 
 function detailsOf(fault: Fault): ErrorEntry["details"] {
-  if (fault.violations.length === 0) return [];
+  if (fault.violations.every(({ field }) => field === ""))
+    return fault.violations.map(({ message }) => message);
   return Object.fromEntries(fault.violations.map(({ field, message }) => [field, [message]]));
 }
 
@@ -105,7 +107,8 @@ function hasUnreadBody({ req: { headers, complete } }: ServerResponse): boolean 
   return isAnnounced && !complete;
 }
 
-export function methodNotAllowed(): Fault {
-  const message = "The method is not supported on this path.";
+/** `instead` is the call that was probably meant. */
+export function methodNotAllowed(instead?: string): Fault {
+  const message = `The method is not supported on this path.${instead ? ` Use ${instead}.` : ""}`;
   return new Fault({ code: Code.UNIMPLEMENTED, reason: "METHOD_NOT_ALLOWED", message });
 }

@@ -25,6 +25,8 @@ export interface DecodedBody {
   message: Message;
   /** Proto names of the fields the body named: the update mask of a PATCH. */
   paths: string[];
+  /** Members that mean nothing here. Where members are open, their service knows. */
+  ignored: string[];
 }
 
 export type BodyDecoder = (body: Body) => DecodedBody;
@@ -60,17 +62,22 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
     const init: Record<string, unknown> = {};
     const open: Body = {};
     const paths: string[] = [];
+    const ignored: string[] = [];
     const violations: Violation[] = [];
     for (const [name, value] of Object.entries(body)) {
       const member = members.get(name);
       if (!member) {
-        if (openField && !known.has(name)) open[name] = value;
+        if (known.has(name)) continue;
+        if (openField) open[name] = value;
+        else ignored.push(name);
         continue;
       }
       const { field, read, isBlank } = member;
       if (isBlank(value)) continue;
-      const decoded = value === null ? undefined : read(value);
-      if (decoded === undefined && value !== null)
+      // Who has open members is told of no paths: there, nothing has to be said as such.
+      const isNothing = value === null && !(openField && read === readRawJson);
+      const decoded = isNothing ? undefined : read(value);
+      if (decoded === undefined && !isNothing)
         violations.push({ field: name, message: read === readTimestamp ? NOT_A_DATE : NOT_VALID });
       if (decoded !== undefined) init[field.localName] = decoded;
       paths.push(field.name);
@@ -80,7 +87,7 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
       init[openField.localName] = Buffer.from(JSON.stringify(open));
       paths.push(openField.name);
     }
-    return { message: create(schema, init), paths };
+    return { message: create(schema, init), paths, ignored };
   };
 }
 

@@ -14,6 +14,8 @@ export interface UpdateItem {
 export interface Saved {
   item: Message;
   created: boolean;
+  /** Members of the body that its service knows nothing of. */
+  ignored: string[];
 }
 
 export interface BatchAnswer {
@@ -66,6 +68,7 @@ export function standardMethods(service: DescService, client: RpcClient<DescServ
   const savedOf = (answer: Fields): Saved => ({
     item: answer[saved] as unknown as Message,
     created: answer.created ?? false,
+    ignored: answer.ignored ?? [],
   });
   const batchOf = (answer: Fields): BatchAnswer => ({
     items: answer[batched] ?? [],

@@ -56,9 +56,10 @@ export function invalid(violations: Violation[]): Fault {
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "INVALID", message, violations });
 }
 
-/** Bad input that belongs to no single field. */
-export function badRequest(message: string): Fault {
-  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BAD_REQUEST", message });
+/** Bad input that belongs to no single field; `detail` says more of it. */
+export function badRequest(message: string, detail?: string): Fault {
+  const violations = detail === undefined ? [] : [{ field: "", message: detail }];
+  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BAD_REQUEST", message, violations });
 }
 
 /** A unique value that another row already has. */

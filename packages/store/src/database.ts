@@ -1,4 +1,12 @@
-import { badRequest, deadlineExceeded, Fault, taken, toFault, unavailable } from "@tidings/rpc/fault";
+import {
+  badRequest,
+  deadlineExceeded,
+  Fault,
+  taken,
+  toFault,
+  unavailable,
+  type Violation,
+} from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import { DatabaseError, Pool, type PoolClient } from "pg";
 import { gatheringSocket } from "./socket.ts";
@@ -211,12 +219,22 @@ function databaseFault(error: unknown): Fault {
   if (!(error instanceof DatabaseError)) return unavailable(error); // the connection, not the statement
   const code = error.code ?? "";
   if (code === "57014") return deadlineExceeded(error);
-  if (code === "23505") return withCause(taken([]), error);
+  if (code === "23505") return withCause(taken(takenFields(error)), error);
   if (code.startsWith("22")) return withCause(badRequest("A value is not valid."), error);
   // More parameters or a larger row than Postgres takes: whoever asks has to ask for less.
   if (code === "08P01" || code.startsWith("54")) return withCause(badRequest("A value is too large."), error);
   if (/^(08|53|57P|55P03|25P03|40)/.test(code)) return unavailable(error);
   return toFault(error);
+}
+
+/** The members whose value somebody has: the driver names columns, as in `Key (alias)=(x) already exists.` */
+function takenFields({ detail = "" }: DatabaseError): Violation[] {
+  const [, columns = ""] = /^Key \(([a-z_, ]{1,200})\)=/.exec(detail) ?? [];
+  const names = columns.split(", ").filter((name) => name !== "");
+  return names.map((name) => ({
+    field: name.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
+    message: "This value is already in use.",
+  }));
 }
 
 function withCause(fault: Fault, cause: DatabaseError): Fault {

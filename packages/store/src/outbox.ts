@@ -16,6 +16,8 @@ export interface DomainEvent {
 export interface Outbox {
   /** Writes events in the transaction of the change they tell of. */
   append(transaction: Transaction, events: DomainEvent[]): void;
+  /** A statement of this transaction wrote events by itself: those who wait for some are told after the commit. */
+  appended(transaction: Transaction): void;
   /** Calls `listener` after each commit that left events behind. */
   onCommitted(listener: () => void): void;
 }
@@ -28,7 +30,12 @@ const insertEvents = prepared(
 
 export function createOutbox(): Outbox {
   const listeners: (() => void)[] = [];
+  const appended = (transaction: Transaction) =>
+    transaction.afterCommit(() => {
+      for (const listener of listeners) listener();
+    });
   return {
+    appended,
     append(transaction, events) {
       if (events.length === 0) return;
       transaction.execute(insertEvents, [
@@ -38,9 +45,7 @@ export function createOutbox(): Outbox {
         events.map((event) => Buffer.from(event.payload)),
         currentTraceparent() ?? null,
       ]);
-      transaction.afterCommit(() => {
-        for (const listener of listeners) listener();
-      });
+      appended(transaction);
     },
     onCommitted: (listener) => listeners.push(listener),
   };

@@ -13,6 +13,7 @@ import { createProjections } from "./migrations/0014_projections.ts";
 import { limitGinPending } from "./migrations/0015_gin_pending.ts";
 import { keepUtmQueryOrder } from "./migrations/0016_utm_query_order.ts";
 import { followSegmentFailures } from "./migrations/0017_segment_failures.ts";
+import { foldNames } from "./migrations/0018_folded_names.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -29,4 +30,5 @@ export const migrations: Migrations = {
   "0015_gin_pending": { up: limitGinPending },
   "0016_utm_query_order": { up: keepUtmQueryOrder },
   "0017_segment_failures": { up: followSegmentFailures },
+  "0018_folded_names": { up: foldNames },
 };

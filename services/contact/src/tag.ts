@@ -12,14 +12,16 @@ import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { type Database, prepared } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
+import { type DomainEvent, domainEvent, type Outbox } from "@tidings/store/outbox";
 import { type BatchResult, type Repository, repository } from "@tidings/store/repository";
 import { cleanTag } from "./contact/body.ts";
+
+const EVENTS = "tidings.contact.tag";
 
 export function tagHandlers(database: Database, outbox: Outbox): Handlers<typeof TagService> {
   const tags = repository<Tag>(database, outbox, TagSchema, {
     table: "tags",
-    events: "tidings.contact.tag",
+    events: EVENTS,
     search: ["tag"],
     order: [{ column: "tag", descending: false }],
     prepare: prepareTag,
@@ -48,6 +50,11 @@ export function tagHandlers(database: Database, outbox: Outbox): Handlers<typeof
       batchOf(await tags.batchUpdate(requests.map(updateOf), call)),
     batchDeleteTags: async ({ ids }, call) => batchOf(await tags.batchDelete(ids, call)),
   };
+}
+
+/** A tag that a contact brought along. */
+export function tagCreated(tag: Tag): DomainEvent {
+  return domainEvent(`${EVENTS}.created`, { id: tag.id, version: 1 }, TagSchema, tag);
 }
 
 const LENGTH_MAX = 191;

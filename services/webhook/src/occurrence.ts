@@ -51,7 +51,7 @@ export function occurrencesOf(event: Event): Occurrence[] {
     case `${CONTACT}updated`: {
       const { snapshot, identified, newlyIdentified } = fromBinary(ContactUpdatedSchema, event.payload);
       if (newlyIdentified) return told("lead_post_save_new", { contact: { snapshot } });
-      return identified ? told("lead_post_save_update", { contact: { snapshot } }) : [];
+      return identified ? told("lead_post_save_update", { contact: toldOrCurrent(snapshot, event) }) : [];
     }
     case `${CONTACT}deleted`: {
       const { snapshot } = fromBinary(ContactDeletedSchema, event.payload);
@@ -70,7 +70,8 @@ export function occurrencesOf(event: Event): Occurrence[] {
     }
     case `${CONTACT}company_changed`: {
       const { snapshot, companyId, added } = fromBinary(ContactCompanyChangedSchema, event.payload);
-      return told("lead_company_change", { contact: { snapshot }, company: { id: companyId } }, { added });
+      const contact = toldOrCurrent(snapshot, event);
+      return told("lead_company_change", { contact, company: { id: companyId } }, { added });
     }
     case `${COMPANY}created`: {
       const { snapshot } = fromBinary(CompanyCreatedSchema, event.payload);
@@ -89,6 +90,11 @@ export function occurrencesOf(event: Event): Occurrence[] {
     default:
       return [];
   }
+}
+
+/** What one statement changed for many contacts is told without snapshots of them. */
+function toldOrCurrent(snapshot: Uint8Array, { aggregateId }: Event): Source {
+  return snapshot.length > 0 ? { snapshot } : { id: aggregateId };
 }
 
 /** One event tells of many contacts; receivers are told of each. */

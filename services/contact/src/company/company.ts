@@ -13,7 +13,7 @@ import { editContact } from "../contact/edit.ts";
 import { companiesOf } from "../contact/row.ts";
 import type { ContactContext } from "../contact/save.ts";
 import { listRecords } from "../record/list.ts";
-import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
+import { ignoredOf, isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
 import { renderRecords } from "../record/render.ts";
 import { companyWriter } from "./company-json.ts";
@@ -40,6 +40,7 @@ export function companyHandlers(context: ContactContext): Handlers<typeof Compan
   const saved = async (outcome: SettledOutcome | undefined) => ({
     company: await write(rowOf(outcome)),
     created: isCreated(outcome),
+    ignored: ignoredOf(outcome),
   });
 
   const batchResponse = async (outcomes: SettledOutcome[]) => {
@@ -63,7 +64,8 @@ export function companyHandlers(context: ContactContext): Handlers<typeof Compan
     },
 
     async createCompany({ company }, call) {
-      const [outcome] = await saveCompanies(context, [{ message: company }], call);
+      const isNew = company?.force ?? false;
+      const [outcome] = await saveCompanies(context, [{ message: company, isNew }], call);
       return saved(outcome);
     },
 
@@ -78,7 +80,7 @@ export function companyHandlers(context: ContactContext): Handlers<typeof Compan
     },
 
     async batchCreateCompanies({ requests }, call) {
-      const items = requests.map(({ company }) => ({ message: company }));
+      const items = requests.map(({ company }) => ({ message: company, isNew: company?.force ?? false }));
       return batchResponse(await saveCompanies(context, items, call));
     },
 

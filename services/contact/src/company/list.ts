@@ -7,7 +7,7 @@ import type { FieldSet } from "../field/catalogue.ts";
 import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
 import { COMPANY_COLUMNS, COMPANY_SELECT } from "./row.ts";
 
-const HIDDEN = new Set(["version", "custom"]);
+const HIDDEN = new Set(["version", "custom", "name_key"]);
 
 // A constant of this program, not a caller's text.
 const SELECT = sql.raw(COMPANY_SELECT);

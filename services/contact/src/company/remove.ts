@@ -1,15 +1,21 @@
 import type { Call } from "@tidings/rpc/call";
 import { prepared } from "@tidings/store/database";
+import {
+  CONTACT_COMPANY_CHANGED,
+  CONTACT_UPDATED,
+  mirroredPayload,
+  unlinkedPayload,
+} from "../contact/events.ts";
 import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
 import type { RecordContext } from "../record/save.ts";
 import { companyDeleted } from "./events.ts";
 import { companyTable } from "./row.ts";
 
-/** Contacts whose primary company goes fall back to the latest of their others. */
+/** Contacts whose primary company goes fall back to the latest of their others. Each is told of what it lost. */
 const unlinkStatement = prepared(
   "companies_unlink",
   `with lost as (
-     delete from company_contacts where company_id = any ($1::integer[]) returning contact_id, is_primary
+     delete from company_contacts where company_id = any ($1::integer[]) returning contact_id, company_id, is_primary
    ), next as (
      select distinct on (cc.contact_id) cc.contact_id, cc.company_id
      from company_contacts cc join lost l on l.contact_id = cc.contact_id and l.is_primary
@@ -17,10 +23,22 @@ const unlinkStatement = prepared(
    ), promoted as (
      update company_contacts cc set is_primary = true from next n
      where cc.contact_id = n.contact_id and cc.company_id = n.company_id
+   ), changed as (
+     update contacts c set version = c.version + 1,
+       company = case when l.lost_primary then co.companyname else c.company end
+     from (select contact_id, bool_or(is_primary) as lost_primary from lost group by contact_id) l
+     left join next n on n.contact_id = l.contact_id left join companies co on co.id = n.company_id
+     where c.id = l.contact_id
+     returning c.id, c.version
    )
-   update contacts c set company = co.companyname, version = c.version + 1
-   from lost l left join next n on n.contact_id = l.contact_id left join companies co on co.id = n.company_id
-   where l.is_primary and c.id = l.contact_id`,
+   insert into outbox (subject, aggregate_id, aggregate_version, payload)
+   select told.* from changed c cross join lateral (
+     select $3, c.id, c.version, p.payload
+     from lost l join unnest($1::integer[], $4::bytea[]) as p (company_id, payload) on p.company_id = l.company_id
+     where l.contact_id = c.id
+     union all
+     select $2, c.id, c.version, $5::bytea
+   ) as told`,
 );
 
 const deleteStatement = prepared("companies_delete", "delete from companies where id = any ($1::integer[])");
@@ -36,9 +54,16 @@ export async function removeCompanies(
     const kind = { table: companyTable, set, ownerColumn: "created_by" as const };
     const { outcomes, removed } = await lockRemovable(transaction, kind, ids, call);
     const removedIds = removed.map(({ id }) => id);
-    transaction.execute(unlinkStatement, [removedIds]);
+    transaction.execute(unlinkStatement, [
+      removedIds,
+      CONTACT_UPDATED,
+      CONTACT_COMPANY_CHANGED,
+      removedIds.map((id) => unlinkedPayload(Number(id))),
+      mirroredPayload(["company", "companies"]),
+    ]);
     transaction.execute(deleteStatement, [removedIds]);
     context.outbox.append(transaction, removed.map(companyDeleted));
+    context.outbox.appended(transaction);
     return outcomes;
   });
 }

@@ -1,4 +1,5 @@
 import type { Actor } from "@tidings/rpc/actor";
+import { folded } from "@tidings/runtime/folded";
 import type { Row } from "@tidings/store/database";
 import { OWNER_JSON } from "../record/owner.ts";
 import { type RecordColumn, recordTable } from "../record/table.ts";
@@ -16,6 +17,8 @@ export const COMPANY_COLUMNS: RecordColumn[] = [
   { name: "owner_id", sqlType: "integer" },
   { name: "score", sqlType: "integer" },
   { name: "custom", sqlType: "jsonb" },
+  // The name in the form in which companies are found by it.
+  { name: "name_key", sqlType: "text" },
   ...`companyaddress1 companyaddress2 companyemail companyphone companycity companystate companyzipcode companycountry
     companyname companywebsite companyfax companyindustry companydescription`
     .split(/\s+/)
@@ -55,6 +58,7 @@ export function newCompany(id: number, name: string, actor: Actor, now: string):
     ...EMPTY_COMPANY,
     id: String(id),
     companyname: name,
+    name_key: folded(name),
     date_added: now,
     created_by: actor.id === null ? null : String(actor.id),
     created_by_user: actor.name,

@@ -1,7 +1,10 @@
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
 import type { Call } from "@tidings/rpc/call";
 import { type Fault, invalid } from "@tidings/rpc/fault";
+import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Transaction } from "@tidings/store/database";
+import type { Outbox } from "@tidings/store/outbox";
+import { CONTACT_UPDATED, mirroredPayload } from "../contact/events.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
 import { ownersById } from "../record/owner.ts";
 import {
@@ -27,10 +30,10 @@ export function saveCompanies(
   requests: SaveRequest<Company>[],
   call: Call,
 ): Promise<SaveOutcome[]> {
-  return saveRecords(context, companyKind, requests, call);
+  return saveRecords(context, companyKind(context), requests, call);
 }
 
-const companyKind: RecordKind<Company, CompanyChange, Owners> = {
+const companyKind = ({ outbox }: RecordContext): RecordKind<Company, CompanyChange, Owners> => ({
   table: companyTable,
   ownerColumn: "created_by",
   empty: EMPTY_COMPANY,
@@ -42,15 +45,16 @@ const companyKind: RecordKind<Company, CompanyChange, Owners> = {
       changes.flatMap(({ owner }) => owner ?? []),
     ),
   apply: applyChange,
-  writeRest: (transaction, changes) => mirrorNames(transaction, changes),
+  writeRest: (transaction, changes) => mirrorNames(transaction, changes, outbox),
   events: companyEvents,
-};
+});
 
 function applyChange(application: Application<CompanyChange, Owners>): Row | Fault {
   const { row: before, isNew, change, mode, set, now, call, lookups } = application;
   const row = { ...before };
   setFieldValues(row, change.values, set, isNew);
   if (!isNew) fillBlanksWithDefaults(row, application);
+  row.name_key = row.companyname ? folded(row.companyname) : null;
   if (change.isPublished !== undefined) row.is_published = change.isPublished ? "t" : "f";
   if (change.score !== undefined) row.score = String(change.score);
   if (change.owner !== undefined) {
@@ -72,18 +76,26 @@ function fillBlanksWithDefaults(row: Row, { mode, set }: Application<CompanyChan
 
 const mirrorStatement = prepared(
   "companies_mirror_names",
-  `update contacts c set company = n.name, version = c.version + 1
-   from unnest($1::integer[], $2::text[]) as n(company_id, name)
-   join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
-   where c.id = cc.contact_id and c.company is distinct from n.name`,
+  `with changed as (
+     update contacts c set company = n.name, version = c.version + 1
+     from unnest($1::integer[], $2::text[]) as n(company_id, name)
+     join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
+     where c.id = cc.contact_id and c.company is distinct from n.name
+     returning c.id, c.version
+   )
+   insert into outbox (subject, aggregate_id, aggregate_version, payload)
+   select $3, id, version, $4::bytea from changed order by id`,
 );
 
 /** The contacts of a company that is called otherwise now carry its new name. */
-function mirrorNames(transaction: Transaction, changes: RowChange[]): void {
+function mirrorNames(transaction: Transaction, changes: RowChange[], outbox: Outbox): void {
   const renamed = changes.filter(({ before, row }) => before && before.companyname !== row.companyname);
   if (renamed.length === 0) return;
   transaction.execute(mirrorStatement, [
     renamed.map(({ row }) => Number(row.id)),
     renamed.map(({ row }) => row.companyname),
+    CONTACT_UPDATED,
+    mirroredPayload(["company"]),
   ]);
+  outbox.appended(transaction);
 }

@@ -1,5 +1,5 @@
 import type { Call } from "@tidings/rpc/call";
-import { invalid, notFound } from "@tidings/rpc/fault";
+import { Fault, notFound } from "@tidings/rpc/fault";
 import { prepared } from "@tidings/store/database";
 import { isoTime } from "../field/value.ts";
 import { parseJson } from "../record/body.ts";
@@ -18,7 +18,7 @@ export function addDoNotContact(
 ): Promise<ContactRow> {
   const sent = request.entry.length > 0 ? parseJson(request.entry) : {};
   const change = readAddition(request.channel, sent);
-  if ("problem" in change) throw invalid([change.problem]);
+  if (change instanceof Fault) throw change;
   return editContact(context, request.id, call, async (row, { transaction, now }) => {
     const entries = doNotContactOf(row);
     const before = Object.hasOwn(entries, change.channel) ? entries[change.channel] : undefined;

@@ -1,6 +1,8 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { type Database, prepared, type Row } from "@tidings/store/database";
 import { COMPANY_COLUMNS } from "../company/row.ts";
+import { mayReach } from "../record/reach.ts";
 
 const COMPANIES_MAX = 1_000;
 
@@ -15,12 +17,23 @@ const listStatement = prepared(
 /** The companies of a contact, the latest first, every column as text. */
 export async function listContactCompanies(database: Database, contactId: number, call: Call) {
   const rows = await database.query(listStatement, [contactId], call.deadlineMs);
-  return { companies: Buffer.from(JSON.stringify(rows.map(plainRow))), totalSize: rows.length };
+  const companies = rows.map((row) => {
+    const isVisible = mayReach(call, Verb.VIEW, row, "created_by");
+    return isVisible ? plainRow(row) : namedRow(plainRow(row));
+  });
+  return { companies: Buffer.from(JSON.stringify(companies)), totalSize: rows.length };
 }
+
+/** A company that the caller does not see: what the contact itself tells of it. */
+function namedRow(row: Row): Row {
+  return Object.fromEntries(Object.entries(row).filter(([name]) => TOLD_BY_CONTACT.has(name)));
+}
+
+const TOLD_BY_CONTACT = new Set(["company_id", "date_associated", "is_primary", "id", "companyname"]);
 
 /** As a row of the database is written for clients: `Y-m-d H:i:s` and `0` or `1`. */
 function plainRow(row: Row): Row {
-  const { custom: _custom, version: _version, ...shown } = row;
+  const { custom: _custom, version: _version, name_key: _key, ...shown } = row;
   return {
     ...shown,
     date_associated: row.date_associated?.slice(0, 19) ?? null,

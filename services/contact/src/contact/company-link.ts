@@ -1,4 +1,5 @@
 import type { Violation } from "@tidings/rpc/fault";
+import { folded } from "@tidings/runtime/folded";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { Application, RowChange } from "../record/save.ts";
 import type { ContactChange } from "./body.ts";
@@ -16,7 +17,8 @@ export function applyCompanies(
   let links = companiesOf(row);
   const { companies } = change;
   if (companies) {
-    const known = companies.map(lookups.companyById);
+    // What a contact belongs to already stays, whoever sees it.
+    const known = companies.map((id) => links.find((link) => link.id === id) ?? lookups.companyById(id));
     if (known.includes(undefined)) return [{ field: "companies", message: "This value is not valid." }];
     links = known.flatMap((company) => {
       const isPrimary = links.some(({ id, isPrimary }) => isPrimary && id === company?.id);
@@ -26,14 +28,27 @@ export function applyCompanies(
     setCompanies(row, links);
   }
   const name = change.values.get("company");
-  if (name === undefined || name?.toLowerCase() === before.company?.toLowerCase()) {
+  const primary = companiesOf(before).find(({ isPrimary }) => isPrimary);
+  const isSame = name && primary && folded(name) === folded(primary.name);
+  if (name === undefined || isSame || (name === null && before.company === null)) {
     // Written otherwise it is the same company: its name stands.
-    if (name !== undefined && !companies) row.company = before.company ?? null;
+    if (isSame && !companies) row.company = primary.name;
     return [];
   }
   if (name === null) setCompanies(row, withPrimary(links.filter(({ isPrimary }) => !isPrimary)));
-  else setCompanies(row, withFirst(links, lookups.companyNamed(name)));
+  else nameCompany(row, links, name, lookups);
   return [];
+}
+
+/** A company that the caller may not name is a text like any other: the contact belongs to none of that name. */
+function nameCompany(row: ContactRow, links: CompanyLink[], name: string, lookups: ContactLookups): void {
+  const company = lookups.companyNamed(name);
+  if (company) return setCompanies(row, withFirst(links, company));
+  setCompanies(
+    row,
+    links.map((link) => ({ ...link, isPrimary: false })),
+  );
+  row.company = name;
 }
 
 export function setCompanies(row: ContactRow, links: CompanyLink[]): void {

@@ -10,7 +10,7 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { prepared } from "@tidings/store/database";
 import { fieldListJson } from "../field/field-list.ts";
 import { listRecords } from "../record/list.ts";
-import { isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
+import { ignoredOf, isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
 import { renderRecords } from "../record/render.ts";
 import { addDoNotContact, removeDoNotContact } from "./channel.ts";
@@ -45,6 +45,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
   const saved = async (outcome: SettledOutcome | undefined) => ({
     contact: await write(rowOf(outcome)),
     created: isCreated(outcome),
+    ignored: ignoredOf(outcome),
   });
 
   const batchResponse = async (outcomes: SettledOutcome[]) => {

@@ -1,4 +1,4 @@
-import type { Violation } from "@tidings/rpc/fault";
+import { badRequest, type Fault, invalid, type Violation } from "@tidings/rpc/fault";
 import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
 import type { DoNotContactEntry } from "./row.ts";
 
@@ -20,6 +20,7 @@ const CHANGES_MAX = 20;
 export function readDoNotContact(json: Uint8Array, violations: Violation[]): DoNotContactChange[] {
   if (json.length === 0) return [];
   const input: unknown = JSON.parse(Buffer.from(json).toString());
+  if (input === null) return [];
   const items = input !== null && typeof input === "object" ? Object.values(input) : undefined;
   const changes = items?.slice(0, CHANGES_MAX).map(readEntry);
   if (!changes || items === undefined || items.length > CHANGES_MAX || changes.includes(undefined)) {
@@ -49,15 +50,12 @@ function readEntry(item: unknown): DoNotContactChange | undefined {
 }
 
 /** Reads the body of an addition to the channel of the path; the reason is 3 when not given. */
-export function readAddition(
-  channel: string,
-  sent: Record<string, unknown>,
-): DoNotContactChange | { problem: Violation } {
+export function readAddition(channel: string, sent: Record<string, unknown>): DoNotContactChange | Fault {
   const { reason = REASONS.manual, comments, channelId } = sent;
   if (!((wholeNumberOf(reason) ?? 0) > REASONS.contactable))
-    return { problem: { field: "reason", message: "Reason code needs to be an integer and higher than 0." } };
+    return badRequest("Invalid reason code given", "Reason code needs to be an integer and higher than 0.");
   const entry = readEntry({ channel, reason, comments, channelId });
-  return entry ?? { problem: { field: "doNotContact", message: "This value is not valid." } };
+  return entry ?? invalid([{ field: "doNotContact", message: "This value is not valid." }]);
 }
 
 /**

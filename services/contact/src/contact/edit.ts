@@ -2,7 +2,7 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import type { FieldSet } from "../field/catalogue.ts";
+import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
 import { reachedRow } from "../record/reach.ts";
@@ -30,11 +30,11 @@ export function editContact(
   call: Call,
   edit: (row: ContactRow, editing: Editing) => Promise<ContactRow> | ContactRow,
 ): Promise<ContactRow> {
-  return followMerge(context.database, id, call, async (contactId) => {
-    // Before the transaction: it may need a connection of its own.
-    const { contact: set } = await context.catalogues.current();
+  const work = (contactId: number, catalogue: FieldCatalogue) => {
+    const set = catalogue.contact;
     return context.database.transaction(call.deadlineMs, async (transaction) => {
       const [stored] = await contactTable.lock(transaction, [contactId], []);
+      assertCurrent(catalogue, stored ? [stored] : []);
       const before = reachedRow(call, Verb.EDIT, stored && withCustomValues(stored, set), "owner_id");
       const now = dateTimeText(Date.now());
       const row = stampEdited(before, await edit({ ...before }, { transaction, set, now }), call.actor, now);
@@ -45,7 +45,10 @@ export function editContact(
       context.outbox.append(transaction, contactEvents({ before, row }, set));
       return row;
     });
-  });
+  };
+  return followMerge(context.database, id, call, (contactId) =>
+    underCatalogue(context.catalogues, (catalogue) => work(contactId, catalogue)),
+  );
 }
 
 const redirectStatement = prepared(

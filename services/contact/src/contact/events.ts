@@ -1,3 +1,4 @@
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   ContactChannelChangedSchema,
   ContactCompanyChangedSchema,
@@ -14,6 +15,25 @@ import { statusOf } from "./do-not-contact.ts";
 import { type ContactRow, companiesOf, contactTable, doNotContactOf } from "./row.ts";
 
 const SUBJECT = "tidings.contact.contact";
+
+export const CONTACT_UPDATED = `${SUBJECT}.updated`;
+export const CONTACT_COMPANY_CHANGED = `${SUBJECT}.company_changed`;
+
+/**
+ * What one statement tells of all contacts that changed with a company: without a snapshot, since nobody has read them.
+ * Who has a company is no stranger.
+ */
+export function mirroredPayload(changed: string[]): Buffer {
+  return Buffer.from(
+    toBinary(ContactUpdatedSchema, create(ContactUpdatedSchema, { identified: true, changed })),
+  );
+}
+
+/** The same for the company that is gone. */
+export function unlinkedPayload(companyId: number): Buffer {
+  const change = create(ContactCompanyChangedSchema, { companyId, added: false });
+  return Buffer.from(toBinary(ContactCompanyChangedSchema, change));
+}
 
 /** What a saved contact tells the others: created or updated, and the changes that have listeners of their own. */
 export function contactEvents(change: RowChange, set: FieldSet): DomainEvent[] {
@@ -33,7 +53,7 @@ export function contactEvents(change: RowChange, set: FieldSet): DomainEvent[] {
     });
     return [created, ...details];
   }
-  const updated = domainEvent(`${SUBJECT}.updated`, aggregate, ContactUpdatedSchema, {
+  const updated = domainEvent(CONTACT_UPDATED, aggregate, ContactUpdatedSchema, {
     snapshot,
     identified,
     newlyIdentified: identified && before.date_identified === null,
@@ -79,7 +99,7 @@ function companyEvents({ before, row }: RowChange, snapshot: Uint8Array): Domain
   const without = (links: { id: number }[], others: { id: number }[]) =>
     links.filter(({ id }) => !others.some((other) => other.id === id));
   const event = (companyId: number, added: boolean) =>
-    domainEvent(`${SUBJECT}.company_changed`, aggregateOf(row), ContactCompanyChangedSchema, {
+    domainEvent(CONTACT_COMPANY_CHANGED, aggregateOf(row), ContactCompanyChangedSchema, {
       snapshot,
       companyId,
       added,

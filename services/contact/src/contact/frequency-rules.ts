@@ -14,6 +14,7 @@ const NOT_VALID = { field: "frequencyRules", message: "This value is not valid."
 export function readFrequencyRules(json: Uint8Array, violations: Violation[]): FrequencyRuleChanges {
   if (json.length === 0) return {};
   const input: unknown = JSON.parse(Buffer.from(json).toString());
+  if (input === null) return {};
   const rules: FrequencyRuleChanges = {};
   const entries = input !== null && typeof input === "object" ? Object.entries(input) : [["", input]];
   for (const [channel, rule] of entries as [string, unknown][]) {

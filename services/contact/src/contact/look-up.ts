@@ -1,8 +1,13 @@
+import { create } from "@bufbuild/protobuf";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import type { Call } from "@tidings/rpc/call";
+import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Statement, type Transaction } from "@tidings/store/database";
 import { companyTable, newCompany } from "../company/row.ts";
 import { dateTimeText } from "../field/value.ts";
 import { ownersById } from "../record/owner.ts";
+import { mayReach } from "../record/reach.ts";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
 import { type ContactRow, STAGE_JSON } from "./row.ts";
@@ -16,10 +21,15 @@ export interface ContactLookups {
   /** JSON of the user, or undefined when there is none. */
   owner(id: number): string | undefined;
   stage(id: number): string | undefined;
+  /** Undefined for what the caller does not see. */
   companyById(id: number): { id: number; name: string } | undefined;
-  /** The newest company of this name, or a new one that is to be written. */
-  companyNamed(name: string): { id: number; name: string };
+  /**
+   * The newest company of this name, or a new one that is to be written. Undefined where the caller may neither see the one
+   * there is nor make another.
+   */
+  companyNamed(name: string): { id: number; name: string } | undefined;
   newCompanies(): Row[];
+  newTags(): Tag[];
   suppressions(row: ContactRow): DoNotContactChange[];
 }
 
@@ -33,9 +43,8 @@ export async function lookUpForContacts(
   const names = companyNames(changes);
   const [tags, addresses, entryIds, owners, stages, companies, named, companyIds, suppressions] =
     await Promise.all([
-      namedRows(
+      tagsByText(
         transaction,
-        TAG_STATEMENTS,
         changes.flatMap(({ addTags }) => addTags),
       ),
       namedRows(
@@ -56,19 +65,20 @@ export async function lookUpForContacts(
         STAGES,
         changes.flatMap(({ stage }) => stage ?? []),
       ),
-      byId(
+      visibleCompanies(
         transaction,
-        COMPANIES,
         changes.flatMap(({ companies: ids }) => ids ?? []),
+        call,
       ),
       names.length > 0 ? transaction.query(COMPANIES_NAMED, [names]) : [],
       companyTable.nextIds(transaction, names.length),
       suppressionsOf(transaction, changes, key),
     ]);
-  const companiesByName = namedCompanies(named, companyIds, call);
+  const newIds = companyIds.map(({ id }) => Number(id));
+  const companiesByName = namedCompanies(named, newIds, call);
   return {
-    tag: (name) => tags.get(name),
-    address: (ip) => addresses.get(ip),
+    ...tags,
+    address: (ip) => addresses.rows.get(ip),
     nextEntryId: () => entryIds.pop() ?? 0,
     owner: (id) => owners.get(id),
     stage: (id) => stages.get(id),
@@ -83,20 +93,24 @@ export async function lookUpForContacts(
 
 function companyNames(changes: ContactChange[]): string[] {
   const names = changes.flatMap(({ values }) => values.get("company") ?? []);
-  return [...new Set(names.map((name) => name.toLowerCase()))];
+  return [...new Set(names.map(folded))];
 }
 
 function namedCompanies(rows: Row[], newIds: number[], call: Call) {
   const known = new Map(
-    rows.map((row) => [row.key ?? "", { id: Number(row.id), name: row.companyname ?? "" }] as const),
+    rows.map((row) => {
+      const isVisible = mayReach(call, Verb.VIEW, row, "created_by");
+      const company = isVisible ? { id: Number(row.id), name: row.companyname ?? "" } : undefined;
+      return [row.name_key ?? "", company] as const;
+    }),
   );
+  const mayCreate = call.reach(Verb.CREATE) !== "none";
   const made: Row[] = [];
   return {
     newCompanies: () => made,
     companyNamed(name: string) {
-      const key = name.toLowerCase();
-      const company = known.get(key);
-      if (company) return company;
+      const key = folded(name);
+      if (known.has(key) || !mayCreate) return known.get(key);
       const id = newIds[made.length];
       if (id === undefined) throw new Error("more companies were made than ids were taken");
       made.push(newCompany(id, name, call.actor, dateTimeText(Date.now())));
@@ -109,8 +123,8 @@ function namedCompanies(rows: Row[], newIds: number[], call: Call) {
 
 const COMPANIES_NAMED = prepared(
   "companies_named",
-  `select distinct on (lower(co.companyname)) lower(co.companyname) as key, co.id, co.companyname from companies co
-   where lower(co.companyname) = any (array(select unnest($1::text[]))) order by lower(co.companyname), co.id desc`,
+  `select distinct on (co.name_key) co.name_key, co.id, co.companyname, co.created_by from companies co
+   where co.name_key = any (array(select unnest($1::text[]))) order by co.name_key, co.id desc`,
 );
 
 const STAGES = prepared(
@@ -119,9 +133,16 @@ const STAGES = prepared(
 );
 const COMPANIES = prepared(
   "companies_by_id",
-  `select co.id, co.companyname as value from companies co
+  `select co.id, co.companyname, co.created_by from companies co
    where co.id = any (array(select unnest($1::integer[]))) order by co.id for share`,
 );
+
+async function visibleCompanies(transaction: Transaction, ids: number[], call: Call) {
+  if (ids.length === 0) return new Map<number, string>();
+  const rows = await transaction.query(COMPANIES, [[...new Set(ids)]]);
+  const visible = rows.filter((row) => mayReach(call, Verb.VIEW, row, "created_by"));
+  return new Map(visible.map((row) => [Number(row.id), row.companyname ?? ""]));
+}
 
 async function byId(transaction: Transaction, statement: Statement, ids: number[]) {
   if (ids.length === 0) return new Map<number, string>();
@@ -137,16 +158,25 @@ interface NamedStatements {
 const TAG_STATEMENTS: NamedStatements = {
   insert: prepared(
     "tags_add",
-    "insert into tags (tag) select name from unnest($1::text[]) as n(name) order by name on conflict do nothing",
+    `insert into tags (tag) select name from unnest($1::text[]) as n(name) order by name on conflict do nothing
+     returning id, tag`,
   ),
   select: prepared("tags_named", "select id, tag as name, description from tags where tag = any($1::text[])"),
 };
+
+async function tagsByText(transaction: Transaction, texts: string[]) {
+  const { rows, added } = await namedRows(transaction, TAG_STATEMENTS, texts);
+  return {
+    tag: (text: string) => rows.get(text),
+    newTags: () => added.map(({ id, tag }) => create(TagSchema, { id: Number(id), tag: tag ?? "" })),
+  };
+}
 
 const ADDRESS_STATEMENTS: NamedStatements = {
   insert: prepared(
     "ip_addresses_add",
     `insert into ip_addresses (ip_address) select name from unnest($1::text[]) as n(name) order by name
-     on conflict do nothing`,
+     on conflict do nothing returning id`,
   ),
   select: prepared(
     "ip_addresses_named",
@@ -156,15 +186,17 @@ const ADDRESS_STATEMENTS: NamedStatements = {
 
 /** Rows by name; those that are missing are made first. */
 async function namedRows(transaction: Transaction, statements: NamedStatements, names: string[]) {
-  if (names.length === 0) return new Map<string, { id: number; description: string | null }>();
+  if (names.length === 0)
+    return { rows: new Map<string, { id: number; description: string | null }>(), added: [] };
   const distinct = [...new Set(names)];
-  transaction.execute(statements.insert, [distinct]);
-  const rows = await transaction.query(statements.select, [distinct]);
-  return new Map(
-    rows.map(
-      (row) => [row.name ?? "", { id: Number(row.id), description: row.description ?? null }] as const,
-    ),
+  const [added, rows] = await Promise.all([
+    transaction.query(statements.insert, [distinct]),
+    transaction.query(statements.select, [distinct]),
+  ]);
+  const named = rows.map(
+    (row) => [row.name ?? "", { id: Number(row.id), description: row.description ?? null }] as const,
   );
+  return { rows: new Map(named), added };
 }
 
 const ENTRY_IDS = prepared(

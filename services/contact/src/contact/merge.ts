@@ -4,7 +4,7 @@ import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
 import { prepared } from "@tidings/store/database";
 import { domainEvent } from "@tidings/store/outbox";
-import type { FieldSet } from "../field/catalogue.ts";
+import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
 import { reachedRow } from "../record/reach.ts";
@@ -34,7 +34,7 @@ const deleteStatement = prepared("contacts_delete_merged", "delete from contacts
 
 /**
  * Makes one contact of two. Values of the one that was changed last win where they are not blank; points are added up;
- * what belongs to either belongs to the survivor. Throws NOT_FOUND when either is missing, so that of two merges of the
+ * what belongs to either belongs to the survivor. Takes the right to edit that one and to delete the other. Throws NOT_FOUND when either is missing, so that of two merges of the
  * same contact one has effect.
  */
 export async function mergeContacts(
@@ -43,12 +43,23 @@ export async function mergeContacts(
   call: Call,
 ): Promise<ContactRow> {
   if (id === mergedId) throw badRequest("A contact cannot be merged with itself.");
-  const { contact: set } = await context.catalogues.current();
+  return underCatalogue(context.catalogues, (catalogue) => merge(context, catalogue, { id, mergedId }, call));
+}
+
+function merge(
+  context: ContactContext,
+  catalogue: FieldCatalogue,
+  { id, mergedId }: { id: number; mergedId: number },
+  call: Call,
+): Promise<ContactRow> {
+  const set = catalogue.contact;
   return context.database.transaction(call.deadlineMs, async (transaction) => {
     const stored = await contactTable.lock(transaction, [id, mergedId], []);
+    assertCurrent(catalogue, stored);
     const rows = stored.map((row) => withCustomValues(row, set));
-    const survivor = editable(rows, id, call);
-    const merged = editable(rows, mergedId, call);
+    const survivor = reached(rows, id, Verb.EDIT, call);
+    // It is no more afterwards.
+    const merged = reached(rows, mergedId, Verb.DELETE, call);
     const now = dateTimeText(Date.now());
     const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
     moveHistory(transaction, id, mergedId);
@@ -69,9 +80,9 @@ export async function mergeContacts(
   });
 }
 
-function editable(rows: ContactRow[], id: number, call: Call): ContactRow {
+function reached(rows: ContactRow[], id: number, verb: Verb, call: Call): ContactRow {
   const row = rows.find((candidate) => candidate.id === String(id));
-  return reachedRow(call, Verb.EDIT, row, "owner_id");
+  return reachedRow(call, verb, row, "owner_id");
 }
 
 /** Told before the deletion: others move what they keep of the contact. */

@@ -1,21 +1,25 @@
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Call } from "@tidings/rpc/call";
+import { prepared, type Transaction } from "@tidings/store/database";
+import type { Outbox } from "@tidings/store/outbox";
 import { companyEvents } from "../company/events.ts";
 import { companyTable } from "../company/row.ts";
 import {
   type RecordContext,
   type RecordKind,
+  type RowChange,
   type SaveOutcome,
   type SaveRequest,
   saveRecords,
   writeChanges,
 } from "../record/save.ts";
+import { tagCreated } from "../tag.ts";
 import { applyChange } from "./apply.ts";
 import { type ContactChange, readContactChange } from "./body.ts";
 import { writeCompanyLinks } from "./company-link.ts";
 import { contactEvents } from "./events.ts";
 import { type ContactLookups, lookUpForContacts } from "./look-up.ts";
-import { companiesOf, contactTable, EMPTY_CONTACT } from "./row.ts";
+import { companiesOf, contactTable, EMPTY_CONTACT, tagsOf } from "./row.ts";
 import type { SuppressionKey } from "./suppression.ts";
 
 /** What every operation on contacts works with. */
@@ -45,6 +49,7 @@ function contactKind({
     lookUp: (transaction, changes, call) => lookUpForContacts(transaction, changes, call, suppressionKey),
     apply: applyChange,
     writeRest(transaction, changes, lookups, { company: companyFields }) {
+      writeNewTags(transaction, changes, lookups, outbox);
       // Not those that only a refused contact named.
       const linked = new Set(changes.flatMap(({ row }) => companiesOf(row).map(({ id }) => String(id))));
       const companies = lookups
@@ -60,4 +65,21 @@ function contactKind({
     },
     events: contactEvents,
   };
+}
+
+const deleteTags = prepared("tags_delete_unused", "delete from tags where id = any ($1::integer[])");
+
+/** Tells of the tags that were made for these contacts; one that only a refused contact named goes again. */
+function writeNewTags(
+  transaction: Transaction,
+  changes: RowChange[],
+  lookups: ContactLookups,
+  outbox: Outbox,
+): void {
+  const made = lookups.newTags();
+  if (made.length === 0) return;
+  const used = new Set(changes.flatMap(({ row }) => tagsOf(row).map(({ id }) => id)));
+  const unused = made.filter(({ id }) => !used.has(id));
+  if (unused.length > 0) transaction.execute(deleteTags, [unused.map(({ id }) => id)]);
+  outbox.append(transaction, made.filter(({ id }) => used.has(id)).map(tagCreated));
 }

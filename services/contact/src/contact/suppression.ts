@@ -1,4 +1,5 @@
 import { createHmac, type KeyObject } from "node:crypto";
+import { folded } from "@tidings/runtime/folded";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
@@ -78,7 +79,7 @@ export function keepSuppressions(transaction: Transaction, rows: ContactRow[], k
 /** HMAC-SHA-256 of the channel and the address in the form in which two of them are the same. */
 function hashOf(channel: string, value: string | null | undefined, key: SuppressionKey): Buffer | undefined {
   if (!value) return undefined;
-  const address = channel === "email" ? value.trim().toLowerCase() : value.replaceAll(/[^\d+]/g, "");
+  const address = channel === "email" ? folded(value) : value.replaceAll(/[^\d+]/g, "");
   if (address === "") return undefined;
   return createHmac("sha256", key).update(`${channel}\n${address}`).digest();
 }

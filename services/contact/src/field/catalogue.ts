@@ -1,4 +1,4 @@
-import { backgroundDeadline, type Database } from "@tidings/store/database";
+import type { Database, Row } from "@tidings/store/database";
 
 /** What a field belongs to, under the names the API uses for contacts and companies. */
 export type FieldObject = "lead" | "company";
@@ -70,19 +70,57 @@ export interface FieldCatalogues {
   atLeast(revision: number): Promise<FieldCatalogue>;
 }
 
+/** What was read or is written belongs to a later revision of the definitions. */
+class OutdatedCatalogue extends Error {
+  readonly revision: number;
+
+  constructor(revision: number) {
+    super(`fields are of revision ${revision} now`);
+    this.revision = revision;
+  }
+}
+
+/**
+ * Does a piece of work under the definitions of its own transaction: once more when `assertCurrent` finds in there that they
+ * changed after they were read. Nobody writes by definitions that were replaced before the transaction began.
+ */
+export async function underCatalogue<T>(
+  catalogues: FieldCatalogues,
+  work: (catalogue: FieldCatalogue) => Promise<T>,
+): Promise<T> {
+  let catalogue = await catalogues.current();
+  for (;;) {
+    try {
+      return await work(catalogue);
+    } catch (error) {
+      if (!(error instanceof OutdatedCatalogue)) throw error;
+      catalogue = await catalogues.atLeast(error.revision);
+    }
+  }
+}
+
+/** Fails when any of these rows, read in the transaction, has a later `field_revision`. */
+export function assertCurrent(catalogue: FieldCatalogue, rows: Row[]): void {
+  const revision = rows.reduce((latest, row) => Math.max(latest, Number(row.field_revision ?? 0)), 0);
+  if (revision > catalogue.revision) throw new OutdatedCatalogue(revision);
+}
+
 const FRESH_MS = 1_000;
+/** Many wait for it. */
+const LOOK_UP_MS = 3_000;
 /** Ids of shipped fields, which are columns, end here. */
-const SHIPPED_ID_MAX = 43;
+export const SHIPPED_ID_MAX = 43;
 
 export function fieldCatalogues(database: Database): FieldCatalogues {
   let known: Promise<FieldCatalogue> | undefined;
   let knownRevision = 0;
   let checkedAtMs = Number.NEGATIVE_INFINITY;
-  let checking: Promise<FieldCatalogue> | undefined;
+  let running: Promise<FieldCatalogue> | undefined;
+  let next: Promise<FieldCatalogue> | undefined;
 
   const check = async (): Promise<FieldCatalogue> => {
     const startedAtMs = performance.now();
-    const [row] = await database.query(REVISION, [], backgroundDeadline());
+    const [row] = await database.query(REVISION, [], Date.now() + LOOK_UP_MS);
     const revision = Number(row?.revision);
     if (!known || revision !== knownRevision) {
       const loaded = await loadCatalogue(database);
@@ -93,21 +131,28 @@ export function fieldCatalogues(database: Database): FieldCatalogues {
     return known;
   };
 
+  /** One that fails is made once more: many wait for it. */
+  const start = (): Promise<FieldCatalogue> => {
+    next = undefined;
+    const mine = check().catch(check);
+    running = mine;
+    const done = () => {
+      if (running === mine) running = undefined;
+    };
+    mine.then(done, done);
+    return mine;
+  };
+
   const catalogues: FieldCatalogues = {
     current() {
       if (known && performance.now() - checkedAtMs < FRESH_MS) return known;
       return catalogues.latest();
     },
-    // Those who ask while a check is being made may not share it: it may have looked before what they know of.
+    // Those who ask while a check is being made share the one after it: this one may have looked before what they know of.
     latest() {
-      const previous = checking;
-      const mine = previous ? previous.then(check, check) : check();
-      checking = mine;
-      const done = () => {
-        if (checking === mine) checking = undefined;
-      };
-      mine.then(done, done);
-      return mine;
+      if (!running) return start();
+      next ??= running.catch(() => undefined).then(start);
+      return next;
     },
     atLeast(revision) {
       return known && knownRevision >= revision ? known : catalogues.latest();
@@ -125,7 +170,7 @@ const CATALOGUE = {
 };
 
 async function loadCatalogue(database: Database): Promise<FieldCatalogue> {
-  const rows = await database.query(CATALOGUE, [], backgroundDeadline());
+  const rows = await database.query(CATALOGUE, [], Date.now() + LOOK_UP_MS);
   const fields = rows.map(
     (row): Field => ({
       id: Number(row.id),

@@ -15,8 +15,10 @@ import { itemStatus } from "@tidings/rpc/fault-status";
 import { type Database, prepared, violatedConstraint } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { type BatchResult, repository, type Update } from "@tidings/store/repository";
+import { columnCommand, type SearchCommand } from "@tidings/store/search";
+import { sql } from "kysely";
 import { freeAlias, isReservedAlias } from "./alias.ts";
-import type { FieldCatalogues, FieldObject } from "./catalogue.ts";
+import { type FieldCatalogues, type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";
 import { checkDefinition } from "./definition.ts";
 
 interface FieldContext {
@@ -29,6 +31,18 @@ type FieldHandlers = Handlers<typeof ContactFieldService> & Handlers<typeof Comp
 
 const ATTEMPTS = 10;
 
+const STATES = new Map([
+  ["unique", sql`is_unique_identifier`],
+  // One index serves every field that was added, whichever they are (ADR 0014).
+  ["indexed", sql`(is_unique_identifier or id > ${SHIPPED_ID_MAX}::integer)`],
+]);
+
+const COMMANDS = new Map<string, SearchCommand>([
+  ["is", (term) => STATES.get(term.text)],
+  ["type", columnCommand(sql.ref("type"))],
+  ["group", columnCommand(sql.ref("group"))],
+]);
+
 /**
  * The fields of contacts, or of companies: those of the other object do not exist here. What is written is in use when
  * it is answered: this replica knows it then, the others ask for it (see catalogue.ts).
@@ -40,6 +54,7 @@ export function fieldHandlers(context: FieldContext, object: FieldObject): Field
     events: "tidings.contact.field",
     search: ["label", "alias"],
     order: [{ column: "order", descending: false }],
+    commands: COMMANDS,
     prepare: (draft, { before }) => checkDefinition(draft, before, object),
   });
 

@@ -1,3 +1,4 @@
+import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
 import { type Repetition, repeat } from "@tidings/runtime/repeat";
 import {
@@ -25,10 +26,21 @@ const TABLES = {
   },
 };
 
-/** What a replica with an old catalogue writes is covered too: nobody's is older than a second. */
+/**
+ * A task begins when nobody writes by the old definition any more. A transaction that began before the task could be seen
+ * may do so; one that began later reads the new revision (see underCatalogue). So a task is marked when it is seen, and done
+ * once no transaction of ours is older than the mark.
+ */
+const markTasks = prepared(
+  "field_upkeep_mark",
+  "update field_upkeep set seen_at = clock_timestamp() where seen_at is null",
+);
 const nextTask = prepared(
   "field_upkeep_next",
-  `select * from field_upkeep where created_at < clock_timestamp() - interval '2 seconds'
+  `select id, task, field_id, object, alias, position from field_upkeep
+   where seen_at < (
+     select coalesce(min(a.xact_start), clock_timestamp()) from pg_stat_activity a
+     where a.datname = current_database() and a.usename = current_user and a.pid <> pg_backend_pid())
    order by id limit 1 for update skip locked`,
 );
 const advance = prepared("field_upkeep_advance", "update field_upkeep set position = $2 where id = $1");
@@ -44,7 +56,8 @@ export function startFieldUpkeep(database: Database, log: Log): Repetition {
 }
 
 /** One slice of the oldest task; false when there is none to do. */
-export function upkeepStep(database: Database): Promise<boolean> {
+export async function upkeepStep(database: Database): Promise<boolean> {
+  await database.query(markTasks, [], backgroundDeadline());
   return database.transaction(backgroundDeadline(), async (transaction) => {
     const [task] = await transaction.query(nextTask);
     if (!task) return false;
@@ -68,11 +81,21 @@ async function workOn(transaction: Transaction, task: Row): Promise<boolean> {
   } else {
     const isColumn = table.columns.some((column) => column.name === task.alias);
     const value = isColumn ? `"${task.alias}"` : `custom ->> '${Number(task.field_id)}'`;
+    const rows = await transaction.query(
+      {
+        text: `select id, ${value} as value from ${name} where id > $1 and id <= $2 and ${value} <> '' order by id`,
+      },
+      [from, from + SLICE],
+    );
+    const claims = rows.map((row) => ({ id: row.id, value: folded(row.value ?? "") }));
     const text = `insert into ${identifiers} (field, value, ${idColumn})
-      select $3, lower(btrim(${value})), id from ${name}
-      where id > $1 and id <= $2 and btrim(${value}) <> '' order by 2, id
-      on conflict do nothing`;
-    transaction.execute({ text }, [from, from + SLICE, task.alias]);
+      select $1, value, id from unnest($2::text[], $3::integer[]) as w (value, id) where value <> ''
+      order by value, id on conflict do nothing`;
+    transaction.execute({ text }, [
+      task.alias,
+      claims.map((claim) => claim.value),
+      claims.map((claim) => claim.id),
+    ]);
   }
   const [last] = await transaction.query({ text: `select max(id) as id from ${name}` });
   return from + SLICE >= Number(last?.id ?? 0);

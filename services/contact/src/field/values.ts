@@ -27,9 +27,9 @@ export function readFieldValues(
   return values;
 }
 
-/** Is there a member that the set does not know as a field? Then the set may be out of date. */
-export function namesUnknownField(sent: Record<string, unknown>, set: FieldSet): boolean {
-  return Object.keys(sent).some((name) => !set.byAlias.has(name));
+/** The members that the set does not know as fields. It may be out of date. */
+export function unknownFields(sent: Record<string, unknown>, set: FieldSet): string[] {
+  return Object.keys(sent).filter((name) => !set.byAlias.has(name));
 }
 
 /** Puts the values of added fields beside those of the shipped ones, under their aliases. */

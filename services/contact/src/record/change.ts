@@ -3,7 +3,7 @@ import type { FieldSet } from "../field/catalogue.ts";
 import type { RowChange } from "./save.ts";
 import type { RecordTable } from "./table.ts";
 
-const STAMPS = new Set(["version", "date_modified", "modified_by", "modified_by_user", "custom"]);
+const STAMPS = new Set(["version", "date_modified", "modified_by", "modified_by_user", "custom", "name_key"]);
 
 /** The columns and the aliases of added fields in which two states of a record differ, without its stamps. */
 export function changedNames(
@@ -18,7 +18,7 @@ export function changedNames(
   ];
 }
 
-const NOT_TOLD = new Set(["custom", "companies", "field_revision", "seen_version"]);
+const NOT_TOLD = new Set(["custom", "companies", "field_revision", "seen_version", "name_key"]);
 
 /** What an event carries: the row without its empty columns. */
 export function snapshotOf(row: Row): Uint8Array {

@@ -1,3 +1,4 @@
+import { folded } from "@tidings/runtime/folded";
 import type { Row } from "@tidings/store/database";
 import type { Field, FieldSet } from "../field/catalogue.ts";
 import type { FieldValues } from "../field/values.ts";
@@ -15,8 +16,8 @@ export interface OwnClaim extends Claim {
 }
 
 export function claimOf(field: Field, value: string | null | undefined): Claim | undefined {
-  if (!value) return undefined;
-  const normalised = value.trim().toLowerCase();
+  const normalised = value ? folded(value) : "";
+  if (normalised === "") return undefined;
   return { key: `${field.alias}\n${normalised}`, field: field.alias, value: normalised };
 }
 

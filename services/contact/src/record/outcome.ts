@@ -4,10 +4,15 @@ import { itemStatus } from "@tidings/rpc/fault-status";
 import type { Row } from "@tidings/store/database";
 
 /** What became of one item of a batch. */
-export type SettledOutcome = { row: Row; created?: boolean } | { fault: Fault };
+export type SettledOutcome = { row: Row; created?: boolean; ignored?: string[] } | { fault: Fault };
 
 export function isCreated(outcome: SettledOutcome | undefined): boolean {
   return outcome !== undefined && "row" in outcome && outcome.created === true;
+}
+
+/** Members of the body that name no field. */
+export function ignoredOf(outcome: SettledOutcome | undefined): string[] {
+  return outcome && "row" in outcome ? (outcome.ignored ?? []) : [];
 }
 
 /** The record, or its fault thrown: for a batch of one. */

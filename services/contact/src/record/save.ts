@@ -3,9 +3,15 @@ import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, invalid, notFound, taken, type Violation } from "@tidings/rpc/fault";
 import { type Database, type Row, type Transaction, violatedConstraint } from "@tidings/store/database";
 import type { DomainEvent, Outbox } from "@tidings/store/outbox";
-import type { FieldCatalogue, FieldCatalogues, FieldSet } from "../field/catalogue.ts";
+import {
+  assertCurrent,
+  type FieldCatalogue,
+  type FieldCatalogues,
+  type FieldSet,
+  underCatalogue,
+} from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
-import { type ChangeMode, type FieldValues, namesUnknownField, withCustomValues } from "../field/values.ts";
+import { type ChangeMode, type FieldValues, unknownFields, withCustomValues } from "../field/values.ts";
 import { claimOf, claimsOf, missingClaims, valueClaims } from "./identifier.ts";
 import { awaitOwners } from "./owner.ts";
 import { mayReach, type OwnerColumn } from "./reach.ts";
@@ -26,9 +32,11 @@ export interface SaveRequest<M> {
   isReplaced?: boolean;
   /** Create it when the id is missing. */
   allowMissing?: boolean;
+  /** Create it, whoever has its identifiers. */
+  isNew?: boolean;
 }
 
-export type SaveOutcome = { row: Row; created: boolean } | { fault: Fault };
+export type SaveOutcome = { row: Row; created: boolean; ignored: string[] } | { fault: Fault };
 
 /** What a body asks for, as far as it concerns fields. */
 export interface RecordChange {
@@ -85,21 +93,23 @@ export async function saveRecords<M, C extends RecordChange, L>(
   requests: SaveRequest<M>[],
   call: Call,
 ): Promise<SaveOutcome[]> {
-  const { catalogue, items } = await readItems(context, kind, requests);
-  const set = kind.fieldsOf(catalogue);
-  const owners = items.flatMap(({ change }) => change.owner ?? []);
-  await awaitOwners(context.database, owners, call.deadlineMs);
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await context.database.transaction(call.deadlineMs, (transaction) =>
-        saveItems({ context, kind, catalogue, set, transaction, call }, items),
-      );
-    } catch (error) {
-      // Somebody else took an identifier after we looked: look again, the record is there now.
-      const isOutrun = violatedConstraint(error)?.endsWith("_identifiers_pkey");
-      if (!isOutrun || attempt === ATTEMPTS) throw error;
+  return underCatalogue(context.catalogues, async (current) => {
+    const { catalogue, items } = await readItems(context, kind, requests, current);
+    const set = kind.fieldsOf(catalogue);
+    const owners = items.flatMap(({ change }) => change.owner ?? []);
+    await awaitOwners(context.database, owners, call.deadlineMs);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await context.database.transaction(call.deadlineMs, (transaction) =>
+          saveItems({ context, kind, catalogue, set, transaction, call }, items),
+        );
+      } catch (error) {
+        // Somebody else took an identifier after we looked: look again, the record is there now.
+        const isOutrun = violatedConstraint(error)?.endsWith("_identifiers_pkey");
+        if (!isOutrun || attempt === ATTEMPTS) throw error;
+      }
     }
-  }
+  });
 }
 
 interface Item<M, C> {
@@ -114,15 +124,15 @@ async function readItems<M, C extends RecordChange, L>(
   { catalogues }: RecordContext,
   kind: RecordKind<M, C, L>,
   requests: SaveRequest<M>[],
+  current: FieldCatalogue,
 ) {
   const read = (catalogue: FieldCatalogue) => {
     const set = kind.fieldsOf(catalogue);
     return { catalogue, items: requests.map((request) => readItem(kind, request, set)) };
   };
-  const current = await catalogues.current();
   const result = read(current);
   const set = kind.fieldsOf(current);
-  if (!result.items.some(({ change }) => namesUnknownField(change.sent, set))) return result;
+  if (!result.items.some(({ change }) => unknownFields(change.sent, set).length > 0)) return result;
   const latest = await catalogues.latest();
   return latest === current ? result : read(latest);
 }
@@ -156,7 +166,7 @@ async function saveItems<M, C extends RecordChange, L>(
 
   const saveItem = ({ request, mode, change, fault }: Item<M, C>): SaveOutcome => {
     if (fault) return { fault };
-    const known = drafts.find(request.id, valueClaims(set, change.values));
+    const known = drafts.find(request, valueClaims(set, change.values));
     const refusal = refusalOf(request, known?.row, kind.ownerColumn, call);
     if (refusal) return { fault: refusal };
     const draft = known ?? drafts.create();
@@ -165,7 +175,7 @@ async function saveItems<M, C extends RecordChange, L>(
     const rival = drafts.rivalOf(row);
     if (rival) return { fault: taken([{ field: rival, message: "This field must be unique." }]) };
     drafts.keep(draft, row);
-    return { row, created: !known };
+    return { row, created: !known, ignored: unknownFields(change.sent, set) };
   };
 
   const outcomes = items.map(saveItem);
@@ -190,7 +200,7 @@ function refusalOf(
     if (request.id !== undefined && !request.allowMissing) return notFound();
     return call.reach(Verb.CREATE) === "none" ? denied() : undefined;
   }
-  if (!mayReach(call, Verb.VIEW, row, owner)) return request.id === undefined ? denied() : notFound();
+  if (!mayReach(call, Verb.VIEW, row, owner)) return row.id === String(request.id) ? notFound() : denied();
   return mayReach(call, Verb.EDIT, row, owner) ? undefined : denied();
 }
 
@@ -218,7 +228,7 @@ export function writeChanges(
 
 /** Locks and reads all that the items touch, in one round trip. */
 async function loadBatch<M, C extends RecordChange, L>(
-  { kind, set, transaction, call }: Batch<M, C, L>,
+  { kind, catalogue, set, transaction, call }: Batch<M, C, L>,
   items: Item<M, C>[],
 ) {
   const usable = items.filter(({ fault }) => !fault);
@@ -231,12 +241,13 @@ async function loadBatch<M, C extends RecordChange, L>(
     kind.table.lock(transaction, ids, claims),
     kind.table.nextIds(transaction, creatable.length),
   ]);
+  assertCurrent(catalogue, [...rows, ...newIds]);
   const complete = rows.map((row) => withCustomValues(row, set));
   return { lookups, drafts: draftsOf(complete, newIds, set, kind.empty) };
 }
 
 /** The records of a batch while it is worked on: each as it was and as the items so far have made it. */
-function draftsOf(rows: Row[], newIds: number[], set: FieldSet, empty: Row) {
+function draftsOf(rows: Row[], newIds: Row[], set: FieldSet, empty: Row) {
   const drafts = new Map<number, RowChange>(rows.map((row) => [Number(row.id), { before: row, row }]));
   const ownerOf = new Map(
     rows.flatMap((row) => claimsOf(set, row)).map(({ key, recordId }) => [key, recordId]),
@@ -251,14 +262,21 @@ function draftsOf(rows: Row[], newIds: number[], set: FieldSet, empty: Row) {
   };
 
   return {
-    find(id: number | undefined, claims: { key: string }[]): RowChange | undefined {
-      const found = id ?? match(claims);
+    /** By its id; without one, or where the id is nobody's and may be missing, by what it claims. */
+    find(
+      { id, allowMissing, isNew }: SaveRequest<unknown>,
+      claims: { key: string }[],
+    ): RowChange | undefined {
+      if (isNew) return undefined;
+      const byId = id === undefined ? undefined : drafts.get(id);
+      if (byId || (id !== undefined && !allowMissing)) return byId;
+      const found = match(claims);
       return found === undefined ? undefined : drafts.get(found);
     },
     create(): RowChange {
       const { value } = unused.next();
       if (value === undefined) throw new Error("more records were made than ids were taken");
-      return { before: undefined, row: { ...empty, id: String(value) } };
+      return { before: undefined, row: { ...empty, id: value.id ?? "" } };
     },
     /** The field whose value another record has. */
     rivalOf(row: Row): string | undefined {

@@ -24,7 +24,8 @@ export interface RecordTable {
   identifierConstraint: string;
   /** Locks the records with these ids or identifiers, always in the same order: batches do not deadlock. */
   lock(transaction: Transaction, ids: number[], claims: Claim[]): Promise<Row[]>;
-  nextIds(transaction: Transaction, count: number): Promise<number[]>;
+  /** Rows of `id` and the `field_revision` as of now. */
+  nextIds(transaction: Transaction, count: number): Promise<Row[]>;
   /** Inserts records with their identifiers. Fails as a whole when somebody else has one of them. */
   insert(transaction: Transaction, rows: Row[], claims: OwnClaim[]): void;
   /** Writes the columns that changed in any of the records. */
@@ -72,8 +73,7 @@ export function recordTable(definition: TableDefinition): RecordTable {
     },
     async nextIds(transaction, count) {
       if (count === 0) return [];
-      const rows = await transaction.query(statements.nextIds, [count]);
-      return rows.map(({ id }) => Number(id));
+      return transaction.query(statements.nextIds, [count]);
     },
     insert(transaction, rows, claims) {
       if (rows.length === 0) return;
@@ -132,7 +132,8 @@ function statementsOf({ name, alias, columns, lockSelect, identifiers }: TableDe
     ),
     nextIds: prepared(
       `${name}_next_ids`,
-      `select nextval('${name}_id_seq') as id from generate_series(1, (select $1::integer))`,
+      `select nextval('${name}_id_seq') as id, (select revision from field_revision) as field_revision
+       from generate_series(1, (select $1::integer))`,
     ),
     insert: prepared(
       `${name}_insert`,

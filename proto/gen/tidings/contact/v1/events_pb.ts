@@ -22,7 +22,8 @@ export const file_tidings_contact_v1_events: GenFile = /*@__PURE__*/
  */
 export type ContactCreated = Message<"tidings.contact.v1.ContactCreated"> & {
   /**
-   * Values of the contact after the change, as JSON: a compact form that RenderContacts expands.
+   * Values of the contact after the change, as JSON: a compact form that RenderContacts expands. Empty in events that
+   * one statement wrote for many contacts: the contact as it is, then.
    *
    * @generated from field: bytes snapshot = 1;
    */

@@ -1,0 +1,58 @@
+import type { ServerResponse } from "node:http";
+import { badRequest } from "@tidings/rpc/fault";
+import type { Query } from "./query.ts";
+
+const HEADER = "tidings-ignored";
+const NAMES_MAX = 20;
+const NAME_LENGTH_MAX = 64;
+
+/**
+ * Names what a request said in vain, in the header `Tidings-Ignored`: a comma list (RFC 9110, 5.6.1) of percent-encoded
+ * names, at most 20. Other products ignore such members too, so it is no error.
+ */
+export function tellIgnored(response: ServerResponse, names: string[]): void {
+  if (names.length === 0) return;
+  const told = names.slice(0, NAMES_MAX).map(encoded);
+  response.setHeader(HEADER, [...told, ...(names.length > NAMES_MAX ? ["..."] : [])].join(", "));
+}
+
+function encoded(name: string): string {
+  return encodeURIComponent(name.slice(0, NAME_LENGTH_MAX).toWellFormed()).replace("%3Buse%3D", ";use=");
+}
+
+/** What other APIs call the parameters of a list, and what they are called here. */
+const PARAMETERS = new Map([
+  ["page", "start"],
+  ["offset", "start"],
+  ["skip", "start"],
+  ["per_page", "limit"],
+  ["perPage", "limit"],
+  ["page_size", "limit"],
+  ["pageSize", "limit"],
+  ["sort", "orderBy"],
+  ["sort_by", "orderBy"],
+  ["order_by", "orderBy"],
+  ["q", "search"],
+  ["query", "search"],
+]);
+
+/** Parameters that a list knows under another name, which follows them: `page;use=start`. */
+export function foreignParameters(query: Query): string[] {
+  return [...PARAMETERS].flatMap(([name, known]) =>
+    Object.hasOwn(query, name) ? [`${name};use=${known}`] : [],
+  );
+}
+
+/** Members that are wrapped as answers are, `{"contact": {...}}`, would all be ignored. */
+export function unwrapped(body: Record<string, unknown>, one: string): Record<string, unknown> {
+  const [name, ...others] = Object.keys(body);
+  const member = body[one];
+  const isWrapped =
+    name === one &&
+    others.length === 0 &&
+    typeof member === "object" &&
+    member !== null &&
+    !Array.isArray(member);
+  if (isWrapped) throw badRequest(`The members belong into the body itself and not below "${one}".`);
+  return body;
+}
