@@ -27,7 +27,7 @@ function kindsOfPath({ things: named }: CustomRoute, things: Map<string, Things>
 async function checkRoute(
   scene: PermissionScene,
   sender: Sender,
-  { method, template, right, things: named, body, usersOnly, ok = 200 }: CustomRoute,
+  { method, template, right, things: named, body, ok = 200, okForApps = ok }: CustomRoute,
   { kinds, things }: { kinds: Kind[]; things: Map<string, Things> },
 ): Promise<void> {
   const ids: Record<string, number> = {};
@@ -42,7 +42,7 @@ async function checkRoute(
     ids[parameter] = set?.[kind] ?? 0;
     needs.push({ base, verb, kind, ...(hidden && { hidden }) });
   }
-  const status = usersOnly && sender.userId === undefined ? 404 : ok;
+  const status = sender.userId === undefined ? okForApps : ok;
   const answer = await sender.api(method, pathOf(template, ids), body);
   const told = `${method} ${template} ${kinds}: ${answer.text}`;
   assert.equal(answer.status, expectedStatus(sender, needs, status), told);

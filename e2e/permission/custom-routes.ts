@@ -20,8 +20,8 @@ export interface CustomRoute {
   body?: object;
   /** What is said to who may; 200 when absent. */
   ok?: number;
-  /** An app on its own is told 404. */
-  usersOnly?: boolean;
+  /** What an app on its own is told, where that is something else. */
+  okForApps?: number;
 }
 
 const CONTACTS = "lead:leads";
@@ -57,6 +57,16 @@ function inSegments(method: string, path: string, named: Named[], body?: object)
   return { method, template, right: { base: LISTS, verb: "view" }, things: named, ...(body && { body }) };
 }
 
+function ofUsers(method: string, path: string, body?: object): CustomRoute {
+  return {
+    method,
+    template: `/users/:id/${path}`,
+    right: { base: "user:users", verb: "edit" },
+    things: [{ resource: "users", parameter: "id", base: "user:users", verb: "edit" }],
+    ...(body && { body }),
+  };
+}
+
 /** Membership is told from the segment's own rights: it says 403 of a segment that is there and hidden. */
 const membership = [segment(403), contact("edit", "contactId")];
 
@@ -90,7 +100,7 @@ export const customRoutes: CustomRoute[] = [
     method: "POST",
     template: "/contacts/:id/merge/:mergedId",
     right: { base: CONTACTS, verb: "edit" },
-    things: [contact("edit"), contact("edit", "mergedId")],
+    things: [contact("edit"), contact("delete", "mergedId")],
   },
   {
     method: "GET",
@@ -128,7 +138,13 @@ export const customRoutes: CustomRoute[] = [
     body: { filters: [] },
   },
   { method: "GET", template: "/hooks/triggers", things: [] },
-  { method: "GET", template: "/users/self", things: [], usersOnly: true },
+  { method: "GET", template: "", things: [] },
+  { method: "GET", template: "/users/self", things: [] },
+  // Nothing is sent that could be a password.
+  { method: "POST", template: "/users/self/password", things: [], ok: 400 },
+  { method: "DELETE", template: "/users/self/sessions", things: [], okForApps: 400 },
+  ofUsers("POST", "password", { password: "Lantern-Orchid-77", confirm: "Lantern-Orchid-77" }),
+  ofUsers("DELETE", "sessions"),
   {
     method: "GET",
     template: "/users/list/roles",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { withNeeded } from "@tidings/gateway/identity/permissions";
 import { type Client, createClient, type Entity } from "../client.ts";
 import { createOAuthClient, requestTokens } from "../oauth-client.ts";
 import { make, PASSWORD, personBody } from "../people.ts";
@@ -69,7 +70,7 @@ export async function startPermissionScene() {
     async userWith(rawPermissions: Record<string, string[]>): Promise<Sender> {
       const role = await make(api, "roles", "role", { name: "Some", rawPermissions });
       const user = await newUser(role.id);
-      const permissions = (role.rawPermissions as Record<string, string[]> | null) ?? {};
+      const permissions = withNeeded(rawPermissions);
       return { userId: user.id, isSignedIn: true, isAdmin: false, permissions, api: user.api };
     },
 
@@ -85,7 +86,7 @@ export async function startPermissionScene() {
         userId: undefined,
         isSignedIn: true,
         isAdmin: false,
-        permissions: role.rawPermissions as Record<string, string[]>,
+        permissions: withNeeded(rawPermissions),
         api: (method, path, sent) => send(method, path, sent, headers),
       };
     },

@@ -3,7 +3,7 @@ import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
-import { Code, Fault } from "@tidings/rpc/fault";
+import { Code, Fault, notFound } from "@tidings/rpc/fault";
 import { type NextFunction, type Request, type Response, Router } from "express";
 import { type AuthenticationOptions, authenticate, recognise } from "./auth/authenticate.ts";
 import { sentCredential, withoutToken } from "./auth/sent-credential.ts";
@@ -17,6 +17,8 @@ import type { Shedding } from "./limits/shedding.ts";
 import { resources } from "./resources.ts";
 import { isForm, readBody } from "./rest/body.ts";
 import { type ApiLimits, crudRouter } from "./rest/crud.ts";
+import { endpoint } from "./rest/endpoint.ts";
+import { type ApiResponse, sendJson } from "./rest/exchange.ts";
 import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { standardMethods } from "./rest/standard-methods.ts";
@@ -65,7 +67,17 @@ export function apiRouter(options: ApiOptions): Router {
     const methods = standardMethods(resource.service, options.clients.of(resource.service));
     router.use(`/${resource.path}`, crudRouter(resource, methods, options.limits));
   }
+  endpoint(router, "/", { GET: listResources });
+  router.use(() => {
+    throw notFound("The API has nothing at this path. GET /api names what it has.");
+  });
   return router;
+}
+
+/** Where each resource is. What a newcomer asks for first. */
+async function listResources(_request: Request, response: ApiResponse): Promise<void> {
+  const paths = resources.map(({ path }) => [path, `/api/${path}`]);
+  sendJson(response, 200, JSON.stringify({ resources: Object.fromEntries(paths) }));
 }
 
 export function requireEnabled(isEnabled: boolean): Step {

@@ -7,8 +7,9 @@ import { challengesOf } from "./auth/authenticate.ts";
 import { oauthRouter } from "./oauth/router.ts";
 import type { TokenEndpointOptions } from "./oauth/token-endpoint.ts";
 import { observe } from "./observe.ts";
+import { wantsPage } from "./pages/error-page.ts";
 import type { PagesOptions } from "./pages/pages-options.ts";
-import { pagesRouter } from "./pages/router.ts";
+import { pageErrors, pagesRouter } from "./pages/router.ts";
 import { sendError } from "./rest/error.ts";
 import { checkFraming } from "./rest/framing.ts";
 
@@ -23,7 +24,7 @@ export interface AppOptions extends ApiOptions {
 }
 
 /** How apps and people get to the API: off together with it. */
-const BESIDE_THE_API = ["/oauth", "/credentials", "/authorisations", "/sign-out"];
+const BESIDE_THE_API = ["/oauth", "/credentials", "/authorisations", "/password", "/sign-out"];
 
 /** The public surface, from top to bottom. */
 export function createApp(options: AppOptions): Express {
@@ -31,6 +32,7 @@ export function createApp(options: AppOptions): Express {
   // What nobody reads costs a third of a small request: see the benchmark.
   app.disable("x-powered-by").disable("etag").set("query parser", false);
   app.enable("case sensitive routing");
+  const isSecure = options.publicOrigin?.startsWith("https:") ?? false;
 
   app.use((request: Request, response: Response, next: NextFunction) => {
     response.setHeader("x-request-id", requestId(request));
@@ -39,6 +41,7 @@ export function createApp(options: AppOptions): Express {
     response.setHeader("content-security-policy", "default-src 'none'; frame-ancestors 'none'");
     response.setHeader("referrer-policy", "no-referrer");
     response.setHeader("cache-control", "no-store");
+    if (isSecure) response.setHeader("strict-transport-security", "max-age=31536000");
     if (options.isStopping()) response.setHeader("connection", "close");
     observe(request, response, options.log);
     checkFraming(request);
@@ -51,7 +54,9 @@ export function createApp(options: AppOptions): Express {
   app.use(() => {
     throw notFound("The page was not found.");
   });
-  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+  const asPage = pageErrors(options.pages, options.log);
+  app.use((error: unknown, request: Request, response: Response, next: NextFunction) => {
+    if (wantsPage(request)) return asPage(error, request, response, next);
     const challenge = challengesOf(options.authentication, error);
     sendError(response, error, { log: options.log, challenge });
   });

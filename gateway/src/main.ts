@@ -93,7 +93,7 @@ await run(options, async ({ onStop, isStopping }) => {
       outbox,
       principals,
       credentials,
-      cookie: sessionCookie(publicUrl?.protocol === "https:"),
+      cookie: sessionCookie(publicUrl?.protocol === "https:", config.PORT),
       publicOrigin: publicUrl?.origin,
       anonymousRate: rates.anonymous,
       clientIp,

@@ -45,7 +45,7 @@ const app = createApp({
     outbox: identity.outbox,
     principals: openPrincipals(database),
     credentials,
-    cookie: sessionCookie(false),
+    cookie: sessionCookie(false, 0),
     publicOrigin: undefined,
     anonymousRate: unlimited,
     clientIp,

@@ -108,30 +108,30 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
   };
 
   const changePassword = async (id: number, sent: Uint8Array, call: Call): Promise<void> => {
+    requireEdit(id, call);
     const user = await userRepository(database, outbox).get(id, asSelf(call, id));
     const change = await passwordChange(database, { user, sent }, call);
     if ("problem" in change) throw invalid([{ field: "plainPassword", message: change.problem }]);
     await changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
-      await requireEdit(joined, user, call);
+      await requireRightsOf(joined, user, call);
       await replacePassword(transaction, id, change.hash, call);
     });
   };
 
   const endSessionsOf = async (id: number, call: Call) => {
+    requireEdit(id, call);
     const user = await userRepository(database, outbox).get(id, asSelf(call, id));
     return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
-      await requireEdit(joined, user, call);
+      await requireRightsOf(joined, user, call);
       const ended = await endSessions(transaction, id);
       await auditOf(transaction, "end_sessions", id, call, ended);
       return ended;
     });
   };
 
-  /** Everybody may change what is their own; others only who may edit them and do all that they may. */
-  const requireEdit = async (joined: Database, user: User, call: Call): Promise<void> => {
-    if (user.id === call.actor.id) return;
-    if (call.reach(Verb.EDIT) === "none") throw denied();
-    await requireRightsOf(joined, user, call);
+  /** Everybody may change what is their own; others only who may edit them. */
+  const requireEdit = (id: number, call: Call): void => {
+    if (id !== call.actor.id && call.reach(Verb.EDIT) === "none") throw denied();
   };
 
   const deleteUser = (id: number, call: Call): Promise<Saved<User>> =>

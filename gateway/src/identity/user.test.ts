@@ -189,7 +189,7 @@ const openSessionOf = (userId: number) =>
 const openGrantOf = (userId: number) =>
   scene.execute(
     `with client as (insert into oauth_clients (random_id, name, redirect_uris, grants, is_public)
-       values ('r', 'app', '{}', '{}', true) returning id)
+       values (gen_random_uuid()::text, 'app', '{}', '{}', true) returning id)
      insert into oauth_grants (client_id, user_id) select id, $1 from client`,
     [userId],
   );

@@ -20,13 +20,16 @@ const LOOKUP_MS = 5_000;
 export async function findTarget(database: Database, query: unknown): Promise<AuthorizationTarget> {
   const parameters = parametersOf(query);
   const client = await findClient(database, parameters.text("client_id") ?? "", Date.now() + LOOKUP_MS);
-  if (!client) throw badRequest("The app that sent you here is not known.");
+  if (!client)
+    throw badRequest(
+      "Tidings does not know the app that sent you here. Its maker has to fix this; you can close the page.",
+    );
   const sent = parameters.text("redirect_uri");
   const [only, ...others] = client.redirectUris;
   const redirectUri = sent ?? (others.length === 0 ? only : undefined);
   if (redirectUri === undefined) throw badRequest("The app did not say where to return to.");
   if (!client.redirectUris.includes(redirectUri))
-    throw badRequest("The app wants to return to an address that is not registered for it.");
+    throw badRequest("The app gave a return address that is not registered for it, so nothing was shared.");
   return { client, redirectUri };
 }
 

@@ -12,6 +12,8 @@ export interface OAuthClient {
   name: string;
   /** Undefined for a public client, which has no secret. */
   secretHash: string | undefined;
+  /** The secret before it, as long as that still works. */
+  previousSecretHash: string | undefined;
   redirectUris: string[];
   grants: GrantType[];
   /** Of the application itself, when it acts without a user. */
@@ -20,7 +22,8 @@ export interface OAuthClient {
 }
 
 export const CLIENT_COLUMNS = `c.id, c.random_id, c.name, c.secret_hash, to_json(c.redirect_uris) as redirect_uris,
-  to_json(c.grants) as grants, c.role_id, c.is_public`;
+  to_json(c.grants) as grants, c.role_id, c.is_public,
+  case when c.previous_secret_until > now() then c.previous_secret_hash end as previous_secret_hash`;
 
 const findStatement = prepared(
   "oauth_client_by_public_id",
@@ -44,7 +47,9 @@ export async function findClient(
 /** Does this secret belong to the client? A public client has none and must not send any. */
 export function hasSecret(client: OAuthClient, secret: string | undefined): boolean {
   if (client.secretHash === undefined || secret === undefined) return client.secretHash === secret;
-  return isSameDigest(digest(secret), client.secretHash);
+  const sent = digest(secret);
+  const isPrevious = client.previousSecretHash !== undefined && isSameDigest(sent, client.previousSecretHash);
+  return isSameDigest(sent, client.secretHash) || isPrevious;
 }
 
 const touchStatement = prepared(
@@ -59,12 +64,23 @@ export async function touchClient(queryable: Queryable, clientId: number): Promi
 }
 
 export function clientOf(row: Row): OAuthClient {
-  const { id, random_id, name, secret_hash, redirect_uris, grants, role_id, is_public } = row;
+  const {
+    id,
+    random_id,
+    name,
+    secret_hash,
+    previous_secret_hash,
+    redirect_uris,
+    grants,
+    role_id,
+    is_public,
+  } = row;
   return {
     id: Number(id),
     publicId: `${id}_${random_id}`,
     name: name ?? "",
     secretHash: secret_hash ?? undefined,
+    previousSecretHash: previous_secret_hash ?? undefined,
     redirectUris: JSON.parse(redirect_uris ?? "[]"),
     grants: JSON.parse(grants ?? "[]"),
     roleId: role_id ? Number(role_id) : undefined,

@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
+import { notFound, taken } from "@tidings/rpc/fault";
 import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
 import { domainEvent, type Outbox } from "@tidings/store/outbox";
 import { appendAudit } from "../identity/audit.ts";
 import { CLIENT_COLUMNS, clientOf, issueSecret, type OAuthClient } from "./client.ts";
 import type { ClientDraft } from "./client-draft.ts";
+import { digest } from "./secret.ts";
 
 /** Who changes a client; nobody in particular at the command line. */
 export interface Author {
@@ -26,7 +28,7 @@ export interface ClientWithSecret {
   secret: string | undefined;
 }
 
-const LIST_MAX = 500;
+export const LIST_MAX = 500;
 const MINUTES = "'YYYY-MM-DD HH24:MI'";
 const SELECT = `select ${CLIENT_COLUMNS}, r.name as role_name,
     to_char(c.date_added at time zone 'UTC', ${MINUTES}) as date_added,
@@ -35,10 +37,11 @@ const SELECT = `select ${CLIENT_COLUMNS}, r.name as role_name,
 
 const listStatement = prepared(
   "oauth_clients_list",
-  `${SELECT} order by lower(c.name), c.id limit ${LIST_MAX}`,
+  `${SELECT} order by lower(c.name), c.id limit ${LIST_MAX + 1}`,
 );
 const getStatement = prepared("oauth_client_get", `${SELECT} where c.id = $1`);
 
+/** The clients by name: one more than are shown, where there are more. */
 export async function listClients(database: Database, deadlineMs: number): Promise<ListedClient[]> {
   return (await database.query(listStatement, [], deadlineMs)).map(listedClientOf);
 }
@@ -66,7 +69,7 @@ const insertStatement = prepared(
   "oauth_client_insert",
   `with c as (
      insert into oauth_clients (random_id, name, secret_hash, redirect_uris, grants, role_id, is_public)
-     values ($1, $2, $3, $4, $5, $6, $7) returning *)
+     values ($1, $2, $3, $4, $5, $6, $7) on conflict (random_id) do nothing returning *)
    select ${CLIENT_COLUMNS}, c.version from c`,
 );
 
@@ -86,20 +89,24 @@ function tell({ outbox }: ClientStore, transaction: Transaction, verb: string, r
   outbox.append(transaction, [domainEvent(`${SUBJECT}.${verb}`, aggregate, ClientSchema, message)]);
 }
 
-/** Creates a client from a draft that was checked. */
+export function newRandomId(): string {
+  return randomBytes(24).toString("base64url");
+}
+
+/** Creates a client from a draft that was checked. ALREADY_EXISTS when there is one of this random id. */
 export async function createClient(
   store: ClientStore,
   draft: ClientDraft,
   author: Author,
   deadlineMs: number,
+  randomId = newRandomId(),
 ): Promise<ClientWithSecret> {
   const { name, redirectUris, grants, isPublic, roleId } = draft;
   const issued = isPublic ? undefined : issueSecret();
-  const randomId = randomBytes(24).toString("base64url");
   return store.database.transaction(deadlineMs, async (transaction) => {
     const values = [randomId, name, issued?.hash ?? null, redirectUris, grants, roleId ?? null, isPublic];
     const [row] = await transaction.query(insertStatement, values);
-    if (!row) throw new Error("the client was not stored");
+    if (!row) throw taken([]);
     tell(store, transaction, "saved", row);
     const client = clientOf(row);
     await audit(transaction, "create", client, author, { name, redirectUris, grants, isPublic, roleId });
@@ -107,24 +114,57 @@ export async function createClient(
   });
 }
 
+/** Which secret a client has at present, without a word about what it is. */
+export function secretMarkOf({ secretHash = "" }: OAuthClient): string {
+  return digest(secretHash).slice(0, 16);
+}
+
 const rotateStatement = prepared(
   "oauth_client_rotate",
-  "update oauth_clients set secret_hash = $2 where id = $1 and not is_public",
+  `update oauth_clients set secret_hash = $2,
+     previous_secret_hash = case when $4::boolean then secret_hash end,
+     previous_secret_until = case when $4::boolean then now() + interval '24 hours' end
+   where id = $1 and secret_hash = $3 and not is_public returning id`,
 );
 
-/** Gives a confidential client another secret; the one before is worth nothing from now on. */
+/**
+ * Gives a confidential client another secret. The one before is worth nothing from now on, or works for another 24 hours.
+ * Undefined when somebody else has just done so: the client's secret is not the one that is meant.
+ */
 export async function rotateSecret(
   database: Database,
   client: OAuthClient,
+  { keepsOld, author, deadlineMs }: { keepsOld: boolean; author: Author; deadlineMs: number },
+): Promise<string | undefined> {
+  const { secret, hash } = issueSecret();
+  return database.transaction(deadlineMs, async (transaction) => {
+    const [row] = await transaction.query(rotateStatement, [client.id, hash, client.secretHash, keepsOld]);
+    if (!row) return undefined;
+    await audit(transaction, "rotate_secret", client, author, { name: client.name, keepsOld });
+    return secret;
+  });
+}
+
+const updateStatement = prepared(
+  "oauth_client_update",
+  `update oauth_clients c set name = $2, redirect_uris = $3, version = version + 1 where c.id = $1
+   returning ${CLIENT_COLUMNS}, c.version`,
+);
+
+/** Changes what a client is called and where its answers may go, as a draft that was checked says. */
+export async function updateClient(
+  store: ClientStore,
+  client: OAuthClient,
+  { name, redirectUris }: Pick<ClientDraft, "name" | "redirectUris">,
   author: Author,
   deadlineMs: number,
-): Promise<string> {
-  const { secret, hash } = issueSecret();
-  await database.transaction(deadlineMs, async (transaction) => {
-    transaction.execute(rotateStatement, [client.id, hash]);
-    await audit(transaction, "rotate_secret", client, author, { name: client.name });
+): Promise<void> {
+  await store.database.transaction(deadlineMs, async (transaction) => {
+    const [row] = await transaction.query(updateStatement, [client.id, name, redirectUris]);
+    if (!row) throw notFound();
+    tell(store, transaction, "saved", row);
+    await audit(transaction, "update", client, author, { name, redirectUris });
   });
-  return secret;
 }
 
 const deleteStatement = prepared(

@@ -2,9 +2,10 @@ import { notFound } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import { type Authorisation, listAuthorisations, revokeAuthorisation } from "../oauth/authorisations.ts";
 import { readForm } from "./form.ts";
-import { type Html, html } from "./html.ts";
+import { type Html, html, named } from "./html.ts";
 import { menuOf, openMember } from "./member.ts";
 import { START_PATH } from "./next.ts";
+import { noticeOf, withNotice } from "./notice.ts";
 import { sendOn, sendPage } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";
 
@@ -17,7 +18,7 @@ export function authorisationList(options: PagesOptions) {
     const member = await openMember(request, response, options);
     if (!member) return;
     const apps = await listAuthorisations(options.database, member.user.id, Date.now() + WORK_MS);
-    const content = listContent(apps, member.visit.formToken(FORM));
+    const content = listContent(apps, member.visit.formToken(FORM), noticeOf(request.url));
     sendPage(response, { title: "Authorised apps", content, menu: menuOf(member, START_PATH) });
   };
 }
@@ -27,28 +28,30 @@ export function authorisationRevocation(options: PagesOptions) {
     const member = await openMember(request, response, options);
     if (!member) return;
     const { visit, user } = member;
-    await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
+    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
+    if (form.isStale) return sendOn(response, withNotice(START_PATH, "stale"));
     const id = String(request.params.id);
     if (!/^[1-9]\d{0,8}$/.test(id)) throw notFound();
     const revocation = { user, clientId: Number(id), clientIp: visit.clientIp };
     await revokeAuthorisation(options.database, revocation, Date.now() + WORK_MS);
-    sendOn(response, START_PATH);
+    sendOn(response, withNotice(START_PATH, "revoked"));
   };
 }
 
-function listContent(apps: Authorisation[], token: string): Html {
+function listContent(apps: Authorisation[], token: string, notice: Html | undefined): Html {
   const sheets =
     apps.length > 0
-      ? apps.map((app) => authorisation(app, token))
-      : html`<div class="sheet"><p>You have not let any app in.</p></div>`;
-  return html`<div class="bar"><h1>Authorised apps</h1></div>
-<p class="quiet">These apps may use Tidings in your name.</p>
+      ? html`<p class="quiet">These apps may use Tidings in your name.</p>
+${apps.map((app) => authorisation(app, token))}`
+      : html`<div class="sheet"><p>No app has access to your account.</p></div>`;
+  return html`<h1>Authorised apps</h1>
+${notice}
 ${sheets}`;
 }
 
 function authorisation({ clientId, clientName, since }: Authorisation, token: string): Html {
   return html`<section class="sheet bar" aria-labelledby="app-${clientId}">
-<div><h2 id="app-${clientId}">${clientName}</h2><span class="quiet">since ${since} UTC</span></div>
+<div><h2 id="app-${clientId}">${named(clientName)}</h2><span class="quiet">since ${since} UTC</span></div>
 <form method="post" action="${START_PATH}/${clientId}/revoke"><input type="hidden" name="csrf" value="${token}">
-<button class="danger">Revoke<span class="hidden"> ${clientName}</span></button></form></section>`;
+<button class="danger">Revoke<span class="hidden"> ${named(clientName)}</span></button></form></section>`;
 }

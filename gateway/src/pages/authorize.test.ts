@@ -123,7 +123,7 @@ describe("the answer of the user", () => {
     const fields = { next, _username: "admin", _password: PASSWORD };
     const back = await person.post("/oauth/v2/authorize_login_check", fields);
     assert.deepEqual([back.status, back.location], [303, path]);
-    assert.match((await person.get(path)).text, /Let App in\?/);
+    assert.match((await person.get(path)).text, /Let <bdi>App<\/bdi> use Tidings as you\?/);
   });
 
   test("no is told to the client, and the next time the user is asked again", async () => {
@@ -169,8 +169,11 @@ describe("the answer of the user", () => {
     await scene.newUser("limited", { "lead:leads": ["full"] });
     const person = visitorOf(scene.port);
     await person.signIn("limited", PASSWORD);
-    const { status, location } = await person.get(authorizePath(client));
+    const { status, location, text } = await person.get(authorizePath(client, { state: "s" }));
     assert.deepEqual([status, location], [403, ""]);
+    assert.match(text, /Sign in as somebody else/);
+    // The app is not left waiting.
+    assert.match(text, /href="https:\/\/app\.example\/callback\?error=access_denied&amp;[^"]*state=s"/);
   });
 
   test("only a form of this session counts, sent from its own page", async () => {
@@ -180,8 +183,11 @@ describe("the answer of the user", () => {
     const token = admin.csrf();
     const stranger = await scene.signedIn();
     await stranger.get(path);
-    for (const csrf of ["", "x", stranger.csrf(), token.slice(1)])
-      assert.equal((await admin.post(path, { accepted: "1", csrf })).status, 403);
+    for (const csrf of ["", "x", stranger.csrf(), token.slice(1)]) {
+      const shownAgain = await admin.post(path, { accepted: "1", csrf });
+      assert.deepEqual([shownAgain.status, shownAgain.location], [200, ""]);
+      assert.match(shownAgain.text, /open too long/);
+    }
     for (const headers of [
       { origin: "https://evil.example" },
       { origin: "null" },
@@ -201,12 +207,16 @@ test("every page forbids scripts, frames and foreign resources, and is not kept"
     "/oauth/v2/authorize?client_id=x",
     "/credentials",
     "/credentials/new",
-    "/credentials/x/delete",
+    "/password",
     "/authorisations",
   ]) {
     const { headers, text } = await admin.get(path);
     const policy = headers.get("content-security-policy") ?? "";
-    assert.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'/, path);
+    assert.match(
+      policy,
+      /^default-src 'none'; img-src data:; style-src 'sha256-[^']+'; form-action 'self'/,
+      path,
+    );
     assert.match(policy, /frame-ancestors 'none'; base-uri 'none'$/);
     assert.equal(headers.get("x-frame-options"), "DENY");
     assert.equal(headers.get("cache-control"), "no-store");

@@ -1,4 +1,4 @@
-import { badRequest, denied } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import { type AuthorizationTarget, checkAuthorization, findTarget } from "../oauth/authorization-request.ts";
 import { hasConsent } from "../oauth/grant.ts";
@@ -7,12 +7,11 @@ import { OAuthError } from "../oauth/oauth-error.ts";
 import { formActionOf, withParameters } from "../oauth/redirect-uri.ts";
 import { type Query, queryOf } from "../rest/query.ts";
 import { readForm } from "./form.ts";
-import { html } from "./html.ts";
-import { sendToSignIn } from "./next.ts";
+import { type Html, html, named } from "./html.ts";
+import { START_PATH, sendToSignIn } from "./next.ts";
 import { sendOn, sendPage } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";
 import { mayAuthorise } from "./permission.ts";
-
 import { openVisit, type SignedIn, type Visit } from "./visit.ts";
 
 const FORM = "authorize";
@@ -23,10 +22,14 @@ export function authorizePage(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const authorization = await openAuthorization(request, response, options);
     if (!authorization) return;
-    const { target, visit, user } = authorization;
+    const { target, user } = authorization;
     if (await isRemembered(options, target, user)) return letIn(options, response, authorization, false);
-    sendConsent(response, { path: request.originalUrl, visit, user, target });
+    sendConsent(response, consentOf(request, authorization));
   };
+}
+
+function consentOf({ originalUrl: path }: Request, { visit, user, target }: Authorization): Consent {
+  return { path, visit, user, target };
 }
 
 /** Takes the answer of the user and brings it to the app. */
@@ -36,6 +39,8 @@ export function authorizeAnswer(options: PagesOptions) {
     if (!authorization) return;
     const { visit } = authorization;
     const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
+    if (form.isStale)
+      return sendConsent(response, { ...consentOf(request, authorization), isRepeated: true });
     if (form.texts("accepted").length > 0) return letIn(options, response, authorization, true);
     await keepOut(options, response, authorization);
   };
@@ -63,8 +68,10 @@ async function openAuthorization(
     const visit = await openVisit(request, response, options);
     const { user } = visit;
     if (!user) sendToSignIn(response, request.originalUrl);
-    else if (!mayAuthorise(user)) throw denied();
-    else return { target, challenge, state, visit, user };
+    else if (!mayAuthorise(user)) {
+      const denial = { error: "access_denied", description: "The user may not let apps in", state };
+      sendNoRight(response, { path: request.originalUrl, visit, user, target }, errorAddress(target, denial));
+    } else return { target, challenge, state, visit, user };
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
     sendOn(response, errorAddress(target, { error: error.type, description: error.message, state }));
@@ -138,24 +145,48 @@ interface Consent {
   visit: Visit;
   user: SignedIn;
   target: AuthorizationTarget;
+  /** It was answered already, in another session. */
+  isRepeated?: boolean;
 }
 
-function sendConsent(response: Response, { path, visit, user, target }: Consent): void {
+function sendConsent(response: Response, { path, visit, user, target, isRepeated }: Consent): void {
   const { client, redirectUri } = target;
+  const name = named(client.name);
   const content = html`<div class="sheet">
-<h1>Let ${client.name} in?</h1>
-<p><strong>${client.name}</strong> asks to use Tidings as <strong>${user.name}</strong>. It will be able to see and
-change whatever you can, until you take this back under “Authorised apps”.</p>
-<dl><dt>Returns to</dt><dd><code>${formActionOf(redirectUri)}</code></dd></dl>
+<h1>Let ${name} use Tidings as you?</h1>
+${isRepeated ? html`<p class="note now" role="status">This page was open too long. Please send it again.</p>` : undefined}
+<p><strong>${name}</strong> asks to use Tidings as <strong>${named(user.name)}</strong>. It will be able to see and
+change whatever you can${user.admin ? ", and that is everything, since you are an administrator" : ""}, until you remove it
+under <a href="${START_PATH}">Authorised apps</a>.</p>
+<dl><dt>Returns to</dt><dd><code>${formActionOf(redirectUri)}</code>${isOnDevice(redirectUri) ? " (an app on this device)" : ""}</dd></dl>
 <form method="post" action="${path}">
 <input type="hidden" name="csrf" value="${visit.formToken(FORM)}">
 <div class="actions wide"><button name="accepted" value="1">Accept</button>
 <button class="plain" name="rejected" value="1">Deny</button></div>
 </form>
 </div>
-<form method="post" action="/sign-out" class="aside">
+${otherPerson({ path, visit, user })}`;
+  const title = `Let ${client.name} use Tidings?`;
+  sendPage(response, { title, content, formAction: formActionOf(redirectUri) });
+}
+
+function otherPerson({ path, visit, user }: Pick<Consent, "path" | "visit" | "user">): Html {
+  return html`<form method="post" action="/sign-out" class="aside">
 <input type="hidden" name="csrf" value="${visit.formToken("sign-out")}">
 <input type="hidden" name="next" value="${path}">
-Not ${user.name}? <button class="link">Sign in as somebody else</button></form>`;
-  sendPage(response, { title: `Let ${client.name} in?`, content, formAction: formActionOf(redirectUri) });
+Not ${named(user.name)}? <button class="link">Sign in as somebody else</button></form>`;
+}
+
+/** Not the end of it: another person may have the right, and the app waits for an answer. */
+function sendNoRight(response: Response, { path, visit, user, target }: Consent, back: string): void {
+  const name = named(target.client.name);
+  const content = html`<div class="sheet"><h1>You may not let apps in</h1>
+<p>${name} asks to use Tidings as <strong>${named(user.name)}</strong>, and your role does not allow that. Ask an administrator.</p>
+<p><a href="${back}">Back to ${name}</a></p></div>
+${otherPerson({ path, visit, user })}`;
+  sendPage(response, { title: "You may not let apps in", content, status: 403 });
+}
+
+function isOnDevice(redirectUri: string): boolean {
+  return !redirectUri.startsWith("https:");
 }

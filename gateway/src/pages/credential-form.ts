@@ -2,8 +2,9 @@ import type { Violation } from "@tidings/rpc/fault";
 import { GRANT_TYPES, type GrantType } from "../oauth/client.ts";
 import type { ClientDraft } from "../oauth/client-draft.ts";
 import type { RoleName } from "../oauth/roles.ts";
+import { describedBy, notesOf, problemSummary } from "./field.ts";
 import type { Form } from "./form.ts";
-import { type Html, html } from "./html.ts";
+import { type Html, html, named } from "./html.ts";
 
 export const emptyDraft: ClientDraft = {
   name: "",
@@ -15,15 +16,20 @@ export const emptyDraft: ClientDraft = {
 
 /** What was filled in. */
 export function draftOf(form: Form): ClientDraft {
-  const grants = form.texts("grants").filter(isGrantType);
-  const roleId = /^[1-9]\d{0,8}$/.test(form.text("role")) ? Number(form.text("role")) : undefined;
+  const role = form.text("role");
   return {
-    name: form.text("name"),
-    redirectUris: form.text("redirectUris").split(/\s+/).filter(Boolean),
-    grants,
+    ...namedDraftOf(form),
+    grants: form.texts("grants").filter(isGrantType),
     isPublic: form.text("kind") === "public",
-    // A role is of use only to an app that acts on its own.
-    roleId: grants.includes("client_credentials") ? roleId : undefined,
+    roleId: /^[1-9]\d{0,8}$/.test(role) ? Number(role) : undefined,
+  };
+}
+
+/** The part of it that can be changed later. */
+export function namedDraftOf(form: Form): Pick<ClientDraft, "name" | "redirectUris"> {
+  return {
+    name: form.text("name").replaceAll(/\s+/g, " "),
+    redirectUris: form.text("redirectUris").split(/\s+/).filter(Boolean),
   };
 }
 
@@ -38,34 +44,83 @@ export interface CredentialForm {
   token: string;
   /** Only an administrator may create an app with rights of its own. */
   mayActOnItsOwn: boolean;
+  /** What the credential will be called, signed: sent twice, the form makes one credential. */
+  future: { id: string; signature: string };
+  notice?: Html | undefined;
 }
 
 const GRANT_LABELS: Record<GrantType, string> = {
   authorization_code: "Act for a user who signs in (authorization code)",
   refresh_token: "Stay connected without asking again (refresh token)",
-  client_credentials: "Act on its own, without a user (client credentials)",
+  client_credentials: "Act on its own, without a user (client credentials; not for public apps)",
 };
 
+const LABELS = new Map([
+  ["name", "Name"],
+  ["grants", "What it may do"],
+  ["redirectUris", "Redirect URIs"],
+  ["role", "Role"],
+]);
+
 export function newCredentialContent(form: CredentialForm): Html {
-  const { draft, violations, token } = form;
+  const { draft, violations, token, future, notice } = form;
   return html`<div class="sheet">
-<h1>New API credential</h1>
-<p class="quiet">For an app that is to use the API of this Tidings.</p>
-${violations.length > 0 ? html`<p class="note bad" role="alert">Please correct what is marked below.</p>` : undefined}
+<h1>New credential</h1>
+<p class="quiet">For an app that uses the API.</p>
+${notice}
+${problemSummary(violations, LABELS)}
 <form method="post" action="/credentials/new">
 <input type="hidden" name="csrf" value="${token}">
-<div class="field"><label for="name">Name</label>
-<input id="name" name="name" type="text" value="${draft.name}" maxlength="191" required ${stateOf("name", violations)}>
-${problemOf("name", violations)}<p class="hint">Shown to users when the app asks to be let in.</p></div>
+<input type="hidden" name="id" value="${future.id}"><input type="hidden" name="signature" value="${future.signature}">
+${nameField(draft, violations)}
 ${kindField(draft)}
 ${grantsField(form)}
-<div class="field"><label for="redirectUris">Redirect URIs</label>
-<textarea id="redirectUris" name="redirectUris" rows="3" spellcheck="false"
- ${stateOf("redirectUris", violations)}>${draft.redirectUris.join("\n")}</textarea>
-${problemOf("redirectUris", violations)}<p class="hint">One on each line, exactly as the app sends it. Needed to act for a user.</p></div>
-${form.mayActOnItsOwn ? roleField(form) : undefined}
+${redirectUrisField(draft, violations)}
 <div class="actions"><button>Create</button> <a href="/credentials">Cancel</a></div>
 </form></div>`;
+}
+
+export interface EditForm {
+  path: string;
+  title: string;
+  draft: Pick<ClientDraft, "name" | "redirectUris">;
+  violations: Violation[];
+  token: string;
+  notice?: Html | undefined;
+}
+
+/** What can be changed without cutting anybody off: its id, secret and tokens stay. */
+export function editCredentialContent({ path, title, draft, violations, token, notice }: EditForm): Html {
+  return html`<div class="sheet">
+<h1>Edit ${named(title)}</h1>
+<p class="quiet">Its client ID and secret stay, and so do the people who let it in.</p>
+${notice}
+${problemSummary(violations, LABELS)}
+<form method="post" action="${path}">
+<input type="hidden" name="csrf" value="${token}">
+${nameField(draft, violations)}
+${redirectUrisField(draft, violations)}
+<div class="actions"><button>Save</button> <a href="/credentials">Cancel</a></div>
+</form></div>`;
+}
+
+function nameField({ name }: Pick<ClientDraft, "name">, violations: Violation[]): Html {
+  const notes = { name: "name", violations, hint: "Shown to users when the app asks to be let in." };
+  return html`<div class="field"><label for="name" class="required">Name</label>
+<input id="name" name="name" type="text" value="${name}" maxlength="191" autocomplete="off" required ${describedBy(notes)}>
+${notesOf(notes)}</div>`;
+}
+
+function redirectUrisField(
+  { redirectUris }: Pick<ClientDraft, "redirectUris">,
+  violations: Violation[],
+): Html {
+  const hint = "One on each line, exactly as the app sends it. Required to act for a user.";
+  const notes = { name: "redirectUris", violations, hint };
+  return html`<div class="field"><label for="redirectUris">Redirect URIs</label>
+<textarea id="redirectUris" name="redirectUris" rows="3" spellcheck="false" autocomplete="off" ${describedBy(notes)}>
+${redirectUris.join("\n")}</textarea>
+${notesOf(notes)}</div>`;
 }
 
 function kindField({ isPublic }: ClientDraft): Html {
@@ -75,14 +130,18 @@ ${choice({ type: "radio", name: "kind", value: "public", label: "Public: runs in
 </fieldset>`;
 }
 
-function grantsField({ draft, violations, mayActOnItsOwn }: CredentialForm): Html {
+/** The role stands below the choice that it belongs to. */
+function grantsField(form: CredentialForm): Html {
+  const { draft, violations, mayActOnItsOwn } = form;
   const offered = GRANT_TYPES.filter((type) => type !== "client_credentials" || mayActOnItsOwn);
   const choices = offered.map((value) => {
     const isChosen = draft.grants.includes(value);
     return choice({ type: "checkbox", name: "grants", value, label: GRANT_LABELS[value], isChosen });
   });
-  return html`<fieldset class="field"><legend>What it may do</legend>${choices}
-${problemOf("grants", violations)}</fieldset>`;
+  const notes = { name: "grants", violations };
+  return html`<fieldset class="field" id="grants" tabindex="-1" ${describedBy(notes)}><legend class="required">What it may do</legend>
+${choices}${notesOf(notes)}</fieldset>
+${mayActOnItsOwn ? roleField(form) : undefined}`;
 }
 
 function roleField({ draft, roles, violations }: CredentialForm): Html {
@@ -91,9 +150,12 @@ function roleField({ draft, roles, violations }: CredentialForm): Html {
       ? html`<option value="${id}" selected>${name}</option>`
       : html`<option value="${id}">${name}</option>`,
   );
+  const hint =
+    "What the app may do when it acts on its own. Required then: without a role it can do nothing.";
+  const notes = { name: "role", violations, hint };
   return html`<div class="field"><label for="role">Role</label>
-<select id="role" name="role" aria-describedby="role-hint"><option value="">None</option>${options}</select>
-${problemOf("role", violations)}<p class="hint" id="role-hint">What the app may do when it acts on its own. Without a role it may do nothing.</p></div>`;
+<select id="role" name="role" ${describedBy(notes)}><option value="">None</option>${options}</select>
+${notesOf(notes)}</div>`;
 }
 
 interface Choice {
@@ -107,14 +169,4 @@ interface Choice {
 function choice({ type, name, value, label, isChosen }: Choice): Html {
   const checked = isChosen ? html`checked` : undefined;
   return html`<label class="choice"><input type="${type}" name="${name}" value="${value}" ${checked}> ${label}</label>`;
-}
-
-function stateOf(field: string, violations: Violation[]): Html | undefined {
-  if (!violations.some((violation) => violation.field === field)) return undefined;
-  return html`aria-invalid="true" aria-describedby="${field}-problem"`;
-}
-
-function problemOf(field: string, violations: Violation[]): Html | undefined {
-  const texts = violations.filter((violation) => violation.field === field).map(({ message }) => message);
-  return texts.length > 0 ? html`<p class="problem" id="${field}-problem">${texts.join(" ")}</p>` : undefined;
 }

@@ -1,41 +1,48 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import { denied, notFound, type Violation } from "@tidings/rpc/fault";
+import { Code, denied, Fault, type Violation } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import { type ClientDraft, checkClient } from "../oauth/client-draft.ts";
 import {
   type Author,
   createClient,
-  deleteClient,
-  getClient,
-  type ListedClient,
+  LIST_MAX,
   listClients,
-  rotateSecret,
+  newRandomId,
+  secretMarkOf,
 } from "../oauth/manage-clients.ts";
 import { listRoles } from "../oauth/roles.ts";
-import { draftOf, emptyDraft, newCredentialContent } from "./credential-form.ts";
-import { credentialListContent, secretContent } from "./credential-views.ts";
-import { readForm } from "./form.ts";
+import { isSameDigest } from "../oauth/secret.ts";
+import { type CredentialForm, draftOf, emptyDraft, newCredentialContent } from "./credential-form.ts";
+import { credentialListContent, doneAlreadyContent, secretContent } from "./credential-views.ts";
+import { type Form, readForm } from "./form.ts";
+import { html, named } from "./html.ts";
 import { type Member, menuOf, openMember } from "./member.ts";
-import { sendOn, sendPage } from "./page.ts";
-import type { PagesOptions } from "./pages-options.ts";
-import { mayManageClients, requireClientPermission } from "./permission.ts";
-import type { SignedIn } from "./visit.ts";
+import { noticeOf } from "./notice.ts";
+import { sendPage } from "./page.ts";
+import { originOf, type PagesOptions } from "./pages-options.ts";
+import { isPowerful, mayChangeClient, mayManageClients, requireClientPermission } from "./permission.ts";
+import type { Visit } from "./visit.ts";
 
-const PATH = "/credentials";
+export const PATH = "/credentials";
+export const FORM = "credential";
 const WORK_MS = 10_000;
 
 export function credentialList(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const member = await openMember(request, response, options);
     if (!member) return;
-    requireClientPermission(member.user, Verb.VIEW);
+    const { user, visit } = member;
+    requireClientPermission(user, Verb.VIEW);
     const clients = await listClients(options.database, deadline());
     const content = credentialListContent({
-      clients,
-      token: member.visit.formToken("credential"),
-      mayCreate: mayManageClients(member.user, Verb.CREATE),
-      mayRotate: (client) => !client.isPublic && mayChange(member.user, client, Verb.EDIT),
-      mayDelete: mayManageClients(member.user, Verb.DELETE),
+      clients: clients.slice(0, LIST_MAX),
+      isCut: clients.length > LIST_MAX,
+      token: visit.formToken(FORM),
+      notice: noticeOf(request.url),
+      mayCreate: mayManageClients(user, Verb.CREATE),
+      mayEdit: (client) => mayChangeClient(user, client),
+      mayDelete: mayManageClients(user, Verb.DELETE),
+      secretMark: secretMarkOf,
     });
     sendPage(response, { title: "API credentials", content, menu: menuOf(member, PATH) });
   };
@@ -46,7 +53,7 @@ export function newCredential(options: PagesOptions) {
     const member = await openMember(request, response, options);
     if (!member) return;
     requireClientPermission(member.user, Verb.CREATE);
-    await sendForm(options, response, member, {});
+    await sendForm(options, response, member, { future: futureOf(member.visit) });
   };
 }
 
@@ -57,55 +64,45 @@ export function createCredential(options: PagesOptions) {
     if (!member) return;
     const { user, visit } = member;
     requireClientPermission(user, Verb.CREATE);
-    const form = await readForm(request, { visit, name: "credential", publicOrigin: options.publicOrigin });
+    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
     const draft = draftOf(form);
+    const future = sentFutureOf(form, visit);
+    if (form.isStale || !future) {
+      const notice = html`<p class="note now" role="status">This page was open too long. Please send it again.</p>`;
+      return sendForm(options, response, member, { draft, future: futureOf(visit), notice });
+    }
     if (!user.admin && isPowerful(draft.grants)) throw denied();
     const violations = [...checkClient(draft), ...(await checkRole(options, draft))];
-    if (violations.length > 0) return sendForm(options, response, member, { draft, violations });
-    const { client, secret } = await createClient(options, draft, authorOf(member), deadline());
-    const content = secretContent({ client, secret, title: `${client.name} was created` });
-    sendPage(response, { title: client.name, content, menu: menuOf(member, "") });
+    if (violations.length > 0) return sendForm(options, response, member, { draft, future, violations });
+    const menu = menuOf(member, "");
+    try {
+      const created = await createClient(options, draft, authorOf(member), deadline(), future.id);
+      const title = `${created.client.name} was created`;
+      const heading = html`${named(created.client.name)} was created`;
+      const content = secretContent({ ...created, title: heading, origin: originOf(request, options) });
+      sendPage(response, { title, content, menu });
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== Code.ALREADY_EXISTS) throw error;
+      const text =
+        "The credential is in the list. Its secret cannot be shown again; you can make another one there.";
+      sendPage(response, {
+        title: "This was done already",
+        content: doneAlreadyContent(text),
+        status: 409,
+        menu,
+      });
+    }
   };
 }
 
-export function rotateCredential(options: PagesOptions) {
-  return async (request: Request, response: Response): Promise<void> => {
-    const change = await openChange(request, response, options, Verb.EDIT);
-    if (!change) return;
-    const { member, client } = change;
-    if (client.isPublic) throw notFound();
-    const secret = await rotateSecret(options.database, client, authorOf(member), deadline());
-    const content = secretContent({ client, secret, title: `${client.name} has a new secret` });
-    sendPage(response, { title: client.name, content, menu: menuOf(member, "") });
-  };
+/** The id that a new credential is to have, which only this session can send. */
+function futureOf(visit: Visit, id = newRandomId()): CredentialForm["future"] {
+  return { id, signature: visit.formToken(`credential ${id}`) };
 }
 
-export function deleteCredential(options: PagesOptions) {
-  return async (request: Request, response: Response): Promise<void> => {
-    const change = await openChange(request, response, options, Verb.DELETE);
-    if (!change) return;
-    await deleteClient(options, change.client, authorOf(change.member), deadline());
-    sendOn(response, PATH);
-  };
-}
-
-/** The client of the path, if the user may change it. */
-async function openChange(request: Request, response: Response, options: PagesOptions, verb: Verb) {
-  const member = await openMember(request, response, options);
-  if (!member) return undefined;
-  const { visit, user } = member;
-  requireClientPermission(user, verb);
-  await readForm(request, { visit, name: "credential", publicOrigin: options.publicOrigin });
-  const id = /^[1-9]\d{0,8}$/.test(String(request.params.id)) ? Number(request.params.id) : undefined;
-  const client = id === undefined ? undefined : await getClient(options.database, id, deadline());
-  if (!client) throw notFound();
-  if (verb === Verb.EDIT && !mayChange(user, client, verb)) throw denied();
-  return { member, client };
-}
-
-/** Whoever learns the secret of a client that acts on its own has the rights of its role. */
-function mayChange(user: SignedIn, client: ListedClient, verb: Verb): boolean {
-  return mayManageClients(user, verb) && (user.admin || !isPowerful(client.grants));
+function sentFutureOf(form: Form, visit: Visit): CredentialForm["future"] | undefined {
+  const future = futureOf(visit, form.text("id"));
+  return isSameDigest(form.text("signature"), future.signature) ? future : undefined;
 }
 
 async function checkRole({ database }: PagesOptions, { roleId }: ClientDraft): Promise<Violation[]> {
@@ -114,28 +111,26 @@ async function checkRole({ database }: PagesOptions, { roleId }: ClientDraft): P
   return roles.some(({ id }) => id === roleId) ? [] : [{ field: "role", message: "The role is not there." }];
 }
 
-function isPowerful(grants: string[]): boolean {
-  return grants.includes("client_credentials");
-}
-
 async function sendForm(
   { database }: PagesOptions,
   response: Response,
   member: Member,
-  { draft = emptyDraft, violations = [] }: Partial<Parameters<typeof newCredentialContent>[0]>,
+  form: Pick<CredentialForm, "future"> & Partial<CredentialForm>,
 ): Promise<void> {
   const { admin } = member.user;
   const roles = admin ? await listRoles(database, deadline()) : [];
-  const token = member.visit.formToken("credential");
-  const content = newCredentialContent({ draft, violations, roles, token, mayActOnItsOwn: admin });
-  const status = violations.length > 0 ? 422 : 200;
-  sendPage(response, { title: "New credential", content, status, menu: menuOf(member, "") });
+  const token = member.visit.formToken(FORM);
+  const { violations = [], draft = emptyDraft } = form;
+  const content = newCredentialContent({ ...form, draft, violations, roles, token, mayActOnItsOwn: admin });
+  const isRefused = violations.length > 0;
+  const title = isRefused ? "Error: New credential" : "New credential";
+  sendPage(response, { title, content, status: isRefused ? 422 : 200, menu: menuOf(member, "") });
 }
 
-function authorOf({ user, visit }: Member): Author {
+export function authorOf({ user, visit }: Member): Author {
   return { actor: { kind: "user", id: user.id, name: user.name }, clientIp: visit.clientIp };
 }
 
-function deadline(): number {
+export function deadline(): number {
   return Date.now() + WORK_MS;
 }

@@ -13,11 +13,13 @@ export interface Form {
   verbatim(name: string): string;
   /** Of check boxes that share a name. */
   texts(name: string): string[];
+  /** It was opened in another session: whoever sent it sees it again, and nothing is done. */
+  isStale: boolean;
 }
 
 /**
- * Reads a form that one of our pages has sent in this session. Throws PERMISSION_DENIED on all others: the token is bound
- * to the session and to the form, and the browser says where the form was.
+ * Reads a form that one of our pages has sent: the browser says where it was, and its token is bound to the session and to
+ * the form. Throws PERMISSION_DENIED on those of other sites.
  */
 export async function readForm(
   request: Request,
@@ -25,19 +27,14 @@ export async function readForm(
 ): Promise<Form> {
   if (!isSameOrigin(request, publicOrigin)) throw foreignForm();
   const fields = (await readBody(request, false)) as Query;
-  const form = formOf(fields);
-  if (!isSameDigest(form.verbatim("csrf"), visit.formToken(name))) throw foreignForm();
-  return form;
-}
-
-function formOf(fields: Query): Form {
-  const texts = (name: string) =>
-    [Object.hasOwn(fields, name) ? fields[name] : []].flat().filter((value) => typeof value === "string");
-  const verbatim = (name: string) => texts(name)[0] ?? "";
-  return { texts, verbatim, text: (name) => verbatim(name).trim() };
+  const texts = (field: string) =>
+    [Object.hasOwn(fields, field) ? fields[field] : []].flat().filter((value) => typeof value === "string");
+  const verbatim = (field: string) => texts(field)[0] ?? "";
+  const isStale = !isSameDigest(verbatim("csrf"), visit.formToken(name));
+  return { texts, verbatim, text: (field) => verbatim(field).trim(), isStale };
 }
 
 function foreignForm(): Fault {
-  const message = "This form was not sent from its page, or the page is too old. Please open it again.";
+  const message = "This form was sent from another site, and other sites may not change anything here.";
   return new Fault({ code: Code.PERMISSION_DENIED, reason: "FOREIGN_FORM", message });
 }

@@ -19,6 +19,11 @@ export function html(parts: TemplateStringsArray, ...contents: Content[]): Html 
   return { markup };
 }
 
+/** A name that somebody chose: whatever direction its letters have, it does not turn the text around it (UAX #9). */
+export function named(name: string): Html {
+  return html`<bdi>${name}</bdi>`;
+}
+
 function render(content: Content): string {
   if (content === undefined) return "";
   if (Array.isArray(content)) return content.map(({ markup }) => markup).join("");

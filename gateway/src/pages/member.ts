@@ -1,6 +1,8 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Request, Response } from "express";
-import { sendToSignIn } from "./next.ts";
+import { isPage, sendToSignIn } from "./next.ts";
 import type { Menu } from "./page.ts";
+import { mayManageClients } from "./permission.ts";
 import { openVisit, type SignedIn, type Visit, type VisitOptions } from "./visit.ts";
 
 export interface Member {
@@ -16,13 +18,22 @@ export async function openMember(
 ): Promise<Member | undefined> {
   const visit = await openVisit(request, response, options);
   if (visit.user) return { visit, user: visit.user };
-  // What a form held is gone: afterwards its page is shown again.
+  // What a form held is gone: afterwards its page is shown again, or the list that the form was in.
   const isRead = request.method === "GET" || request.method === "HEAD";
-  sendToSignIn(response, isRead ? request.originalUrl : `/${request.originalUrl.split("/")[1]}`);
+  if (isRead) sendToSignIn(response, request.originalUrl);
+  else
+    sendToSignIn(response, isPage(request.path) ? request.path : `/${request.path.split("/")[1]}`, "ended");
   return undefined;
 }
 
-/** The menu over a page; `path` is the entry that the page belongs to. */
+/** The menu over a page; `path` is the entry that the page belongs to. It offers what the user may open. */
 export function menuOf({ visit, user }: Member, path: string): Menu {
-  return { user, path, signOutToken: visit.formToken("sign-out") };
+  const places = PLACES.filter((place) => place.path !== "/credentials" || mayManageClients(user, Verb.VIEW));
+  return { user, path, places, signOutToken: visit.formToken("sign-out") };
 }
+
+const PLACES = [
+  { path: "/credentials", label: "API credentials" },
+  { path: "/authorisations", label: "Authorised apps" },
+  { path: "/password", label: "Password" },
+];

@@ -14,19 +14,28 @@ const NEXT =
   /^\/(?:oauth\/v2\/authorize\?|(?:credentials(?:\/new|\/\d+\/edit)?|authorisations|password)(?:\?|$))[\x21-\x5b\x5d-\x7e]*$/;
 
 export function nextOf(next: unknown): string {
-  return typeof next === "string" && NEXT.test(next) ? next : START_PATH;
+  return typeof next === "string" && isPage(next) ? next : START_PATH;
 }
 
-/** Sends a visitor to the sign-in, and to `next` afterwards. */
-export function sendToSignIn(response: Response, next: string): void {
-  sendOn(response, `${SIGN_IN_PATH}?next=${encodeURIComponent(next)}`);
+/** Is there something to see at this address for whoever has signed in? */
+export function isPage(address: string): boolean {
+  return NEXT.test(address);
 }
 
-/** Where a sign-in that leads on to `next` may end: an app may be let in without another click. */
-export async function formActionOfNext(database: Database, next: string): Promise<string | undefined> {
+/** Sends a visitor to the sign-in, and to `next` afterwards. `why` is said there. */
+export function sendToSignIn(response: Response, next: string, why?: "ended"): void {
+  sendOn(response, `${SIGN_IN_PATH}?next=${encodeURIComponent(next)}${why ? `&why=${why}` : ""}`);
+}
+
+/** The app that a sign-in leads on to, and where that may end: it may be let in without another click. */
+export async function appOfNext(
+  database: Database,
+  next: string,
+): Promise<{ name: string; formAction: string } | undefined> {
   if (!next.startsWith("/oauth/")) return undefined;
   try {
-    return formActionOf((await findTarget(database, queryOf(next))).redirectUri);
+    const { client, redirectUri } = await findTarget(database, queryOf(next));
+    return { name: client.name, formAction: formActionOf(redirectUri) };
   } catch (error) {
     if (error instanceof Fault) return undefined; // told on the page that follows
     throw error;

@@ -1,6 +1,6 @@
 import type { Actor } from "@tidings/rpc/actor";
 import type { Response } from "express";
-import { type Html, html } from "./html.ts";
+import { type Html, html, named } from "./html.ts";
 import { STYLE, STYLE_HASH } from "./style.ts";
 
 export interface Page {
@@ -17,6 +17,7 @@ export interface Page {
 export interface Menu {
   user: Actor;
   path: string;
+  places: { path: string; label: string }[];
   signOutToken: string;
 }
 
@@ -25,7 +26,7 @@ export function sendPage(response: Response, page: Page): void {
   const formAction = ["'self'", page.formAction].filter(Boolean).join(" ");
   response.setHeader(
     "content-security-policy",
-    `default-src 'none'; style-src ${STYLE_HASH}; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
+    `default-src 'none'; img-src data:; style-src ${STYLE_HASH}; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
   );
   response.setHeader("x-frame-options", "DENY");
   // The forms need their Origin header; nothing is told to other sites.
@@ -49,11 +50,13 @@ function layout({ title, content, menu }: Page): Html {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · Tidings</title>
+<link rel="icon" href="${ICON}">
 <style>${{ markup: STYLE }}</style>
 </head>
 <body>
-${menu ? menuBar(menu) : html`<header><span class="name">Tidings</span></header>`}
-<main class="${menu ? "" : "narrow"}">
+<a class="skip" href="#main">Skip to the page</a>
+${menu ? menuBar(menu) : html`<header><a class="name" href="/">Tidings</a></header>`}
+<main id="main" class="${menu ? "" : "narrow"}">
 ${content}
 </main>
 </body>
@@ -61,20 +64,19 @@ ${content}
 `;
 }
 
-const PLACES = [
-  { path: "/credentials", label: "API credentials" },
-  { path: "/authorisations", label: "Authorised apps" },
-];
+/** An envelope in the colours of the pages; nothing has to be fetched for it. */
+const ICON =
+  "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='7' fill='%233d45c4'/%3E%3Cpath d='M7 11h18v11H7zl9 7 9-7' fill='none' stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E";
 
-function menuBar({ user, path, signOutToken }: Menu): Html {
-  const links = PLACES.map((place) =>
+function menuBar({ user, path, places, signOutToken }: Menu): Html {
+  const links = places.map((place) =>
     place.path === path
       ? html`<a href="${place.path}" aria-current="page">${place.label}</a>`
       : html`<a href="${place.path}">${place.label}</a>`,
   );
-  return html`<header><span class="name">Tidings</span>
-<nav class="actions" aria-label="Pages">${links}</nav>
-<span class="who">${user.name}</span>
+  return html`<header><a class="name" href="/">Tidings</a>
+<nav class="actions" aria-label="Main">${links}</nav>
+<span class="who">${named(user.name)}</span>
 <form method="post" action="/sign-out"><input type="hidden" name="csrf" value="${signOutToken}">
-<button class="plain">Sign out</button></form></header>`;
+<button class="link">Sign out</button></form></header>`;
 }

@@ -1,4 +1,5 @@
 import type { Outbox } from "@tidings/store/outbox";
+import type { Request } from "express";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { Credentials } from "../auth/credentials.ts";
 import type { VisitOptions } from "./visit.ts";
@@ -9,4 +10,9 @@ export interface PagesOptions extends VisitOptions {
   anonymousRate: RateLimiterAbstract;
   /** Where browsers find us, such as `https://tidings.example`; the Host header says so when undefined. */
   publicOrigin: string | undefined;
+}
+
+/** Where the browser found this page. */
+export function originOf(request: Request, { publicOrigin }: PagesOptions): string {
+  return publicOrigin ?? `http://${request.headers.host ?? "localhost"}`;
 }

@@ -1,22 +1,18 @@
 import type { Log } from "@tidings/runtime/log";
-import { type NextFunction, type Request, type Response, Router } from "express";
+import { type ErrorRequestHandler, type Request, type Response, Router } from "express";
 import { addressKey } from "../limits/address-key.ts";
 import { consume } from "../limits/rate-limit.ts";
 import { type PlaceHandler, place } from "../oauth/place.ts";
 import { type ErrorEntry, sendError } from "../rest/error.ts";
 import { authorisationList, authorisationRevocation } from "./authorisations.ts";
 import { authorizeAnswer, authorizePage } from "./authorize.ts";
-import {
-  createCredential,
-  credentialList,
-  deleteCredential,
-  newCredential,
-  rotateCredential,
-} from "./credentials.ts";
-import { html } from "./html.ts";
+import { deleteCredential, editCredential, rotateCredential, saveCredential } from "./credential-changes.ts";
+import { createCredential, credentialList, newCredential } from "./credentials.ts";
+import { sendErrorPage } from "./error-page.ts";
 import { SIGN_IN_PATH, START_PATH } from "./next.ts";
-import { sendPage } from "./page.ts";
+import { sendOn } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";
+import { changePassword, endOtherSessions, passwordPage } from "./password.ts";
 import { signInCheck, signInPage, signOut } from "./sign-in.ts";
 
 /** Everything that people see in a browser. Whoever asks is counted by address. */
@@ -30,28 +26,36 @@ export function pagesRouter(options: PagesOptions, log: Log): Router {
     };
   const get = (page: PageMaker) => ({ GET: counted(page(options)) });
   const post = (page: PageMaker) => ({ POST: counted(page(options)) });
+  // Whoever types the address of a form's target, or restores its tab, sees the page that the form is on.
+  const sentOn = (path: string) => ({
+    GET: async (_request: Request, response: Response) => sendOn(response, path),
+  });
 
+  place(router, "/", sentOn(START_PATH));
   place(router, "/oauth/v2/authorize", { ...get(authorizePage), ...post(authorizeAnswer) });
   place(router, SIGN_IN_PATH, get(signInPage));
-  place(router, `${SIGN_IN_PATH}_check`, post(signInCheck));
-  place(router, "/sign-out", post(signOut));
+  place(router, `${SIGN_IN_PATH}_check`, { ...sentOn(SIGN_IN_PATH), ...post(signInCheck) });
+  place(router, "/sign-out", { ...sentOn(START_PATH), ...post(signOut) });
   place(router, "/credentials", get(credentialList));
   place(router, "/credentials/new", { ...get(newCredential), ...post(createCredential) });
-  place(router, "/credentials/:id/secret", post(rotateCredential));
-  place(router, "/credentials/:id/delete", post(deleteCredential));
+  place(router, "/credentials/:id/edit", { ...get(editCredential), ...post(saveCredential) });
+  place(router, "/credentials/:id/secret", { ...sentOn("/credentials"), ...post(rotateCredential) });
+  place(router, "/credentials/:id/delete", { ...sentOn("/credentials"), ...post(deleteCredential) });
   place(router, "/authorisations", get(authorisationList));
-  place(router, "/authorisations/:id/revoke", post(authorisationRevocation));
-  router.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
-    sendError(response, error, { log, challenge: [], write: (entry) => sendErrorPage(response, entry) });
-  });
+  place(router, "/authorisations/:id/revoke", { ...sentOn(START_PATH), ...post(authorisationRevocation) });
+  place(router, "/password", { ...get(passwordPage), ...post(changePassword) });
+  place(router, "/password/sessions", { ...sentOn("/password"), ...post(endOtherSessions) });
+  router.use(pageErrors(options, log));
   return router;
 }
 
 type PageMaker = (options: PagesOptions) => PlaceHandler;
 
-function sendErrorPage(response: Response, { code, message }: ErrorEntry): void {
-  const title = code === 404 ? "Not found" : code < 500 ? "This did not work" : "Something went wrong";
-  const content = html`<div class="sheet"><h1>${title}</h1><p>${message}</p>
-<p><a href="${START_PATH}">To the start</a></p></div>`;
-  sendPage(response, { title, content, status: code });
+/** Errors as pages. */
+export function pageErrors(options: PagesOptions, log: Log): ErrorRequestHandler {
+  return (error, request, response, _next) => {
+    const write = (entry: ErrorEntry) =>
+      void sendErrorPage(request, response, { error, entry }, options).catch(() => response.destroy());
+    sendError(response, error, { log, challenge: [], write });
+  };
 }

@@ -3,7 +3,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 const ID = /^[A-Za-z0-9_-]{43}$/;
 
-/** The cookie that holds the session id; under https with the prefix that no other host can set. */
+/**
+ * The cookie that holds the session id; under https with the prefix that no other host can set. Cookies know no ports: over
+ * http each copy on a host has a name of its own.
+ */
 export interface SessionCookie {
   /** The id that was sent, if it can be one of ours. */
   read(request: IncomingMessage): string | undefined;
@@ -11,8 +14,8 @@ export interface SessionCookie {
   renew(response: ServerResponse): string;
 }
 
-export function sessionCookie(isSecure: boolean): SessionCookie {
-  const name = isSecure ? "__Host-sid" : "sid";
+export function sessionCookie(isSecure: boolean, port: number): SessionCookie {
+  const name = isSecure ? "__Host-sid" : `tidings-sid-${port}`;
   const attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? "; Secure" : ""}`;
   return {
     read(request) {

@@ -23,9 +23,9 @@ test("a sign-in gives another session id than the visitor had, so that nobody ca
 test("the cookie is out of reach of scripts and foreign forms, and under https bound to the host", async () => {
   const person = visitorOf(scene.port);
   const { headers } = await person.get("/oauth/v2/authorize_login");
-  assert.match(headers.get("set-cookie") ?? "", /^sid=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/);
+  assert.match(headers.get("set-cookie") ?? "", /^tidings-sid-0=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/);
   let cookie = "";
-  sessionCookie(true).renew({ setHeader: (_name: string, value: string) => (cookie = value) } as never);
+  sessionCookie(true, 443).renew({ setHeader: (_name: string, value: string) => (cookie = value) } as never);
   assert.match(cookie, /^__Host-sid=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/);
 });
 
@@ -39,7 +39,7 @@ test("a wrong password and an unknown user get the same page, with what was type
     assert.equal(status, 422);
     assert.ok(text.includes(`value="${username}"`));
     assert.ok(!text.includes("wrong-password"));
-    answers.push(text.replaceAll(username, "").replaceAll(/name="csrf" value="[^"]*"/g, ""));
+    answers.push(text.replaceAll(`value="${username}"`, "").replaceAll(/name="csrf" value="[^"]*"/g, ""));
   }
   assert.equal(answers[0], answers[1]);
 });
@@ -56,16 +56,42 @@ test("after many wrong passwords one has to wait", async () => {
   assert.deepEqual([statuses[0], statuses.at(-1)], [422, 429]);
 });
 
-test("a sign-in from a foreign page, or without its token, is refused", async () => {
+test("a sign-in from a foreign page is refused, one without its token is shown again and lets nobody in", async () => {
   const person = visitorOf(scene.port);
   await person.get("/oauth/v2/authorize_login");
   const fields = { _username: "admin", _password: PASSWORD };
   const post = (more: Record<string, string>, headers = {}) =>
     person.post("/oauth/v2/authorize_login_check", { ...fields, ...more }, headers);
   assert.equal((await post({}, { origin: "https://evil.example" })).status, 403);
-  assert.equal((await post({ csrf: "x" })).status, 403);
-  assert.equal((await visitorOf(scene.port).post("/oauth/v2/authorize_login_check", fields)).status, 403);
+  const next = "/credentials/new";
+  for (const stale of [
+    await post({ csrf: "x", next }),
+    await visitorOf(scene.port).post("/oauth/v2/authorize_login_check", { ...fields, next }),
+  ]) {
+    assert.equal(stale.status, 200);
+    assert.match(stale.text, /the page was open too long/);
+    assert.match(stale.text, /value="admin"/);
+    assert.ok(stale.text.includes(`name="next" value="${next}"`));
+    assert.ok(!stale.text.includes(PASSWORD));
+  }
+  assert.equal((await person.get("/authorisations")).status, 303);
   assert.equal((await post({})).status, 303);
+});
+
+test("whoever signed in in another tab meanwhile goes on to where they wanted", async () => {
+  const person = visitorOf(scene.port);
+  await person.get("/oauth/v2/authorize_login");
+  const csrf = person.csrf();
+  await person.signIn("admin", PASSWORD);
+  const fields = { csrf, next: "/credentials", _username: "admin", _password: PASSWORD };
+  const { status, location } = await person.post("/oauth/v2/authorize_login_check", fields);
+  assert.deepEqual([status, location], [303, "/credentials"]);
+});
+
+test("a form whose session is over leads back to its page, and says that nothing was saved", async () => {
+  const { location } = await visitorOf(scene.port).post("/credentials/new", { name: "Lost" });
+  assert.equal(location, "/oauth/v2/authorize_login?next=%2Fcredentials%2Fnew&why=ended");
+  assert.match((await visitorOf(scene.port).get(location)).text, /Your session ended/);
 });
 
 test("a sign-in leads to pages of ours and nowhere else", async () => {
@@ -76,6 +102,9 @@ test("a sign-in leads to pages of ours and nowhere else", async () => {
     "/oauth/v2/authorize_login",
     "javascript:alert(1)",
     "/credentials\r\nx: y",
+    "/credentialsX",
+    "/credentials/../../api/contacts",
+    "/credentials\u20ac",
   ])
     assert.equal((await visitorOf(scene.port).signIn("admin", PASSWORD, next)).location, "/authorisations");
   const { location } = await visitorOf(scene.port).signIn("admin", PASSWORD, "/credentials");
@@ -112,7 +141,7 @@ async function signOutToken(person: ReturnType<typeof visitorOf>): Promise<strin
 test("two cookies of the name are as good as none", async () => {
   const person = await scene.signedIn();
   const cookie = person.cookie();
-  person.setCookie(`sid=${"A".repeat(43)}; ${cookie}`);
+  person.setCookie(`tidings-sid-0=${"A".repeat(43)}; ${cookie}`);
   assert.equal((await person.get("/authorisations")).status, 303);
 });
 

@@ -5,8 +5,8 @@ import { addressKey } from "../limits/address-key.ts";
 import { consume } from "../limits/rate-limit.ts";
 import { queryOf } from "../rest/query.ts";
 import { readForm } from "./form.ts";
-import { html } from "./html.ts";
-import { formActionOfNext, nextOf, sendToSignIn } from "./next.ts";
+import { html, named } from "./html.ts";
+import { appOfNext, nextOf, START_PATH, sendToSignIn } from "./next.ts";
 import { sendOn, sendPage } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";
 import { closeSession, openSession } from "./session.ts";
@@ -20,9 +20,11 @@ const WRITE_MS = 10_000;
 export function signInPage(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const visit = await openVisit(request, response, options);
-    const next = nextOf(queryOf(request.url).next);
+    const { next: sent, why } = queryOf(request.url);
+    const next = nextOf(sent);
     if (visit.user) return sendOn(response, next);
-    await sendSignIn(options, response, visit, { next, login: "" });
+    const note = why === "ended" ? "Your session ended. What you typed was not saved." : undefined;
+    await sendSignIn(options, response, visit, { next, login: "", note });
   };
 }
 
@@ -34,6 +36,12 @@ export function signInCheck(options: PagesOptions) {
     const form = await readForm(request, { visit, name: FORM, publicOrigin });
     const next = nextOf(form.text("next"));
     const login = form.text("_username").slice(0, LOGIN_MAX);
+    // The cookie is gone, or somebody signed in in another tab meanwhile.
+    if (form.isStale && visit.user) return sendOn(response, next);
+    if (form.isStale) {
+      const note = "Please sign in once more; the page was open too long.";
+      return sendSignIn(options, response, visit, { next, login, note });
+    }
     const password = form.verbatim("_password");
     try {
       const userId = await verify(options, { login, password }, visit, response);
@@ -48,7 +56,7 @@ export function signInCheck(options: PagesOptions) {
 }
 
 /** Whatever session there was ends. */
-async function startSession(
+export async function startSession(
   { database, cookie }: PagesOptions,
   response: Response,
   visit: Visit,
@@ -90,6 +98,8 @@ export function signOut(options: PagesOptions) {
     const { database, cookie, publicOrigin } = options;
     const visit = await openVisit(request, response, options);
     const form = await readForm(request, { visit, name: "sign-out", publicOrigin });
+    // In another tab somebody has signed out, or in again: the button of an old page ends no newer session.
+    if (form.isStale && visit.user) return sendOn(response, START_PATH);
     await closeSession(database, visit.sessionId);
     cookie.renew(response);
     sendToSignIn(response, nextOf(form.text("next")));
@@ -108,13 +118,15 @@ function refusalOf(error: unknown): Refusal {
   const { reason, message, retryAfterSeconds } = error;
   if (reason === "RATE_LIMITED") return { message, status: 429, retryAfterSeconds };
   if (reason !== "CREDENTIALS_INVALID") throw error;
-  return { message: "The user name or the password is not right.", status: 422 };
+  return { message: "Wrong user name or password.", status: 422 };
 }
 
 interface SignIn {
   next: string;
   login: string;
   problem?: string;
+  /** What else is to be known. */
+  note?: string | undefined;
   status?: number;
 }
 
@@ -122,23 +134,30 @@ async function sendSignIn(
   options: PagesOptions,
   response: Response,
   visit: Visit,
-  { next, login, problem, status = 200 }: SignIn,
+  { next, login, problem, note, status = 200 }: SignIn,
 ): Promise<void> {
+  const app = await appOfNext(options.database, next);
+  const described = problem ? html`aria-invalid="true" aria-describedby="problem"` : undefined;
+  // What has to be typed next: after a wrong password the name is most often right.
+  const focus = (isHere: boolean) => (isHere ? html`autofocus` : undefined);
   const content = html`<div class="sheet">
 <h1>Sign in</h1>
-<p class="quiet">Use your Tidings user name and password.</p>
+<p class="quiet">${app ? html`To go on to <strong>${named(app.name)}</strong>. ` : undefined}Use your Tidings user name and password.</p>
+${note ? html`<p class="note now" role="status">${note}</p>` : undefined}
 ${problem ? html`<p class="note bad" role="alert" id="problem">${problem}</p>` : undefined}
 <form method="post" action="${CHECK_PATH}">
 <input type="hidden" name="csrf" value="${visit.formToken(FORM)}">
 <input type="hidden" name="next" value="${next}">
 <div class="field"><label for="username">User name or email address</label>
 <input id="username" name="_username" type="text" value="${login}" autocomplete="username" autocapitalize="none"
- spellcheck="false" required autofocus></div>
+ spellcheck="false" required ${described} ${focus(login === "")}></div>
 <div class="field"><label for="password">Password</label>
-<input id="password" name="_password" type="password" autocomplete="current-password" required></div>
+<input id="password" name="_password" type="password" autocomplete="current-password" required
+ ${described} ${focus(login !== "")}></div>
 <div class="actions wide"><button>Sign in</button></div>
 </form>
+<p class="quiet">Forgotten it? An administrator can give you a new one.</p>
 </div>`;
-  const formAction = await formActionOfNext(options.database, next);
-  sendPage(response, { title: "Sign in", content, status, formAction });
+  const title = problem ? "Error: Sign in" : "Sign in";
+  sendPage(response, { title, content, status, formAction: app?.formAction });
 }

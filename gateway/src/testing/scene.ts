@@ -110,7 +110,7 @@ export async function startScene(options: SceneOptions = {}) {
       outbox,
       principals,
       credentials,
-      cookie: sessionCookie(false),
+      cookie: sessionCookie(false, 0),
       publicOrigin: undefined,
       anonymousRate: UNLIMITED,
       clientIp,

@@ -8,7 +8,7 @@ export interface PageAnswer {
 
 export interface Visitor {
   get(path: string): Promise<PageAnswer>;
-  /** Sends a form; the token of the page that was read last goes along unless `csrf` is given. */
+  /** Sends a form; its hidden fields go along unless they are given: as they were on the last page that had it. */
   post(
     path: string,
     fields: Record<string, string | string[]>,
@@ -25,6 +25,7 @@ export function visitorOf(port: number): Visitor {
   const origin = `http://127.0.0.1:${port}`;
   let cookie = "";
   let csrf = "";
+  const hidden = new Map<string, Record<string, string>>();
   const send = async (path: string, init: RequestInit): Promise<PageAnswer> => {
     const headers = { ...(cookie && { cookie }), ...(init.headers as Record<string, string>) };
     const response = await fetch(`${origin}${path}`, { ...init, redirect: "manual", headers });
@@ -32,6 +33,8 @@ export function visitorOf(port: number): Visitor {
     if (renewed) cookie = renewed;
     const text = await response.text();
     csrf = /name="csrf" value="([^"]*)"/.exec(text.slice(text.indexOf("<main")))?.[1] ?? csrf;
+    for (const [, action = "", fields = ""] of text.matchAll(/action="([^"]*)"[^>]*>(.*?)<\/form>/gs))
+      hidden.set(action, hiddenFieldsOf(fields));
     return {
       status: response.status,
       headers: response.headers,
@@ -43,7 +46,7 @@ export function visitorOf(port: number): Visitor {
     get: (path) => send(path, {}),
     post(path, fields, headers = {}) {
       const body = new URLSearchParams();
-      for (const [name, value] of Object.entries({ csrf, ...fields }))
+      for (const [name, value] of Object.entries({ csrf, ...hidden.get(path), ...fields }))
         for (const text of [value].flat()) body.append(name, text);
       return send(path, { method: "POST", body, headers: { origin, ...headers } });
     },
@@ -59,4 +62,9 @@ export function visitorOf(port: number): Visitor {
     csrf: () => csrf,
   };
   return visitor;
+}
+
+function hiddenFieldsOf(form: string): Record<string, string> {
+  const inputs = form.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g);
+  return Object.fromEntries([...inputs].map(([, name, value]) => [name, value]));
 }

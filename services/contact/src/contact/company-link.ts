@@ -43,12 +43,9 @@ export function applyCompanies(
 /** A company that the caller may not name is a text like any other: the contact belongs to none of that name. */
 function nameCompany(row: ContactRow, links: CompanyLink[], name: string, lookups: ContactLookups): void {
   const company = lookups.companyNamed(name);
-  if (company) return setCompanies(row, withFirst(links, company));
-  setCompanies(
-    row,
-    links.map((link) => ({ ...link, isPrimary: false })),
-  );
-  row.company = name;
+  const others = links.map((link) => ({ ...link, isPrimary: false }));
+  setCompanies(row, company ? withFirst(links, company) : others);
+  if (!company) row.company = name;
 }
 
 export function setCompanies(row: ContactRow, links: CompanyLink[]): void {

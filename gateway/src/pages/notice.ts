@@ -1,0 +1,30 @@
+import { queryOf } from "../rest/query.ts";
+import { type Html, html } from "./html.ts";
+
+/** What a page says about what was done before it was shown. The address names one of these; it brings no text. */
+const NOTICES = {
+  deleted: "The credential was deleted. Its tokens are worth nothing any more.",
+  saved: "The credential was saved.",
+  revoked: "The app has no access to your account any more.",
+  password: "Your password was changed. Everything that the old one had let in was signed out.",
+  sessions: "You were signed out everywhere else.",
+  stale: "The page was open too long, so nothing was done. Please try again.",
+} as const;
+
+export type Notice = keyof typeof NOTICES;
+
+const NAMES = new Map(Object.entries(NOTICES));
+
+/** The address of a page that is to say so. */
+export function withNotice(path: string, notice: Notice): string {
+  return `${path}?notice=${notice}`;
+}
+
+/** What the page of this address has to say. It has the focus: nothing else tells a screen reader that something was done. */
+export function noticeOf(url: string): Html | undefined {
+  const { notice } = queryOf(url);
+  const text = NAMES.get(String(notice));
+  if (text === undefined) return undefined;
+  const kind = notice === "stale" ? "bad" : "good";
+  return html`<p class="note ${kind}" role="status" tabindex="-1" autofocus>${text}</p>`;
+}

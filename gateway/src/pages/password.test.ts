@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { startOAuthScene } from "../testing/oauth-scene.ts";
+import { PASSWORD } from "../testing/scene.ts";
+import { visitorOf } from "../testing/visitor.ts";
+
+const scene = await startOAuthScene();
+after(scene.stop);
+
+const NEW_PASSWORD = "Lantern-Orchid-77-Quay";
+
+async function personNamed(username: string) {
+  await scene.newUser(username);
+  const person = visitorOf(scene.port);
+  await person.signIn(username, PASSWORD);
+  return person;
+}
+
+test("a person changes their password: this browser stays signed in, every other one is out", async () => {
+  const person = await personNamed("changer");
+  const elsewhere = visitorOf(scene.port);
+  await elsewhere.signIn("changer", PASSWORD);
+  await person.get("/password");
+  const fields = { current: PASSWORD, password: NEW_PASSWORD, confirm: NEW_PASSWORD };
+  const { location } = await person.post("/password", fields);
+  assert.equal(location, "/password?notice=password");
+  assert.match((await person.get(location)).text, /Your password was changed/);
+  assert.equal((await elsewhere.get("/authorisations")).status, 303);
+  assert.equal((await visitorOf(scene.port).signIn("changer", PASSWORD)).status, 422);
+  assert.equal((await visitorOf(scene.port).signIn("changer", NEW_PASSWORD)).status, 303);
+});
+
+test("not without the present password, nor to one that is easily guessed", async () => {
+  const person = await personNamed("keeper");
+  await person.get("/password");
+  for (const [fields, message] of [
+    [{ current: "wrong", password: NEW_PASSWORD, confirm: NEW_PASSWORD }, /present password is not right/],
+    [{ current: PASSWORD, password: NEW_PASSWORD, confirm: "other" }, /do not match/],
+    [{ current: PASSWORD, password: "secret", confirm: "secret" }, /stronger password/],
+  ] as const) {
+    const { status, text } = await person.post("/password", fields);
+    assert.equal(status, 422);
+    assert.match(text, message);
+    assert.match(text, /aria-describedby="current-problem"/);
+  }
+});
+
+test("whoever signs out everywhere else keeps this browser alone", async () => {
+  const person = await personNamed("tidy");
+  const elsewhere = visitorOf(scene.port);
+  await elsewhere.signIn("tidy", PASSWORD);
+  await person.get("/password");
+  assert.equal((await person.post("/password/sessions", {})).location, "/password?notice=sessions");
+  assert.equal((await person.get("/authorisations")).status, 200);
+  assert.equal((await elsewhere.get("/authorisations")).status, 303);
+});
+
+const ACCEPT = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+
+test("whoever types an address into a browser sees pages, and a program JSON", async () => {
+  const get = (path: string, headers: Record<string, string>) =>
+    fetch(`${scene.base}${path}`, { headers, redirect: "manual" });
+  assert.equal((await get("/", ACCEPT)).headers.get("location"), "/authorisations");
+  for (const path of ["/nope", "/login", "/Credentials", "/credentials/1"]) {
+    const answer = await get(path, ACCEPT);
+    assert.equal(answer.status, 404, path);
+    assert.match(answer.headers.get("content-type") ?? "", /text\/html/, path);
+    assert.match((await get(path, {})).headers.get("content-type") ?? "", /application\/json/, path);
+  }
+  assert.match((await get("/api/nope", ACCEPT)).headers.get("content-type") ?? "", /application\/json/);
+  for (const path of ["/credentials/7/secret", "/credentials/7/delete"])
+    assert.equal((await get(path, ACCEPT)).headers.get("location"), "/credentials", path);
+});
