@@ -5,6 +5,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { startBrowser, takeScreenshot } from "./browser.ts";
 import { startCallbackApp } from "./callback-app.ts";
 import { createOAuthClient, type OAuthClient, requestTokens } from "./oauth-client.ts";
+import { newPerson, PASSWORD } from "./people.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
 const [stack, browser, app] = await Promise.all([startTestStack(), startBrowser(), startCallbackApp()]);
@@ -59,7 +60,7 @@ describe("an app is let in", () => {
       await page.goto(authorizeUrl(client, "first"));
       await takeScreenshot(page, "sign-in");
       await signIn(page);
-      await page.getByRole("heading", { name: "Let Holiday Planner in?" }).waitFor();
+      await page.getByRole("heading", { name: "Let Holiday Planner use Tidings as you?" }).waitFor();
       await takeScreenshot(page, "consent");
       await page.getByRole("button", { name: "Accept" }).click();
       await page.getByText("Back at the app").waitFor();
@@ -111,7 +112,7 @@ describe("an app is let in", () => {
         .first()
         .evaluate((input) => input.setAttribute("value", "x".repeat(43)));
       await page.getByRole("button", { name: "Accept" }).click();
-      await page.getByRole("heading", { name: "This did not work" }).waitFor();
+      await page.getByText("This page was open too long").waitFor();
       await takeScreenshot(page, "refused");
     });
     assert.ok(!app.callbacks.some(({ parameters }) => parameters.get("state") === "forged"));
@@ -131,11 +132,93 @@ describe("an app is let in", () => {
   });
 });
 
+/** Each problem on the page is named by what it is a problem of. */
+async function assertDescribed(page: Page): Promise<void> {
+  const problems = await page.locator(".problem").evaluateAll((all) => all.map(({ id }) => id));
+  assert.ok(problems.length > 0);
+  for (const id of problems) assert.equal(await page.locator(`[aria-describedby~="${id}"]`).count(), 1, id);
+}
+
+test("a sign-in that was left open leads to the app all the same", async () => {
+  const client = await newClient("Patient");
+  await visit(async (page, context) => {
+    await page.goto(authorizeUrl(client, "cookie gone"));
+    await context.clearCookies();
+    await signIn(page);
+    await page.getByText("the page was open too long").waitFor();
+    await signIn(page);
+    await page.getByRole("heading", { name: "Let Patient use Tidings as you?" }).waitFor();
+  });
+  await visit(async (page, context) => {
+    await page.goto(authorizeUrl(client, "other tab"));
+    const other = await context.newPage();
+    await other.goto(`${baseUrl}/`);
+    await signIn(other);
+    await other.getByRole("heading", { name: "Authorised apps" }).waitFor();
+    await signIn(page);
+    await page.getByRole("heading", { name: "Let Patient use Tidings as you?" }).waitFor();
+  });
+});
+
+test("no page is wider than a small phone, however long the name of an app", async () => {
+  const name = "M".repeat(191);
+  const client = await newClient(name);
+  const assertFits = async (page: Page, what: string) => {
+    const [wide, room] = await page.evaluate<[number, number]>(
+      "[document.documentElement.scrollWidth, innerWidth]",
+    );
+    assert.ok(wide <= room, `${what} is ${wide} pixels wide`);
+    await takeScreenshot(page, `narrow-${what}`);
+  };
+  await visit(
+    async (page) => {
+      await page.goto(authorizeUrl(client, "long"));
+      await assertFits(page, "sign-in");
+      await signIn(page);
+      await page.getByRole("button", { name: "Accept" }).waitFor();
+      await assertFits(page, "consent");
+      await page.getByRole("button", { name: "Accept" }).click();
+      await page.getByText("Back at the app").waitFor();
+      await page.goto(`${baseUrl}/authorisations`);
+      await assertFits(page, "authorisations");
+      await page.goto(`${baseUrl}/credentials`);
+      for (const summary of await page.locator("summary").all()) await summary.click();
+      await assertFits(page, "credentials");
+      await page.goto(`${baseUrl}/credentials/new`);
+      await assertFits(page, "new-credential");
+      await page.goto(`${baseUrl}/password`);
+      await assertFits(page, "password");
+    },
+    { viewport: { width: 320, height: 640 } },
+  );
+});
+
+test("an address that is nobody's, and a person without rights, get a page and no dead end", async () => {
+  const person = await newPerson(stack, {});
+  await visit(async (page) => {
+    await page.goto(`${baseUrl}/nope`);
+    await page.getByRole("heading", { name: "Not found" }).waitFor();
+    await page.goto(`${baseUrl}/`);
+    await page.getByLabel("User name or email address").fill(person.username);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Authorised apps" }).waitFor();
+    for (const link of await page.locator("a").all()) {
+      const target = new URL((await link.getAttribute("href")) ?? "", page.url());
+      assert.ok((await page.request.get(target.href)).status() < 400, target.href);
+    }
+  });
+});
+
 test("a wrong password is told, and the right one still works", async () => {
   await visit(async (page) => {
     await page.goto(`${baseUrl}/credentials`);
     await signIn(page, "wrong");
     await page.getByRole("alert").waitFor();
+    // What has to be typed next has the focus, and a screen reader is told what is wrong with it.
+    const focused = page.locator(":focus");
+    assert.equal(await focused.getAttribute("id"), "password");
+    assert.equal(await focused.getAttribute("aria-describedby"), "problem");
     await takeScreenshot(page, "wrong-password");
     await signIn(page);
     await page.getByRole("heading", { name: "API credentials" }).waitFor();
@@ -151,24 +234,35 @@ test("an administrator makes a credential, gives it another secret and deletes i
     await page.getByLabel("Name").fill("Newsletter Sync");
     await page.getByLabel("Redirect URIs").fill("http://sync.example/callback");
     await page.getByRole("button", { name: "Create" }).click();
-    await page.getByText("is not a redirect URI").waitFor();
+    await page.getByRole("alert").getByText("cannot be used").waitFor();
+    await assertDescribed(page);
     await takeScreenshot(page, "new-credential-refused");
     await page.getByLabel("Redirect URIs").fill("https://sync.example/callback");
     await page.getByRole("button", { name: "Create" }).click();
     await page.getByText("tdg_cs_").waitFor();
     await takeScreenshot(page, "secret");
-    await page.getByRole("link", { name: "Done" }).click();
+    await page.reload();
+    await page.getByRole("heading", { name: "This was done already" }).waitFor();
+    await page.getByRole("link", { name: "Go to API credentials" }).click();
     await takeScreenshot(page, "credentials");
 
-    const credential = page.getByRole("region", { name: "Newsletter Sync" });
+    const credential = page.getByRole("listitem").filter({ hasText: "Newsletter Sync" });
+    assert.equal(await credential.count(), 1);
+    await credential.getByRole("link", { name: "Edit" }).click();
+    await page.getByLabel("Redirect URIs").fill("https://sync.example/callback\nhttps://sync.example/other");
+    await takeScreenshot(page, "edit-credential");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The credential was saved.").waitFor();
     await credential.getByText("New secret…").click();
     await credential.getByRole("button", { name: "Make a new secret for Newsletter Sync" }).click();
     await page.getByText("tdg_cs_").waitFor();
-    await page.getByRole("link", { name: "Done" }).click();
+    await page.reload();
+    await page.getByRole("heading", { name: "This was done already" }).waitFor();
+    await page.goto(`${baseUrl}/credentials`);
     await credential.getByText("Delete…").click();
     await takeScreenshot(page, "credentials-delete");
     await credential.getByRole("button", { name: "Delete Newsletter Sync" }).click();
-    await page.getByRole("heading", { name: "API credentials" }).waitFor();
+    await page.getByText("The credential was deleted.").waitFor();
     assert.equal(await credential.count(), 0);
   });
 });
@@ -184,7 +278,8 @@ test("a user takes back what an app was given, and signs out", async () => {
       await page.goto(`${baseUrl}/authorisations`);
       await takeScreenshot(page, "authorised-apps-dark");
       await page.getByRole("region", { name: "Old App" }).getByRole("button").click();
-      await page.getByRole("region", { name: "Old App" }).waitFor({ state: "detached" });
+      await page.getByText("The app has no access to your account any more.").waitFor();
+      assert.equal(await page.getByRole("region", { name: "Old App" }).count(), 0);
       await page.getByRole("button", { name: "Sign out" }).click();
       await page.getByRole("heading", { name: "Sign in" }).waitFor();
       await page.goto(`${baseUrl}/authorisations`);

@@ -38,23 +38,22 @@ function credential(client: ListedClient, list: CredentialList): Html {
   const { publicId, name, isPublic, grants, redirectUris, roleName, dateAdded, lastUsed } = client;
   return html`<li class="sheet"><h2>${named(name)}</h2>
 <p class="quiet">${isPublic ? "Public" : "Confidential"}, last used: ${lastUsed ? `${lastUsed} UTC` : "never"}</p>
-<details><summary>Details<span class="hidden"> of ${named(name)}</span></summary>
+<div class="actions"><details><summary>Details<span class="hidden"> of ${named(name)}</span></summary>
 <dl><dt>Client ID</dt><dd><code>${publicId}</code></dd>
 <dt>Grants</dt><dd>${grants.map((grant) => GRANT_NAMES[grant]).join(", ")}</dd>
 ${redirectUris.length > 0 ? html`<dt>Redirect URIs</dt><dd>${redirectUris.map((uri) => html`<code>${uri}</code><br>`)}</dd>` : undefined}
 ${grants.includes("client_credentials") ? html`<dt>Role</dt><dd>${roleName ?? "none"}</dd>` : undefined}
 <dt>Created</dt><dd>${dateAdded} UTC</dd></dl></details>
-${actions(client, list)}</li>`;
+${changes(client, list)}</div></li>`;
 }
 
-function actions(client: ListedClient, { mayEdit, mayDelete, token, secretMark }: CredentialList): Html {
+function changes(client: ListedClient, { mayEdit, mayDelete, token, secretMark }: CredentialList): Html {
   const { id, name, isPublic } = client;
   const hiddenName = html`<span class="hidden"> of ${named(name)}</span>`;
-  return html`<div class="actions">
+  return html`
 ${mayEdit(client) ? html`<a href="/credentials/${id}/edit">Edit<span class="hidden"> ${named(name)}</span></a>` : undefined}
 ${mayEdit(client) && !isPublic ? rotation(client, token, secretMark(client), hiddenName) : undefined}
-${mayDelete ? deletion(client, token, hiddenName) : undefined}
-</div>`;
+${mayDelete ? deletion(client, token, hiddenName) : undefined}`;
 }
 
 function rotation({ id, name }: ListedClient, token: string, mark: string, hiddenName: Html): Html {

@@ -86,7 +86,8 @@ ul { margin: 0 0 1rem; padding-left: 1.25rem; }
 section.bar > * { margin: 0; min-width: 0; }
 ul.cards { list-style: none; padding: 0; margin: 0; }
 li.sheet { padding: 1rem 1.5rem; margin-bottom: .75rem; }
-li.sheet > details > summary { color: var(--accent); font-weight: 400; }
+li.sheet > p { margin-bottom: .25rem; }
+li.sheet .actions > a { padding: .25rem 0; }
 .actions:has(> details) { align-items: start; gap: .25rem 2rem; }
 details summary { cursor: pointer; font-weight: 600; padding: .25rem 0; max-width: 100%; }
 summary.danger { color: var(--danger); }
