@@ -5,6 +5,8 @@ import fc from "fast-check";
 import { BODIES, CLAUSES, DIRECTIONS, FORGED_HEADERS, FRAMINGS, IDENTIFIERS, SEARCHES } from "./attacks.ts";
 import { assertDiscreet, assertHarmless } from "./harmless.ts";
 import { hostileBody, hostileQuery, hostileSegment, MEMBERS } from "./hostile-input.ts";
+import { pathOf } from "./permission/check-custom.ts";
+import { mountedTemplates } from "./permission/mounted-routes.ts";
 import { exchange, type RawRequest, sendRaw } from "./raw-http.ts";
 import { resources } from "./resources.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
@@ -25,32 +27,24 @@ function send({ headers, ...request }: RawRequest) {
   return sendRaw(baseUrl, { ...request, headers: { authorization, ...headers } });
 }
 
-/** Every route, with `*` for a segment that the test makes up. */
-const routes = [
-  ...resources.flatMap(({ path }) => [
-    `GET ${path}`,
-    `GET ${path}/*`,
-    `POST ${path}/new`,
-    `PATCH ${path}/*/edit`,
-    `PUT ${path}/*/edit`,
-    `DELETE ${path}/*/delete`,
-    `POST ${path}/batch/new`,
-    `PATCH ${path}/batch/edit`,
-    `PUT ${path}/batch/edit`,
-    `DELETE ${path}/batch/delete`,
-  ]),
-  "POST contacts/*/points/plus/*",
-  "POST contacts/*/points/*/1",
-  "GET contacts/list/fields",
-  "GET hooks/triggers",
-  "GET *",
-];
+/** Every route that is mounted with all its methods, and `*` for a segment that the test makes up. */
+const routes = ["GET *", ...(await mountedRoutes())];
+
+async function mountedRoutes(): Promise<string[]> {
+  const found: string[] = [];
+  for (const template of new Set(mountedTemplates())) {
+    const { headers } = await api("OPTIONS", pathOf(template));
+    const path = template.slice(1).replaceAll(/:\w+/g, "*");
+    for (const method of headers.get("allow")?.split(", ") ?? []) found.push(`${method} ${path}`);
+  }
+  return found;
+}
 
 for (const route of routes) {
   const [method = "", template = ""] = route.split(" ");
   const hasBody = method !== "GET" && method !== "DELETE";
   const path = fc
-    .array(hostileSegment, { minLength: 2, maxLength: 2 })
+    .array(hostileSegment, { minLength: 3, maxLength: 3 })
     .map((segments) => template.replaceAll("*", () => segments.pop() ?? "1"));
   const body = hasBody ? hostileBody : fc.constant({ type: "", body: Buffer.alloc(0) });
 

@@ -59,8 +59,13 @@ const PING_MS = 2_000;
 const TRANSACTION_ATTEMPTS = 4;
 const RAW_TEXT = { getTypeParser: () => (text: string) => text };
 
-/** A statement that is prepared once per connection. The name must be unique in the process. */
+const texts = new Map<string, string>();
+
+/** A statement that is prepared once per connection. The name must be unique in the process: a second text is a bug. */
 export function prepared(name: string, text: string): Statement {
+  const known = texts.get(name);
+  if (known !== undefined && known !== text) throw new Error(`two statements are called ${name}`);
+  texts.set(name, text);
   return { name, text };
 }
 

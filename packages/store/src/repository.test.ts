@@ -27,7 +27,7 @@ let count = 0;
 
 before(async () => {
   testDatabase = await createTestDatabase();
-  database = openTestDatabase().database;
+  database = openDatabase({ url: testDatabase.url("contact"), log: createLog("test", "silent") });
   segments = segmentsWith({});
   notes = repository<Note>(database, createOutbox(), NoteSchema, {
     table: "notes",
@@ -47,16 +47,12 @@ after(async () => {
   await testDatabase.drop();
 });
 
-function openTestDatabase() {
-  const opened = openDatabase({ url: testDatabase.url("contact"), log: createLog("test", "silent") });
-  return { database: opened, [Symbol.asyncDispose]: () => opened.close() };
-}
-
-function segmentsWith(
-  options: { shared?: string; freelyPublished?: boolean },
-  over = database,
-): Repository<Segment> {
-  return repository<Segment>(over, createOutbox(), SegmentSchema, {
+function segmentsWith(options: {
+  table?: string;
+  shared?: string;
+  freelyPublished?: boolean;
+}): Repository<Segment> {
+  return repository<Segment>(database, createOutbox(), SegmentSchema, {
     table: "segments",
     events: "tidings.test.segment",
     search: ["name"],
@@ -201,9 +197,8 @@ test("a row that belongs to another one is whose that is, and follows it", async
 });
 
 test("a shared row is seen by all who see their own, and changed by none of them but its owner", async () => {
-  // Its statements differ from those of the others, which these connections have prepared.
-  await using other = openTestDatabase();
-  const shared = segmentsWith({ shared: "is_global" }, other.database);
+  // Its statements differ from those of the other segments, so they are called otherwise.
+  const shared = segmentsWith({ table: "contact.segments", shared: "is_global" });
   const ada = callOf(ADA, OWN);
   const global = await addSegment(callOf(BOB, OWN), { name: "Global", isGlobal: true });
   const secret = await addSegment(callOf(BOB, OWN), { name: "Secret", isGlobal: false });

@@ -34,6 +34,21 @@ export async function terminateBackends({ adminUrl }: Pick<TestDatabase, "adminU
   );
 }
 
+/** The rows of the last statement, as a superuser of whatever schema. */
+export async function queryAsSuperuser(
+  { adminUrl }: Pick<TestDatabase, "adminUrl">,
+  text: string,
+): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: adminUrl });
+  await client.connect();
+  try {
+    const results = [await client.query(text)].flat();
+    return results.at(-1)?.rows ?? [];
+  } finally {
+    await client.end();
+  }
+}
+
 function databaseUrl(serverUrl: string, name: string, login?: { role: string; password: string }): string {
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;

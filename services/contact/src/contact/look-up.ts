@@ -132,7 +132,7 @@ const STAGES = prepared(
   `select s.id, ${STAGE_JSON} as value from stages s where s.id = any (array(select unnest($1::integer[])))`,
 );
 const COMPANIES = prepared(
-  "companies_by_id",
+  "companies_to_link",
   `select co.id, co.companyname, co.created_by from companies co
    where co.id = any (array(select unnest($1::integer[]))) order by co.id for share`,
 );

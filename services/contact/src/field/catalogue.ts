@@ -1,4 +1,4 @@
-import type { Database, Row } from "@tidings/store/database";
+import { type Database, prepared, type Row } from "@tidings/store/database";
 
 /** What a field belongs to, under the names the API uses for contacts and companies. */
 export type FieldObject = "lead" | "company";
@@ -161,7 +161,7 @@ export function fieldCatalogues(database: Database): FieldCatalogues {
   return catalogues;
 }
 
-const REVISION = { name: "field_revision", text: "select revision from field_revision" };
+const REVISION = prepared("field_revision", "select revision from field_revision");
 
 /** Definitions and their revision as of one moment. */
 const CATALOGUE = {

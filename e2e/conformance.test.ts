@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { type Resource as Mounted, resources as mounted } from "@tidings/gateway/resources";
+import {
+  internal,
+  open_members as openMembers,
+  output_only as outputOnly,
+  secret,
+} from "@tidings/proto/tidings/api/v1/options";
+import { columnsOf } from "@tidings/store/columns";
+import { query } from "./query.ts";
+import { addFirstContact, type Resource, resources } from "./resources.ts";
+import { startTestStack } from "./stack.ts";
+
+/** What holds of every resource, read from what is mounted: nobody has to remember a new one here. */
+
+const stack = await startTestStack();
+after(() => stack.stop());
+const { api } = stack;
+before(() => addFirstContact(api));
+
+const PROCESSES = ["gateway", "contact", "webhook"];
+
+const all = mounted.map((resource) => {
+  const get = resource.service.methods.find(({ name }) => name.startsWith("Get"));
+  const bodies = resources.find(({ path }) => path === resource.path);
+  assert.ok(get && bodies, resource.path);
+  return { resource, message: get.output, bodies };
+});
+
+function isWritable(field: DescField): boolean {
+  return ![outputOnly, internal, openMembers].some((option) => getOption(field, option));
+}
+
+function isText(field: DescField): boolean {
+  return field.fieldKind !== "message" && field.fieldKind !== "map" && field.scalar === ScalarType.STRING;
+}
+
+/** The aliases of fields are members of contacts and companies as well. */
+async function openMembersOf({ path }: Mounted, message: DescMessage): Promise<string[]> {
+  if (!message.fields.some((field) => getOption(field, openMembers))) return [];
+  const object = path === "contacts" ? "contact" : "company";
+  const { body } = await api("GET", `fields/${object}?limit=200`);
+  return (body as unknown as { fields: { alias: string }[] }).fields.map(({ alias }) => alias);
+}
+
+const NO_TEXTS: unknown[] = [{ toString: 1, valueOf: 1 }, { a: { b: 1 } }, [[1]], [{ toString: 1 }]];
+
+for (const { resource, message, bodies } of all) {
+  describe(resource.path, () => {
+    test("takes no object where a text is meant, and says which member is wrong", async () => {
+      const texts = message.fields.filter((field) => isWritable(field) && isText(field));
+      const members = [...texts.map(({ jsonName }) => jsonName), ...(await openMembersOf(resource, message))];
+      for (const member of members)
+        for (const value of NO_TEXTS) {
+          const answer = await api("POST", `${resource.path}/new`, { ...bodies.minimal(), [member]: value });
+          const told = `${member} ${JSON.stringify(value)} ${answer.text}`;
+          assert.equal(answer.status, 400, told);
+          assert.ok(answer.text.includes(member), told);
+        }
+    });
+
+    test("cannot be filtered, ordered or searched by a secret", async () => {
+      for (const { jsonName, name } of message.fields.filter((field) => getOption(field, secret)))
+        for (const column of [jsonName, name])
+          for (const asked of [`orderBy=${column}`, `where[0][col]=${column}&where[0][expr]=isNotNull`])
+            assert.equal((await api("GET", `${resource.path}?${asked}`)).status, 400, asked);
+    });
+
+    test("says what it ignored, and where a wrapped body belongs", async () => {
+      const answer = await api("POST", `${resource.path}/new`, { ...bodies.minimal(), "no such member": 1 });
+      assert.ok(answer.status < 300, answer.text);
+      assert.equal(answer.headers.get("tidings-ignored"), "no%20such%20member");
+      const wrapped = await api("POST", `${resource.path}/new`, { [resource.one]: bodies.minimal() });
+      assert.equal(wrapped.status, 400, wrapped.text);
+      for (const [method, path, instead] of [
+        ["POST", resource.path, `${resource.path}/new`],
+        ["PUT", `${resource.path}/1`, `${resource.path}/1/edit`],
+        ["DELETE", `${resource.path}/1`, `${resource.path}/1/delete`],
+      ] as const) {
+        const refused = await api(method, path, method === "POST" ? {} : undefined);
+        assert.equal(refused.status, 405);
+        assert.ok(refused.text.includes(`/api/${instead}`), refused.text);
+      }
+      const { headers } = await api("GET", `${resource.path}?page=2&per_page=5`);
+      assert.equal(headers.get("tidings-ignored"), "page;use=start, per_page;use=limit");
+    });
+  });
+}
+
+const TABLES: Record<string, string> = {
+  "fields/contact": "contact.fields",
+  "fields/company": "contact.fields",
+  devices: "contact.devices",
+  notes: "contact.notes",
+  tags: "contact.tags",
+  segments: "contact.segments",
+  hooks: "webhook.webhooks",
+  roles: "identity.roles",
+  users: "identity.users",
+};
+
+/** Contacts and companies are saved another way: their fields are data. */
+const WITHOUT_MESSAGE_COLUMNS = new Set(["contacts", "companies"]);
+
+for (const { resource, message } of all) {
+  if (WITHOUT_MESSAGE_COLUMNS.has(resource.path)) continue;
+  test(`the table of ${resource.path} has a column for each stored field, nullable where the field is optional`, async () => {
+    const [schema, table] = (TABLES[resource.path] ?? "").split(".");
+    const rows = await query(
+      stack.database,
+      `select column_name as name, is_nullable = 'YES' as nullable from information_schema.columns
+       where table_schema = '${schema}' and table_name = '${table}'`,
+    );
+    const nullable = new Map(rows.map((row) => [row.name as string, row.nullable as boolean]));
+    for (const column of columnsOf(message))
+      assert.equal(nullable.get(column.name), column.nullable, `${table}.${column.name}`);
+  });
+}
+
+const LENGTH = 100_000;
+
+/** Texts that take the square of their length where something looks for the end of each beginning, or tries all ways to fit. */
+const BAITS = [
+  "<",
+  "<a ",
+  "<!--",
+  "&",
+  "&#",
+  "<a href=",
+  " ",
+  "a@",
+  "1-",
+  "{",
+  "[",
+  "%",
+  "://",
+  "١",
+  "ß",
+].map((bait) => bait.repeat(Math.ceil(LENGTH / bait.length)));
+/** One of these takes milliseconds where the work is linear, and many seconds where it is not. */
+const LAG_MAX_SECONDS = 1;
+const MEMBERS_A_REQUEST = 8;
+
+/** The longest that each process did nothing else, since this was asked last. */
+async function longestLag(): Promise<number> {
+  const lags = await Promise.all(
+    PROCESSES.map(async (name) => {
+      const metrics = await fetch(`http://127.0.0.1:${await stack.lines.opsPort(name)}/metrics`);
+      const [, seconds] = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(await metrics.text()) ?? [];
+      return Number(seconds);
+    }),
+  );
+  return Math.max(...lags);
+}
+
+for (const { resource, message, bodies } of all) {
+  test(`no text in a body of ${resource.path} holds up a process`, async () => {
+    const writable = message.fields.filter(isWritable).map(({ jsonName }) => jsonName);
+    const members = [...writable, ...(await openMembersOf(resource, message))];
+    await longestLag();
+    for (let at = 0; at < members.length; at += MEMBERS_A_REQUEST) {
+      const baited = members.slice(at, at + MEMBERS_A_REQUEST);
+      for (const bait of BAITS) {
+        await sendBait(resource, bodies, Object.fromEntries(baited.map((member) => [member, bait])));
+        const lag = await longestLag();
+        assert.ok(lag < LAG_MAX_SECONDS, `${baited} of ${bait.slice(0, 8)}: ${lag} s`);
+      }
+    }
+  });
+}
+
+async function sendBait({ path }: Mounted, bodies: Resource, members: object): Promise<void> {
+  const answer = await api("POST", `${path}/new`, { ...bodies.minimal(), ...members });
+  assert.ok(answer.status < 500, answer.text);
+}
