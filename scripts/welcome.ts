@@ -15,6 +15,7 @@ export function welcomeText({ port, username, password, logs }: Welcome): string
 Tidings is ready.
 
   Address   ${address}
+  Pages     ${address}/credentials (API credentials), ${address}/password
   User      ${username}
   Password  ${explain(password)}
   Logs      ${logs}

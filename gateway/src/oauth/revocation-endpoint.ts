@@ -24,7 +24,7 @@ export function revocationEndpoint(options: TokenEndpointOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const { parameters, ...sender } = await openClientRequest(request, response, options);
     await revokeToken(options, { ...sender, parameter: parameters.text });
-    response.setHeader("content-type", "application/json");
+    response.setHeader("Content-Type", "application/json");
     response.end("{}");
   };
 }

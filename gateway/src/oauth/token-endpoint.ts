@@ -93,7 +93,7 @@ export async function openClientRequest(
 function sendTokens(response: Response, { accessToken, accessSeconds, refreshToken }: IssuedTokens): void {
   response.setHeader("cache-control", "no-store");
   response.setHeader("pragma", "no-cache");
-  response.setHeader("content-type", "application/json");
+  response.setHeader("Content-Type", "application/json");
   response.end(
     JSON.stringify({
       access_token: accessToken,

@@ -31,7 +31,7 @@ export function sendPage(response: Response, page: Page): void {
   response.setHeader("x-frame-options", "DENY");
   // The forms need their Origin header; nothing is told to other sites.
   response.setHeader("referrer-policy", "same-origin");
-  response.setHeader("content-type", "text/html; charset=utf-8");
+  response.setHeader("Content-Type", "text/html; charset=utf-8");
   response.statusCode = page.status ?? 200;
   response.end(layout(page).markup);
 }

@@ -97,7 +97,7 @@ export function sendError(response: ServerResponse, error: unknown, options: Err
 }
 
 export function writeJson(response: ServerResponse, body: object): void {
-  response.setHeader("content-type", "application/json");
+  response.setHeader("Content-Type", "application/json");
   response.end(JSON.stringify(body));
 }
 

@@ -27,7 +27,7 @@ export function outgoing({ actor, requestId }: Exchange, budgetMs: number): Outg
 
 export function sendJson(response: ApiResponse, status: number, json: string): void {
   response.statusCode = status;
-  response.setHeader("content-type", "application/json");
+  response.setHeader("Content-Type", "application/json");
   response.end(json);
 }
 

@@ -58,7 +58,7 @@ async function sendInParts(
   let size = FIRST_PART_SIZE;
   let rows = await part(0, size);
   response.statusCode = 200;
-  response.setHeader("content-type", "application/json");
+  response.setHeader("Content-Type", "application/json");
   await taken(response, envelope.opening(totalSize) + rows);
   let isEmpty = rows === "";
   for (let from = size; from < ids.length && !response.destroyed; from += size) {

@@ -36,8 +36,8 @@ async function send(
   { outbound, siteUrl, box }: AttemptOptions,
 ): Promise<Answer | OutboundError> {
   const headers = {
-    "content-type": "application/json",
-    "x-origin-base-url": siteUrl,
+    "Content-Type": "application/json",
+    "X-Origin-Base-URL": siteUrl,
     ...signatureHeaders({
       scheme,
       secret: box.open(secret),
