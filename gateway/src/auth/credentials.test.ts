@@ -6,6 +6,7 @@ import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase } from "@tidings/testkit/postgres";
+import { startProxy } from "@tidings/testkit/proxy";
 import { ensureAdministrator } from "../identity/administrator.ts";
 import { openPrincipals } from "../identity/principals.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
@@ -125,6 +126,22 @@ test("a right and a wrong password are noted in the audit with who tried from wh
       ["login", "1", { login: "Ada" }],
     ],
   );
+});
+
+test("an outage of the database locks nobody out who tried all the time", async (t) => {
+  const proxy = await startProxy(testDatabase.url("identity"));
+  const proxied = openDatabase({ url: proxy.url, log: createLog("identity", "silent") });
+  t.after(async () => {
+    await proxied.close();
+    await proxy.stop();
+  });
+  const credentials = await openCredentials(proxied, openPrincipals(proxied), loginThrottle(undefined));
+  const attempt = () => credentials.verifyBasic(basic("Ada", PASSWORD), from("2.2.2.2"));
+  proxy.goDown();
+  for (let count = 0; count < 30; count += 1)
+    await assert.rejects(attempt(), (error: Fault) => error.code === Code.UNAVAILABLE);
+  proxy.recover();
+  await eventually(async () => assert.equal((await attempt()).name, "Admin User"), { timeoutMs: 5_000 });
 });
 
 test("a refusal is never remembered", async () => {

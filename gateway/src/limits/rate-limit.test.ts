@@ -45,6 +45,12 @@ describe("in memory", () => {
     await consume(limit, "a", first);
     assert.equal(first.getHeader("ratelimit-policy"), '"default";q=2;w=60');
     assert.match(String(first.getHeader("ratelimit")), /^"default";r=1;t=\d+$/);
+    assert.deepEqual(
+      [first.getHeader("x-ratelimit-limit"), first.getHeader("x-ratelimit-remaining")],
+      [2, 1],
+    );
+    const reset = Number(first.getHeader("x-ratelimit-reset")) - Date.now() / 1000;
+    assert.ok(reset > 0 && reset <= 61, `${reset} s`);
     await consume(limit, "a", answer());
     const refused = answer();
     await assert.rejects(consume(limit, "a", refused), (error: Fault) => {

@@ -85,6 +85,27 @@ test("a client that reads slowly slows the reading of rows, and costs no warning
   );
 });
 
+test("an answer that nobody takes for thirty seconds is given up", async () => {
+  const untaken = await startScene({
+    handlers: {
+      listTags: ({ query }) =>
+        query?.idsOnly
+          ? { ids: Array.from({ length: ROWS }, (_, index) => index + 1), totalSize: ROWS }
+          : {
+              tags: (query as ListQuery).ids.map((id) => ({ id, tag: "t", description: "x".repeat(3_000) })),
+            },
+    },
+  });
+  after(untaken.stop);
+  const response = await open(untaken.port, "/api/tags?limit=10000");
+  response.pause();
+  // The one wait of the suite: what is measured is that nothing happens.
+  await pause(32_000);
+  await assert.rejects(async () => {
+    for await (const _chunk of response);
+  }, /aborted/);
+});
+
 test("rows are read in parts of about 256 kB, however large they are", async () => {
   const sizes: number[] = [];
   const heavy = await startScene({

@@ -7,6 +7,8 @@ export interface Proxy {
   url: string;
   /** From now on every byte is swallowed, and every new connection accepted and left without an answer. */
   goDeaf(): void;
+  /** From now on connections end, and new ones at once: the server is down. */
+  goDown(): void;
   /** New connections work again; those that were deafened stay so. */
   recover(): void;
   stop(): Promise<void>;
@@ -17,8 +19,10 @@ export async function startProxy(target: string): Promise<Proxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   let isDeaf = false;
+  let isDown = false;
   const server = createServer((client) => {
     keep(client);
+    if (isDown) return void client.destroy();
     if (isDeaf) return void client.resume();
     const upstream = connect(Number(port), hostname);
     keep(upstream);
@@ -43,7 +47,12 @@ export async function startProxy(target: string): Promise<Proxy> {
       isDeaf = true;
       for (const socket of sockets) socket.unpipe().removeAllListeners("close").resume();
     },
+    goDown() {
+      isDown = true;
+      for (const socket of sockets) socket.destroy();
+    },
     recover() {
+      isDown = false;
       isDeaf = false;
     },
     async stop() {
