@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Role, RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
-import { columnsOf } from "@tidings/store/columns";
+import { type Role } from "@tidings/proto/tidings/identity/v1/role";
 import {
   ADMINISTRATOR_ROLE,
   as,
@@ -21,14 +20,6 @@ after(() => scene.close());
 
 const permissionsOf = (role: Role | undefined) =>
   role?.rawPermissions && JSON.parse(Buffer.from(role.rawPermissions).toString());
-
-test("the table has a column for each stored field", async () => {
-  const rows = await scene.execute(
-    "select column_name from information_schema.columns where table_name = 'roles' and table_schema = 'identity'",
-  );
-  const expected = [...columnsOf(RoleSchema).map(({ name }) => name), "version"];
-  assert.deepEqual(rows.map((row) => row.column_name).toSorted(), expected.toSorted());
-});
 
 test("a fresh install has the administrator's role and no other", async () => {
   const role = await scene.roles.getRole({ id: ADMINISTRATOR_ROLE }, as(scene.root));

@@ -1,11 +1,11 @@
 import { notFound } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import { type Authorisation, listAuthorisations, revokeAuthorisation } from "../oauth/authorisations.ts";
-import { readForm } from "./form.ts";
 import { type Html, html, named } from "./html.ts";
 import { menuOf, openMember } from "./member.ts";
 import { START_PATH } from "./next.ts";
 import { noticeOf, withNotice } from "./notice.ts";
+import { openForm } from "./open-form.ts";
 import { sendOn, sendPage } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";
 
@@ -25,11 +25,9 @@ export function authorisationList(options: PagesOptions) {
 
 export function authorisationRevocation(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
-    const member = await openMember(request, response, options);
+    const member = await openForm(request, response, options, { name: FORM, back: START_PATH });
     if (!member) return;
     const { visit, user } = member;
-    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
-    if (form.isStale) return sendOn(response, withNotice(START_PATH, "stale"));
     const id = String(request.params.id);
     if (!/^[1-9]\d{0,8}$/.test(id)) throw notFound();
     const revocation = { user, clientId: Number(id), clientIp: visit.clientIp };

@@ -3,10 +3,10 @@ import { Code, Fault, type Violation } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import { userChanges } from "../identity/change-user.ts";
 import { describedBy, notesOf, problemSummary } from "./field.ts";
-import { readForm } from "./form.ts";
 import { type Html, html } from "./html.ts";
 import { type Member, menuOf, openMember } from "./member.ts";
 import { noticeOf, withNotice } from "./notice.ts";
+import { openForm } from "./open-form.ts";
 import { sendOn, sendPage } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";
 import { startSession } from "./sign-in.ts";
@@ -25,11 +25,9 @@ export function passwordPage(options: PagesOptions) {
 /** Whoever knows the present password sets another one. It ends every session and token; this browser gets a new session. */
 export function changePassword(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
-    const member = await openMember(request, response, options);
+    const member = await openForm(request, response, options, { name: FORM, back: PATH });
     if (!member) return;
-    const { visit, user } = member;
-    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
-    if (form.isStale) return sendOn(response, withNotice(PATH, "stale"));
+    const { visit, user, form } = member;
     const sent = {
       current: form.verbatim("current"),
       password: form.verbatim("password"),
@@ -51,11 +49,9 @@ export function changePassword(options: PagesOptions) {
 /** Ends whatever is signed in as the user elsewhere, and every token of apps. */
 export function endOtherSessions(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
-    const member = await openMember(request, response, options);
+    const member = await openForm(request, response, options, { name: FORM, back: PATH });
     if (!member) return;
     const { visit, user } = member;
-    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
-    if (form.isStale) return sendOn(response, withNotice(PATH, "stale"));
     await userChanges(options.database, options.outbox).endSessions(user.id, callOf(member, response));
     await startSession(options, response, visit, { login: user.name, userId: user.id });
     sendOn(response, withNotice(PATH, "sessions"));

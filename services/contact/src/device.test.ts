@@ -12,7 +12,6 @@ import {
 } from "@tidings/proto/tidings/contact/v1/device";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { columnsOf } from "@tidings/store/columns";
 import { belongingFixture, type DeviceMembers, json, ownerOnly } from "./belonging/fixture.ts";
 import { callAs, listQuery, parse } from "./contact/fixture.ts";
 
@@ -127,13 +126,4 @@ test("the devices of a contact are listed by it, follow a merge, and go with the
   assert.deepEqual([listed.devices?.map((device) => device.id), listed.totalSize], [[id], 1]);
   await fixture.deleteContact(survivor);
   await assert.rejects(getDevice(id), isFault(Code.NOT_FOUND));
-});
-
-test("the table has a column for each stored field, nullable where the field is optional", async () => {
-  const rows = await fixture.query(
-    "select column_name, is_nullable from information_schema.columns where table_name = 'devices'",
-  );
-  const nullable = new Map(rows.map((row) => [row.column_name, row.is_nullable === "YES"]));
-  for (const column of columnsOf(DeviceSchema))
-    assert.equal(nullable.get(column.name), column.nullable, column.name);
 });

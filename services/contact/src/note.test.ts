@@ -15,7 +15,6 @@ import {
 } from "@tidings/proto/tidings/contact/v1/note";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { columnsOf } from "@tidings/store/columns";
 import { belongingFixture, json, type NoteMembers, ownerOnly } from "./belonging/fixture.ts";
 import { callAs, listQuery, parse } from "./contact/fixture.ts";
 
@@ -265,13 +264,4 @@ test("a note changes nothing of its contact, and tells of itself", async () => {
   );
   const told = fromBinary(NoteSchema, Buffer.from(events[0]?.payload ?? "", "base64"));
   assert.equal(told.contactId, contactId);
-});
-
-test("the table has a column for each stored field, nullable where the field is optional", async () => {
-  const rows = await fixture.query(
-    "select column_name, is_nullable from information_schema.columns where table_name = 'notes'",
-  );
-  const nullable = new Map(rows.map((row) => [row.column_name, row.is_nullable === "YES"]));
-  for (const column of columnsOf(NoteSchema))
-    assert.equal(nullable.get(column.name), column.nullable, column.name);
 });

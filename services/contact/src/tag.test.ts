@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import {
-  BatchCreateTagsRequestSchema,
-  CreateTagRequestSchema,
-  TagSchema,
-} from "@tidings/proto/tidings/contact/v1/tag";
+import { BatchCreateTagsRequestSchema, CreateTagRequestSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { columnsOf } from "@tidings/store/columns";
 import { callAs, contactFixture } from "./contact/fixture.ts";
 import { tagHandlers } from "./tag.ts";
 
@@ -63,15 +58,4 @@ test("a tag without text is refused", async () => {
     async () => add("  "),
     (error: unknown) => error instanceof Fault && error.code === Code.INVALID_ARGUMENT,
   );
-});
-
-test("the table has a column for each stored field, nullable where the field is optional", async () => {
-  const rows = await fixture.context.database.query(
-    { text: "select column_name, is_nullable from information_schema.columns where table_name = 'tags'" },
-    [],
-    Date.now() + 5_000,
-  );
-  const nullable = new Map(rows.map((row) => [row.column_name, row.is_nullable === "YES"]));
-  for (const column of columnsOf(TagSchema))
-    assert.equal(nullable.get(column.name), column.nullable, column.name);
 });

@@ -14,7 +14,6 @@ import {
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
-import { columnsOf } from "@tidings/store/columns";
 import { eventually } from "@tidings/testkit/eventually";
 import { sealPlainSecrets } from "./seal-secrets.ts";
 import { openScene, rules } from "./testing/scene.ts";
@@ -241,14 +240,6 @@ test("the triggers are listed with the configured prefix", async () => {
       description: "Triggered when a contact is identified.",
     },
   );
-});
-
-test("the table has a column for each stored field", async () => {
-  const rows = await scene.query(
-    "select column_name from information_schema.columns where table_name = 'webhooks' and table_schema = 'webhook'",
-  );
-  const expected = [...columnsOf(WebhookSchema).map(({ name }) => name), "version"];
-  assert.deepEqual(rows.map((row) => row.column_name).toSorted(), expected.toSorted());
 });
 
 async function save(fields: Partial<Omit<Webhook, "$typeName" | "$unknown">>): Promise<Webhook> {
