@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Role } from "@tidings/proto/tidings/identity/v1/role";
+import type { Role } from "@tidings/proto/tidings/identity/v1/role";
 import {
   ADMINISTRATOR_ROLE,
   as,

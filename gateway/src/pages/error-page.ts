@@ -28,6 +28,10 @@ const BY_REASON = new Map<string, Told>([
   ["NOT_FOUND", { title: "Not found", message: "There is no such page, or it is gone." }],
   ["RATE_LIMITED", { title: "Too many requests", message: "Please wait a minute and try again." }],
   [
+    "BODY_UNREADABLE",
+    { title: "This form could not be read", message: "Please open its page again and send it from there." },
+  ],
+  [
     "BODY_TOO_LARGE",
     { title: "Too much at once", message: "The form holds more than can be taken. Send less." },
   ],

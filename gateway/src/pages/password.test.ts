@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { startOAuthScene } from "../testing/oauth-scene.ts";
-import { PASSWORD } from "../testing/scene.ts";
+import { PASSWORD, startScene } from "../testing/scene.ts";
 import { visitorOf } from "../testing/visitor.ts";
 
 const scene = await startOAuthScene();
@@ -70,4 +70,30 @@ test("whoever types an address into a browser sees pages, and a program JSON", a
   assert.match((await get("/api/nope", ACCEPT)).headers.get("content-type") ?? "", /application\/json/);
   for (const path of ["/credentials/7/secret", "/credentials/7/delete"])
     assert.equal((await get(path, ACCEPT)).headers.get("location"), "/credentials", path);
+});
+
+test("pages that are switched off, and forms that cannot be read, are told in a person's words", async () => {
+  const off = await startScene({ isEnabled: false });
+  const { status, text } = await fetchPage(off.port, "/authorisations", {});
+  assert.equal(status, 403);
+  assert.match(text, /<h1>Switched off<\/h1>/);
+  await off.stop();
+  const body = { method: "POST", body: "x", headers: { ...ACCEPT, "content-type": "text/plain" } };
+  const unreadable = await fetchPage(scene.port, "/oauth/v2/authorize_login_check", body);
+  assert.equal(unreadable.status, 400);
+  assert.match(unreadable.text, /This form could not be read/);
+});
+
+async function fetchPage(port: number, path: string, init: RequestInit) {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: ACCEPT, ...init });
+  return { status: response.status, text: await response.text() };
+}
+
+test("browsers are told to come by https only, where that is where we are", async () => {
+  const secure = await startScene({ publicOrigin: "https://tidings.example" });
+  const { headers } = await fetch(`http://127.0.0.1:${secure.port}/oauth/v2/authorize_login`);
+  assert.match(headers.get("strict-transport-security") ?? "", /max-age=\d{7,}/);
+  await secure.stop();
+  const plain = await fetch(`${scene.base}/oauth/v2/authorize_login`);
+  assert.equal(plain.headers.get("strict-transport-security"), null);
 });

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { badRequest } from "@tidings/rpc/fault";
+import { badRequest, Code, Fault } from "@tidings/rpc/fault";
 import { multipartFields } from "./multipart.ts";
 import { parseQuery } from "./query.ts";
 import { receive } from "./receive.ts";
@@ -37,9 +37,9 @@ export async function readBody(request: IncomingMessage, isBatch: boolean): Prom
   const isForm = type === FORM || type === MULTIPART;
   const bytes = await receive(request, isForm ? FORM_MAX : isBatch ? BATCH_MAX : JSON_MAX);
   if (bytes.length === 0) return {};
-  if (!isForm && type !== JSON_TYPE) throw badRequest(unreadable(type, bytes.toString("latin1", 0, 64)));
+  if (!isForm && type !== JSON_TYPE) throw unreadable(type, bytes.toString("latin1", 0, 64));
   const text = decodeText(bytes);
-  if (type === FORM && LIKE_JSON.test(text)) throw badRequest(unreadable(type, text));
+  if (type === FORM && LIKE_JSON.test(text)) throw unreadable(type, text);
   const body =
     type === FORM
       ? parseQuery(text)
@@ -51,10 +51,11 @@ export async function readBody(request: IncomingMessage, isBatch: boolean): Prom
 }
 
 /** JSON that says it is something else is the mistake newcomers make first: `curl -d` calls it a form. */
-function unreadable(type: string, text: string): string {
+function unreadable(type: string, text: string): Fault {
   const hint = LIKE_JSON.test(text) ? ` Send JSON with "Content-Type: ${JSON_TYPE}".` : "";
   const was = type === "" ? "no content type" : `the content type "${type.slice(0, 100)}"`;
-  return `The body came with ${was}; it must be ${JSON_TYPE}, ${FORM} or ${MULTIPART}.${hint}`;
+  const message = `The body came with ${was}; it must be ${JSON_TYPE}, ${FORM} or ${MULTIPART}.${hint}`;
+  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BODY_UNREADABLE", message });
 }
 
 function decodeText(bytes: Buffer): string {
