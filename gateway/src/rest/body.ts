@@ -52,9 +52,10 @@ export async function readBody(request: IncomingMessage, isBatch: boolean): Prom
 
 /** JSON that says it is something else is the mistake newcomers make first: `curl -d` calls it a form. */
 function unreadable(type: string, text: string): Fault {
-  const hint = LIKE_JSON.test(text) ? ` Send JSON with "Content-Type: ${JSON_TYPE}".` : "";
   const was = type === "" ? "no content type" : `the content type "${type.slice(0, 100)}"`;
-  const message = `The body came with ${was}; it must be ${JSON_TYPE}, ${FORM} or ${MULTIPART}.${hint}`;
+  const message = LIKE_JSON.test(text)
+    ? `The body is JSON and came with ${was}. Send it with "Content-Type: ${JSON_TYPE}".`
+    : `The body came with ${was}; it must be ${JSON_TYPE}, ${FORM} or ${MULTIPART}.`;
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BODY_UNREADABLE", message });
 }
 
