@@ -39,6 +39,8 @@ export const serviceConfig = {
   ACTOR_PUBLIC_KEYS: list,
 };
 
+export type ServiceConfig = Readonly<z.infer<z.ZodObject<typeof serviceConfig>>>;
+
 export class ConfigError extends Error {
   override name = "ConfigError";
 }

@@ -15,3 +15,5 @@ export const contactVariables = {
 export function contactConfig(env: NodeJS.ProcessEnv) {
   return readConfig(contactVariables, env);
 }
+
+export type ContactConfig = ReturnType<typeof contactConfig>;

@@ -1,7 +1,7 @@
 import { SpanKind } from "@opentelemetry/api";
+import { type Answer, type Outbound, OutboundError } from "@tidings/outbound/outbound";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { Delivery, Outcome } from "./delivery.ts";
-import { type Answer, type Outbound, OutboundError } from "./outbound.ts";
 import { nextDelay, parseRetryAfter } from "./schedule.ts";
 import type { SecretBox } from "./secret-box.ts";
 import { signatureHeaders } from "./sign.ts";

@@ -1,6 +1,6 @@
+import { parseRanges } from "@tidings/outbound/address";
 import { list, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { z } from "zod";
-import { parseRanges } from "./address.ts";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
 import { parseKey } from "./secret-box.ts";
 

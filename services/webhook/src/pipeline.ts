@@ -1,6 +1,7 @@
 import type { Bus } from "@tidings/bus/connect";
 import { type Consumption, consume } from "@tidings/bus/consume";
 import { webhookFanOut } from "@tidings/bus/streams";
+import { createOutbound } from "@tidings/outbound/outbound";
 import type { Webhook } from "@tidings/proto/tidings/webhook/v1/webhook";
 import { actorSigner } from "@tidings/rpc/actor";
 import { isOutage } from "@tidings/rpc/outage";
@@ -13,7 +14,6 @@ import type { WebhookConfig } from "./config.ts";
 import { connectContacts } from "./contacts.ts";
 import { startDelivering } from "./deliver.ts";
 import { createFanOut } from "./fan-out.ts";
-import { createOutbound } from "./outbound.ts";
 import { followOwners } from "./owners.ts";
 import { startPurging } from "./purge.ts";
 import type { SecretBox } from "./secret-box.ts";

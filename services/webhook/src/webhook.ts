@@ -1,3 +1,4 @@
+import { isAllowedAddress, literalAddress, type Range, receiverUrl } from "@tidings/outbound/address";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import {
   type UpdateWebhookRequest,
@@ -20,7 +21,6 @@ import {
 } from "@tidings/store/repository";
 import type { SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
-import { isAllowedAddress, literalAddress, type Range, receiverUrl } from "./address.ts";
 import { readOwners } from "./owners.ts";
 import { forgetWebhooks } from "./purge.ts";
 import type { SecretBox } from "./secret-box.ts";

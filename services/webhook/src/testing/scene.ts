@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { parseRanges, type Range } from "@tidings/outbound/address";
+import { createOutbound } from "@tidings/outbound/outbound";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
-import { parseRanges, type Range } from "../address.ts";
 import { startDelivering } from "../deliver.ts";
 import { claimDeliveries } from "../delivery.ts";
-import { createOutbound } from "../outbound.ts";
 import { secretBox } from "../secret-box.ts";
 import { createUnpublish } from "../unpublish.ts";
 import { webhookRepository } from "../webhook.ts";

@@ -1,0 +1,76 @@
+import { type Bus, connectBus } from "@tidings/bus/connect";
+import type { StreamDefinition } from "@tidings/bus/streams";
+import { actorVerifier } from "@tidings/rpc/actor";
+import { type Implementation, serve } from "@tidings/rpc/server";
+import type { ServiceConfig } from "@tidings/runtime/config";
+import { createLog, type Log } from "@tidings/runtime/log";
+import { run } from "@tidings/runtime/run";
+import { type Database, openDatabase } from "@tidings/store/database";
+import { isMigrated, type Migrations } from "@tidings/store/migrate";
+import { createOutbox, type Outbox } from "@tidings/store/outbox";
+import { startRelay } from "@tidings/store/relay";
+
+/** What every service stands on. */
+export interface Foundation<C extends ServiceConfig> {
+  config: C;
+  log: Log;
+  database: Database;
+  bus: Bus;
+  outbox: Outbox;
+}
+
+/** What a service is made of. */
+export interface Parts {
+  /** What it answers. */
+  services: Implementation[];
+  /** What it does by itself, by name, in the order in which it was started. */
+  work: Record<string, { stop(): Promise<void> | void }>;
+}
+
+export interface ServiceDefinition<C extends ServiceConfig> {
+  /** Of the process, its schema and its audience. */
+  name: string;
+  config: C;
+  /** Where its events go. */
+  stream: StreamDefinition;
+  migrations: Migrations;
+}
+
+const IN_FLIGHT_MAX = 1_024;
+
+/**
+ * Runs a service: its database, its bus and the relay of its events, then its parts, then its RPC server. It is ready when its
+ * own database answers and is migrated; NATS and its neighbours may be away.
+ */
+export function startService<C extends ServiceConfig>(
+  { name, config, stream, migrations }: ServiceDefinition<C>,
+  open: (foundation: Foundation<C>) => Promise<Parts> | Parts,
+): Promise<void> {
+  const log = createLog(name, config.LOG_LEVEL);
+  const host = config.INTERNAL_ADDRESS;
+  const options = { log, host, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+  return run(options, async ({ onStop }) => {
+    const databaseUrl = config.DATABASE_URL;
+    const database = openDatabase({ url: databaseUrl, connectionsMax: config.DATABASE_CONNECTIONS, log });
+    onStop("database", database.close);
+    const bus = connectBus({ url: config.NATS_URL, name, replicas: config.NATS_REPLICAS, log });
+    onStop("bus", bus.close);
+    const outbox = createOutbox();
+    const relay = startRelay({ database, databaseUrl, outbox, bus, stream, log });
+    onStop("relay", relay.stop);
+    const { services, work } = await open({ config, log, database, bus, outbox });
+    for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
+    const server = await serve(services, {
+      port: config.GRPC_PORT,
+      host,
+      log,
+      verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, name),
+      inFlightMax: IN_FLIGHT_MAX,
+    });
+    onStop("rpc server", server.drain);
+    return {
+      ports: { grpc: server.port },
+      isReady: async () => (await database.ping()) && (await isMigrated(database, migrations)),
+    };
+  });
+}

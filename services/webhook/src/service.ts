@@ -1,0 +1,26 @@
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
+import { implement } from "@tidings/rpc/server";
+import type { Foundation, Parts } from "@tidings/service/start-service";
+import type { WebhookConfig } from "./config.ts";
+import { startPipeline } from "./pipeline.ts";
+import { sealPlainSecrets } from "./seal-secrets.ts";
+import { secretBox } from "./secret-box.ts";
+import { webhookHandlers, webhookRepository } from "./webhook.ts";
+
+/** Webhooks, and everything from an event to the answer of their receivers. */
+export async function openWebhookService({
+  config,
+  database,
+  outbox,
+  bus,
+  log,
+}: Foundation<WebhookConfig>): Promise<Parts> {
+  const box = secretBox(config.WEBHOOK_SECRET_KEYS);
+  const rules = { allowed: config.OUTBOUND_ALLOW_CIDRS, box, triggerPrefix: config.TRIGGER_PREFIX };
+  const webhooks = webhookRepository(database, outbox, rules);
+  await sealPlainSecrets(database, box);
+  return {
+    services: [implement(WebhookService, webhookHandlers({ webhooks, rules, database, log }))],
+    work: { pipeline: startPipeline({ config, database, bus, webhooks, box, log }) },
+  };
+}
