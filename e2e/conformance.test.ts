@@ -9,6 +9,8 @@ import {
   secret,
 } from "@tidings/proto/tidings/api/v1/options";
 import { columnsOf } from "@tidings/store/columns";
+import { pathOf } from "./permission/check-custom.ts";
+import { customRoutes } from "./permission/custom-routes.ts";
 import { query } from "./query.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
 import { startTestStack } from "./stack.ts";
@@ -21,6 +23,8 @@ const { api } = stack;
 before(() => addFirstContact(api));
 
 const PROCESSES = ["gateway", "contact", "webhook"];
+const pidsOf = () => PROCESSES.map((name) => stack.process(name).pid);
+const pids = pidsOf();
 
 const all = mounted.map((resource) => {
   const get = resource.service.methods.find(({ name }) => name.startsWith("Get"));
@@ -138,7 +142,7 @@ const BAITS = [
   "://",
   "١",
   "ß",
-].map((bait) => bait.repeat(Math.ceil(LENGTH / bait.length)));
+].map((bait) => bait.repeat(Math.ceil(LENGTH / Buffer.byteLength(bait))));
 /** One of these takes milliseconds where the work is linear, and many seconds where it is not. */
 const LAG_MAX_SECONDS = 1;
 const MEMBERS_A_REQUEST = 8;
@@ -171,7 +175,33 @@ for (const { resource, message, bodies } of all) {
   });
 }
 
+/** Members of the routes beyond the standard operations; who does not know one ignores it. */
+const OTHER_MEMBERS =
+  `comments reason channelId eventName actionName utm_source utm_campaign useragent url referer query
+  remotehost lastActive filters permissions ids password current confirm object`.split(/\s+/);
+const PARAMETERS = ["search", "orderBy", "where[0][expr]=like&where[0][col]=id&where[0][val]", "select"];
+
+test("no text in a body of any other route, nor in a list's query, holds up a process", async () => {
+  await longestLag();
+  const posts = customRoutes.filter(({ method }) => method === "POST");
+  for (const bait of BAITS) {
+    for (let at = 0; at < OTHER_MEMBERS.length; at += MEMBERS_A_REQUEST) {
+      const members = OTHER_MEMBERS.slice(at, at + MEMBERS_A_REQUEST).map((member) => [member, bait]);
+      for (const { template } of posts)
+        assert.ok((await api("POST", pathOf(template), Object.fromEntries(members))).status < 500, template);
+    }
+    const text = encodeURIComponent(bait.slice(0, 990));
+    for (const { path } of mounted)
+      for (const parameter of PARAMETERS)
+        assert.ok((await api("GET", `${path}?${parameter}=${text}`)).status < 500, `${path} ${parameter}`);
+    const lag = await longestLag();
+    assert.ok(lag < LAG_MAX_SECONDS, `${bait.slice(0, 8)}: ${lag} s`);
+  }
+});
+
 async function sendBait({ path }: Mounted, bodies: Resource, members: object): Promise<void> {
   const answer = await api("POST", `${path}/new`, { ...bodies.minimal(), ...members });
   assert.ok(answer.status < 500, answer.text);
 }
+
+test("no process was lost to any of it", () => assert.deepEqual(pidsOf(), pids));

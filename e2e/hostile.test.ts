@@ -20,7 +20,7 @@ for (const { path, minimal } of resources)
   await api("POST", `${path}/batch/new`, Array.from({ length: 12 }, minimal));
 
 const SEED = 20_261;
-const RUNS = 100;
+const RUNS = 60;
 const authorization = `Basic ${Buffer.from(`${ADMINISTRATOR.username}:${ADMINISTRATOR.password}`).toString("base64")}`;
 
 function send({ headers, ...request }: RawRequest) {
