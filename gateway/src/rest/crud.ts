@@ -9,7 +9,7 @@ import { sendList } from "./list.ts";
 import { type ListLimits, readListParameters, selection } from "./list-query.ts";
 import { bodyDecoder } from "./message-input.ts";
 import { messageWriter } from "./message-json.ts";
-import { foreignParameters, tellIgnored, unwrapped } from "./newcomer.ts";
+import { tellForeignParameters, tellIgnored, unwrapped } from "./newcomer.ts";
 import type { Saved, StandardMethods } from "./standard-methods.ts";
 
 export interface ApiLimits extends ListLimits {
@@ -33,7 +33,7 @@ export function crudRouter(resource: Resource, methods: StandardMethods, limits:
   const list = async (_request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
     const parameters = readListParameters(exchange.query, limits);
-    tellIgnored(response, foreignParameters(exchange.query));
+    tellForeignParameters(response, exchange.query);
     const select = parameters.select ?? (parameters.minimal ? minimal : undefined);
     await sendList(response, resource, methods, parameters.query, (item) => write(item, select));
   };

@@ -7,17 +7,20 @@ const NAMES_MAX = 20;
 const NAME_LENGTH_MAX = 64;
 
 /**
- * Names what a request said in vain, in the header `Tidings-Ignored`: a comma list (RFC 9110, 5.6.1) of percent-encoded
- * names, at most 20. Other products ignore such members too, so it is no error.
+ * Names the members that a request sent in vain, in the header `Tidings-Ignored`: a comma list (RFC 9110, 5.6.1) of
+ * percent-encoded names, at most 20. Other products ignore such members too, so it is no error.
  */
 export function tellIgnored(response: ServerResponse, names: string[]): void {
-  if (names.length === 0) return;
-  const told = names.slice(0, NAMES_MAX).map(encoded);
-  response.setHeader(HEADER, [...told, ...(names.length > NAMES_MAX ? ["..."] : [])].join(", "));
+  tell(
+    response,
+    names
+      .slice(0, NAMES_MAX)
+      .map((name) => encodeURIComponent(name.slice(0, NAME_LENGTH_MAX).toWellFormed())),
+  );
 }
 
-function encoded(name: string): string {
-  return encodeURIComponent(name.slice(0, NAME_LENGTH_MAX).toWellFormed()).replace("%3Buse%3D", ";use=");
+function tell(response: ServerResponse, entries: string[]): void {
+  if (entries.length > 0) response.setHeader(HEADER, entries.join(", "));
 }
 
 /** What other APIs call the parameters of a list, and what they are called here. */
@@ -36,10 +39,12 @@ const PARAMETERS = new Map([
   ["query", "search"],
 ]);
 
-/** Parameters that a list knows under another name, which follows them: `page;use=start`. */
-export function foreignParameters(query: Query): string[] {
-  return [...PARAMETERS].flatMap(([name, known]) =>
-    Object.hasOwn(query, name) ? [`${name};use=${known}`] : [],
+/** The same for the parameters of a list, each with its name here: `page;use=start`. */
+export function tellForeignParameters(response: ServerResponse, query: Query): void {
+  const sent = [...PARAMETERS].filter(([name]) => Object.hasOwn(query, name));
+  tell(
+    response,
+    sent.map(([name, known]) => `${name};use=${known}`),
   );
 }
 
