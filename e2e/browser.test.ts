@@ -27,8 +27,11 @@ const visit = async (work: (page: Page, context: BrowserContext) => Promise<void
   }
 };
 
-async function signIn(page: Page, password = ADMINISTRATOR.password): Promise<void> {
-  await page.getByLabel("User name or email address").fill(ADMINISTRATOR.username);
+async function signIn(
+  page: Page,
+  { username, password }: { username: string; password: string } = ADMINISTRATOR,
+): Promise<void> {
+  await page.getByLabel("User name or email address").fill(username);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
 }
@@ -199,9 +202,7 @@ test("an address that is nobody's, and a person without rights, get a page and n
     await page.goto(`${baseUrl}/nope`);
     await page.getByRole("heading", { name: "Not found" }).waitFor();
     await page.goto(`${baseUrl}/`);
-    await page.getByLabel("User name or email address").fill(person.username);
-    await page.getByLabel("Password").fill(PASSWORD);
-    await page.getByRole("button", { name: "Sign in" }).click();
+    await signIn(page, { username: person.username, password: PASSWORD });
     await page.getByRole("heading", { name: "Authorised apps" }).waitFor();
     for (const link of await page.locator("a").all()) {
       const target = new URL((await link.getAttribute("href")) ?? "", page.url());
@@ -213,7 +214,7 @@ test("an address that is nobody's, and a person without rights, get a page and n
 test("a wrong password is told, and the right one still works", async () => {
   await visit(async (page) => {
     await page.goto(`${baseUrl}/credentials`);
-    await signIn(page, "wrong");
+    await signIn(page, { ...ADMINISTRATOR, password: "wrong" });
     await page.getByRole("alert").waitFor();
     // What has to be typed next has the focus, and a screen reader is told what is wrong with it.
     const focused = page.locator(":focus");

@@ -1,6 +1,6 @@
-import { notFound } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import { type Authorisation, listAuthorisations, revokeAuthorisation } from "../oauth/authorisations.ts";
+import { requiredId } from "../rest/exchange.ts";
 import { type Html, html, named } from "./html.ts";
 import { menuOf, openMember } from "./member.ts";
 import { START_PATH } from "./next.ts";
@@ -28,9 +28,7 @@ export function authorisationRevocation(options: PagesOptions) {
     const member = await openForm(request, response, options, { name: FORM, back: START_PATH });
     if (!member) return;
     const { visit, user } = member;
-    const id = String(request.params.id);
-    if (!/^[1-9]\d{0,8}$/.test(id)) throw notFound();
-    const revocation = { user, clientId: Number(id), clientIp: visit.clientIp };
+    const revocation = { user, clientId: requiredId(request), clientIp: visit.clientIp };
     await revokeAuthorisation(options.database, revocation, Date.now() + WORK_MS);
     sendOn(response, withNotice(START_PATH, "revoked"));
   };

@@ -9,6 +9,7 @@ import { type Query, queryOf } from "../rest/query.ts";
 import { readForm } from "./form.ts";
 import { type Html, html, named } from "./html.ts";
 import { START_PATH, sendToSignIn } from "./next.ts";
+import { STALE_FORM } from "./notice.ts";
 import { sendOn, sendPage } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";
 import { mayAuthorise } from "./permission.ts";
@@ -154,7 +155,7 @@ function sendConsent(response: Response, { path, visit, user, target, isRepeated
   const name = named(client.name);
   const content = html`<div class="sheet">
 <h1>Let ${name} use Tidings as you?</h1>
-${isRepeated ? html`<p class="note now" role="status">This page was open too long. Please send it again.</p>` : undefined}
+${isRepeated ? STALE_FORM : undefined}
 <p><strong>${name}</strong> asks to use Tidings as <strong>${named(user.name)}</strong>. It will be able to see and
 change whatever you can${user.admin ? ", and that is everything, since you are an administrator" : ""}, until you remove it
 under <a href="${START_PATH}">Authorised apps</a>.</p>

@@ -10,13 +10,14 @@ import {
   secretMarkOf,
   updateClient,
 } from "../oauth/manage-clients.ts";
+import { requiredId } from "../rest/exchange.ts";
 import { type EditForm, editCredentialContent, namedDraftOf } from "./credential-form.ts";
-import { doneAlreadyContent, secretContent } from "./credential-views.ts";
+import { doneAlready, secretContent } from "./credential-views.ts";
 import { authorOf, deadline, FORM, PATH } from "./credentials.ts";
 import { type Form, readForm } from "./form.ts";
 import { html, named } from "./html.ts";
 import { type Member, menuOf, openMember } from "./member.ts";
-import { withNotice } from "./notice.ts";
+import { STALE_FORM, withNotice } from "./notice.ts";
 import { sendOn, sendPage } from "./page.ts";
 import { originOf, type PagesOptions } from "./pages-options.ts";
 import { mayChangeClient, requireClientPermission } from "./permission.ts";
@@ -35,10 +36,7 @@ export function saveCredential(options: PagesOptions) {
     const { client, member } = opened;
     const form = await formOf(request, options, member);
     const draft = namedDraftOf(form);
-    if (form.isStale) {
-      const notice = html`<p class="note now" role="status">This page was open too long. Please send it again.</p>`;
-      return sendEdit(response, opened, { draft, notice });
-    }
+    if (form.isStale) return sendEdit(response, opened, { draft, notice: STALE_FORM });
     const violations = checkClient({ ...client, ...draft });
     if (violations.length > 0) return sendEdit(response, opened, { draft, violations });
     await updateClient(options, client, draft, authorOf(member), deadline());
@@ -67,12 +65,7 @@ export function rotateCredential(options: PagesOptions) {
     const menu = menuOf(member, "");
     if (secret === undefined) {
       const text = "The secret cannot be shown again. If it was not kept, make another one.";
-      return sendPage(response, {
-        title: "This was done already",
-        content: doneAlreadyContent(text),
-        status: 409,
-        menu,
-      });
+      return sendPage(response, { ...doneAlready(text), menu });
     }
     const heading = html`${named(client.name)} has a new secret`;
     const content = secretContent({ client, secret, title: heading, origin: originOf(request, options) });
@@ -106,8 +99,7 @@ async function openClient(
   const member = await openMember(request, response, options);
   if (!member) return undefined;
   requireClientPermission(member.user, verb);
-  const id = /^[1-9]\d{0,8}$/.test(String(request.params.id)) ? Number(request.params.id) : undefined;
-  const client = id === undefined ? undefined : await getClient(options.database, id, deadline());
+  const client = await getClient(options.database, requiredId(request), deadline());
   if (!client) throw notFound();
   if (verb === Verb.EDIT && !mayChangeClient(member.user, client)) throw denied();
   return { member, client };
@@ -127,6 +119,5 @@ function sendEdit(
   const token = member.visit.formToken(FORM);
   const content = editCredentialContent({ ...form, violations, path, title: client.name, token });
   const isRefused = violations.length > 0;
-  const title = `${isRefused ? "Error: " : ""}Edit ${client.name}`;
-  sendPage(response, { title, content, status: isRefused ? 422 : 200, menu: menuOf(member, "") });
+  sendPage(response, { title: `Edit ${client.name}`, content, isRefused, menu: menuOf(member, "") });
 }

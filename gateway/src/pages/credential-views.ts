@@ -1,6 +1,7 @@
 import type { GrantType, OAuthClient } from "../oauth/client.ts";
 import type { ListedClient } from "../oauth/manage-clients.ts";
 import { type Html, html, named } from "./html.ts";
+import type { Page } from "./page.ts";
 
 export interface CredentialList {
   clients: ListedClient[];
@@ -100,7 +101,9 @@ ${isOnItsOwn ? html`<p>Its first token:</p><code class="block">curl ${origin}/oa
 }
 
 /** For a form that came a second time: after a reload, or from a restored tab. */
-export function doneAlreadyContent(text: string): Html {
-  return html`<div class="sheet"><h1>This was done already</h1><p>${text}</p>
+export function doneAlready(text: string): Page {
+  const title = "This was done already";
+  const content = html`<div class="sheet"><h1>${title}</h1><p>${text}</p>
 <p><a href="/credentials">Go to API credentials</a></p></div>`;
+  return { title, content, status: 409 };
 }

@@ -13,11 +13,11 @@ import {
 import { listRoles } from "../oauth/roles.ts";
 import { isSameDigest } from "../oauth/secret.ts";
 import { type CredentialForm, draftOf, emptyDraft, newCredentialContent } from "./credential-form.ts";
-import { credentialListContent, doneAlreadyContent, secretContent } from "./credential-views.ts";
+import { credentialListContent, doneAlready, secretContent } from "./credential-views.ts";
 import { type Form, readForm } from "./form.ts";
 import { html, named } from "./html.ts";
 import { type Member, menuOf, openMember } from "./member.ts";
-import { noticeOf } from "./notice.ts";
+import { noticeOf, STALE_FORM } from "./notice.ts";
 import { sendPage } from "./page.ts";
 import { originOf, type PagesOptions } from "./pages-options.ts";
 import { isPowerful, mayChangeClient, mayManageClients, requireClientPermission } from "./permission.ts";
@@ -67,10 +67,8 @@ export function createCredential(options: PagesOptions) {
     const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
     const draft = draftOf(form);
     const future = sentFutureOf(form, visit);
-    if (form.isStale || !future) {
-      const notice = html`<p class="note now" role="status">This page was open too long. Please send it again.</p>`;
-      return sendForm(options, response, member, { draft, future: futureOf(visit), notice });
-    }
+    if (form.isStale || !future)
+      return sendForm(options, response, member, { draft, future: futureOf(visit), notice: STALE_FORM });
     if (!user.admin && isPowerful(draft.grants)) throw denied();
     const violations = [...checkClient(draft), ...(await checkRole(options, draft))];
     if (violations.length > 0) return sendForm(options, response, member, { draft, future, violations });
@@ -85,12 +83,7 @@ export function createCredential(options: PagesOptions) {
       if (!(error instanceof Fault) || error.code !== Code.ALREADY_EXISTS) throw error;
       const text =
         "The credential is in the list. Its secret cannot be shown again; you can make another one there.";
-      sendPage(response, {
-        title: "This was done already",
-        content: doneAlreadyContent(text),
-        status: 409,
-        menu,
-      });
+      sendPage(response, { ...doneAlready(text), menu });
     }
   };
 }
@@ -123,8 +116,7 @@ async function sendForm(
   const { violations = [], draft = emptyDraft } = form;
   const content = newCredentialContent({ ...form, draft, violations, roles, token, mayActOnItsOwn: admin });
   const isRefused = violations.length > 0;
-  const title = isRefused ? "Error: New credential" : "New credential";
-  sendPage(response, { title, content, status: isRefused ? 422 : 200, menu: menuOf(member, "") });
+  sendPage(response, { title: "New credential", content, isRefused, menu: menuOf(member, "") });
 }
 
 export function authorOf({ user, visit }: Member): Author {

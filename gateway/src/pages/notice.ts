@@ -15,6 +15,9 @@ export type Notice = keyof typeof NOTICES;
 
 const NAMES = new Map(Object.entries(NOTICES));
 
+/** Above a form that is shown again with what was typed: it had been opened in another session. */
+export const STALE_FORM = html`<p class="note now" role="status">This page was open too long. Please send it again.</p>`;
+
 /** The address of a page that is to say so. */
 export function withNotice(path: string, notice: Notice): string {
   return `${path}?notice=${notice}`;

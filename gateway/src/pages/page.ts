@@ -6,8 +6,10 @@ import { STYLE, STYLE_HASH } from "./style.ts";
 export interface Page {
   title: string;
   content: Html;
-  /** 200 when absent. */
+  /** 200 when absent, 422 when something is wrong with what was filled in. */
   status?: number;
+  /** A form that is shown again because something in it is wrong, which its title says first. */
+  isRefused?: boolean;
   /** Shows the menu; without it the page stands alone, like the sign-in. */
   menu?: Menu | undefined;
   /** Where a form of the page may end besides here. */
@@ -32,7 +34,7 @@ export function sendPage(response: Response, page: Page): void {
   // The forms need their Origin header; nothing is told to other sites.
   response.setHeader("referrer-policy", "same-origin");
   response.setHeader("Content-Type", "text/html; charset=utf-8");
-  response.statusCode = page.status ?? 200;
+  response.statusCode = page.status ?? (page.isRefused ? 422 : 200);
   response.end(layout(page).markup);
 }
 
@@ -43,13 +45,13 @@ export function sendOn(response: Response, location: string): void {
   response.end();
 }
 
-function layout({ title, content, menu }: Page): Html {
+function layout({ title, content, menu, isRefused }: Page): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · Tidings</title>
+<title>${isRefused ? "Error: " : ""}${title} · Tidings</title>
 <link rel="icon" href="${ICON}">
 <style>${{ markup: STYLE }}</style>
 </head>

@@ -94,8 +94,7 @@ ${field("confirm", "New password once more", "new-password", [])}
 <form method="post" action="${PATH}/sessions"><input type="hidden" name="csrf" value="${token}">
 <button class="danger">Sign out everywhere else</button></form></div>`;
   const isRefused = violations.length > 0;
-  const title = isRefused ? "Error: Password" : "Password";
-  sendPage(response, { title, content, status: isRefused ? 422 : 200, menu: menuOf(member, PATH) });
+  sendPage(response, { title: "Password", content, isRefused, menu: menuOf(member, PATH) });
 }
 
 function field(

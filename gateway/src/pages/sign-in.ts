@@ -158,6 +158,6 @@ ${problem ? html`<p class="note bad" role="alert" id="problem">${problem}</p>` :
 </form>
 <p class="quiet">Forgotten it? An administrator can give you a new one.</p>
 </div>`;
-  const title = problem ? "Error: Sign in" : "Sign in";
-  sendPage(response, { title, content, status, formAction: app?.formAction });
+  const isRefused = problem !== undefined;
+  sendPage(response, { title: "Sign in", content, status, isRefused, formAction: app?.formAction });
 }

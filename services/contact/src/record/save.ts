@@ -116,6 +116,8 @@ interface Item<M, C> {
   request: SaveRequest<M>;
   mode: ChangeMode;
   change: C;
+  /** Members of the body that name no field. */
+  unknown: string[];
   fault: Fault | undefined;
 }
 
@@ -131,8 +133,7 @@ async function readItems<M, C extends RecordChange, L>(
     return { catalogue, items: requests.map((request) => readItem(kind, request, set)) };
   };
   const result = read(current);
-  const set = kind.fieldsOf(current);
-  if (!result.items.some(({ change }) => unknownFields(change.sent, set).length > 0)) return result;
+  if (result.items.every(({ unknown }) => unknown.length === 0)) return result;
   const latest = await catalogues.latest();
   return latest === current ? result : read(latest);
 }
@@ -144,7 +145,8 @@ function readItem<M, C extends RecordChange, L>(
 ): Item<M, C> {
   const mode: ChangeMode = request.id === undefined ? "create" : request.isReplaced ? "replace" : "patch";
   const { change, violations } = kind.read(request.message, mode, set);
-  return { request, mode, change, fault: violations.length > 0 ? invalid(violations) : undefined };
+  const unknown = unknownFields(change.sent, set);
+  return { request, mode, change, unknown, fault: violations.length > 0 ? invalid(violations) : undefined };
 }
 
 interface Batch<M, C extends RecordChange, L> {
@@ -164,7 +166,7 @@ async function saveItems<M, C extends RecordChange, L>(
   const { drafts, lookups } = await loadBatch(batch, items);
   const now = dateTimeText(Date.now());
 
-  const saveItem = ({ request, mode, change, fault }: Item<M, C>): SaveOutcome => {
+  const saveItem = ({ request, mode, change, unknown, fault }: Item<M, C>): SaveOutcome => {
     if (fault) return { fault };
     const known = drafts.find(request, valueClaims(set, change.values));
     const refusal = refusalOf(request, known?.row, kind.ownerColumn, call);
@@ -175,7 +177,7 @@ async function saveItems<M, C extends RecordChange, L>(
     const rival = drafts.rivalOf(row);
     if (rival) return { fault: taken([{ field: rival, message: "This field must be unique." }]) };
     drafts.keep(draft, row);
-    return { row, created: !known, ignored: unknownFields(change.sent, set) };
+    return { row, created: !known, ignored: unknown };
   };
 
   const outcomes = items.map(saveItem);
