@@ -9,6 +9,7 @@ import {
 } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import { DatabaseError, Pool, type PoolClient } from "pg";
+import { camelCase } from "./camel-case.ts";
 import { gatheringSocket } from "./socket.ts";
 
 /** Columns in Postgres' text form: most values go straight to JSON and need no other. */
@@ -237,7 +238,7 @@ function takenFields({ detail = "" }: DatabaseError): Violation[] {
   const [, columns = ""] = /^Key \(([a-z_, ]{1,200})\)=/.exec(detail) ?? [];
   const names = columns.split(", ").filter((name) => name !== "");
   return names.map((name) => ({
-    field: name.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
+    field: camelCase(name),
     message: "This value is already in use.",
   }));
 }

@@ -1,3 +1,4 @@
+import { camelCase } from "@tidings/store/camel-case";
 import type { ColumnType } from "@tidings/store/columns";
 import type { Filterable } from "@tidings/store/condition";
 import { type RawBuilder, sql } from "kysely";
@@ -33,8 +34,4 @@ export function filterableRecordColumns(
 /** Every field by its alias, as text to search in. */
 export function searchableFields(set: FieldSet): [string, RawBuilder<unknown>][] {
   return set.fields.map((field) => [field.alias, sql`${fieldExpression(field).sql}::text`]);
-}
-
-function camelCase(name: string): string {
-  return name.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }
