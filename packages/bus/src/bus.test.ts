@@ -208,6 +208,7 @@ function newEvent(durable: DurableDefinition, more: Partial<Event> = {}): Event 
     subject: durable.subject,
     aggregateId: 7,
     aggregateVersion: 3,
+    actor: { kind: "user", id: 7, name: "Zoë" },
     time: "2026-11-20T10:00:00.123456Z",
     traceparent: undefined,
     payload: Buffer.from("payload"),

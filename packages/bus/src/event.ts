@@ -13,8 +13,17 @@ export interface Event {
   /** When it happened, ISO 8601. */
   time: string;
   traceparent: string | undefined;
+  /** Who did it; undefined where nobody asked for it. */
+  actor: EventActor | undefined;
   /** The event's protobuf message, encoded. */
   payload: Uint8Array;
+}
+
+export interface EventActor {
+  kind: string;
+  /** Of a user. */
+  id: number | null;
+  name: string;
 }
 
 /** Reads a message of our streams. Throws when a header is missing: then it is none of ours. */
@@ -32,6 +41,11 @@ export async function readEvent(bus: Bus, message: JsMsg): Promise<Event> {
     aggregateVersion: Number(header("ce-aggregateversion")),
     time: header("ce-time"),
     traceparent: message.headers?.get("traceparent") || undefined,
+    actor: readActor(message.headers?.get("ce-actor")),
     payload: reference ? await loadPayload(bus, reference) : message.data,
   };
+}
+
+function readActor(header: string | undefined): EventActor | undefined {
+  return header ? JSON.parse(decodeURIComponent(header)) : undefined;
 }

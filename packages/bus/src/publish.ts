@@ -22,6 +22,7 @@ export async function publish(bus: Bus, event: Event): Promise<void> {
   fields.set("ce-aggregateversion", String(event.aggregateVersion));
   fields.set("content-type", "application/protobuf");
   if (event.traceparent) fields.set("traceparent", event.traceparent);
+  if (event.actor) fields.set("ce-actor", encodeURIComponent(JSON.stringify(event.actor)));
   const isLarge = event.payload.length > bus.payloadMax();
   if (isLarge) fields.set("ce-dataref", await storePayload(bus, event.id, event.payload));
   await bus.client().jetstream.publish(event.subject, isLarge ? NOTHING : event.payload, {

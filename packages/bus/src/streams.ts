@@ -28,11 +28,15 @@ export interface DurableDefinition {
   subject: string;
 }
 
-export const contactStream: StreamDefinition = { name: "CONTACT", subjects: ["tidings.contact.>"] };
-export const webhookStream: StreamDefinition = { name: "WEBHOOK", subjects: ["tidings.webhook.>"] };
-export const identityStream: StreamDefinition = { name: "IDENTITY", subjects: ["tidings.identity.>"] };
-export const contentStream: StreamDefinition = { name: "CONTENT", subjects: ["tidings.content.>"] };
-export const campaignStream: StreamDefinition = { name: "CAMPAIGN", subjects: ["tidings.campaign.>"] };
+/** The stream of what a process tells. */
+export function streamOf(process: string): StreamDefinition {
+  return { name: process.toUpperCase(), subjects: [`tidings.${process}.>`] };
+}
+
+export const contactStream = streamOf("contact");
+export const identityStream = streamOf("identity");
+export const contentStream = streamOf("content");
+export const campaignStream = streamOf("campaign");
 
 export const webhookFanOut: DurableDefinition = {
   name: "webhook-fan-out",
@@ -40,27 +44,11 @@ export const webhookFanOut: DurableDefinition = {
   subject: "tidings.contact.>",
 };
 
-/** What the webhook service keeps of those whose webhooks they are. */
-export const webhookOwners: DurableDefinition = {
-  name: "webhook-owners",
-  stream: identityStream,
-  subject: "tidings.identity.>",
-};
-
 export const contactSegments: DurableDefinition = {
   name: "contact-segments",
   stream: contactStream,
   subject: "tidings.contact.>",
 };
-
-/** What the contact service keeps of its neighbours' facts. */
-export const contactProjections: DurableDefinition[] = [identityStream, contentStream, campaignStream].map(
-  (stream) => ({
-    name: `contact-projection-${stream.name.toLowerCase()}`,
-    stream,
-    subject: stream.subjects[0] ?? "",
-  }),
-);
 
 export const ACK_WAIT_MS = 30_000;
 const DUPLICATE_WINDOW_MS = 5 * 60_000;

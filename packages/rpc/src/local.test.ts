@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { TagSchema, TagService } from "@tidings/proto/tidings/contact/v1/tag";
+import { TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
+import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import type { Actor } from "./actor.ts";
 import type { Call } from "./call.ts";
 import type { Handlers } from "./definition.ts";

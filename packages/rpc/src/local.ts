@@ -1,6 +1,7 @@
 import { create, type DescService, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Call } from "./call.ts";
 import type { Outgoing, RpcClient } from "./client.ts";
+import { actingAs } from "./current-actor.ts";
 import type { Handlers } from "./definition.ts";
 import { permittedCall, requirementOf } from "./permission.ts";
 
@@ -16,7 +17,8 @@ export function local<S extends DescService>(service: S, handlers: Handlers<S>):
       { actor, deadlineMs, requestId }: Outgoing,
     ): Promise<Message> => {
       const permitted = permittedCall(requirement, { actor, deadlineMs, requestId });
-      return create(method.output, (await handler(create(method.input, request), permitted)) as Message);
+      const answer = await actingAs(actor, () => handler(create(method.input, request), permitted));
+      return create(method.output, answer as Message);
     };
     return [method.localName, call];
   });

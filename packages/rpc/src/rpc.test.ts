@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { after, before, test } from "node:test";
-import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
+import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { createLog } from "@tidings/runtime/log";
 import { type Actor, actorSigner, actorVerifier } from "./actor.ts";
 import { connect, type Outgoing, rpcClient } from "./client.ts";

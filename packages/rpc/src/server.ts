@@ -14,6 +14,7 @@ import { Counter, Histogram } from "prom-client";
 import type { ActorVerifier } from "./actor.ts";
 import type { Call } from "./call.ts";
 import { channelOptions } from "./channel.ts";
+import { actingAs } from "./current-actor.ts";
 import { type Handlers, methodDefinition } from "./definition.ts";
 import { Code, deadlineExceeded, exhausted, type Fault, toFault } from "./fault.ts";
 import { faultToTrailers } from "./fault-status.ts";
@@ -123,7 +124,8 @@ function unaryHandler(
     const work = async (): Promise<Message> => {
       if (admission.inFlight > admission.max) throw exhausted("The service is busy.");
       const call = readCall(incoming, requirement, options.verifyActor);
-      return create(method.output, (await handler(incoming.request, call)) as Message);
+      const answer = await actingAs(call.actor, () => handler(incoming.request, call));
+      return create(method.output, answer as Message);
     };
     const traceparent = header(incoming, "traceparent");
     inSpan(name, { kind: SpanKind.SERVER, traceparent }, work)

@@ -39,7 +39,37 @@ export const serviceConfig = {
   ACTOR_PUBLIC_KEYS: list,
 };
 
-export type ServiceConfig = Readonly<z.infer<z.ZodObject<typeof serviceConfig>>>;
+/** The names under which processes own things: that of their schema, their events and their proto package. */
+export const OWNERS = ["contact", "content", "campaign", "identity"] as const;
+export type Owner = (typeof OWNERS)[number];
+
+type AddressVariable<N extends string> = `${Uppercase<N>}_ADDRESS`;
+
+/** `CONTACT_ADDRESS`: what says where a process is. */
+export function variableOf<N extends string>(name: N): AddressVariable<N> {
+  return `${name.toUpperCase()}_ADDRESS` as AddressVariable<N>;
+}
+
+/** host:port of each of these processes. */
+export function addressVariables<N extends string>(
+  names: readonly N[],
+): Record<AddressVariable<N>, z.ZodString> {
+  const variables = names.map((name) => [variableOf(name), z.string().min(1)]);
+  // The names are those of the type; the compiler cannot follow that.
+  return Object.fromEntries(variables) as Record<AddressVariable<N>, z.ZodString>;
+}
+
+/** What a service reads that keeps something of what these own: where they are, and the key of its own name. */
+export function neighbours<O extends Owner>(...owners: O[]) {
+  return {
+    ...addressVariables(owners),
+    /** Base64 DER (PKCS 8) Ed25519 key: this process asks its neighbours in its own name. */
+    ACTOR_PRIVATE_KEY: z.string().min(1),
+  };
+}
+
+export type ServiceConfig = Readonly<z.infer<z.ZodObject<typeof serviceConfig>>> &
+  Partial<Record<AddressVariable<Owner> | "ACTOR_PRIVATE_KEY", string>>;
 
 export class ConfigError extends Error {
   override name = "ConfigError";

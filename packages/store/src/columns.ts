@@ -1,56 +1,80 @@
-import { type DescField, type DescMessage, getOption, type Message, ScalarType } from "@bufbuild/protobuf";
-import { type Timestamp, TimestampSchema, timestampDate } from "@bufbuild/protobuf/wkt";
 import {
+  create,
+  type DescField,
+  type DescMessage,
+  getOption,
+  isFieldSet,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { type Timestamp, TimestampSchema, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  choices,
   derived,
+  immutable,
   initial,
   input_only as inputOnly,
   output_only as outputOnly,
   raw_json as rawJson,
+  reference,
+  required,
   secret,
 } from "@tidings/proto/tidings/api/v1/options";
+import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import type { Row } from "./database.ts";
 import { timestampFromText } from "./timestamp.ts";
 
 /** How a value is compared and ordered. */
 export type ColumnType = "integer" | "double" | "boolean" | "text" | "timestamp" | "json";
 
-/** One field of a message and the column that stores it: they share their name. */
-export interface Column {
+/** One field of a message and the column that stores it: they share their name, but for `<field>_id` of a reference. */
+export interface Column extends Kind {
   name: string;
-  localName: string;
-  jsonName: string;
-  type: ColumnType;
-  sqlType: string;
+  field: DescField;
   nullable: boolean;
   /** Never taken from a caller. */
   outputOnly: boolean;
+  /** Taken from who makes the row, and never changed. */
+  immutable: boolean;
   /** Nobody may compare or order by it: who could, could guess it letter by letter. */
   secret: boolean;
   /** What a new row gets when the caller says nothing. */
   initial: unknown;
-  /** What a cleared column holds when it may not be null. */
-  zero: unknown;
-  fromText(text: string): unknown;
-  toJson(value: unknown): unknown;
+  /** One of a few texts, of which the empty one means nothing. */
+  isChoice: boolean;
 }
 
 interface Kind {
   type: ColumnType;
   sqlType: string;
+  /** What a cleared column holds when it may not be null. */
   zero: unknown;
+  /** From the text form of Postgres. */
   fromText(text: string): unknown;
-  toJson(value: unknown): unknown;
+  /** From and to a member of a JSON object: nested messages are kept in such, rows are written as such. */
+  fromJson(value: never): unknown;
+  toJson(value: never): unknown;
+  /** Of a list of messages with ids: their schema. */
+  items?: Items;
+}
+
+/** A list of messages that are known by their ids. */
+export interface Items {
+  schema: DescMessage;
+  columns: Column[];
 }
 
 const same = (value: unknown) => value;
-const INTEGER: Kind = { type: "integer", sqlType: "integer", zero: 0, fromText: Number, toJson: same };
-const DOUBLE: Kind = { type: "double", sqlType: "double precision", zero: 0, fromText: Number, toJson: same };
-const TEXT: Kind = { type: "text", sqlType: "text", zero: "", fromText: same, toJson: same };
+const number = { zero: 0, fromText: Number, fromJson: same, toJson: same };
+const INTEGER: Kind = { type: "integer", sqlType: "integer", ...number };
+const DOUBLE: Kind = { type: "double", sqlType: "double precision", ...number };
+const TEXT: Kind = { type: "text", sqlType: "text", zero: "", fromText: same, fromJson: same, toJson: same };
 const BOOLEAN: Kind = {
   type: "boolean",
   sqlType: "boolean",
   zero: false,
   fromText: (text) => text === "t",
+  fromJson: same,
   toJson: same,
 };
 const TIMESTAMP: Kind = {
@@ -58,16 +82,50 @@ const TIMESTAMP: Kind = {
   sqlType: "timestamptz",
   zero: undefined,
   fromText: timestampFromText,
-  toJson: (value) => timestampDate(value as Timestamp).toISOString(),
+  fromJson: (text: string) => timestampFromDate(new Date(text)),
+  toJson: (value: Timestamp) => timestampDate(value).toISOString(),
 };
-const LIST: Kind = { type: "json", sqlType: "jsonb", zero: [], fromText: JSON.parse, toJson: same };
+const LIST: Kind = jsonKind([], same, same);
 const RAW_JSON: Kind = {
-  type: "json",
-  sqlType: "jsonb",
-  zero: undefined,
+  ...jsonKind(
+    undefined,
+    (value) => Buffer.from(JSON.stringify(value)),
+    (value: Uint8Array) => JSON.parse(Buffer.from(value).toString()),
+  ),
+  // As Postgres writes it.
   fromText: (text) => Buffer.from(text),
-  toJson: (value) => JSON.parse(Buffer.from(value as Uint8Array).toString()),
 };
+const REFERENCE: Kind = {
+  type: "integer",
+  sqlType: "integer",
+  zero: undefined,
+  fromText: (text) => create(ReferenceSchema, { id: Number(text) }),
+  fromJson: (id: number) => create(ReferenceSchema, { id }),
+  toJson: ({ id }: Reference) => id,
+};
+
+function jsonKind(
+  zero: unknown,
+  fromJson: (value: never) => unknown,
+  toJson: (value: never) => unknown,
+): Kind {
+  const fromText = (text: string) => fromJson(JSON.parse(text) as never);
+  return { type: "json", sqlType: "jsonb", zero, fromText, fromJson, toJson };
+}
+
+/** A message within another is kept as a JSON object, a list of them as an array. */
+function nestedKind(schema: DescMessage, isList: boolean): Kind {
+  const columns = columnsOf(schema);
+  const read = (value: Record<string, never>) => fillFromJson(create(schema), columns, value);
+  const write = (message: Message) => toRecord(message, columns);
+  if (!isList) return jsonKind(undefined, read, write);
+  const list = jsonKind(
+    [],
+    (values: Record<string, never>[]) => values.map(read),
+    (messages: Message[]) => messages.map(write),
+  );
+  return schema.field.id ? { ...list, items: { schema, columns } } : list;
+}
 
 /** The columns of a message: every field that is stored in the resource's own table. */
 export function columnsOf(schema: DescMessage): Column[] {
@@ -79,21 +137,35 @@ export function columnsOf(schema: DescMessage): Column[] {
 function columnOf(field: DescField): Column {
   const kind = kindOf(field);
   const initialJson = getOption(field, initial);
+  const initially = initialJson === "" ? undefined : kind.fromJson(JSON.parse(initialJson) as never);
+  const isChoice = getOption(field, choices).length > 0;
   return {
     ...kind,
-    name: field.name,
-    localName: field.localName,
-    jsonName: field.jsonName,
-    nullable: field.proto.proto3Optional && initialJson === "",
+    // A choice that is taken back is the one of the beginning.
+    zero: isChoice && initially !== undefined ? initially : kind.zero,
+    name: kind === REFERENCE ? `${field.name}_id` : field.name,
+    field,
+    nullable: isNullable(field, kind) && initialJson === "",
     outputOnly: getOption(field, outputOnly),
+    immutable: getOption(field, immutable),
     secret: getOption(field, secret),
-    initial: initialJson === "" ? undefined : JSON.parse(initialJson),
+    initial: initially,
+    isChoice,
   };
 }
 
+/** A message within may be absent unless it is required; anything else only where it is declared `optional`. */
+function isNullable(field: DescField, kind: Kind): boolean {
+  const isWithin = field.fieldKind === "message" && kind !== TIMESTAMP;
+  return isWithin ? !getOption(field, required) : field.proto.proto3Optional;
+}
+
 function kindOf(field: DescField): Kind {
-  if (field.fieldKind === "list") return LIST;
-  if (field.fieldKind === "message" && field.message === TimestampSchema) return TIMESTAMP;
+  if (field.fieldKind === "list") return field.message ? nestedKind(field.message, true) : LIST;
+  if (field.fieldKind === "message") {
+    if (field.message === TimestampSchema) return TIMESTAMP;
+    return getOption(field, reference) === "" ? nestedKind(field.message, false) : REFERENCE;
+  }
   if (field.fieldKind === "scalar") {
     if (field.scalar === ScalarType.INT32) return INTEGER;
     if (field.scalar === ScalarType.DOUBLE) return DOUBLE;
@@ -108,12 +180,12 @@ function kindOf(field: DescField): Kind {
 // message as a record of its fields.
 type Fields = Record<string, unknown>;
 
-export function readField(message: Message, column: Column): unknown {
-  return (message as unknown as Fields)[column.localName];
+export function readField(message: Message, { field }: Pick<Column, "field">): unknown {
+  return (message as unknown as Fields)[field.localName];
 }
 
-export function writeField(message: Message, column: Column, value: unknown): void {
-  (message as unknown as Fields)[column.localName] = value;
+export function writeField(message: Message, { field }: Pick<Column, "field">, value: unknown): void {
+  (message as unknown as Fields)[field.localName] = value;
 }
 
 /** Fills a message from a row; NULL leaves a field unset. */
@@ -125,12 +197,26 @@ export function fillFromRow<T extends Message>(message: T, columns: Column[], ro
   return message;
 }
 
+function fillFromJson<T extends Message>(message: T, columns: Column[], values: Record<string, never>): T {
+  for (const column of columns) {
+    const value = values[column.name];
+    if (value !== null && value !== undefined) writeField(message, column, column.fromJson(value));
+  }
+  return message;
+}
+
 /** The row a message becomes, as JSON for json_to_recordset. */
 export function toRecord(message: Message, columns: Column[]): Record<string, unknown> {
   const record: Record<string, unknown> = {};
   for (const column of columns) {
     const value = readField(message, column);
-    record[column.name] = value === undefined ? (column.nullable ? null : column.zero) : column.toJson(value);
+    record[column.name] =
+      value === undefined ? (column.nullable ? null : column.zero) : column.toJson(value as never);
   }
   return record;
+}
+
+/** Was this field of a message said at all? */
+export function isSaid(message: Message, { field }: Pick<Column, "field">): boolean {
+  return isFieldSet(message, field);
 }

@@ -1,9 +1,12 @@
 import { type Kysely, sql } from "kysely";
 import type { Migration } from "kysely/migration";
+import { statements } from "./statements.ts";
 
 /** What every schema has for its events: those to be published, those already consumed, those given up. */
 export const messagingMigrations: Record<string, Migration> = {
   "0000_messaging": { up: createMessaging },
+  // Who did it: {kind, id, name}; null where nobody asked for it.
+  "0000_messaging_actor": statements("alter table outbox add column actor jsonb"),
 };
 
 async function createMessaging(db: Kysely<unknown>): Promise<void> {

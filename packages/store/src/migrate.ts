@@ -35,6 +35,8 @@ export async function migrate(options: MigrateOptions): Promise<{ role: string; 
       db,
       migrationTableSchema: options.schema,
       provider: { getMigrations: async () => allMigrations(options.migrations) },
+      // What all schemas have in common goes on beside what each has of its own.
+      allowUnorderedMigrations: true,
     });
     const { error, results = [] } = await migrator.migrateToLatest();
     if (error) throw error;

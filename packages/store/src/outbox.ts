@@ -1,4 +1,6 @@
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import type { EventActor } from "@tidings/bus/event";
+import { currentActor } from "@tidings/rpc/current-actor";
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import { prepared, type Transaction } from "./database.ts";
 
@@ -24,8 +26,8 @@ export interface Outbox {
 
 const insertEvents = prepared(
   "outbox_append",
-  `insert into outbox (subject, aggregate_id, aggregate_version, payload, traceparent)
-   select *, $5 from unnest($1::text[], $2::int[], $3::int[], $4::bytea[])`,
+  `insert into outbox (subject, aggregate_id, aggregate_version, payload, traceparent, actor)
+   select *, $5, $6::jsonb from unnest($1::text[], $2::int[], $3::int[], $4::bytea[])`,
 );
 
 export function createOutbox(): Outbox {
@@ -44,11 +46,20 @@ export function createOutbox(): Outbox {
         events.map((event) => event.aggregateVersion),
         events.map((event) => Buffer.from(event.payload)),
         currentTraceparent() ?? null,
+        actorJson(),
       ]);
       appended(transaction);
     },
     onCommitted: (listener) => listeners.push(listener),
   };
+}
+
+/** Who did it: what is told of the actor. */
+function actorJson(): string | null {
+  const actor = currentActor();
+  return actor
+    ? JSON.stringify({ kind: actor.kind, id: actor.id, name: actor.name } satisfies EventActor)
+    : null;
 }
 
 export function domainEvent<S extends DescMessage>(

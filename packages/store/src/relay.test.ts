@@ -135,6 +135,7 @@ test("a crash between publishing and marking has no second effect", async () => 
       aggregateVersion: 1,
       time: new Date().toISOString(),
       traceparent: undefined,
+      actor: undefined,
       payload: Buffer.alloc(0),
     });
   }

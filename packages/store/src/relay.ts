@@ -60,7 +60,7 @@ const heldEvents = new Gauge({
  */
 const selectPending = prepared(
   "relay_pending",
-  `select id, event_id, subject, aggregate_id, aggregate_version, payload, traceparent,
+  `select id, event_id, subject, aggregate_id, aggregate_version, payload, traceparent, actor,
           to_char(created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time
    from outbox
    where published_at is null
@@ -191,6 +191,7 @@ function eventOf(row: Row): Event {
     aggregateVersion: Number(row.aggregate_version),
     time: row.time ?? "",
     traceparent: row.traceparent ?? undefined,
+    actor: row.actor ? JSON.parse(row.actor) : undefined,
     payload: Buffer.from(row.payload?.slice(2) ?? "", "hex"),
   };
 }

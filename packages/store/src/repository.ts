@@ -1,49 +1,67 @@
-import {
-  clearField,
-  clone,
-  create,
-  type DescMessage,
-  getOption,
-  type Message,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import { secret, Verb } from "@tidings/proto/tidings/api/v1/options";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
-import { type ListQuery, ListQuerySchema, type Order } from "@tidings/proto/tidings/type/v1/list";
+import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, invalid, notFound, toFault, type Violation } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
-import { type RawBuilder, sql } from "kysely";
-import { type Column, columnsOf, fillFromRow, readField, toRecord, writeField } from "./columns.ts";
-import type { Filterable } from "./condition.ts";
-import { type Database, prepared, type Row, type Transaction, violatedConstraint } from "./database.ts";
-import { type ListSource, listPage } from "./list.ts";
+import { aliasMaker } from "./alias.ts";
+import { type Column, columnsOf, fillFromRow, toRecord } from "./columns.ts";
+import { type Database, type Row, type Transaction, violatedConstraint } from "./database.ts";
+import { changedDraft, newDraft, newItems, stamp, stampCreated, stampModified } from "./draft.ts";
+import { listPage } from "./list.ts";
 import type { Outbox } from "./outbox.ts";
-import { type Ownership, type OwnershipOptions, ownershipOf } from "./ownership.ts";
-import { columnCommand, idsCommand, type SearchCommand } from "./search.ts";
-import { timestampFromMilliseconds } from "./timestamp.ts";
+import { type OwnershipOptions, ownershipOf } from "./ownership.ts";
+import {
+  awaitReferred,
+  findReferred,
+  type ReferenceKind,
+  type Referred,
+  referenceColumns,
+  settleReferences,
+  showReferences,
+} from "./reference.ts";
+import { placeOf, type Resource } from "./resource.ts";
+import { type ListOptions, resourceList } from "./resource-list.ts";
+import { rowStatements } from "./row-statements.ts";
+import { rulesOf } from "./rules.ts";
+import { encodeEvent } from "./snapshots.ts";
 
-/** A resource as the repository knows it: a message with an id. */
-export type Resource = Message & { id: number };
+/** What the resources of a service stand on. */
+export interface ResourceContext {
+  database: Database;
+  outbox: Outbox;
+  /** The kinds of things its resources refer to, by name. */
+  references?: Record<string, ReferenceKind>;
+}
 
-export interface RepositoryOptions<T extends Resource, L = undefined> extends OwnershipOptions {
-  /** Prefix of the subjects of its events: `<events>.created`, `.updated`, `.deleted`. */
-  events: string;
-  /** Columns a plain search term looks into, or texts made of something else. */
-  search: (string | RawBuilder<unknown>)[];
-  order: { column: string; descending: boolean }[];
-  /** Search commands of its own, asked before the standard ones of the same name. */
-  commands?: ReadonlyMap<string, SearchCommand>;
+export interface RepositoryOptions<T extends Resource, L = undefined>
+  extends ListOptions,
+    Omit<OwnershipOptions, "table"> {
   /** Its permissions have no publish actions: who may write a row publishes it. Otherwise that takes their right. */
   freelyPublished?: boolean;
+  /** What a write waits for before its transaction. */
+  before?(): Promise<unknown>;
   /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. */
   load?(transaction: Transaction, call: Call, messages: (T | undefined)[]): Promise<L>;
+  /** Brings a draft into the form in which it is kept, in place, before its values are judged; what is too long is not. */
+  clean?(draft: T): void;
   /**
-   * Called with the complete new state before it is written: may fill defaults in place, returns what is wrong with it,
-   * or why it cannot be although nothing is wrong.
+   * Called with the complete new state once it keeps the rules of its message: may fill defaults in place, returns what is
+   * wrong with it, or why it cannot be although nothing is wrong.
    */
   prepare?(draft: T, context: { before: T | undefined; call: Call; loaded: L }): Violation[] | Fault;
+  /** Called in the transaction of a write with what it changed: what follows from it is written with it. */
+  changed?(transaction: Transaction, changes: Changed<T>[]): Promise<void> | void;
+  /** Completes what a caller is shown, in place. */
+  show?(items: T[], call: Call): Promise<void>;
+}
+
+/** A row as it was (undefined: not there) and as it is (undefined: gone). */
+export interface Changed<T> {
+  before: T | undefined;
+  after: T | undefined;
 }
 
 export interface Saved<T> {
@@ -92,6 +110,7 @@ type Outcome<T> = { fault: Fault } | Change<T>;
 interface Writing<L> {
   call: Call;
   loaded: L;
+  referred: Referred;
 }
 
 interface Change<T> {
@@ -106,16 +125,19 @@ interface Change<T> {
  * see but not change are PERMISSION_DENIED.
  */
 export function repository<T extends Resource, L = undefined>(
-  database: Database,
-  outbox: Outbox,
+  { database, outbox, references = {} }: ResourceContext,
   // Typed by message and not by schema: that keeps handler tables free of casts.
   schema: DescMessage & { readonly field: object },
-  options: RepositoryOptions<T, L>,
+  options: RepositoryOptions<T, L> = {},
 ): Repository<T> {
+  const { table, events: subject } = placeOf(schema);
   const columns = columnsOf(schema);
-  const ownership = ownershipOf(options, columns);
-  const statements = rowStatements(options.table, columns, ownership);
-  const source = listSource(options, columns);
+  const rules = rulesOf(schema);
+  const referring = referenceColumns(columns, references);
+  const makeAliases = aliasMaker(table, schema, columns);
+  const ownership = ownershipOf({ ...options, table }, columns);
+  const statements = rowStatements(table, columns, ownership);
+  const source = resourceList(schema, columns, options);
 
   const toStored = (row: Row): Stored<T> => ({
     message: fillFromRow(create(schema) as T, columns, row),
@@ -146,31 +168,43 @@ export function repository<T extends Resource, L = undefined>(
     return mayReach(call, verb, locked.isOwn) ? locked : denied();
   };
 
-  const prepareNew = (message: T | undefined, { call, loaded }: Writing<L>): Outcome<T> => {
-    const draft = newDraft(schema, columns, message) as T;
-    if (!mayPublish(call, { isOwn: true })) stamp(draft, columns, { is_published: false });
-    stampCreated(draft, columns, call);
-    return prepareDraft(draft, undefined, { call, loaded });
+  const prepareNew = (message: T | undefined, writing: Writing<L>): Outcome<T> => {
+    const draft = newDraft(schema, columns, message) as T | Fault;
+    if (draft instanceof Fault) return { fault: draft };
+    if (!mayPublish(writing.call, { isOwn: true })) stamp(draft, columns, { is_published: false });
+    stampCreated(draft, columns, writing.call);
+    return prepareDraft(draft, undefined, writing);
   };
 
   const prepareChange = (before: Locked<T>, update: Update<T>, writing: Writing<L>): Outcome<T> => {
     const writable = mayPublish(writing.call, before) ? columns : columns.filter(isNotPublication);
-    const draft = changedDraft(schema, writable, before.message, update) as T;
-    return prepareDraft(draft, before, writing);
+    const draft = changedDraft(schema, writable, before.message, update) as T | Fault;
+    return draft instanceof Fault ? { fault: draft } : prepareDraft(draft, before, writing);
   };
 
-  const prepareDraft = (
-    draft: T,
-    before: Stored<T> | undefined,
-    { call, loaded }: Writing<L>,
-  ): Outcome<T> => {
-    const violations = options.prepare?.(draft, { before: before?.message, call, loaded }) ?? [];
-    if (violations instanceof Fault) return { fault: violations };
-    if (violations.length > 0) return { fault: invalid(violations) };
+  const prepareDraft = (draft: T, before: Stored<T> | undefined, writing: Writing<L>): Outcome<T> => {
+    const fault = faultIn(draft, before?.message, writing);
+    if (fault) return { fault };
     if (before && isSame(schema, before.message, draft)) return { saved: before, before, isChanged: false };
-    if (before) stampModified(draft, columns, call);
+    if (before) stampModified(draft, columns, writing.call);
     const version = (before?.version ?? 0) + 1;
     return { saved: { message: draft, version }, before, isChanged: true };
+  };
+
+  /** Everything that is wrong with a draft, unless it is too long to be worked on. */
+  const faultIn = (draft: T, before: T | undefined, writing: Writing<L>): Fault | undefined => {
+    const tooLong = rules.lengths(draft, before);
+    if (tooLong.length > 0) return invalid(tooLong);
+    options.clean?.(draft);
+    const violations = rules.values(draft, before);
+    for (const found of [
+      settleReferences(referring, draft, { before, ...writing }),
+      options.prepare?.(draft, { before, ...writing }) ?? [],
+    ]) {
+      if (found instanceof Fault) return found;
+      violations.push(...found.filter(({ field }) => !violations.some((known) => known.field === field)));
+    }
+    return violations.length > 0 ? invalid(violations) : undefined;
   };
 
   /** Writes what was decided: new rows get ids, changed rows a version, both an event. */
@@ -178,6 +212,9 @@ export function repository<T extends Resource, L = undefined>(
     const changes = outcomes.filter(isChange);
     const added = changes.filter(({ before }) => !before).map(({ saved }) => saved);
     const edited = changes.filter(({ before }) => before).map(({ saved }) => saved);
+    const drafts = changes.map(({ saved, before }) => ({ draft: saved.message, before: before?.message }));
+    await makeAliases?.(transaction, drafts);
+    await numberItems(transaction, table, columns, drafts);
     if (added.length > 0) {
       const ids = await transaction.query(statements.nextIds, [added.length]);
       added.forEach(({ message }, index) => {
@@ -187,14 +224,19 @@ export function repository<T extends Resource, L = undefined>(
     }
     if (edited.length > 0) transaction.execute(statements.update, [records(edited, columns)]);
     outbox.append(transaction, [...events("created", added), ...events("updated", edited)]);
+    if (changes.length > 0)
+      await options.changed?.(
+        transaction,
+        changes.map(({ saved, before }) => ({ before: before?.message, after: saved.message })),
+      );
   };
 
   const events = (verb: string, stored: Stored<T>[]) =>
     stored.map(({ message, version }) => ({
-      subject: `${options.events}.${verb}`,
+      subject: `${subject}.${verb}`,
       aggregateId: message.id,
       aggregateVersion: version,
-      payload: toBinary(schema, withoutSecrets(schema, message)),
+      payload: encodeEvent(schema, message),
     }));
 
   const load = async (
@@ -204,19 +246,31 @@ export function repository<T extends Resource, L = undefined>(
   ): Promise<Writing<L>> => ({
     call,
     loaded: (await options.load?.(transaction, call, messages)) as L,
+    referred: await findReferred(referring, transaction, messages, call),
   });
 
-  const createMany = (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> =>
-    database.transaction(call.deadlineMs, async (transaction) => {
+  const shown = async <A extends { items: T[] }>(answer: A, call: Call): Promise<A> => {
+    await showReferences(referring, answer.items, call);
+    await options.show?.(answer.items, call);
+    return answer;
+  };
+
+  const createMany = async (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> => {
+    await options.before?.();
+    await awaitReferred(referring, messages, call);
+    return database.transaction(call.deadlineMs, async (transaction) => {
       const writing = await load(transaction, call, messages);
       const outcomes = messages.map((message) => prepareNew(message, writing));
       await write(transaction, outcomes);
       return outcomes;
     });
+  };
 
-  const updateMany = (updates: Update<T>[], call: Call): Promise<Outcome<T>[]> =>
-    database.transaction(call.deadlineMs, async (transaction) => {
-      const messages = updates.map(({ message }) => message);
+  const updateMany = async (updates: Update<T>[], call: Call): Promise<Outcome<T>[]> => {
+    const messages = updates.map(({ message }) => message);
+    await options.before?.();
+    await awaitReferred(referring, messages, call);
+    return database.transaction(call.deadlineMs, async (transaction) => {
       const writing = await load(transaction, call, messages);
       const ids = updates.map(({ id }) => id);
       const locked = await lock(transaction, ids, call);
@@ -237,6 +291,7 @@ export function repository<T extends Resource, L = undefined>(
       await write(transaction, lastOfEach(outcomes));
       return outcomes;
     });
+  };
 
   const deleteMany = (ids: number[], call: Call): Promise<Outcome<T>[]> =>
     database.transaction(call.deadlineMs, async (transaction) => {
@@ -250,14 +305,18 @@ export function repository<T extends Resource, L = undefined>(
       const deleted = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved] : []));
       transaction.execute(statements.delete, [deleted.map(({ message }) => message.id)]);
       outbox.append(transaction, events("deleted", deleted));
+      const gone = deleted.map(({ message }) => ({ before: message, after: undefined }));
+      if (gone.length > 0) await options.changed?.(transaction, gone);
       return outcomes;
     });
 
-  const one = async (outcomes: Promise<Outcome<T>[]>): Promise<Saved<T>> => {
+  const one = async (outcomes: Promise<Outcome<T>[]>, call: Call): Promise<Saved<T>> => {
     const [outcome] = await outcomes;
     if (!outcome) throw new Error("a batch of one has one outcome");
     if ("fault" in outcome) throw outcome.fault;
-    return { item: outcome.saved.message, created: !outcome.before };
+    const item = outcome.saved.message;
+    await shown({ items: [item] }, call);
+    return { item, created: !outcome.before };
   };
 
   /** Items fail alone. Only a clash the database found fails all of them: then each is tried by itself. */
@@ -273,12 +332,13 @@ export function repository<T extends Resource, L = undefined>(
         alone.push(...(await run([item], call).catch((fault) => [{ fault: toFault(fault) }])));
       return alone;
     });
-    return {
+    const batch = {
       items: outcomes.map((outcome) => ("saved" in outcome ? outcome.saved.message : (create(schema) as T))),
       statuses: outcomes.map((outcome) =>
         itemStatus("fault" in outcome ? outcome : { created: !outcome.before }),
       ),
     };
+    return shown(batch, call);
   };
 
   return {
@@ -286,20 +346,18 @@ export function repository<T extends Resource, L = undefined>(
       const [row] = await database.query(statements.get, [id, call.actor.id], call.deadlineMs);
       const locked = row && toLocked(row);
       if (!locked || !isVisible(call, locked)) throw notFound();
+      await shown({ items: [locked.message] }, call);
       return locked.message;
     },
     async list(query, call) {
       const asked = query ?? create(ListQuerySchema);
       const page = await listPage(database, source(call), asked, ownership.visible(call), call.deadlineMs);
-      return {
-        items: page.rows.map((row) => toStored(row).message),
-        totalSize: page.totalSize,
-        ids: page.ids,
-      };
+      const items = page.rows.map((row) => toStored(row).message);
+      return shown({ items, totalSize: page.totalSize, ids: page.ids }, call);
     },
-    create: (message, call) => one(createMany([message], call)),
-    update: (update, call) => one(updateMany([update], call)),
-    delete: async (id, call) => (await one(deleteMany([id], call))).item,
+    create: (message, call) => one(createMany([message], call), call),
+    update: (update, call) => one(updateMany([update], call), call),
+    delete: async (id, call) => (await one(deleteMany([id], call), call)).item,
     batchCreate: (messages, call) => many(messages, createMany, call),
     batchUpdate: (updates, call) => many(updates, updateMany, call),
     batchDelete: (ids, call) => many(ids, deleteMany, call),
@@ -336,145 +394,27 @@ function isEdit<T>(outcome: Outcome<T>): outcome is Change<T> {
   return isChange(outcome) && outcome.before !== undefined;
 }
 
-/** What may be told to others: events outlive the row and are read by every service. */
-function withoutSecrets(schema: DescMessage, message: Message): Message {
-  const secrets = schema.fields.filter((field) => getOption(field, secret));
-  if (secrets.length === 0) return message;
-  const shown = clone(schema, message);
-  for (const field of secrets) clearField(shown, field);
-  return shown;
-}
-
 function records<T extends Resource>(stored: Stored<T>[], columns: Column[]): string {
   return JSON.stringify(stored.map(({ message, version }) => ({ ...toRecord(message, columns), version })));
 }
 
-/** The sub-selects around arrays hide their lengths from the planner, which would plan anew for every call. */
-function rowStatements(table: string, columns: Column[], { isOwn, isShared }: Ownership) {
-  const names = columns.map(({ name }) => `"${name}"`);
-  const definition = columns.map(({ name, sqlType }) => `"${name}" ${sqlType}`);
-  const record = `json_to_recordset($1::json) as x(${definition.join(", ")}, version integer)`;
-  const assignments = names.filter((name) => name !== '"id"').map((name) => `${name} = x.${name}`);
-  const selected = `${names.join(", ")}, version`;
-  const row = `select ${selected}, ${isOwn("$2")} as is_own, ${isShared} as is_shared from ${table}`;
-  const byIds = "where id = any (array(select unnest($1::integer[])))";
-  return {
-    get: prepared(`${table}_get`, `${row} where id = $1`),
-    lock: prepared(`${table}_lock`, `${row} ${byIds} order by id for update`),
-    nextIds: prepared(
-      `${table}_next_ids`,
-      `select nextval(pg_get_serial_sequence('${table}', 'id')) as id from generate_series(1, (select $1::integer))`,
-    ),
-    insert: prepared(
-      `${table}_insert`,
-      `insert into ${table} (${selected}) overriding system value
-       select ${names.map((name) => `x.${name}`).join(", ")}, x.version from ${record}`,
-    ),
-    update: prepared(
-      `${table}_update`,
-      `update ${table} set ${assignments.join(", ")}, version = x.version from ${record} where ${table}.id = x.id`,
-    ),
-    delete: prepared(`${table}_delete`, `delete from ${table} ${byIds}`),
-  };
-}
-
-function listSource<T extends Resource, L>(options: RepositoryOptions<T, L>, columns: Column[]) {
-  const refs = new Map(columns.map((column) => [column.name, sql.ref(column.name)]));
-  const filterable = new Map<string, Filterable>();
-  for (const column of columns.filter(({ secret }) => !secret)) {
-    const entry = { sql: sql.ref(column.name), type: column.type };
-    filterable.set(column.name, entry).set(column.jsonName, entry);
-  }
-  const ref = (name: string) => refs.get(name);
-  const base = {
-    from: sql.table(options.table),
-    id: sql.ref("id"),
-    select: sql.join([...refs.values(), sql.ref("version")]),
-    columns: filterable,
-    published: ref("is_published"),
-    catchAll: options.search.map((name) => (typeof name === "string" ? sql.ref(name) : name)),
-    defaultOrder: options.order as Order[],
-  };
-  return (call: Call): ListSource => {
-    const commands = standardCommands(ref, call);
-    for (const [name, own] of options.commands ?? []) {
-      const standard = commands.get(name);
-      commands.set(name, (term) => own(term) ?? standard?.(term));
-    }
-    return { ...base, commands };
-  };
-}
-
-/** The search commands every resource has, as far as it has their columns. */
-export function standardCommands(
-  column: (name: string) => RawBuilder<unknown> | undefined,
-  call: Call,
-): Map<string, SearchCommand> {
-  const published = column("is_published");
-  const createdBy = column("created_by");
-  const name = column("name");
-  const states = new Map([
-    ["published", published],
-    ["unpublished", published && sql`not ${published}`],
-    ["mine", createdBy && sql`${createdBy} = ${call.actor.id}::integer`],
-  ]);
-  const commands = new Map<string, SearchCommand>([
-    ["ids", idsCommand(sql.ref("id"))],
-    ["is", (term) => states.get(term.text)],
-  ]);
-  if (name) commands.set("name", columnCommand(name));
-  return commands;
-}
-
-/** A new row: what the caller sent, the initial value where it sent nothing. */
-function newDraft(schema: DescMessage, columns: Column[], message: Message | undefined): Message {
-  const draft = create(schema);
-  for (const column of columns) {
-    const sent = column.outputOnly || !message ? undefined : readField(message, column);
-    const value = sent ?? column.initial;
-    if (value !== undefined) writeField(draft, column, value);
-  }
-  return draft;
-}
-
-/** The row after an edit: the fields of the mask, or with `*` every field, which clears those that were not sent. */
-function changedDraft<T extends Resource>(
-  schema: DescMessage,
+/** Gives ids to the things within new and changed rows that have none: `<table>_<column>_ids` counts them. */
+async function numberItems(
+  transaction: Transaction,
+  table: string,
   columns: Column[],
-  before: T,
-  { message, updateMask }: Update<T>,
-): Message {
-  const draft = clone(schema, before);
-  const paths = updateMask?.paths ?? [];
-  const isReplaced = paths.includes("*");
-  for (const column of columns) {
-    if (column.outputOnly || !(isReplaced || paths.includes(column.name))) continue;
-    const sent = message && readField(message, column);
-    writeField(draft, column, sent ?? (column.nullable ? undefined : column.zero));
+  changes: { draft: Message }[],
+): Promise<void> {
+  const drafts = changes.map(({ draft }) => draft);
+  for (const [{ name }, items] of newItems(columns, drafts)) {
+    const text = `select nextval('${table}_${name}_ids') as id from generate_series(1, (select $1::integer))`;
+    const ids = await transaction.query({ text }, [items.length]);
+    items.forEach((item, index) => {
+      item.id = Number(ids[index]?.id);
+    });
   }
-  return draft;
 }
 
 function isSame(schema: DescMessage, before: Message, after: Message): boolean {
   return Buffer.from(toBinary(schema, before)).equals(toBinary(schema, after));
-}
-
-function stampCreated(draft: Message, columns: Column[], call: Call): void {
-  stamp(draft, columns, {
-    date_added: timestampFromMilliseconds(Date.now()),
-    created_by: call.actor.id ?? undefined,
-    created_by_user: call.actor.name,
-  });
-}
-
-function stampModified(draft: Message, columns: Column[], call: Call): void {
-  stamp(draft, columns, {
-    date_modified: timestampFromMilliseconds(Date.now()),
-    modified_by: call.actor.id ?? undefined,
-    modified_by_user: call.actor.name,
-  });
-}
-
-function stamp(draft: Message, columns: Column[], values: Record<string, unknown>): void {
-  for (const column of columns) if (column.name in values) writeField(draft, column, values[column.name]);
 }

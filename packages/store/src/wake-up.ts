@@ -1,6 +1,8 @@
 export interface WakeUp {
   /** There may be work. Not lost when nobody sleeps: the next sleep is skipped. */
   nudge(): void;
+  /** Would the next sleep be skipped? */
+  isNudged(): boolean;
   /** Ends any sleep or rest, or skips the next one. */
   force(): void;
   /** Until the time is over or a nudge. */
@@ -30,6 +32,7 @@ export function createWakeUp(): WakeUp {
       isNudged = true;
       if (!isResting) wake();
     },
+    isNudged: () => isNudged || isForced,
     force() {
       isForced = true;
       wake();

@@ -5,17 +5,109 @@
 // @generated from file tidings/api/v1/options.proto (package tidings.api.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
+import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { FieldOptions, MessageOptions, MethodOptions, ServiceOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
-import type { UnknownEnum } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/api/v1/options.proto.
  */
 export const file_tidings_api_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSqPAQoEVmVyYhIUChBWRVJCX1VOU1BFQ0lGSUVEEAASDQoJVkVSQl9WSUVXEAESDwoLVkVSQl9DUkVBVEUQAhINCglWRVJCX0VESVQQAxIPCgtWRVJCX0RFTEVURRAEEgwKCFZFUkJfQU5ZEAUSEQoNVkVSQl9JTlRFUk5BTBAGEhAKDFZFUkJfUFVCTElTSBAHOkEKCnBlcm1pc3Npb24SHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY0YYDIAEoCVIKcGVybWlzc2lvbjpKCgR2ZXJiEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoDjIULnRpZGluZ3MuYXBpLnYxLlZlcmJSBHZlcmI6QAoLb3V0cHV0X29ubHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCm91dHB1dE9ubHk6PgoKaW5wdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIJaW5wdXRPbmx5OjoKCHJhd19qc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUgdyYXdKc29uOkIKDG9wZW5fbWVtYmVycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1oYDIAEoCFILb3Blbk1lbWJlcnM6OQoHZGVyaXZlZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY14YDIAEoCFIHZGVyaXZlZDo5Cgdpbml0aWFsEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgJUgdpbml0aWFsOjcKBnNlY3JldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2IYDIAEoCFIGc2VjcmV0OjMKBGh0bWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNuGAyABKAhSBGh0bWw6OwoIaW50ZXJuYWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCGludGVybmFsYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSKKAQoIUmVzb3VyY2USEgoKcGVybWlzc2lvbhgBIAEoCRIOCgZwbHVyYWwYAiABKAkSEAoIc2VydmljZXMYAyADKAkSDgoGYnVuZGxlGAQgASgJEhkKEXBlcm1pc3Npb25fYnlfcm93GAcgASgIEg4KBnNlYXJjaBgFIAMoCRINCgVvcmRlchgGIAMoCSIjCgVBbGlhcxIKCgJvZhgBIAEoCRIOCgZ3aXRoaW4YAiABKAkqjwEKBFZlcmISFAoQVkVSQl9VTlNQRUNJRklFRBAAEg0KCVZFUkJfVklFVxABEg8KC1ZFUkJfQ1JFQVRFEAISDQoJVkVSQl9FRElUEAMSDwoLVkVSQl9ERUxFVEUQBBIMCghWRVJCX0FOWRAFEhEKDVZFUkJfSU5URVJOQUwQBhIQCgxWRVJCX1BVQkxJU0gQBzpXCghyZXNvdXJjZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjkhgMgASgLMhgudGlkaW5ncy5hcGkudjEuUmVzb3VyY2VSCHJlc291cmNlOkEKCnBlcm1pc3Npb24SHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY0YYDIAEoCVIKcGVybWlzc2lvbjpKCgR2ZXJiEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoDjIULnRpZGluZ3MuYXBpLnYxLlZlcmJSBHZlcmI6QAoLb3V0cHV0X29ubHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCm91dHB1dE9ubHk6PgoKaW5wdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIJaW5wdXRPbmx5OjoKCHJhd19qc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUgdyYXdKc29uOkIKDG9wZW5fbWVtYmVycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1oYDIAEoCFILb3Blbk1lbWJlcnM6OQoHZGVyaXZlZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY14YDIAEoCFIHZGVyaXZlZDo5Cgdpbml0aWFsEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgJUgdpbml0aWFsOjcKBnNlY3JldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2IYDIAEoCFIGc2VjcmV0OjMKBGh0bWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNuGAyABKAhSBGh0bWw6OwoIaW50ZXJuYWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCGludGVybmFsOjsKCHJlcXVpcmVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjchgMgASgIUghyZXF1aXJlZDo+CgpsZW5ndGhfbWF4Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgFUglsZW5ndGhNYXg6OQoHY2hvaWNlcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3oYDIAMoCVIHY2hvaWNlczo9CglyZWZlcmVuY2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN+GAyABKAlSCXJlZmVyZW5jZTo5CgdtaXNzaW5nEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjghgMgASgJUgdtaXNzaW5nOj0KCWltbXV0YWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4oYDIAEoCFIJaW1tdXRhYmxlOkwKBWFsaWFzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjhhgMgASgLMhUudGlkaW5ncy5hcGkudjEuQWxpYXNSBWFsaWFzYgZwcm90bzM", [file_google_protobuf_descriptor]);
+
+/**
+ * What makes a message a resource. Its standard methods (AIP-131 to 135, 231 to 235), their requests and answers are
+ * generated from it into <resource>_service.proto, except for what its package declares under those names itself.
+ *
+ * @generated from message tidings.api.v1.Resource
+ */
+export type Resource = Message<"tidings.api.v1.Resource"> & {
+  /**
+   * Permission base of the standard methods, e.g. "lead:leads".
+   *
+   * @generated from field: string permission = 1;
+   */
+  permission: string;
+
+  /**
+   * As methods that concern many name it: "Tags".
+   *
+   * @generated from field: string plural = 2;
+   */
+  plural: string;
+
+  /**
+   * The services that answer the standard methods; `<Message>Service` when there are none here.
+   *
+   * @generated from field: repeated string services = 3;
+   */
+  services: string[];
+
+  /**
+   * What its categories are for, where it has categories: "segment".
+   *
+   * @generated from field: string bundle = 4;
+   */
+  bundle: string;
+
+  /**
+   * The permission depends on the row: its RPCs admit every signed-in caller, and the service decides.
+   *
+   * @generated from field: bool permission_by_row = 7;
+   */
+  permissionByRow: boolean;
+
+  /**
+   * Columns that a plain search term looks into.
+   *
+   * @generated from field: repeated string search = 5;
+   */
+  search: string[];
+
+  /**
+   * Columns that a list is in the order of, when none is asked for: "title", "date_added desc". The id comes last.
+   *
+   * @generated from field: repeated string order = 6;
+   */
+  order: string[];
+};
+
+/**
+ * Describes the message tidings.api.v1.Resource.
+ * Use `create(ResourceSchema)` to create a new message.
+ */
+export const ResourceSchema: GenMessage<Resource> = /*@__PURE__*/
+  messageDesc(file_tidings_api_v1_options, 0);
+
+/**
+ * An alias is Latin letters, digits and hyphens, made of another field when none is sent. Every row has another one.
+ *
+ * @generated from message tidings.api.v1.Alias
+ */
+export type Alias = Message<"tidings.api.v1.Alias"> & {
+  /**
+   * The field it is made of.
+   *
+   * @generated from field: string of = 1;
+   */
+  of: string;
+
+  /**
+   * Rows that differ in this field may have the same alias.
+   *
+   * @generated from field: string within = 2;
+   */
+  within: string;
+};
+
+/**
+ * Describes the message tidings.api.v1.Alias.
+ * Use `create(AliasSchema)` to create a new message.
+ */
+export const AliasSchema: GenMessage<Alias> = /*@__PURE__*/
+  messageDesc(file_tidings_api_v1_options, 1);
 
 /**
  * What a method does to its resource, as the permission names have it.
@@ -84,12 +176,18 @@ export const VerbSchema: GenEnum<Verb> = /*@__PURE__*/
   enumDesc(file_tidings_api_v1_options, 0);
 
 /**
+ * @generated from extension: tidings.api.v1.Resource resource = 50020;
+ */
+export const resource: GenExtension<MessageOptions, Resource> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 0);
+
+/**
  * Permission base of all methods, e.g. "lead:leads".
  *
  * @generated from extension: string permission = 50001;
  */
 export const permission: GenExtension<ServiceOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 0);
+  extDesc(file_tidings_api_v1_options, 1);
 
 /**
  * Needed where the method's name does not begin with Get, List, Create, Update, Delete or Batch*.
@@ -97,7 +195,7 @@ export const permission: GenExtension<ServiceOptions, string> = /*@__PURE__*/
  * @generated from extension: tidings.api.v1.Verb verb = 50002;
  */
 export const verb: GenExtension<MethodOptions, Verb> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 1);
+  extDesc(file_tidings_api_v1_options, 2);
 
 /**
  * Set by the service; a value sent by a caller is ignored.
@@ -105,7 +203,7 @@ export const verb: GenExtension<MethodOptions, Verb> = /*@__PURE__*/
  * @generated from extension: bool output_only = 50003;
  */
 export const output_only: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 2);
+  extDesc(file_tidings_api_v1_options, 3);
 
 /**
  * Never returned.
@@ -113,7 +211,7 @@ export const output_only: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool input_only = 50004;
  */
 export const input_only: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 3);
+  extDesc(file_tidings_api_v1_options, 4);
 
 /**
  * Holds JSON text that is passed on to the caller unparsed.
@@ -121,7 +219,7 @@ export const input_only: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool raw_json = 50005;
  */
 export const raw_json: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 4);
+  extDesc(file_tidings_api_v1_options, 5);
 
 /**
  * Takes every member of a request body that no other field names, as one JSON object.
@@ -129,7 +227,7 @@ export const raw_json: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool open_members = 50006;
  */
 export const open_members: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 5);
+  extDesc(file_tidings_api_v1_options, 6);
 
 /**
  * Filled by the owning service from elsewhere: no column of its own.
@@ -137,7 +235,7 @@ export const open_members: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool derived = 50007;
  */
 export const derived: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 6);
+  extDesc(file_tidings_api_v1_options, 7);
 
 /**
  * JSON of the value a new row gets when the caller sends none. The field is `optional` to tell "not sent" from
@@ -146,7 +244,7 @@ export const derived: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: string initial = 50009;
  */
 export const initial: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 7);
+  extDesc(file_tidings_api_v1_options, 8);
 
 /**
  * Known to the owning service alone: left out of its events.
@@ -154,7 +252,7 @@ export const initial: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: bool secret = 50008;
  */
 export const secret: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 8);
+  extDesc(file_tidings_api_v1_options, 9);
 
 /**
  * Holds HTML: its tags are kept, while those of all other texts are taken out.
@@ -162,7 +260,7 @@ export const secret: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool html = 50011;
  */
 export const html: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 9);
+  extDesc(file_tidings_api_v1_options, 10);
 
 /**
  * A column that callers neither send nor read: they have another member for it.
@@ -170,5 +268,62 @@ export const html: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool internal = 50010;
  */
 export const internal: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 10);
+  extDesc(file_tidings_api_v1_options, 11);
+
+/**
+ * Something has to be there: a text that is not empty, a reference that names something.
+ *
+ * @generated from extension: bool required = 50012;
+ */
+export const required: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 12);
+
+/**
+ * The most characters a text may have, or the most entries of a list.
+ *
+ * @generated from extension: int32 length_max = 50013;
+ */
+export const length_max: GenExtension<FieldOptions, number> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 13);
+
+/**
+ * The values a text may have besides the empty one.
+ *
+ * @generated from extension: repeated string choices = 50014;
+ */
+export const choices: GenExtension<FieldOptions, string[]> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 14);
+
+/**
+ * On a tidings.type.v1.Reference: the kind of thing referred to, as its service knows it, e.g. "category". Its id is
+ * kept in the column `<field>_id`.
+ *
+ * @generated from extension: string reference = 50015;
+ */
+export const reference: GenExtension<FieldOptions, string> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 15);
+
+/**
+ * What is said when something required is not there, where it is not the usual.
+ *
+ * @generated from extension: string missing = 50016;
+ */
+export const missing: GenExtension<FieldOptions, string> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 16);
+
+/**
+ * Told when it is made and never changed: what an edit says of it is ignored.
+ *
+ * @generated from extension: bool immutable = 50018;
+ */
+export const immutable: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 17);
+
+/**
+ * How an alias comes about.
+ *
+ * @generated from extension: tidings.api.v1.Alias alias = 50017;
+ */
+export const alias: GenExtension<FieldOptions, Alias> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 18);
 

@@ -2,22 +2,22 @@
 // @generated from file tidings/contact/v1/device.proto (package tidings.contact.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
-import type { ItemStatus } from "../../type/v1/batch_pb.ts";
-import { file_tidings_type_v1_batch } from "../../type/v1/batch_pb.ts";
 import type { ListQuery } from "../../type/v1/list_pb.ts";
 import { file_tidings_type_v1_list } from "../../type/v1/list_pb.ts";
+import type { Reference } from "../../type/v1/reference_pb.ts";
+import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/contact/v1/device.proto.
  */
 export const file_tidings_contact_v1_device: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZGV2aWNlLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEi0AQKBkRldmljZRIQCgJpZBgBIAEoBUIEmLUYARIWCgRsZWFkGAIgASgMQgiotRgBuLUYARIYCgpjb250YWN0X2lkGAMgASgFQgTQtRgBEh4KC2NsaWVudF9pbmZvGAQgASgMQgSotRgBSACIAQESEwoGZGV2aWNlGAUgASgJSAGIAQESGQoMZGV2aWNlX2JyYW5kGAYgASgJSAKIAQESGQoMZGV2aWNlX21vZGVsGAcgASgJSAOIAQESGwoOZGV2aWNlX29zX25hbWUYCCABKAlIBIgBARIhChRkZXZpY2Vfb3Nfc2hvcnRfbmFtZRgJIAEoCUgFiAEBEh4KEWRldmljZV9vc192ZXJzaW9uGAogASgJSAaIAQESHwoSZGV2aWNlX29zX3BsYXRmb3JtGAsgASgJSAeIAQESOAoKZGF0ZV9hZGRlZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCJi1GAHQtRgBEi4KE3ByZXZpb3VzX2NvbnRhY3RfaWQYDSABKAVCDJi1GAG4tRgB0LUYAUgIiAEBQg4KDF9jbGllbnRfaW5mb0IJCgdfZGV2aWNlQg8KDV9kZXZpY2VfYnJhbmRCDwoNX2RldmljZV9tb2RlbEIRCg9fZGV2aWNlX29zX25hbWVCFwoVX2RldmljZV9vc19zaG9ydF9uYW1lQhQKEl9kZXZpY2Vfb3NfdmVyc2lvbkIVChNfZGV2aWNlX29zX3BsYXRmb3JtQhYKFF9wcmV2aW91c19jb250YWN0X2lkIh4KEEdldERldmljZVJlcXVlc3QSCgoCaWQYASABKAUiZwoSTGlzdERldmljZXNSZXF1ZXN0EikKBXF1ZXJ5GAEgASgLMhoudGlkaW5ncy50eXBlLnYxLkxpc3RRdWVyeRIXCgpjb250YWN0X2lkGAIgASgFSACIAQFCDQoLX2NvbnRhY3RfaWQiYwoTTGlzdERldmljZXNSZXNwb25zZRIrCgdkZXZpY2VzGAEgAygLMhoudGlkaW5ncy5jb250YWN0LnYxLkRldmljZRISCgp0b3RhbF9zaXplGAIgASgFEgsKA2lkcxgDIAMoBSJBChNDcmVhdGVEZXZpY2VSZXF1ZXN0EioKBmRldmljZRgBIAEoCzIaLnRpZGluZ3MuY29udGFjdC52MS5EZXZpY2UiSgoLU2F2ZWREZXZpY2USKgoGZGV2aWNlGAEgASgLMhoudGlkaW5ncy5jb250YWN0LnYxLkRldmljZRIPCgdjcmVhdGVkGAIgASgIIpUBChNVcGRhdGVEZXZpY2VSZXF1ZXN0EgoKAmlkGAEgASgFEioKBmRldmljZRgCIAEoCzIaLnRpZGluZ3MuY29udGFjdC52MS5EZXZpY2USLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhUKDWFsbG93X21pc3NpbmcYBCABKAgiIQoTRGVsZXRlRGV2aWNlUmVxdWVzdBIKCgJpZBgBIAEoBSJWChlCYXRjaENyZWF0ZURldmljZXNSZXF1ZXN0EjkKCHJlcXVlc3RzGAEgAygLMicudGlkaW5ncy5jb250YWN0LnYxLkNyZWF0ZURldmljZVJlcXVlc3QiVgoZQmF0Y2hVcGRhdGVEZXZpY2VzUmVxdWVzdBI5CghyZXF1ZXN0cxgBIAMoCzInLnRpZGluZ3MuY29udGFjdC52MS5VcGRhdGVEZXZpY2VSZXF1ZXN0IigKGUJhdGNoRGVsZXRlRGV2aWNlc1JlcXVlc3QSCwoDaWRzGAEgAygFInIKFEJhdGNoRGV2aWNlc1Jlc3BvbnNlEisKB2RldmljZXMYASADKAsyGi50aWRpbmdzLmNvbnRhY3QudjEuRGV2aWNlEi0KCHN0YXR1c2VzGAIgAygLMhsudGlkaW5ncy50eXBlLnYxLkl0ZW1TdGF0dXMyrgYKDURldmljZVNlcnZpY2USUgoJR2V0RGV2aWNlEiQudGlkaW5ncy5jb250YWN0LnYxLkdldERldmljZVJlcXVlc3QaGi50aWRpbmdzLmNvbnRhY3QudjEuRGV2aWNlIgOQAgESYwoLTGlzdERldmljZXMSJi50aWRpbmdzLmNvbnRhY3QudjEuTGlzdERldmljZXNSZXF1ZXN0GicudGlkaW5ncy5jb250YWN0LnYxLkxpc3REZXZpY2VzUmVzcG9uc2UiA5ACARJYCgxDcmVhdGVEZXZpY2USJy50aWRpbmdzLmNvbnRhY3QudjEuQ3JlYXRlRGV2aWNlUmVxdWVzdBofLnRpZGluZ3MuY29udGFjdC52MS5TYXZlZERldmljZRJYCgxVcGRhdGVEZXZpY2USJy50aWRpbmdzLmNvbnRhY3QudjEuVXBkYXRlRGV2aWNlUmVxdWVzdBofLnRpZGluZ3MuY29udGFjdC52MS5TYXZlZERldmljZRJTCgxEZWxldGVEZXZpY2USJy50aWRpbmdzLmNvbnRhY3QudjEuRGVsZXRlRGV2aWNlUmVxdWVzdBoaLnRpZGluZ3MuY29udGFjdC52MS5EZXZpY2USbQoSQmF0Y2hDcmVhdGVEZXZpY2VzEi0udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoQ3JlYXRlRGV2aWNlc1JlcXVlc3QaKC50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hEZXZpY2VzUmVzcG9uc2USbQoSQmF0Y2hVcGRhdGVEZXZpY2VzEi0udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoVXBkYXRlRGV2aWNlc1JlcXVlc3QaKC50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hEZXZpY2VzUmVzcG9uc2USbQoSQmF0Y2hEZWxldGVEZXZpY2VzEi0udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoRGVsZXRlRGV2aWNlc1JlcXVlc3QaKC50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hEZXZpY2VzUmVzcG9uc2UaDoq1GApsZWFkOmxlYWRzYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZGV2aWNlLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEinwYKBkRldmljZRIQCgJpZBgBIAEoBUIEmLUYARJdCgdjb250YWN0GA4gASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIq4LUYAfq1GAdjb250YWN0grYYF2NvbnRhY3QgSUQgaXMgbWFuZGF0b3J5UgRsZWFkEiMKC2NsaWVudF9pbmZvGAQgASgMQgmotRgB6LUYkE5IAIgBARIaCgZkZXZpY2UYBSABKAlCBei1GL8BSAGIAQESIAoMZGV2aWNlX2JyYW5kGAYgASgJQgXotRi/AUgCiAEBEiAKDGRldmljZV9tb2RlbBgHIAEoCUIF6LUYvwFIA4gBARIiCg5kZXZpY2Vfb3NfbmFtZRgIIAEoCUIF6LUYvwFIBIgBARIoChRkZXZpY2Vfb3Nfc2hvcnRfbmFtZRgJIAEoCUIF6LUYvwFIBYgBARIlChFkZXZpY2Vfb3NfdmVyc2lvbhgKIAEoCUIF6LUYvwFIBogBARImChJkZXZpY2Vfb3NfcGxhdGZvcm0YCyABKAlCBei1GL8BSAeIAQESOAoKZGF0ZV9hZGRlZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCJi1GAHQtRgBEi4KE3ByZXZpb3VzX2NvbnRhY3RfaWQYDSABKAVCDJi1GAG4tRgB0LUYAUgIiAEBOl6ithhaCgpsZWFkOmxlYWRzEgdEZXZpY2VzKgZkZXZpY2UqDGRldmljZV9icmFuZCoMZGV2aWNlX21vZGVsKg5kZXZpY2Vfb3NfbmFtZTIPZGF0ZV9hZGRlZCBkZXNjQg4KDF9jbGllbnRfaW5mb0IJCgdfZGV2aWNlQg8KDV9kZXZpY2VfYnJhbmRCDwoNX2RldmljZV9tb2RlbEIRCg9fZGV2aWNlX29zX25hbWVCFwoVX2RldmljZV9vc19zaG9ydF9uYW1lQhQKEl9kZXZpY2Vfb3NfdmVyc2lvbkIVChNfZGV2aWNlX29zX3BsYXRmb3JtQhYKFF9wcmV2aW91c19jb250YWN0X2lkSgQIAhADSgQIAxAEImcKEkxpc3REZXZpY2VzUmVxdWVzdBIpCgVxdWVyeRgBIAEoCzIaLnRpZGluZ3MudHlwZS52MS5MaXN0UXVlcnkSFwoKY29udGFjdF9pZBgCIAEoBUgAiAEBQg0KC19jb250YWN0X2lkYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_list, file_tidings_type_v1_reference]);
 
 /**
  * What a contact was seen with. It is visible and may be changed as far as the contact is.
@@ -31,16 +31,11 @@ export type Device = Message<"tidings.contact.v1.Device"> & {
   id: number;
 
   /**
-   * An id or an object with an id when sent; {id, points, color, fields} of the contact when answered.
+   * Shown as {id, points, color, fields}.
    *
-   * @generated from field: bytes lead = 2;
+   * @generated from field: tidings.type.v1.Reference contact = 14 [json_name = "lead"];
    */
-  lead: Uint8Array;
-
-  /**
-   * @generated from field: int32 contact_id = 3;
-   */
-  contactId: number;
+  contact?: Reference | undefined;
 
   /**
    * A list or an object.
@@ -107,23 +102,6 @@ export const DeviceSchema: GenMessage<Device> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_device, 0);
 
 /**
- * @generated from message tidings.contact.v1.GetDeviceRequest
- */
-export type GetDeviceRequest = Message<"tidings.contact.v1.GetDeviceRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.GetDeviceRequest.
- * Use `create(GetDeviceRequestSchema)` to create a new message.
- */
-export const GetDeviceRequestSchema: GenMessage<GetDeviceRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 1);
-
-/**
  * @generated from message tidings.contact.v1.ListDevicesRequest
  */
 export type ListDevicesRequest = Message<"tidings.contact.v1.ListDevicesRequest"> & {
@@ -145,266 +123,5 @@ export type ListDevicesRequest = Message<"tidings.contact.v1.ListDevicesRequest"
  * Use `create(ListDevicesRequestSchema)` to create a new message.
  */
 export const ListDevicesRequestSchema: GenMessage<ListDevicesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 2);
-
-/**
- * @generated from message tidings.contact.v1.ListDevicesResponse
- */
-export type ListDevicesResponse = Message<"tidings.contact.v1.ListDevicesResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Device devices = 1;
-   */
-  devices: Device[];
-
-  /**
-   * @generated from field: int32 total_size = 2;
-   */
-  totalSize: number;
-
-  /**
-   * @generated from field: repeated int32 ids = 3;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.ListDevicesResponse.
- * Use `create(ListDevicesResponseSchema)` to create a new message.
- */
-export const ListDevicesResponseSchema: GenMessage<ListDevicesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 3);
-
-/**
- * @generated from message tidings.contact.v1.CreateDeviceRequest
- */
-export type CreateDeviceRequest = Message<"tidings.contact.v1.CreateDeviceRequest"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Device device = 1;
-   */
-  device?: Device | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.CreateDeviceRequest.
- * Use `create(CreateDeviceRequestSchema)` to create a new message.
- */
-export const CreateDeviceRequestSchema: GenMessage<CreateDeviceRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 4);
-
-/**
- * @generated from message tidings.contact.v1.SavedDevice
- */
-export type SavedDevice = Message<"tidings.contact.v1.SavedDevice"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Device device = 1;
-   */
-  device?: Device | undefined;
-
-  /**
-   * @generated from field: bool created = 2;
-   */
-  created: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.SavedDevice.
- * Use `create(SavedDeviceSchema)` to create a new message.
- */
-export const SavedDeviceSchema: GenMessage<SavedDevice> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 5);
-
-/**
- * @generated from message tidings.contact.v1.UpdateDeviceRequest
- */
-export type UpdateDeviceRequest = Message<"tidings.contact.v1.UpdateDeviceRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: tidings.contact.v1.Device device = 2;
-   */
-  device?: Device | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 3;
-   */
-  updateMask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: bool allow_missing = 4;
-   */
-  allowMissing: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.UpdateDeviceRequest.
- * Use `create(UpdateDeviceRequestSchema)` to create a new message.
- */
-export const UpdateDeviceRequestSchema: GenMessage<UpdateDeviceRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 6);
-
-/**
- * @generated from message tidings.contact.v1.DeleteDeviceRequest
- */
-export type DeleteDeviceRequest = Message<"tidings.contact.v1.DeleteDeviceRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.DeleteDeviceRequest.
- * Use `create(DeleteDeviceRequestSchema)` to create a new message.
- */
-export const DeleteDeviceRequestSchema: GenMessage<DeleteDeviceRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 7);
-
-/**
- * @generated from message tidings.contact.v1.BatchCreateDevicesRequest
- */
-export type BatchCreateDevicesRequest = Message<"tidings.contact.v1.BatchCreateDevicesRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.CreateDeviceRequest requests = 1;
-   */
-  requests: CreateDeviceRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchCreateDevicesRequest.
- * Use `create(BatchCreateDevicesRequestSchema)` to create a new message.
- */
-export const BatchCreateDevicesRequestSchema: GenMessage<BatchCreateDevicesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 8);
-
-/**
- * @generated from message tidings.contact.v1.BatchUpdateDevicesRequest
- */
-export type BatchUpdateDevicesRequest = Message<"tidings.contact.v1.BatchUpdateDevicesRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.UpdateDeviceRequest requests = 1;
-   */
-  requests: UpdateDeviceRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchUpdateDevicesRequest.
- * Use `create(BatchUpdateDevicesRequestSchema)` to create a new message.
- */
-export const BatchUpdateDevicesRequestSchema: GenMessage<BatchUpdateDevicesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 9);
-
-/**
- * @generated from message tidings.contact.v1.BatchDeleteDevicesRequest
- */
-export type BatchDeleteDevicesRequest = Message<"tidings.contact.v1.BatchDeleteDevicesRequest"> & {
-  /**
-   * @generated from field: repeated int32 ids = 1;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchDeleteDevicesRequest.
- * Use `create(BatchDeleteDevicesRequestSchema)` to create a new message.
- */
-export const BatchDeleteDevicesRequestSchema: GenMessage<BatchDeleteDevicesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 10);
-
-/**
- * @generated from message tidings.contact.v1.BatchDevicesResponse
- */
-export type BatchDevicesResponse = Message<"tidings.contact.v1.BatchDevicesResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Device devices = 1;
-   */
-  devices: Device[];
-
-  /**
-   * @generated from field: repeated tidings.type.v1.ItemStatus statuses = 2;
-   */
-  statuses: ItemStatus[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchDevicesResponse.
- * Use `create(BatchDevicesResponseSchema)` to create a new message.
- */
-export const BatchDevicesResponseSchema: GenMessage<BatchDevicesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_device, 11);
-
-/**
- * @generated from service tidings.contact.v1.DeviceService
- */
-export const DeviceService: GenService<{
-  /**
-   * @generated from rpc tidings.contact.v1.DeviceService.GetDevice
-   */
-  getDevice: {
-    methodKind: "unary";
-    input: typeof GetDeviceRequestSchema;
-    output: typeof DeviceSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.DeviceService.ListDevices
-   */
-  listDevices: {
-    methodKind: "unary";
-    input: typeof ListDevicesRequestSchema;
-    output: typeof ListDevicesResponseSchema;
-  },
-  /**
-   * INVALID_ARGUMENT when the contact is not there for the caller.
-   *
-   * @generated from rpc tidings.contact.v1.DeviceService.CreateDevice
-   */
-  createDevice: {
-    methodKind: "unary";
-    input: typeof CreateDeviceRequestSchema;
-    output: typeof SavedDeviceSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.DeviceService.UpdateDevice
-   */
-  updateDevice: {
-    methodKind: "unary";
-    input: typeof UpdateDeviceRequestSchema;
-    output: typeof SavedDeviceSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.DeviceService.DeleteDevice
-   */
-  deleteDevice: {
-    methodKind: "unary";
-    input: typeof DeleteDeviceRequestSchema;
-    output: typeof DeviceSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.DeviceService.BatchCreateDevices
-   */
-  batchCreateDevices: {
-    methodKind: "unary";
-    input: typeof BatchCreateDevicesRequestSchema;
-    output: typeof BatchDevicesResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.DeviceService.BatchUpdateDevices
-   */
-  batchUpdateDevices: {
-    methodKind: "unary";
-    input: typeof BatchUpdateDevicesRequestSchema;
-    output: typeof BatchDevicesResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.DeviceService.BatchDeleteDevices
-   */
-  batchDeleteDevices: {
-    methodKind: "unary";
-    input: typeof BatchDeleteDevicesRequestSchema;
-    output: typeof BatchDevicesResponseSchema;
-  },
-}> = /*@__PURE__*/
-  serviceDesc(file_tidings_contact_v1_device, 0);
+  messageDesc(file_tidings_contact_v1_device, 1);
 

@@ -13,17 +13,19 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/events.proto.
  */
 export const file_tidings_contact_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEiNgoOQ29udGFjdENyZWF0ZWQSEAoIc25hcHNob3QYASABKAwSEgoKaWRlbnRpZmllZBgCIAEoCCJhCg5Db250YWN0VXBkYXRlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCSIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCJQChRDb250YWN0UG9pbnRzQ2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpvbGRfcG9pbnRzGAIgASgFEhIKCm5ld19wb2ludHMYAyABKAUiYgoVQ29udGFjdENoYW5uZWxDaGFuZ2VkEhAKCHNuYXBzaG90GAEgASgMEg8KB2NoYW5uZWwYAiABKAkSEgoKb2xkX3N0YXR1cxgDIAEoCRISCgpuZXdfc3RhdHVzGAQgASgJIkwKFUNvbnRhY3RDb21wYW55Q2hhbmdlZBIQCghzbmFwc2hvdBgBIAEoDBISCgpjb21wYW55X2lkGAIgASgFEg0KBWFkZGVkGAMgASgIIicKDUNvbnRhY3RNZXJnZWQSFgoObWVyZ2VkX2ludG9faWQYASABKAUiIgoOQ29tcGFueUNyZWF0ZWQSEAoIc25hcHNob3QYASABKAwiMwoOQ29tcGFueVVwZGF0ZWQSEAoIc25hcHNob3QYASABKAwSDwoHY2hhbmdlZBgCIAMoCSIiCg5Db21wYW55RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCJwChhTZWdtZW50TWVtYmVyc2hpcENoYW5nZWQSEgoKc2VnbWVudF9pZBgBIAEoBRIMCgRuYW1lGAIgASgJEg0KBWFsaWFzGAMgASgJEg4KBmFjdGlvbhgEIAEoCRITCgtjb250YWN0X2lkcxgFIAMoBWIGcHJvdG8z");
+  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEi/AEKDENvbnRhY3RTYXZlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCRIwCgZwb2ludHMYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuUG9pbnRzQ2hhbmdlEjMKCGNoYW5uZWxzGAYgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNoYW5uZWxDaGFuZ2USNAoJY29tcGFuaWVzGAcgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnlDaGFuZ2UiNgoMUG9pbnRzQ2hhbmdlEhIKCm9sZF9wb2ludHMYASABKAUSEgoKbmV3X3BvaW50cxgCIAEoBSJICg1DaGFubmVsQ2hhbmdlEg8KB2NoYW5uZWwYASABKAkSEgoKb2xkX3N0YXR1cxgCIAEoCRISCgpuZXdfc3RhdHVzGAMgASgJIjIKDUNvbXBhbnlDaGFuZ2USEgoKY29tcGFueV9pZBgBIAEoBRINCgVhZGRlZBgCIAEoCCIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCInCg1Db250YWN0TWVyZ2VkEhYKDm1lcmdlZF9pbnRvX2lkGAEgASgFIiIKDkNvbXBhbnlDcmVhdGVkEhAKCHNuYXBzaG90GAEgASgMIjMKDkNvbXBhbnlVcGRhdGVkEhAKCHNuYXBzaG90GAEgASgMEg8KB2NoYW5nZWQYAiADKAkiIgoOQ29tcGFueURlbGV0ZWQSEAoIc25hcHNob3QYASABKAwicAoYU2VnbWVudE1lbWJlcnNoaXBDaGFuZ2VkEhIKCnNlZ21lbnRfaWQYASABKAUSDAoEbmFtZRgCIAEoCRINCgVhbGlhcxgDIAEoCRIOCgZhY3Rpb24YBCABKAkSEwoLY29udGFjdF9pZHMYBSADKAViBnByb3RvMw");
 
 /**
- * tidings.contact.contact.created
+ * tidings.contact.contact.created and .updated: one for each save, with all that it changed.
  *
- * @generated from message tidings.contact.v1.ContactCreated
+ * @generated from message tidings.contact.v1.ContactSaved
  */
-export type ContactCreated = Message<"tidings.contact.v1.ContactCreated"> & {
+export type ContactSaved = Message<"tidings.contact.v1.ContactSaved"> & {
   /**
-   * Values of the contact after the change, as JSON: a compact form that RenderContacts expands. Empty in events that
-   * one statement wrote for many contacts: the contact as it is, then.
+   * The contact after the change, as a JSON object: a text for each column that is not empty, named as the field's alias
+   * or, where callers do not name it, as in the database (date_identified, owner_id); values of added fields by their alias;
+   * tags, addresses and the like as JSON within the text. RenderContacts makes what receivers of webhooks get of it. Empty in events
+   * that one statement wrote for many contacts: the contact as it is, then.
    *
    * @generated from field: bytes snapshot = 1;
    */
@@ -32,30 +34,6 @@ export type ContactCreated = Message<"tidings.contact.v1.ContactCreated"> & {
   /**
    * False for a contact of whom only an address or nothing at all is known.
    *
-   * @generated from field: bool identified = 2;
-   */
-  identified: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.ContactCreated.
- * Use `create(ContactCreatedSchema)` to create a new message.
- */
-export const ContactCreatedSchema: GenMessage<ContactCreated> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 0);
-
-/**
- * tidings.contact.contact.updated
- *
- * @generated from message tidings.contact.v1.ContactUpdated
- */
-export type ContactUpdated = Message<"tidings.contact.v1.ContactUpdated"> & {
-  /**
-   * @generated from field: bytes snapshot = 1;
-   */
-  snapshot: Uint8Array;
-
-  /**
    * @generated from field: bool identified = 2;
    */
   identified: boolean;
@@ -68,19 +46,109 @@ export type ContactUpdated = Message<"tidings.contact.v1.ContactUpdated"> & {
   newlyIdentified: boolean;
 
   /**
-   * Aliases and property names that changed.
+   * Aliases and property names that changed; none of a contact that is new.
    *
    * @generated from field: repeated string changed = 4;
    */
   changed: string[];
+
+  /**
+   * @generated from field: tidings.contact.v1.PointsChange points = 5;
+   */
+  points?: PointsChange | undefined;
+
+  /**
+   * @generated from field: repeated tidings.contact.v1.ChannelChange channels = 6;
+   */
+  channels: ChannelChange[];
+
+  /**
+   * @generated from field: repeated tidings.contact.v1.CompanyChange companies = 7;
+   */
+  companies: CompanyChange[];
 };
 
 /**
- * Describes the message tidings.contact.v1.ContactUpdated.
- * Use `create(ContactUpdatedSchema)` to create a new message.
+ * Describes the message tidings.contact.v1.ContactSaved.
+ * Use `create(ContactSavedSchema)` to create a new message.
  */
-export const ContactUpdatedSchema: GenMessage<ContactUpdated> = /*@__PURE__*/
+export const ContactSavedSchema: GenMessage<ContactSaved> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 0);
+
+/**
+ * @generated from message tidings.contact.v1.PointsChange
+ */
+export type PointsChange = Message<"tidings.contact.v1.PointsChange"> & {
+  /**
+   * @generated from field: int32 old_points = 1;
+   */
+  oldPoints: number;
+
+  /**
+   * @generated from field: int32 new_points = 2;
+   */
+  newPoints: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.PointsChange.
+ * Use `create(PointsChangeSchema)` to create a new message.
+ */
+export const PointsChangeSchema: GenMessage<PointsChange> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_events, 1);
+
+/**
+ * Do-not-contact on a channel: contactable, unsubscribed, bounced or manual.
+ *
+ * @generated from message tidings.contact.v1.ChannelChange
+ */
+export type ChannelChange = Message<"tidings.contact.v1.ChannelChange"> & {
+  /**
+   * @generated from field: string channel = 1;
+   */
+  channel: string;
+
+  /**
+   * @generated from field: string old_status = 2;
+   */
+  oldStatus: string;
+
+  /**
+   * @generated from field: string new_status = 3;
+   */
+  newStatus: string;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ChannelChange.
+ * Use `create(ChannelChangeSchema)` to create a new message.
+ */
+export const ChannelChangeSchema: GenMessage<ChannelChange> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 2);
+
+/**
+ * One company more or less.
+ *
+ * @generated from message tidings.contact.v1.CompanyChange
+ */
+export type CompanyChange = Message<"tidings.contact.v1.CompanyChange"> & {
+  /**
+   * @generated from field: int32 company_id = 1;
+   */
+  companyId: number;
+
+  /**
+   * @generated from field: bool added = 2;
+   */
+  added: boolean;
+};
+
+/**
+ * Describes the message tidings.contact.v1.CompanyChange.
+ * Use `create(CompanyChangeSchema)` to create a new message.
+ */
+export const CompanyChangeSchema: GenMessage<CompanyChange> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 3);
 
 /**
  * tidings.contact.contact.deleted
@@ -99,101 +167,7 @@ export type ContactDeleted = Message<"tidings.contact.v1.ContactDeleted"> & {
  * Use `create(ContactDeletedSchema)` to create a new message.
  */
 export const ContactDeletedSchema: GenMessage<ContactDeleted> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 2);
-
-/**
- * tidings.contact.contact.points_changed
- *
- * @generated from message tidings.contact.v1.ContactPointsChanged
- */
-export type ContactPointsChanged = Message<"tidings.contact.v1.ContactPointsChanged"> & {
-  /**
-   * @generated from field: bytes snapshot = 1;
-   */
-  snapshot: Uint8Array;
-
-  /**
-   * @generated from field: int32 old_points = 2;
-   */
-  oldPoints: number;
-
-  /**
-   * @generated from field: int32 new_points = 3;
-   */
-  newPoints: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.ContactPointsChanged.
- * Use `create(ContactPointsChangedSchema)` to create a new message.
- */
-export const ContactPointsChangedSchema: GenMessage<ContactPointsChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 3);
-
-/**
- * tidings.contact.contact.channel_changed: do-not-contact on a channel
- *
- * @generated from message tidings.contact.v1.ContactChannelChanged
- */
-export type ContactChannelChanged = Message<"tidings.contact.v1.ContactChannelChanged"> & {
-  /**
-   * @generated from field: bytes snapshot = 1;
-   */
-  snapshot: Uint8Array;
-
-  /**
-   * @generated from field: string channel = 2;
-   */
-  channel: string;
-
-  /**
-   * contactable, unsubscribed, bounced or manual.
-   *
-   * @generated from field: string old_status = 3;
-   */
-  oldStatus: string;
-
-  /**
-   * @generated from field: string new_status = 4;
-   */
-  newStatus: string;
-};
-
-/**
- * Describes the message tidings.contact.v1.ContactChannelChanged.
- * Use `create(ContactChannelChangedSchema)` to create a new message.
- */
-export const ContactChannelChangedSchema: GenMessage<ContactChannelChanged> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_events, 4);
-
-/**
- * tidings.contact.contact.company_changed: one company more or less
- *
- * @generated from message tidings.contact.v1.ContactCompanyChanged
- */
-export type ContactCompanyChanged = Message<"tidings.contact.v1.ContactCompanyChanged"> & {
-  /**
-   * @generated from field: bytes snapshot = 1;
-   */
-  snapshot: Uint8Array;
-
-  /**
-   * @generated from field: int32 company_id = 2;
-   */
-  companyId: number;
-
-  /**
-   * @generated from field: bool added = 3;
-   */
-  added: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.ContactCompanyChanged.
- * Use `create(ContactCompanyChangedSchema)` to create a new message.
- */
-export const ContactCompanyChangedSchema: GenMessage<ContactCompanyChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 5);
 
 /**
  * tidings.contact.contact.merged: told of the contact that is no more, besides its deletion
@@ -212,7 +186,7 @@ export type ContactMerged = Message<"tidings.contact.v1.ContactMerged"> & {
  * Use `create(ContactMergedSchema)` to create a new message.
  */
 export const ContactMergedSchema: GenMessage<ContactMerged> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 6);
+  messageDesc(file_tidings_contact_v1_events, 5);
 
 /**
  * tidings.contact.company.created
@@ -233,7 +207,7 @@ export type CompanyCreated = Message<"tidings.contact.v1.CompanyCreated"> & {
  * Use `create(CompanyCreatedSchema)` to create a new message.
  */
 export const CompanyCreatedSchema: GenMessage<CompanyCreated> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 7);
+  messageDesc(file_tidings_contact_v1_events, 6);
 
 /**
  * tidings.contact.company.updated
@@ -259,7 +233,7 @@ export type CompanyUpdated = Message<"tidings.contact.v1.CompanyUpdated"> & {
  * Use `create(CompanyUpdatedSchema)` to create a new message.
  */
 export const CompanyUpdatedSchema: GenMessage<CompanyUpdated> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 8);
+  messageDesc(file_tidings_contact_v1_events, 7);
 
 /**
  * tidings.contact.company.deleted
@@ -278,7 +252,7 @@ export type CompanyDeleted = Message<"tidings.contact.v1.CompanyDeleted"> & {
  * Use `create(CompanyDeletedSchema)` to create a new message.
  */
 export const CompanyDeletedSchema: GenMessage<CompanyDeleted> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 9);
+  messageDesc(file_tidings_contact_v1_events, 8);
 
 /**
  * tidings.contact.segment.membership_changed: contacts that came or went, at most 500 an event
@@ -319,5 +293,5 @@ export type SegmentMembershipChanged = Message<"tidings.contact.v1.SegmentMember
  * Use `create(SegmentMembershipChangedSchema)` to create a new message.
  */
 export const SegmentMembershipChangedSchema: GenMessage<SegmentMembershipChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 10);
+  messageDesc(file_tidings_contact_v1_events, 9);
 

@@ -2,22 +2,22 @@
 // @generated from file tidings/contact/v1/note.proto (package tidings.contact.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
-import type { ItemStatus } from "../../type/v1/batch_pb.ts";
-import { file_tidings_type_v1_batch } from "../../type/v1/batch_pb.ts";
 import type { ListQuery } from "../../type/v1/list_pb.ts";
 import { file_tidings_type_v1_list } from "../../type/v1/list_pb.ts";
+import type { Reference } from "../../type/v1/reference_pb.ts";
+import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/contact/v1/note.proto.
  */
 export const file_tidings_contact_v1_note: GenFile = /*@__PURE__*/
-  fileDesc("Ch10aWRpbmdzL2NvbnRhY3QvdjEvbm90ZS5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIokECgROb3RlEhAKAmlkGAEgASgFQgSYtRgBEhIKBHRleHQYAiABKAlCBNi1GAESDAoEdHlwZRgDIAEoCRItCglkYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKBGxlYWQYBSABKAxCCKi1GAG4tRgBEhgKCmNvbnRhY3RfaWQYBiABKAVCBNC1GAESOAoKZGF0ZV9hZGRlZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCJi1GAHQtRgBEiEKCmNyZWF0ZWRfYnkYCCABKAVCCJi1GAHQtRgBSACIAQESJgoPY3JlYXRlZF9ieV91c2VyGAkgASgJQgiYtRgB0LUYAUgBiAEBEkAKDWRhdGVfbW9kaWZpZWQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgiYtRgB0LUYAUgCiAEBEiIKC21vZGlmaWVkX2J5GAsgASgFQgiYtRgB0LUYAUgDiAEBEicKEG1vZGlmaWVkX2J5X3VzZXIYDCABKAlCCJi1GAHQtRgBSASIAQFCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXIiHAoOR2V0Tm90ZVJlcXVlc3QSCgoCaWQYASABKAUiZQoQTGlzdE5vdGVzUmVxdWVzdBIpCgVxdWVyeRgBIAEoCzIaLnRpZGluZ3MudHlwZS52MS5MaXN0UXVlcnkSFwoKY29udGFjdF9pZBgCIAEoBUgAiAEBQg0KC19jb250YWN0X2lkIl0KEUxpc3ROb3Rlc1Jlc3BvbnNlEicKBW5vdGVzGAEgAygLMhgudGlkaW5ncy5jb250YWN0LnYxLk5vdGUSEgoKdG90YWxfc2l6ZRgCIAEoBRILCgNpZHMYAyADKAUiOwoRQ3JlYXRlTm90ZVJlcXVlc3QSJgoEbm90ZRgBIAEoCzIYLnRpZGluZ3MuY29udGFjdC52MS5Ob3RlIkQKCVNhdmVkTm90ZRImCgRub3RlGAEgASgLMhgudGlkaW5ncy5jb250YWN0LnYxLk5vdGUSDwoHY3JlYXRlZBgCIAEoCCKPAQoRVXBkYXRlTm90ZVJlcXVlc3QSCgoCaWQYASABKAUSJgoEbm90ZRgCIAEoCzIYLnRpZGluZ3MuY29udGFjdC52MS5Ob3RlEi8KC3VwZGF0ZV9tYXNrGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIVCg1hbGxvd19taXNzaW5nGAQgASgIIh8KEURlbGV0ZU5vdGVSZXF1ZXN0EgoKAmlkGAEgASgFIlIKF0JhdGNoQ3JlYXRlTm90ZXNSZXF1ZXN0EjcKCHJlcXVlc3RzGAEgAygLMiUudGlkaW5ncy5jb250YWN0LnYxLkNyZWF0ZU5vdGVSZXF1ZXN0IlIKF0JhdGNoVXBkYXRlTm90ZXNSZXF1ZXN0EjcKCHJlcXVlc3RzGAEgAygLMiUudGlkaW5ncy5jb250YWN0LnYxLlVwZGF0ZU5vdGVSZXF1ZXN0IiYKF0JhdGNoRGVsZXRlTm90ZXNSZXF1ZXN0EgsKA2lkcxgBIAMoBSJsChJCYXRjaE5vdGVzUmVzcG9uc2USJwoFbm90ZXMYASADKAsyGC50aWRpbmdzLmNvbnRhY3QudjEuTm90ZRItCghzdGF0dXNlcxgCIAMoCzIbLnRpZGluZ3MudHlwZS52MS5JdGVtU3RhdHVzMvwFCgtOb3RlU2VydmljZRJMCgdHZXROb3RlEiIudGlkaW5ncy5jb250YWN0LnYxLkdldE5vdGVSZXF1ZXN0GhgudGlkaW5ncy5jb250YWN0LnYxLk5vdGUiA5ACARJdCglMaXN0Tm90ZXMSJC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdE5vdGVzUmVxdWVzdBolLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Tm90ZXNSZXNwb25zZSIDkAIBElIKCkNyZWF0ZU5vdGUSJS50aWRpbmdzLmNvbnRhY3QudjEuQ3JlYXRlTm90ZVJlcXVlc3QaHS50aWRpbmdzLmNvbnRhY3QudjEuU2F2ZWROb3RlElIKClVwZGF0ZU5vdGUSJS50aWRpbmdzLmNvbnRhY3QudjEuVXBkYXRlTm90ZVJlcXVlc3QaHS50aWRpbmdzLmNvbnRhY3QudjEuU2F2ZWROb3RlEk0KCkRlbGV0ZU5vdGUSJS50aWRpbmdzLmNvbnRhY3QudjEuRGVsZXRlTm90ZVJlcXVlc3QaGC50aWRpbmdzLmNvbnRhY3QudjEuTm90ZRJnChBCYXRjaENyZWF0ZU5vdGVzEisudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoQ3JlYXRlTm90ZXNSZXF1ZXN0GiYudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoTm90ZXNSZXNwb25zZRJnChBCYXRjaFVwZGF0ZU5vdGVzEisudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoVXBkYXRlTm90ZXNSZXF1ZXN0GiYudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoTm90ZXNSZXNwb25zZRJnChBCYXRjaERlbGV0ZU5vdGVzEisudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoRGVsZXRlTm90ZXNSZXF1ZXN0GiYudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoTm90ZXNSZXNwb25zZRoOirUYCmxlYWQ6bGVhZHNiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list]);
+  fileDesc("Ch10aWRpbmdzL2NvbnRhY3QvdjEvbm90ZS5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIr0FCgROb3RlEhAKAmlkGAEgASgFQgSYtRgBEhwKBHRleHQYAiABKAlCDti1GAHgtRgB6LUY//8DEkcKBHR5cGUYAyABKAlCNMq1GAkiZ2VuZXJhbCLytRgHZ2VuZXJhbPK1GAVlbWFpbPK1GARjYWxs8rUYB21lZXRpbmdIAIgBARItCglkYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEloKB2NvbnRhY3QYDSABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQifgtRgB+rUYB2NvbnRhY3SCthgUbGVhZCBJRCBpcyBtYW5kYXRvcnlSBGxlYWQSOAoKZGF0ZV9hZGRlZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCJi1GAHQtRgBEiEKCmNyZWF0ZWRfYnkYCCABKAVCCJi1GAHQtRgBSAGIAQESJgoPY3JlYXRlZF9ieV91c2VyGAkgASgJQgiYtRgB0LUYAUgCiAEBEkAKDWRhdGVfbW9kaWZpZWQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgiYtRgB0LUYAUgDiAEBEiIKC21vZGlmaWVkX2J5GAsgASgFQgiYtRgB0LUYAUgEiAEBEicKEG1vZGlmaWVkX2J5X3VzZXIYDCABKAlCCJi1GAHQtRgBSAWIAQE6LqK2GCoKCmxlYWQ6bGVhZHMSBU5vdGVzKgR0ZXh0Mg9kYXRlX2FkZGVkIGRlc2NCBwoFX3R5cGVCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJKBAgFEAZKBAgGEAciZQoQTGlzdE5vdGVzUmVxdWVzdBIpCgVxdWVyeRgBIAEoCzIaLnRpZGluZ3MudHlwZS52MS5MaXN0UXVlcnkSFwoKY29udGFjdF9pZBgCIAEoBUgAiAEBQg0KC19jb250YWN0X2lkYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_list, file_tidings_type_v1_reference]);
 
 /**
  * What somebody wrote down about a contact. It is visible and may be changed as far as the contact is.
@@ -38,11 +38,9 @@ export type Note = Message<"tidings.contact.v1.Note"> & {
   text: string;
 
   /**
-   * general, email, call or meeting.
-   *
-   * @generated from field: string type = 3;
+   * @generated from field: optional string type = 3;
    */
-  type: string;
+  type?: string | undefined;
 
   /**
    * When it happened; the time of creation when none is sent.
@@ -52,16 +50,11 @@ export type Note = Message<"tidings.contact.v1.Note"> & {
   dateTime?: Timestamp | undefined;
 
   /**
-   * An id or an object with an id when sent; {id, points, color, fields} of the contact when answered.
+   * Shown as {id, points, color, fields}.
    *
-   * @generated from field: bytes lead = 5;
+   * @generated from field: tidings.type.v1.Reference contact = 13 [json_name = "lead"];
    */
-  lead: Uint8Array;
-
-  /**
-   * @generated from field: int32 contact_id = 6;
-   */
-  contactId: number;
+  contact?: Reference | undefined;
 
   /**
    * @generated from field: google.protobuf.Timestamp date_added = 7;
@@ -102,23 +95,6 @@ export const NoteSchema: GenMessage<Note> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_note, 0);
 
 /**
- * @generated from message tidings.contact.v1.GetNoteRequest
- */
-export type GetNoteRequest = Message<"tidings.contact.v1.GetNoteRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.GetNoteRequest.
- * Use `create(GetNoteRequestSchema)` to create a new message.
- */
-export const GetNoteRequestSchema: GenMessage<GetNoteRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 1);
-
-/**
  * @generated from message tidings.contact.v1.ListNotesRequest
  */
 export type ListNotesRequest = Message<"tidings.contact.v1.ListNotesRequest"> & {
@@ -140,266 +116,5 @@ export type ListNotesRequest = Message<"tidings.contact.v1.ListNotesRequest"> & 
  * Use `create(ListNotesRequestSchema)` to create a new message.
  */
 export const ListNotesRequestSchema: GenMessage<ListNotesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 2);
-
-/**
- * @generated from message tidings.contact.v1.ListNotesResponse
- */
-export type ListNotesResponse = Message<"tidings.contact.v1.ListNotesResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Note notes = 1;
-   */
-  notes: Note[];
-
-  /**
-   * @generated from field: int32 total_size = 2;
-   */
-  totalSize: number;
-
-  /**
-   * @generated from field: repeated int32 ids = 3;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.ListNotesResponse.
- * Use `create(ListNotesResponseSchema)` to create a new message.
- */
-export const ListNotesResponseSchema: GenMessage<ListNotesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 3);
-
-/**
- * @generated from message tidings.contact.v1.CreateNoteRequest
- */
-export type CreateNoteRequest = Message<"tidings.contact.v1.CreateNoteRequest"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Note note = 1;
-   */
-  note?: Note | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.CreateNoteRequest.
- * Use `create(CreateNoteRequestSchema)` to create a new message.
- */
-export const CreateNoteRequestSchema: GenMessage<CreateNoteRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 4);
-
-/**
- * @generated from message tidings.contact.v1.SavedNote
- */
-export type SavedNote = Message<"tidings.contact.v1.SavedNote"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Note note = 1;
-   */
-  note?: Note | undefined;
-
-  /**
-   * @generated from field: bool created = 2;
-   */
-  created: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.SavedNote.
- * Use `create(SavedNoteSchema)` to create a new message.
- */
-export const SavedNoteSchema: GenMessage<SavedNote> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 5);
-
-/**
- * @generated from message tidings.contact.v1.UpdateNoteRequest
- */
-export type UpdateNoteRequest = Message<"tidings.contact.v1.UpdateNoteRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: tidings.contact.v1.Note note = 2;
-   */
-  note?: Note | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 3;
-   */
-  updateMask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: bool allow_missing = 4;
-   */
-  allowMissing: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.UpdateNoteRequest.
- * Use `create(UpdateNoteRequestSchema)` to create a new message.
- */
-export const UpdateNoteRequestSchema: GenMessage<UpdateNoteRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 6);
-
-/**
- * @generated from message tidings.contact.v1.DeleteNoteRequest
- */
-export type DeleteNoteRequest = Message<"tidings.contact.v1.DeleteNoteRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.DeleteNoteRequest.
- * Use `create(DeleteNoteRequestSchema)` to create a new message.
- */
-export const DeleteNoteRequestSchema: GenMessage<DeleteNoteRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 7);
-
-/**
- * @generated from message tidings.contact.v1.BatchCreateNotesRequest
- */
-export type BatchCreateNotesRequest = Message<"tidings.contact.v1.BatchCreateNotesRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.CreateNoteRequest requests = 1;
-   */
-  requests: CreateNoteRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchCreateNotesRequest.
- * Use `create(BatchCreateNotesRequestSchema)` to create a new message.
- */
-export const BatchCreateNotesRequestSchema: GenMessage<BatchCreateNotesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 8);
-
-/**
- * @generated from message tidings.contact.v1.BatchUpdateNotesRequest
- */
-export type BatchUpdateNotesRequest = Message<"tidings.contact.v1.BatchUpdateNotesRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.UpdateNoteRequest requests = 1;
-   */
-  requests: UpdateNoteRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchUpdateNotesRequest.
- * Use `create(BatchUpdateNotesRequestSchema)` to create a new message.
- */
-export const BatchUpdateNotesRequestSchema: GenMessage<BatchUpdateNotesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 9);
-
-/**
- * @generated from message tidings.contact.v1.BatchDeleteNotesRequest
- */
-export type BatchDeleteNotesRequest = Message<"tidings.contact.v1.BatchDeleteNotesRequest"> & {
-  /**
-   * @generated from field: repeated int32 ids = 1;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchDeleteNotesRequest.
- * Use `create(BatchDeleteNotesRequestSchema)` to create a new message.
- */
-export const BatchDeleteNotesRequestSchema: GenMessage<BatchDeleteNotesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 10);
-
-/**
- * @generated from message tidings.contact.v1.BatchNotesResponse
- */
-export type BatchNotesResponse = Message<"tidings.contact.v1.BatchNotesResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Note notes = 1;
-   */
-  notes: Note[];
-
-  /**
-   * @generated from field: repeated tidings.type.v1.ItemStatus statuses = 2;
-   */
-  statuses: ItemStatus[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchNotesResponse.
- * Use `create(BatchNotesResponseSchema)` to create a new message.
- */
-export const BatchNotesResponseSchema: GenMessage<BatchNotesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_note, 11);
-
-/**
- * @generated from service tidings.contact.v1.NoteService
- */
-export const NoteService: GenService<{
-  /**
-   * @generated from rpc tidings.contact.v1.NoteService.GetNote
-   */
-  getNote: {
-    methodKind: "unary";
-    input: typeof GetNoteRequestSchema;
-    output: typeof NoteSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.NoteService.ListNotes
-   */
-  listNotes: {
-    methodKind: "unary";
-    input: typeof ListNotesRequestSchema;
-    output: typeof ListNotesResponseSchema;
-  },
-  /**
-   * INVALID_ARGUMENT when the contact is not there for the caller.
-   *
-   * @generated from rpc tidings.contact.v1.NoteService.CreateNote
-   */
-  createNote: {
-    methodKind: "unary";
-    input: typeof CreateNoteRequestSchema;
-    output: typeof SavedNoteSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.NoteService.UpdateNote
-   */
-  updateNote: {
-    methodKind: "unary";
-    input: typeof UpdateNoteRequestSchema;
-    output: typeof SavedNoteSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.NoteService.DeleteNote
-   */
-  deleteNote: {
-    methodKind: "unary";
-    input: typeof DeleteNoteRequestSchema;
-    output: typeof NoteSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.NoteService.BatchCreateNotes
-   */
-  batchCreateNotes: {
-    methodKind: "unary";
-    input: typeof BatchCreateNotesRequestSchema;
-    output: typeof BatchNotesResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.NoteService.BatchUpdateNotes
-   */
-  batchUpdateNotes: {
-    methodKind: "unary";
-    input: typeof BatchUpdateNotesRequestSchema;
-    output: typeof BatchNotesResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.NoteService.BatchDeleteNotes
-   */
-  batchDeleteNotes: {
-    methodKind: "unary";
-    input: typeof BatchDeleteNotesRequestSchema;
-    output: typeof BatchNotesResponseSchema;
-  },
-}> = /*@__PURE__*/
-  serviceDesc(file_tidings_contact_v1_note, 0);
+  messageDesc(file_tidings_contact_v1_note, 1);
 

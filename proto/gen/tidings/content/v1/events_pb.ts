@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiLwoKRW1haWxTYXZlZBIMCgRuYW1lGAEgASgJEhMKC3NlZ21lbnRfaWRzGAIgAygFIg4KDEVtYWlsRGVsZXRlZCJ1CgtFbWFpbFF1ZXVlZBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZW1haWxfaWQYAyABKAUSLwoLZGF0ZV9xdWV1ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInEKCUVtYWlsU2VudBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZW1haWxfaWQYAyABKAUSLQoJZGF0ZV9zZW50GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKHAQoLRW1haWxPcGVuZWQSDwoHc2VuZF9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGVtYWlsX2lkGAMgASgFEi0KCWRhdGVfcmVhZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKcmVhZF9jb3VudBgFIAEoBSKyAgoHUGFnZUhpdBIOCgZoaXRfaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIsCghkYXRlX2hpdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAQgASgJEhEKCXVybF90aXRsZRgFIAEoCRIPCgdyZWZlcmVyGAYgASgJEg4KBnNvdXJjZRgHIAEoCRIWCglzb3VyY2VfaWQYCCABKAVIAIgBARIUCgdwYWdlX2lkGAkgASgFSAGIAQESGAoLcmVkaXJlY3RfaWQYCiABKAVIAogBARIVCghlbWFpbF9pZBgLIAEoBUgDiAEBQgwKCl9zb3VyY2VfaWRCCgoIX3BhZ2VfaWRCDgoMX3JlZGlyZWN0X2lkQgsKCV9lbWFpbF9pZCJ/Cg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBAQoPQXNzZXREb3dubG9hZGVkEhMKC2Rvd25sb2FkX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIYXNzZXRfaWQYAyABKAUSMwoPZGF0ZV9kb3dubG9hZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJtCgdTbXNTZW50Eg8KB3NlbmRfaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLQoJZGF0ZV9zZW50GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKSAQoQTm90aWZpY2F0aW9uU2VudBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSFwoPbm90aWZpY2F0aW9uX2lkGAMgASgFEhEKCWlzX21vYmlsZRgEIAEoCBItCglkYXRlX3NlbnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIIncKDUNhdGVnb3J5U2F2ZWQSDQoFdGl0bGUYASABKAkSDQoFYWxpYXMYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSDQoFY29sb3IYBCABKAkSDgoGYnVuZGxlGAUgASgJEhQKDGlzX3B1Ymxpc2hlZBgGIAEoCCIRCg9DYXRlZ29yeURlbGV0ZWRiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiLwoKRW1haWxTYXZlZBIMCgRuYW1lGAEgASgJEhMKC3NlZ21lbnRfaWRzGAIgAygFIg4KDEVtYWlsRGVsZXRlZCJ1CgtFbWFpbFF1ZXVlZBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZW1haWxfaWQYAyABKAUSLwoLZGF0ZV9xdWV1ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInEKCUVtYWlsU2VudBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZW1haWxfaWQYAyABKAUSLQoJZGF0ZV9zZW50GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKHAQoLRW1haWxPcGVuZWQSDwoHc2VuZF9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGVtYWlsX2lkGAMgASgFEi0KCWRhdGVfcmVhZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKcmVhZF9jb3VudBgFIAEoBSKyAgoHUGFnZUhpdBIOCgZoaXRfaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIsCghkYXRlX2hpdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAQgASgJEhEKCXVybF90aXRsZRgFIAEoCRIPCgdyZWZlcmVyGAYgASgJEg4KBnNvdXJjZRgHIAEoCRIWCglzb3VyY2VfaWQYCCABKAVIAIgBARIUCgdwYWdlX2lkGAkgASgFSAGIAQESGAoLcmVkaXJlY3RfaWQYCiABKAVIAogBARIVCghlbWFpbF9pZBgLIAEoBUgDiAEBQgwKCl9zb3VyY2VfaWRCCgoIX3BhZ2VfaWRCDgoMX3JlZGlyZWN0X2lkQgsKCV9lbWFpbF9pZCJ/Cg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBAQoPQXNzZXREb3dubG9hZGVkEhMKC2Rvd25sb2FkX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIYXNzZXRfaWQYAyABKAUSMwoPZGF0ZV9kb3dubG9hZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJtCgdTbXNTZW50Eg8KB3NlbmRfaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLQoJZGF0ZV9zZW50GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKSAQoQTm90aWZpY2F0aW9uU2VudBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSFwoPbm90aWZpY2F0aW9uX2lkGAMgASgFEhEKCWlzX21vYmlsZRgEIAEoCBItCglkYXRlX3NlbnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.saved: the aggregate is the email
@@ -466,65 +466,4 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 12);
-
-/**
- * tidings.content.category.saved
- *
- * @generated from message tidings.content.v1.CategorySaved
- */
-export type CategorySaved = Message<"tidings.content.v1.CategorySaved"> & {
-  /**
-   * @generated from field: string title = 1;
-   */
-  title: string;
-
-  /**
-   * @generated from field: string alias = 2;
-   */
-  alias: string;
-
-  /**
-   * @generated from field: string description = 3;
-   */
-  description: string;
-
-  /**
-   * @generated from field: string color = 4;
-   */
-  color: string;
-
-  /**
-   * The kind of resource it is for, or global.
-   *
-   * @generated from field: string bundle = 5;
-   */
-  bundle: string;
-
-  /**
-   * @generated from field: bool is_published = 6;
-   */
-  isPublished: boolean;
-};
-
-/**
- * Describes the message tidings.content.v1.CategorySaved.
- * Use `create(CategorySavedSchema)` to create a new message.
- */
-export const CategorySavedSchema: GenMessage<CategorySaved> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 13);
-
-/**
- * tidings.content.category.deleted
- *
- * @generated from message tidings.content.v1.CategoryDeleted
- */
-export type CategoryDeleted = Message<"tidings.content.v1.CategoryDeleted"> & {
-};
-
-/**
- * Describes the message tidings.content.v1.CategoryDeleted.
- * Use `create(CategoryDeletedSchema)` to create a new message.
- */
-export const CategoryDeletedSchema: GenMessage<CategoryDeleted> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 14);
 

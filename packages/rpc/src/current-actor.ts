@@ -1,0 +1,14 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { Actor } from "./actor.ts";
+
+const storage = new AsyncLocalStorage<Actor>();
+
+/** Does work for an actor: whatever is told of it names who did it. */
+export function actingAs<T>(actor: Actor, work: () => T): T {
+  return storage.run(actor, work);
+}
+
+/** Who the present call is made for; undefined in work that nobody asked for. */
+export function currentActor(): Actor | undefined {
+  return storage.getStore();
+}

@@ -1,0 +1,97 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+
+export interface HttpServer {
+  port: number;
+  /** Takes no new connections, waits for the requests in flight, then closes what is left. */
+  drain(): Promise<void>;
+}
+
+const DRAIN_LIMIT_MS = 20_000;
+const IDLE_CHECK_MS = 50;
+const CONNECTIONS_MAX = 10_000;
+/** Longer than any request may take: a connection on which nothing moves for so long is dead, or nobody reads it. */
+const QUIET_MAX_MS = 40_000;
+
+/** Serves HTTP/1.1 with limits on everything a client could take its time with. */
+export function serveHttp(
+  { port, host }: { port: number; host?: string },
+  listener: RequestListener,
+): Promise<HttpServer> {
+  const server = createServer(
+    {
+      headersTimeout: 10_000,
+      requestTimeout: 60_000,
+      // Longer than a load balancer keeps its side, so that it never writes into a connection we just closed.
+      keepAliveTimeout: 65_000,
+      maxHeaderSize: 16 * 1024,
+      noDelay: true,
+    },
+    listener,
+  );
+  server.maxConnections = CONNECTIONS_MAX;
+  server.setTimeout(QUIET_MAX_MS);
+  // Nobody is asked to go on with a body before the request was looked at.
+  server.on("checkExpectation", listener);
+  const answering = socketsWithAnswer(server);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    // One that already gets an answer gets no second one: it would be taken for that of the next request.
+    if (answering.has(socket)) socket.destroySoon();
+    else answerClientError(error, socket);
+  });
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port, host }, () => {
+      server.off("error", reject);
+      resolve({ port: (server.address() as AddressInfo).port, drain: () => drain(server) });
+    });
+  });
+}
+
+/** The connections with a request that was handed to us and whose answer is not over. */
+function socketsWithAnswer(server: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  for (const event of ["request", "checkExpectation"] as const)
+    server.prependListener(event, ({ socket }: IncomingMessage, response: ServerResponse) => {
+      sockets.add(socket);
+      response.once("close", () => sockets.delete(socket));
+    });
+  return sockets;
+}
+
+/** A request that is not HTTP gets the error shape too, and its connection is closed. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
+  const message = `${STATUS_CODES[status]}.`;
+  const body = JSON.stringify({ errors: [{ code: status, message, details: [] }] });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+/** A connection is closed as soon as it has answered: kept alive it would hold the process until it times out. */
+function drain(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const limit = setTimeout(() => server.closeAllConnections(), DRAIN_LIMIT_MS);
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS);
+    server.close(() => {
+      clearTimeout(limit);
+      clearInterval(idle);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,133 @@
+import { create, type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
+import { missing, reference, required } from "@tidings/proto/tidings/api/v1/options";
+import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
+import type { Call } from "@tidings/rpc/call";
+import { Code, Fault, type Violation } from "@tidings/rpc/fault";
+import { type Column, readField, writeField } from "./columns.ts";
+import type { Queryable, Row } from "./database.ts";
+
+/** One kind of thing that resources refer to, as its service knows it. */
+export interface ReferenceKind {
+  /** Those that are there for the caller, by the id they were asked for; `id` says which one is meant by it now. */
+  find(queryable: Queryable, ids: number[], call: Call): Promise<Map<number, Row>>;
+  /** Waits a moment for those that are not known yet, where a neighbour owns them. */
+  await?(ids: number[], call: Call): Promise<void>;
+  /** Why this caller may not refer to one of them all the same: what is wrong with the member, or a fault. */
+  refuse?(row: Row, referring: Referring): string | Fault | undefined;
+  /** What other resources show of them, as JSON by id. */
+  show(ids: number[], call: Call): Promise<Map<number, Uint8Array>>;
+}
+
+/** A new or changed resource that refers to something. */
+export interface Referring {
+  schema: DescMessage;
+  isNew: boolean;
+  call: Call;
+}
+
+/** A column of a resource and the kind of thing it refers to. */
+export interface ReferenceColumn {
+  column: Column;
+  kind: ReferenceKind;
+}
+
+/** Things that were found for the references of a write, by column and id. */
+export type Referred = Map<Column, Map<number, Row>>;
+
+const NOT_VALID = "This value is not valid.";
+
+/** Which columns refer to something. Throws when the service does not know the kind. */
+export function referenceColumns(columns: Column[], kinds: Record<string, ReferenceKind>): ReferenceColumn[] {
+  return columns.flatMap((column) => {
+    const name = getOption(column.field, reference);
+    const kind = kinds[name];
+    if (name !== "" && !kind) throw new Error(`${column.field} refers to a ${name}, which is unknown here`);
+    return kind ? [{ column, kind }] : [];
+  });
+}
+
+/** Before the transaction: what is on the way to us does not come while it runs. */
+export async function awaitReferred(
+  columns: ReferenceColumn[],
+  messages: (Message | undefined)[],
+  call: Call,
+): Promise<void> {
+  for (const { column, kind } of columns) {
+    const ids = idsIn(messages, column);
+    if (ids.length > 0) await kind.await?.(ids, call);
+  }
+}
+
+/** Looks up all that these messages refer to: one query for each column. */
+export async function findReferred(
+  columns: ReferenceColumn[],
+  queryable: Queryable,
+  messages: (Message | undefined)[],
+  call: Call,
+): Promise<Referred> {
+  const referred: Referred = new Map();
+  for (const { column, kind } of columns) {
+    const ids = idsIn(messages, column);
+    if (ids.length > 0) referred.set(column, await kind.find(queryable, ids, call));
+  }
+  return referred;
+}
+
+/**
+ * Settles what a draft refers to: something that is there for the caller. What stays as it was is not judged again, and a
+ * change that does not name what is required keeps it.
+ */
+export function settleReferences(
+  columns: ReferenceColumn[],
+  draft: Message,
+  { before, call, referred }: { before: Message | undefined; call: Call; referred: Referred },
+): Violation[] | Fault {
+  const violations: Violation[] = [];
+  for (const { column, kind } of columns) {
+    const { field } = column;
+    const kept = before && referenceIn(before, column);
+    const isRequired = getOption(field, required);
+    const asked = referenceIn(draft, column) ?? (isRequired ? kept : undefined);
+    writeField(draft, column, asked && create(ReferenceSchema, { id: asked.id }));
+    if (asked ? asked.id === kept?.id : !isRequired) continue;
+    const row = asked && referred.get(column)?.get(asked.id);
+    const isNew = before === undefined;
+    const refusal = row ? kind.refuse?.(row, { schema: field.parent, isNew, call }) : notThere(field);
+    if (refusal instanceof Fault) return refusal;
+    if (refusal !== undefined) violations.push({ field: field.jsonName, message: refusal });
+    else writeField(draft, column, create(ReferenceSchema, { id: Number(row?.id) }));
+  }
+  return violations;
+}
+
+/** Where it is said in words of its own, they are all that is said. */
+function notThere(field: DescField): string | Fault {
+  const message = getOption(field, missing);
+  if (message === "") return NOT_VALID;
+  const violations = [{ field: field.jsonName, message }];
+  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "INVALID", message, violations });
+}
+
+/** Shows callers what these resources refer to: one query for each column. */
+export async function showReferences(
+  columns: ReferenceColumn[],
+  items: Message[],
+  call: Call,
+): Promise<void> {
+  for (const { column, kind } of columns) {
+    const references = items.flatMap((item) => referenceIn(item, column) ?? []);
+    if (references.length === 0) continue;
+    const shown = await kind.show([...new Set(references.map(({ id }) => id))], call);
+    for (const reference of references) reference.shown = shown.get(reference.id) ?? new Uint8Array();
+  }
+}
+
+function idsIn(messages: (Message | undefined)[], column: Column): number[] {
+  return messages.flatMap((message) => (message && referenceIn(message, column)?.id) || []);
+}
+
+/** An empty reference says nothing. */
+function referenceIn(message: Message, column: Column): Reference | undefined {
+  const reference = readField(message, column) as Reference | undefined;
+  return reference?.id ? reference : undefined;
+}

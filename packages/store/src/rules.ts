@@ -1,0 +1,105 @@
+import { type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
+import {
+  choices as choicesOption,
+  length_max as lengthMaxOption,
+  missing,
+  reference,
+  required,
+} from "@tidings/proto/tidings/api/v1/options";
+import type { Violation } from "@tidings/rpc/fault";
+import { readField, writeField } from "./columns.ts";
+
+/** What a message declares of its fields, checked. */
+export interface Rules {
+  /** `length_max`, of all texts, lists and JSON: what is too long is not worked on any further. */
+  lengths: Check;
+  /** `required` and `choices`. A required text is trimmed first. */
+  values: Check;
+}
+
+/** What is wrong with a draft. What stays as it was is not judged again: it may be older than the rule. */
+type Check = (draft: Message, before: Message | undefined) => Violation[];
+/** What is wrong with a value. */
+type Rule = (value: unknown) => string | undefined;
+
+/** The rules of a message and of those within it, compiled once. */
+export function rulesOf(schema: DescMessage): Rules {
+  const lengths = schema.fields.map((field) => checkOf(field, [lengthRule(field)], ({ lengths }) => lengths));
+  const values = schema.fields.map((field) =>
+    checkOf(field, [requiredRule(field), choicesRule(field)], ({ values }) => values),
+  );
+  return {
+    lengths: (draft, before) => lengths.flatMap((check) => check(draft, before)),
+    values(draft, before) {
+      trim(schema, draft);
+      return values.flatMap((check) => check(draft, before));
+    },
+  };
+}
+
+function checkOf(field: DescField, possible: (Rule | undefined)[], within: (rules: Rules) => Check): Check {
+  const rules = possible.filter((rule) => rule !== undefined);
+  const nested = nestedRules(field, within);
+  return (draft, before) => {
+    const value = readField(draft, { field });
+    if (before && readField(before, { field }) === value) return [];
+    for (const rule of rules) {
+      const message = rule(value);
+      if (message !== undefined) return [{ field: field.jsonName, message }];
+    }
+    return nested(value);
+  };
+}
+
+function trim(schema: DescMessage, draft: Message): void {
+  for (const field of schema.fields.filter((candidate) => getOption(candidate, required))) {
+    const value = readField(draft, { field });
+    if (typeof value === "string") writeField(draft, { field }, value.trim());
+  }
+}
+
+/** What is named for itself is asked for by name. */
+const NAMED = new Set(["name", "title", "label", "subject"]);
+
+/** A reference is settled where it is looked up. */
+function requiredRule(field: DescField): Rule | undefined {
+  if (!getOption(field, required) || getOption(field, reference) !== "") return undefined;
+  const usual = NAMED.has(field.name) ? `A ${field.name} is required.` : "A value is required.";
+  const message = getOption(field, missing) || usual;
+  return (value) => (value === undefined || value === "" || sizeOf(value) === 0 ? message : undefined);
+}
+
+function lengthRule(field: DescField): Rule | undefined {
+  const max = getOption(field, lengthMaxOption);
+  if (max === 0) return undefined;
+  const isList = field.fieldKind === "list";
+  const message = isList
+    ? `At most ${max} entries are supported.`
+    : `This value is too long. It should have ${max} characters or less.`;
+  return (value) => (sizeOf(value) > max ? message : undefined);
+}
+
+function choicesRule(field: DescField): Rule | undefined {
+  const choices = getOption(field, choicesOption);
+  if (choices.length === 0) return undefined;
+  const message = `This value is not valid. It is one of ${choices.join(", ")}.`;
+  return (value) =>
+    value === undefined || value === "" || choices.includes(value as string) ? undefined : message;
+}
+
+/** The rules of a message within, whose fields are told of with the way to them: `fields[2].label`. */
+function nestedRules(field: DescField, within: (rules: Rules) => Check): (value: unknown) => Violation[] {
+  if (!field.message || field.message.typeName.startsWith("google.protobuf.")) return () => [];
+  const check = within(rulesOf(field.message));
+  const told = (path: string, message: Message) =>
+    check(message, undefined).map((violation) => ({ ...violation, field: `${path}.${violation.field}` }));
+  if (field.fieldKind !== "list")
+    return (value) => (value === undefined ? [] : told(field.jsonName, value as Message));
+  return (value) =>
+    (value as Message[]).flatMap((message, index) => told(`${field.jsonName}[${index}]`, message));
+}
+
+/** Characters of a text, entries of a list, bytes of JSON. */
+function sizeOf(value: unknown): number {
+  return typeof value === "string" || Array.isArray(value) || value instanceof Uint8Array ? value.length : 1;
+}
