@@ -1,0 +1,150 @@
+import {
+  backgroundDeadline,
+  type Database,
+  prepared,
+  type Queryable,
+  type Transaction,
+} from "@tidings/store/database";
+import { type Claimed, jobQueue, type Queue } from "./queue.ts";
+
+/** A job of the table `jobs`. */
+export interface Job extends Claimed {
+  key: string;
+  payload: Record<string, unknown>;
+}
+
+export interface NewJob {
+  key: string;
+  /** 0 when absent. */
+  group?: number;
+  /** The lowest first; 0 when absent. */
+  priority?: number;
+  /** At once when absent. */
+  delaySeconds?: number;
+  payload?: Record<string, unknown>;
+}
+
+/** What becomes of a job. `again` is no failure: there is more to do, and this is how far it is. */
+export type Outcome =
+  | { state: "done" }
+  | { state: "again"; payload: Record<string, unknown>; delaySeconds?: number }
+  | { state: "failed"; delaySeconds: number }
+  | { state: "set_aside"; reason: string };
+
+/** Told when jobs were made and committed. */
+export type Woken = () => void;
+
+/** The jobs of one kind, in the table `jobs` of the schema. */
+export interface Jobs {
+  kind: string;
+  queue: Queue<Job>;
+  /**
+   * Adds jobs in the transaction of what makes them necessary. A job of a key that is open, or was set aside, begins anew with
+   * what is asked for now: whoever holds it has lost it.
+   */
+  add(transaction: Transaction, jobs: NewJob[]): void;
+  /** Drops open jobs, whoever holds them. */
+  remove(transaction: Transaction, keys: string[]): void;
+  /** Settles what became of a job, in the transaction of its effect; false when it is not ours any more: then nothing may be kept. */
+  settle(queryable: Queryable, job: Job, outcome: Outcome): Promise<boolean>;
+  /** Calls `listener` after each commit that left jobs behind. */
+  onAdded(listener: Woken): void;
+  /** Lets jobs that were set aside begin anew; all of them when no keys are named. Answers how many. */
+  replay(database: Database, keys?: string[]): Promise<number>;
+  listSetAside(database: Database): Promise<{ key: string; reason: string }[]>;
+}
+
+const addStatement = prepared(
+  "jobs_add",
+  `insert into jobs (kind, key, fair_group, priority, due_at, payload)
+   select $1, x.key, x.fair_group, x.priority, now() + x.delay_seconds * interval '1 second', x.payload
+   from json_to_recordset($2::json) as x (key text, fair_group integer, priority smallint, delay_seconds float8, payload jsonb)
+   order by x.key
+   on conflict (kind, key) do update set state = 'waiting', fair_group = excluded.fair_group, priority = excluded.priority,
+     due_at = excluded.due_at, payload = excluded.payload, attempts = 0, reason = null, lease_token = jobs.lease_token + 1`,
+);
+const removeStatement = prepared("jobs_remove", "delete from jobs where kind = $1 and key = any($2::text[])");
+const doneStatement = prepared(
+  "jobs_done",
+  "delete from jobs where id = $1 and lease_token = $2 and state = 'waiting' returning id",
+);
+const settleStatement = prepared(
+  "jobs_settle",
+  `update jobs set state = $3, due_at = now() + $4 * interval '1 second', payload = coalesce($5::jsonb, payload),
+     attempts = case when $6::boolean then attempts + 1 else 0 end, reason = $7
+   where id = $1 and lease_token = $2 and state = 'waiting' returning id`,
+);
+const replayStatement = prepared(
+  "jobs_replay",
+  `update jobs set state = 'waiting', due_at = now(), attempts = 0, reason = null, lease_token = lease_token + 1
+   where kind = $1 and state = 'set_aside' and (key = any($2::text[]) or $2::text[] is null) returning id`,
+);
+const setAsideStatement = prepared(
+  "jobs_set_aside",
+  "select key, reason from jobs where kind = $1 and state = 'set_aside' order by id",
+);
+
+/** The kind is a word of the program: it becomes part of the SQL. Of ordered jobs a group has one out at a time, the oldest. */
+export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
+  const listeners: Woken[] = [];
+  const queue = jobQueue<Job>({
+    name: kind,
+    table: "jobs",
+    where: `kind = '${kind}'`,
+    group: "fair_group",
+    due: "due_at",
+    order: "priority, due_at, id",
+    columns: "key, payload",
+    groups: `select id as group_id, false as is_failing, ${isOrdered ? "'ASC'" : "null::text"} as turn
+      from waiting_group where id is not null`,
+    jobOf: (claimed, { key, payload }) => ({
+      ...claimed,
+      key: key ?? "",
+      payload: JSON.parse(payload ?? "{}"),
+    }),
+  });
+  const wake = () => {
+    for (const listener of listeners) listener();
+  };
+  return {
+    kind,
+    queue,
+    onAdded: (listener) => void listeners.push(listener),
+    add(transaction, jobs) {
+      if (jobs.length === 0) return;
+      const rows = jobs.map(({ key, group = 0, priority = 0, delaySeconds = 0, payload = {} }) => ({
+        key,
+        fair_group: group,
+        priority,
+        delay_seconds: delaySeconds,
+        payload,
+      }));
+      transaction.execute(addStatement, [kind, JSON.stringify(rows)]);
+      transaction.afterCommit(wake);
+    },
+    remove(transaction, keys) {
+      if (keys.length > 0) transaction.execute(removeStatement, [kind, keys]);
+    },
+    async settle(queryable, { id, leaseToken }, outcome) {
+      if (outcome.state === "done")
+        return (await queryable.query(doneStatement, [id, leaseToken])).length > 0;
+      const values = [
+        outcome.state === "set_aside" ? "set_aside" : "waiting",
+        ("delaySeconds" in outcome && outcome.delaySeconds) || 0,
+        outcome.state === "again" ? JSON.stringify(outcome.payload) : null,
+        outcome.state !== "again",
+        outcome.state === "set_aside" ? outcome.reason : null,
+      ];
+      return (await queryable.query(settleStatement, [id, leaseToken, ...values])).length > 0;
+    },
+    async replay(database, keys) {
+      const rows = await database.query(replayStatement, [kind, keys ?? null], backgroundDeadline());
+      if (rows.length > 0) wake();
+      return rows.length;
+    },
+    async listSetAside(database) {
+      const rows = await database.query(setAsideStatement, [kind], backgroundDeadline());
+      return rows.map(({ key, reason }) => ({ key: key ?? "", reason: reason ?? "" }));
+    },
+  };
+}

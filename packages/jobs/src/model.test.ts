@@ -1,0 +1,169 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createLog } from "@tidings/runtime/log";
+import { type Database, openDatabase, type Transaction } from "@tidings/store/database";
+import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
+import fc from "fast-check";
+import { type Job, jobsOf, type Outcome } from "./jobs.ts";
+import { LEASE_MS } from "./queue.ts";
+
+const jobs = jobsOf("test_model");
+const WORKERS = 3;
+const KEYS = ["a", "b", "c", "d"];
+let testDatabase: TestDatabase;
+let database: Database;
+
+before(async () => {
+  testDatabase = await createTestDatabase();
+  database = openDatabase({ url: testDatabase.url("contact"), log: createLog("test", "silent") });
+});
+after(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+/** What is true of a job. */
+interface Known {
+  state: "waiting" | "set_aside";
+  /** Seconds on the model's clock. */
+  dueAt: number;
+  attempts: number;
+  holder: Job | undefined;
+}
+
+interface Model {
+  now: number;
+  known: Map<string, Known>;
+  /** What each worker believes to hold. A killed one believes nothing, one that was paused what was true before. */
+  hands: Job[][];
+}
+
+const query = (text: string, values: unknown[] = []) => database.query({ text }, values, Date.now() + 20_000);
+function inTransaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  return database.transaction(Date.now() + 20_000, work);
+}
+
+const worker = fc.nat({ max: WORKERS - 1 });
+const key = fc.constantFrom(...KEYS);
+const delay = fc.constantFrom(0, 10, 100);
+const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+  fc.constant<Outcome>({ state: "done" }),
+  delay.map((delaySeconds): Outcome => ({ state: "again", payload: {}, delaySeconds })),
+  delay.map((delaySeconds): Outcome => ({ state: "failed", delaySeconds })),
+  fc.constant<Outcome>({ state: "set_aside", reason: "bad" }),
+);
+
+type Step = (model: Model) => Promise<void>;
+const steps: fc.Arbitrary<[string, Step]> = fc.oneof(
+  fc
+    .tuple(key, delay)
+    .map(([name, seconds]): [string, Step] => [`add ${name} in ${seconds}`, add(name, seconds)]),
+  worker.map((index): [string, Step] => [`${index} claims`, claim(index)]),
+  fc
+    .tuple(worker, outcome)
+    .map(([index, result]): [string, Step] => [`${index} settles: ${result.state}`, settle(index, result)]),
+  worker.map((index): [string, Step] => [`${index} renews`, renew(index)]),
+  worker.map((index): [string, Step] => [`${index} is killed`, kill(index)]),
+  fc
+    .constantFrom(5, 29, 31, 1_000)
+    .map((seconds): [string, Step] => [`${seconds} seconds pass`, pass(seconds)]),
+  fc.constant<[string, Step]>(["the clock goes back", pass(-40)]),
+  fc.constant<[string, Step]>(["all that was set aside is replayed", replay]),
+);
+
+function kill(index: number): Step {
+  return async ({ hands }) => {
+    hands[index] = [];
+  };
+}
+
+function add(name: string, delaySeconds: number): Step {
+  return async (model) => {
+    await inTransaction(async (transaction) => jobs.add(transaction, [{ key: name, delaySeconds }]));
+    model.known.set(name, {
+      state: "waiting",
+      dueAt: model.now + delaySeconds,
+      attempts: 0,
+      holder: undefined,
+    });
+  };
+}
+
+function claim(index: number): Step {
+  return async (model) => {
+    const claimed = await jobs.queue.claim(database, { shares: new Map(), size: 10, after: 0, limit: 10 });
+    const due = [...model.known].filter(([, { state, dueAt }]) => state === "waiting" && dueAt <= model.now);
+    assert.deepEqual(claimed.map((job) => job.key).sort(), due.map(([name]) => name).sort());
+    for (const job of claimed) {
+      const known = model.known.get(job.key);
+      assert.ok(known);
+      assert.equal(job.attempts, known.attempts);
+      Object.assign(known, { dueAt: model.now + LEASE_MS / 1_000, holder: job });
+      model.hands[index]?.push(job);
+    }
+  };
+}
+
+function settle(index: number, result: Outcome): Step {
+  return async ({ hands, known: all, now }) => {
+    const job = hands[index]?.shift();
+    if (!job) return;
+    const isOurs = await inTransaction<boolean>((transaction) => jobs.settle(transaction, job, result));
+    const known = all.get(job.key);
+    assert.equal(isOurs, known?.holder === job, `${job.key} is settled by its holder alone`);
+    if (!isOurs || !known) return;
+    if (result.state === "done") all.delete(job.key);
+    else if (result.state === "set_aside") Object.assign(known, { state: "set_aside", holder: undefined });
+    else {
+      const attempts = result.state === "failed" ? known.attempts + 1 : 0;
+      // The token stays: until somebody else claims it, its last holder may still say more.
+      Object.assign(known, { dueAt: now + (result.delaySeconds ?? 0), attempts, holder: job });
+    }
+  };
+}
+
+function renew(index: number): Step {
+  return async ({ hands, known, now }) => {
+    const held = hands[index] ?? [];
+    if (held.length === 0) return;
+    const kept = await jobs.queue.renew(database, held);
+    for (const job of held) {
+      const isOurs = known.get(job.key)?.holder === job;
+      assert.equal(kept.has(job.id), isOurs);
+      if (isOurs) Object.assign(known.get(job.key) ?? {}, { dueAt: now + LEASE_MS / 1_000 });
+    }
+  };
+}
+
+/** Instead of the clock, the rows move: the database's is the only one that counts. */
+function pass(seconds: number): Step {
+  return async (model) => {
+    await query("update jobs set due_at = due_at - $1::float8 * interval '1 second'", [seconds]);
+    model.now += seconds;
+  };
+}
+
+async function replay({ known: all, now }: Model): Promise<void> {
+  const aside = [...all.values()].filter(({ state }) => state === "set_aside");
+  assert.equal(await jobs.replay(database), aside.length);
+  for (const known of aside)
+    Object.assign(known, { state: "waiting", dueAt: now, attempts: 0, holder: undefined });
+}
+
+test("whatever workers, clocks and callers do, a job is done by one at a time and lost by none", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40 }), async (plan) => {
+      await query("delete from jobs");
+      const model: Model = { now: 0, known: new Map(), hands: Array.from({ length: WORKERS }, () => []) };
+      for (const [, step] of plan) await step(model);
+      // In the end everything that is open can be done by somebody who was never there before.
+      await pass(10_000)(model);
+      model.hands[0] = [];
+      await claim(0)(model);
+      for (let left = model.hands[0].length; left > 0; left -= 1) await settle(0, { state: "done" })(model);
+      const rows = await query("select key from jobs where state = 'waiting'");
+      assert.deepEqual(rows, []);
+    }),
+    { numRuns: 150 },
+  );
+});

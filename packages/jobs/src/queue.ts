@@ -1,0 +1,176 @@
+import { backgroundDeadline, type Database, prepared, type Row } from "@tidings/store/database";
+
+/** A job that is ours until its lease ends. */
+export interface Claimed {
+  id: string;
+  /** Jobs of a group share what there is with those of the others. */
+  group: number;
+  /** Attempts made so far. */
+  attempts: number;
+  /** Proves that the job is still ours when its result is recorded. */
+  leaseToken: number;
+  /** One job of its group is out at a time. */
+  isOrdered: boolean;
+  /** The latest attempt in its group failed: the group is served last, with one job at a time. */
+  isFailing: boolean;
+}
+
+/** Where jobs are kept. Every SQL fragment in it is a constant of the program. */
+export interface JobTable<J extends Claimed> {
+  /** Unlike those of all other queues of the process. */
+  name: string;
+  /** With the columns `id`, `state`, `attempts`, `lease_token` and those named below. */
+  table: string;
+  /** Which of its rows are ours. */
+  where: string;
+  group: string;
+  /** When a job may be claimed: a claim moves it past the end of its lease, a failure to the next attempt. */
+  due: string;
+  /** In which order those of a group are claimed. */
+  order: string;
+  /** Columns that a job is made of besides. */
+  columns: string;
+  /**
+   * The groups that are served, out of `waiting_group(id)`: `group_id`, `is_failing`, `turn` (null, ASC or DESC by id: one
+   * job at a time), and what else a job is made of.
+   */
+  groups: string;
+  jobOf(claimed: Claimed, row: Row): J;
+}
+
+export interface Claiming {
+  /** How many more jobs of single groups are wanted. */
+  shares: Map<number, number>;
+  /** The same for all others. */
+  size: number;
+  /** The group that was the last to be served. */
+  after: number;
+  /** Jobs in all. */
+  limit: number;
+}
+
+export interface Queue<J extends Claimed> {
+  /**
+   * Claims due jobs: of each group the first ones, groups that fail last and with one each, of the others those after the
+   * one that was served last first, so that none waits for another's backlog. Replicas skip what others are just claiming.
+   */
+  claim(database: Database, claiming: Claiming): Promise<J[]>;
+  /** Keeps jobs for another lease. Answers the ids of those that are still ours. */
+  renew(database: Database, held: Claimed[]): Promise<Set<string>>;
+  /** Gives jobs back that were not attempted. */
+  release(database: Database, held: Claimed[]): Promise<void>;
+  /** Milliseconds until the next job may be claimed, negative when one may be; undefined when none waits. */
+  untilDue(database: Database): Promise<number | undefined>;
+}
+
+export const LEASE_MS = 30_000;
+const LEASE = `interval '${LEASE_MS} milliseconds'`;
+
+/** The queue of a table of jobs. The database's clock is the only one that counts. */
+export function jobQueue<J extends Claimed>(definition: JobTable<J>): Queue<J> {
+  const { claim, renew, release, due } = statements(definition);
+  return {
+    async claim(database, { shares, size, after, limit }) {
+      const values = [[...shares.keys()], [...shares.values()], size, after, limit];
+      const rows = await database.query(claim, values, backgroundDeadline());
+      return rows.map((row) => definition.jobOf(claimedOf(row), row));
+    },
+    async renew(database, held) {
+      const rows = await database.query(renew, leases(held), backgroundDeadline());
+      return new Set(rows.map(({ id }) => id ?? ""));
+    },
+    async release(database, held) {
+      if (held.length > 0) await database.query(release, leases(held), backgroundDeadline());
+    },
+    async untilDue(database) {
+      const [row] = await database.query(due, [], backgroundDeadline());
+      return row?.seconds ? Number(row.seconds) * 1_000 : undefined;
+    },
+  };
+}
+
+/** Ids and tokens of jobs, as statements take them. */
+export function leases(held: Claimed[]): [string[], number[]] {
+  return [held.map(({ id }) => id), held.map(({ leaseToken }) => leaseToken)];
+}
+
+function claimedOf(row: Row): Claimed {
+  return {
+    id: row.id ?? "",
+    group: Number(row.group_id),
+    attempts: Number(row.attempts),
+    leaseToken: Number(row.lease_token),
+    isOrdered: row.turn !== null,
+    isFailing: row.is_failing === "t",
+  };
+}
+
+function statements<J extends Claimed>({
+  name,
+  table,
+  where,
+  group,
+  due,
+  order,
+  columns,
+  groups,
+}: JobTable<J>) {
+  const waiting = `${where} and state = 'waiting'`;
+  // A skip scan: one look into the index for each group.
+  const waitingGroups = `with recursive waiting_group(id) as (
+     (select ${group} from ${table} where ${waiting} order by ${group} limit 1)
+     union all
+     select (select ${group} from ${table} where ${waiting} and ${group} > waiting_group.id order by ${group} limit 1)
+     from waiting_group where waiting_group.id is not null
+   ), served as (${groups})`;
+  const first = (direction: string) =>
+    `select id from ${table} where ${group} = c.group_id and ${waiting} order by id ${direction} limit 1`;
+  const held = `from unnest($1::bigint[], $2::integer[]) as held(id, lease_token)
+     where ${table}.id = held.id and ${table}.lease_token = held.lease_token and state = 'waiting'`;
+  return {
+    claim: prepared(
+      `${name}_claim`,
+      `${waitingGroups}, candidate as (
+         select served.*, least(coalesce(share.size, $3::integer), case when is_failing then 1 else $3::integer end) as size
+         from served left join unnest($1::integer[], $2::integer[]) as share(group_id, size)
+           on share.group_id = served.group_id
+         where coalesce(share.size, 1) > 0
+       ), due as materialized (
+         select row_number() over () as position, d.id, c.*
+         from (select * from candidate order by is_failing, group_id <= $4::integer, group_id) c
+         cross join lateral (
+           select id from (
+             select id from ${table}
+             where ${group} = c.group_id and ${waiting} and ${due} <= now() and c.turn is null
+             order by ${order} limit c.size for update skip locked) as unordered
+           union all
+           select id from (
+             select id from ${table} where id = (${first("asc")}) and state = 'waiting' and ${due} <= now() and c.turn = 'ASC'
+             for update skip locked) as ascending
+           union all
+           select id from (
+             select id from ${table} where id = (${first("desc")}) and state = 'waiting' and ${due} <= now() and c.turn = 'DESC'
+               and not exists (select from ${table} b where b.${group} = c.group_id and b.state = 'waiting' and b.${due} > now())
+             for update skip locked) as descending
+         ) d
+         limit $5::integer
+       ), claimed as (
+         update ${table} set ${due} = now() + ${LEASE}, lease_token = lease_token + 1
+         from due where ${table}.id = due.id
+         returning due.*, attempts, lease_token, ${columns}
+       )
+       select * from claimed order by position`,
+    ),
+    renew: prepared(
+      `${name}_renew`,
+      `update ${table} set ${due} = now() + ${LEASE} ${held} returning ${table}.id`,
+    ),
+    release: prepared(`${name}_release`, `update ${table} set ${due} = now() ${held}`),
+    due: prepared(
+      `${name}_due`,
+      `${waitingGroups}
+       select extract(epoch from min(next.due) - now()) as seconds from served
+       cross join lateral (select min(${due}) as due from ${table} where ${group} = served.group_id and ${waiting}) next`,
+    ),
+  };
+}

@@ -1,0 +1,26 @@
+/** A schema's table of jobs: what takes time and is not to be lost. */
+export const JOB_TABLE = [
+  `create table jobs (
+    id bigint generated always as identity primary key,
+    kind text not null,
+    -- What it is about: there is one open job of a kind and key.
+    key text not null,
+    fair_group integer not null default 0,
+    -- The lowest first.
+    priority smallint not null default 0,
+    -- waiting, or set_aside with its reason; what is done is gone
+    state text not null default 'waiting',
+    -- When it may be claimed: a claim moves it past the end of its lease, a failure to the next attempt.
+    due_at timestamptz not null default now(),
+    -- Rises with each claim and each restart: who holds a lower one has lost the job.
+    lease_token integer not null default 0,
+    attempts integer not null default 0,
+    -- What it needs to know, and how far it is.
+    payload jsonb not null default '{}',
+    -- Why it was set aside.
+    reason text,
+    created_at timestamptz not null default now(),
+    unique (kind, key)
+  )`,
+  "create index jobs_waiting on jobs (kind, fair_group, priority, due_at, id) where state = 'waiting'",
+];
