@@ -1,0 +1,93 @@
+import type { Bus } from "@tidings/bus/connect";
+import { consume } from "@tidings/bus/consume";
+import type { Event } from "@tidings/bus/event";
+import { streamOf } from "@tidings/bus/streams";
+import { isOutage } from "@tidings/rpc/outage";
+import type { Log } from "@tidings/runtime/log";
+import { backgroundDeadline, type Database, type Transaction } from "@tidings/store/database";
+import { keepDeadLetter } from "@tidings/store/dead-letter";
+import { newEvents } from "@tidings/store/inbox";
+import { Gauge } from "prom-client";
+import type { Projection } from "./projection.ts";
+import { type ListSnapshots, startRebuilding } from "./rebuild.ts";
+
+export interface ProjectionOptions {
+  /** Of this process. */
+  service: string;
+  database: Database;
+  bus: Bus;
+  log: Log;
+  projections: Projection[];
+  /** Asks the owner of things for them. */
+  listSnapshots: ListSnapshots;
+  /** Of one batch. */
+  keeping?: (() => Keeping) | undefined;
+}
+
+/** What a service does around what it keeps. */
+export interface Keeping {
+  /** Runs the transaction of a batch, and runs it again where that helps. */
+  around(work: () => Promise<void>): Promise<void>;
+  /** Called last in the transaction, with the ids of what each projection changed. */
+  settle(transaction: Transaction, changed: Map<Projection, number[]>): Promise<void>;
+}
+
+const lag = new Gauge({
+  name: "tidings_projection_lag_seconds",
+  help: "Age that the latest event of a stream had when it was kept",
+  labelNames: ["stream"],
+});
+
+/** Keeps up with what the neighbours tell: a durable for each of their streams, and what is not there yet made from nothing. */
+export function startProjecting(options: ProjectionOptions): { stop(): Promise<void> } {
+  const { service, database, bus, projections } = options;
+  const owners = new Set(projections.map(({ owner }) => owner));
+  const consumptions = [...owners].map((owner) => {
+    const stream = streamOf(owner);
+    const name = `${service}-projection-${owner}`;
+    return consume(bus, {
+      durable: { name, stream, subject: stream.subjects[0] ?? "" },
+      handle: (events) => project(options, name, events),
+      isOutage,
+      deadLetter: (letter) => keepDeadLetter(database, name, letter),
+    });
+  });
+  const rebuilding = startRebuilding(options, (events) => project(options, undefined, events));
+  return {
+    async stop() {
+      await rebuilding.stop();
+      await Promise.all(consumptions.map((consumption) => consumption.stop()));
+    },
+  };
+}
+
+/** Keeps what a batch of events says, each of them once. Without a consumer they are known by their versions alone. */
+export async function project(
+  { database, projections, keeping = plain }: Pick<ProjectionOptions, "database" | "projections" | "keeping">,
+  consumer: string | undefined,
+  events: Event[],
+): Promise<void> {
+  const known = events.filter(({ subject }) => projections.some(({ isOf }) => isOf(subject)));
+  const { around, settle } = keeping();
+  if (known.length > 0)
+    await around(() =>
+      database.transaction(backgroundDeadline(), async (transaction) => {
+        const ids = known.map(({ id }) => id);
+        const isNew = consumer === undefined ? undefined : await newEvents(transaction, consumer, ids);
+        const fresh = isNew ? known.filter(({ id }) => isNew.has(id)) : known;
+        const changed = new Map<Projection, number[]>();
+        for (const projection of projections) {
+          const own = fresh.filter(({ subject }) => projection.isOf(subject));
+          if (own.length > 0) changed.set(projection, await projection.keep(transaction, own));
+        }
+        await settle(transaction, changed);
+      }),
+    );
+  const latest = events.at(-1);
+  if (consumer !== undefined && latest)
+    lag.set({ stream: latest.subject.split(".")[1] ?? "" }, (Date.now() - Date.parse(latest.time)) / 1000);
+}
+
+function plain(): Keeping {
+  return { around: (work) => work(), settle: async () => undefined };
+}

@@ -1,0 +1,141 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { type Bus, connectBus } from "@tidings/bus/connect";
+import { streamOf } from "@tidings/bus/streams";
+import { type Category, CategorySchema } from "@tidings/proto/tidings/content/v1/category";
+import type { Call } from "@tidings/rpc/call";
+import { createLog } from "@tidings/runtime/log";
+import { type Database, openDatabase } from "@tidings/store/database";
+import { createOutbox } from "@tidings/store/outbox";
+import { startRelay } from "@tidings/store/relay";
+import { type Repository, repository } from "@tidings/store/repository";
+import { resourceSnapshots } from "@tidings/store/snapshots";
+import { eventually } from "@tidings/testkit/eventually";
+import { startTestNats } from "@tidings/testkit/nats";
+import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
+import { categories } from "./categories.ts";
+import { startProjecting } from "./projecting.ts";
+
+/** The content service owns categories, and the campaign service keeps them: with what is real but for the call between them. */
+
+const log = createLog("test", "silent");
+let testDatabase: TestDatabase;
+let owner: Database;
+let reader: Database;
+let bus: Bus;
+let owned: Repository<Category>;
+const stops: (() => Promise<unknown>)[] = [];
+
+before(async () => {
+  testDatabase = await createTestDatabase();
+  const url = testDatabase.url("content");
+  owner = openDatabase({ url, log });
+  reader = openDatabase({ url: testDatabase.url("campaign"), log });
+  const nats = await startTestNats();
+  bus = connectBus({ url: nats.url, name: "test", log });
+  const outbox = createOutbox();
+  const relay = startRelay({
+    database: owner,
+    databaseUrl: url,
+    outbox,
+    bus,
+    stream: streamOf("content"),
+    log,
+  });
+  owned = repository<Category>({ database: owner, outbox }, CategorySchema);
+  stops.push(relay.stop, bus.close, nats.stop, owner.close, reader.close, testDatabase.drop);
+});
+after(async () => {
+  for (const stop of stops) await stop();
+});
+
+const call = (): Call => ({
+  actor: { kind: "user", id: 1, name: "Ada", admin: true, permissions: {} },
+  deadlineMs: Date.now() + 20_000,
+  requestId: "test",
+  reach: () => "all",
+});
+const message = (title: string) => create(CategorySchema, { title, bundle: "stage" });
+const updateMask = create(FieldMaskSchema, { paths: ["title"] });
+const rowsOf = (database: Database) =>
+  database.query({ text: "select id, title, version from categories order by id" }, [], Date.now() + 20_000);
+const forget = (text: string) => reader.query({ text }, [], Date.now() + 20_000);
+
+function startReader(listSnapshots: Parameters<typeof startProjecting>[0]["listSnapshots"]) {
+  const options = { service: "campaign", database: reader, bus, log, projections: [categories(["stages"])] };
+  return startProjecting({ ...options, listSnapshots });
+}
+
+const fromOwner: Parameters<typeof startReader>[0] = (_owner, page) =>
+  resourceSnapshots(owner, CategorySchema).list(page, Date.now() + 20_000);
+
+test("a projection is made from nothing while its owner is written to, and an owner that is away is waited for", async () => {
+  const made = await owned.batchCreate(
+    Array.from({ length: 1_200 }, (_, index) => message(`Category ${index}`)),
+    call(),
+  );
+  const ids = made.items.map(({ id }) => id);
+  await eventually(async () => {
+    const [row] = await owner.query(
+      { text: "select count(*) as waiting from outbox where published_at is null" },
+      [],
+      Date.now() + 20_000,
+    );
+    assert.equal(row?.waiting, "0");
+  });
+  // What was told until now is not there any more: the events of seven days ago.
+  await bus.client().manager.streams.purge("CONTENT");
+
+  let asked = 0;
+  const reading = startReader(async (...request) => {
+    asked += 1;
+    if (asked % 2 === 1) throw new Error("the owner is away");
+    const page = await fromOwner(...request);
+    // Between reading a page and keeping it things change.
+    const [first, second, third] = page.map(({ id }) => id);
+    if (first)
+      await owned.update({ id: first, message: message("Changed"), updateMask, allowMissing: false }, call());
+    if (second) await owned.delete(second, call());
+    if (third) await owned.batchDelete([third], call());
+    await owned.create(message("New"), call());
+    return page;
+  });
+  await owned.delete(ids.at(-1) ?? 0, call());
+  await eventually(
+    async () => {
+      const [build] = await forget("select done_at is not null as done from projection_builds");
+      assert.equal(build?.done, "t");
+      assert.deepEqual(await rowsOf(reader), await rowsOf(owner));
+    },
+    { timeoutMs: 30_000 },
+  );
+  await reading.stop();
+  assert.ok(asked >= 6);
+});
+
+test("a service that lost its tables makes them again", async () => {
+  await forget("delete from categories");
+  await forget("delete from projected_versions");
+  await forget("delete from projection_builds");
+  const reading = startReader(fromOwner);
+  await eventually(async () => assert.deepEqual(await rowsOf(reader), await rowsOf(owner)), {
+    timeoutMs: 30_000,
+  });
+  await reading.stop();
+});
+
+test("what is uncategorized when its category is gone is told of in the same breath", async () => {
+  const { item } = await owned.create(message("Doomed"), call());
+  const reading = startReader(fromOwner);
+  const text = `insert into stages (version, is_published, date_added, name, alias, weight, category_id)
+    values (1, true, now(), 'A', 'a', 0, ${item.id}) returning id`;
+  await eventually(async () => assert.ok((await rowsOf(reader)).some(({ id }) => Number(id) === item.id)));
+  await forget(text);
+  await owned.delete(item.id, call());
+  await eventually(async () => {
+    assert.deepEqual(await forget("select category_id from stages"), [{ category_id: null }]);
+  });
+  await reading.stop();
+});

@@ -1,0 +1,12 @@
+/** What every schema with projections has: the latest version of each thing that was told of, and how far each was made. */
+export const PROJECTION_TABLES = [
+  `create table if not exists projected_versions (
+    kind text not null, id integer not null, version integer not null, primary key (kind, id))`,
+  `create table projection_builds (
+    name text primary key, after_id integer not null default 0, done_at timestamptz)`,
+];
+
+/** A table of categories as several services keep them. */
+export const CATEGORIES_TABLE = `create table categories (
+  id integer primary key, version integer not null, title text not null, alias text not null, description text,
+  color text, bundle text not null)`;
