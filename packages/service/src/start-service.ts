@@ -1,5 +1,7 @@
 import { type Bus, connectBus } from "@tidings/bus/connect";
-import type { StreamDefinition } from "@tidings/bus/streams";
+import { streamOf } from "@tidings/bus/streams";
+import { type Keeping, startProjecting } from "@tidings/projection/projecting";
+import type { Projection } from "@tidings/projection/projection";
 import { actorVerifier } from "@tidings/rpc/actor";
 import { type Implementation, serve } from "@tidings/rpc/server";
 import type { ServiceConfig } from "@tidings/runtime/config";
@@ -9,6 +11,8 @@ import { type Database, openDatabase } from "@tidings/store/database";
 import { isMigrated, type Migrations } from "@tidings/store/migrate";
 import { createOutbox, type Outbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
+import { implementSnapshots, type SnapshotSource } from "@tidings/store/snapshots";
+import { openOwners } from "./owners.ts";
 
 /** What every service stands on. */
 export interface Foundation<C extends ServiceConfig> {
@@ -24,15 +28,18 @@ export interface Parts {
   /** What it answers. */
   services: Implementation[];
   /** What it does by itself, by name, in the order in which it was started. */
-  work: Record<string, { stop(): Promise<void> | void }>;
+  work?: Record<string, { stop(): Promise<void> | void }>;
+  /** What it owns and lists for who keeps something of it. */
+  snapshots?: SnapshotSource[];
+  /** What it keeps of what its neighbours tell. */
+  projections?: Projection[];
+  keeping?: () => Keeping;
 }
 
 export interface ServiceDefinition<C extends ServiceConfig> {
-  /** Of the process, its schema and its audience. */
+  /** Of the process, its schema, its stream and its audience. */
   name: string;
   config: C;
-  /** Where its events go. */
-  stream: StreamDefinition;
   migrations: Migrations;
 }
 
@@ -43,7 +50,7 @@ const IN_FLIGHT_MAX = 1_024;
  * own database answers and is migrated; NATS and its neighbours may be away.
  */
 export function startService<C extends ServiceConfig>(
-  { name, config, stream, migrations }: ServiceDefinition<C>,
+  { name, config, migrations }: ServiceDefinition<C>,
   open: (foundation: Foundation<C>) => Promise<Parts> | Parts,
 ): Promise<void> {
   const log = createLog(name, config.LOG_LEVEL);
@@ -56,11 +63,19 @@ export function startService<C extends ServiceConfig>(
     const bus = connectBus({ url: config.NATS_URL, name, replicas: config.NATS_REPLICAS, log });
     onStop("bus", bus.close);
     const outbox = createOutbox();
-    const relay = startRelay({ database, databaseUrl, outbox, bus, stream, log });
+    const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
     onStop("relay", relay.stop);
-    const { services, work } = await open({ config, log, database, bus, outbox });
+    const parts = await open({ config, log, database, bus, outbox });
+    const { services, work = {}, snapshots = [], projections = [], keeping } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
-    const server = await serve(services, {
+    if (projections.length > 0) {
+      const owners = openOwners(config);
+      onStop("owners", owners.close);
+      const { listSnapshots } = owners;
+      const options = { service: name, database, bus, log, projections, listSnapshots, keeping };
+      onStop("projections", startProjecting(options).stop);
+    }
+    const server = await serve([...services, implementSnapshots(snapshots)], {
       port: config.GRPC_PORT,
       host,
       log,

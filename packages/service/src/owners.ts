@@ -1,0 +1,34 @@
+import type { ListSnapshots } from "@tidings/projection/rebuild";
+import { SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
+import { actorSigner } from "@tidings/rpc/actor";
+import { connect, type RpcClient, rpcClient } from "@tidings/rpc/client";
+import { OWNERS, type ServiceConfig, variableOf } from "@tidings/runtime/config";
+
+const TIMEOUT_MS = 10_000;
+
+/** The processes that own what this one keeps something of, as far as it was told where they are. */
+export function openOwners(config: ServiceConfig): { listSnapshots: ListSnapshots; close(): void } {
+  const { ACTOR_PRIVATE_KEY: privateKey = "" } = config;
+  const connections = OWNERS.flatMap((owner) => {
+    const address = config[variableOf(owner)];
+    return address ? [[owner as string, connect(address)] as const] : [];
+  });
+  const clients = new Map<string, RpcClient<typeof SnapshotService>>(
+    connections.map(([owner, connection]) => [
+      owner,
+      rpcClient(SnapshotService, connection, actorSigner(privateKey, owner)),
+    ]),
+  );
+  const actor = { kind: "service" as const, id: null, name: "Projection", admin: false, permissions: {} };
+  return {
+    async listSnapshots(owner, request) {
+      const client = clients.get(owner);
+      if (!client) throw new Error(`${variableOf(owner)} does not say where ${owner} is`);
+      const outgoing = { actor, deadlineMs: Date.now() + TIMEOUT_MS, requestId: "" };
+      return (await client.listSnapshots(request, outgoing)).snapshots;
+    },
+    close: () => {
+      for (const [, connection] of connections) connection.close();
+    },
+  };
+}
