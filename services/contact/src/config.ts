@@ -1,4 +1,4 @@
-import { readConfig, serviceConfig } from "@tidings/runtime/config";
+import { neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { z } from "zod";
 
 const KEY_BYTES_MIN = 32;
@@ -6,6 +6,7 @@ const KEY_BYTES_MIN = 32;
 /** Every variable the contact service reads. */
 export const contactVariables = {
   ...serviceConfig,
+  ...neighbours("identity", "content", "campaign"),
   /** Base64 of 32 random bytes or more: what deleted contacts did not want is kept under hashes made with it. */
   SUPPRESSION_KEY: z
     .base64()

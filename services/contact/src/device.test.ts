@@ -3,13 +3,12 @@ import { after, before, test } from "node:test";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { MergeContactsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { DeviceSchema, ListDevicesRequestSchema } from "@tidings/proto/tidings/contact/v1/device";
 import {
   BatchDeleteDevicesRequestSchema,
-  DeviceSchema,
   GetDeviceRequestSchema,
-  ListDevicesRequestSchema,
   UpdateDeviceRequestSchema,
-} from "@tidings/proto/tidings/contact/v1/device";
+} from "@tidings/proto/tidings/contact/v1/device_service";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { belongingFixture, type DeviceMembers, json, ownerOnly } from "./belonging/fixture.ts";
@@ -29,8 +28,8 @@ const getDevice = async (id: number, actor?: Actor) =>
 async function moveDevice(id: number, lead: number): Promise<void> {
   const request = create(UpdateDeviceRequestSchema, {
     id,
-    device: create(DeviceSchema, { lead: json(lead) }),
-    updateMask: create(FieldMaskSchema, { paths: ["lead"] }),
+    device: create(DeviceSchema, { contact: { id: lead } }),
+    updateMask: create(FieldMaskSchema, { paths: ["contact"] }),
   });
   await fixture.devices.updateDevice(request, callAs());
 }
@@ -47,12 +46,12 @@ test("a device shows its contact and what was seen of it", async () => {
   const device = await getDevice(id);
   assert.deepEqual([device.device, device.deviceBrand], ["desktop", undefined]);
   assert.deepEqual(parse(device.clientInfo), clientInfo);
-  assert.deepEqual(Object.keys(parse(device.lead)), ["id", "points", "color", "fields"]);
+  assert.deepEqual(Object.keys(parse(device.contact?.shown)), ["id", "points", "color", "fields"]);
 });
 
 test("a device of no contact, or of one that is not there or not visible, is refused", async () => {
   const refused = isFault(Code.INVALID_ARGUMENT, "contact ID is mandatory");
-  for (const lead of [undefined, 0, 2_000_000_000]) await assert.rejects(fixture.addDevice(lead), refused);
+  for (const lead of [0, 2_000_000_000]) await assert.rejects(fixture.addDevice(lead), refused);
   const foreign = await fixture.addContact(BOB);
   await assert.rejects(fixture.addDevice(foreign, {}, ownerOnly(ADA)), refused);
 });
@@ -105,8 +104,8 @@ test("what is told of a device names its contact, and the one it was taken from"
     [id],
   );
   const told = rows.map(({ subject, payload }) => {
-    const { contactId, previousContactId } = fromBinary(DeviceSchema, Buffer.from(payload ?? "", "base64"));
-    return [subject?.split(".").at(-1), contactId, previousContactId];
+    const { contact, previousContactId } = fromBinary(DeviceSchema, Buffer.from(payload ?? "", "base64"));
+    return [subject?.split(".").at(-1), contact?.id, previousContactId];
   });
   assert.deepEqual(told, [
     ["created", first, undefined],

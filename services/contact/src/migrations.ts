@@ -14,6 +14,8 @@ import { limitGinPending } from "./migrations/0015_gin_pending.ts";
 import { keepUtmQueryOrder } from "./migrations/0016_utm_query_order.ts";
 import { followSegmentFailures } from "./migrations/0017_segment_failures.ts";
 import { foldNames } from "./migrations/0018_folded_names.ts";
+import { rebuildProjections } from "./migrations/0019_projections.ts";
+import { moveToJobs } from "./migrations/0020_jobs.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -31,4 +33,6 @@ export const migrations: Migrations = {
   "0016_utm_query_order": { up: keepUtmQueryOrder },
   "0017_segment_failures": { up: followSegmentFailures },
   "0018_folded_names": { up: foldNames },
+  "0019_projections": rebuildProjections,
+  "0020_jobs": moveToJobs,
 };

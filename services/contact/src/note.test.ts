@@ -3,19 +3,18 @@ import { after, before, test } from "node:test";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { MergeContactsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { ListNotesRequestSchema, NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
 import {
   BatchCreateNotesRequestSchema,
   BatchDeleteNotesRequestSchema,
   BatchUpdateNotesRequestSchema,
   DeleteNoteRequestSchema,
   GetNoteRequestSchema,
-  ListNotesRequestSchema,
-  NoteSchema,
   UpdateNoteRequestSchema,
-} from "@tidings/proto/tidings/contact/v1/note";
+} from "@tidings/proto/tidings/contact/v1/note_service";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { belongingFixture, json, type NoteMembers, ownerOnly } from "./belonging/fixture.ts";
+import { belongingFixture, type NoteMembers, ownerOnly } from "./belonging/fixture.ts";
 import { callAs, listQuery, parse } from "./contact/fixture.ts";
 
 const ADA = 11;
@@ -29,14 +28,16 @@ after(() => fixture.close());
 const getNote = async (id: number, actor?: Actor) =>
   fixture.notes.getNote(create(GetNoteRequestSchema, { id }), callAs(actor));
 
-function updateRequest(id: number, { lead, ...members }: NoteMembers & { lead?: unknown }) {
+function updateRequest(id: number, { lead, ...members }: NoteMembers & { lead?: number }) {
   const paths = Object.keys(members);
   return create(UpdateNoteRequestSchema, {
     id,
-    note: create(NoteSchema, { ...members, lead: json(lead) }),
-    updateMask: create(FieldMaskSchema, { paths: lead === undefined ? paths : [...paths, "lead"] }),
+    note: create(NoteSchema, { ...members, ...(lead && { contact: { id: lead } }) }),
+    updateMask: create(FieldMaskSchema, { paths: lead === undefined ? paths : [...paths, "contact"] }),
   });
 }
+
+const shown = ({ contact }: { contact?: { shown?: Uint8Array } | undefined }) => parse(contact?.shown);
 
 async function listNotes(
   query: Parameters<typeof listQuery>[0],
@@ -57,25 +58,19 @@ test("a note is general and of now when nothing else is said, and shows its cont
   const note = await fixture.addNote(contactId);
   assert.equal(note.type, "general");
   assert.ok(Math.abs(Number(note.dateTime?.seconds) * 1_000 - Date.now()) < 60_000);
-  const lead = parse(note.lead);
+  const lead = shown(note);
   assert.deepEqual(Object.keys(lead), ["id", "points", "color", "fields"]);
   assert.deepEqual([lead.id, lead.points, lead.color], [contactId, 0, null]);
   assert.equal(lead.fields.all.city, "London");
-  assert.deepEqual(parse((await getNote(note.id)).lead), lead);
+  assert.deepEqual(shown(await getNote(note.id)), lead);
 });
 
 test("a note of no contact, or of one that is not there or not visible, is refused", async () => {
   const foreign = await fixture.addContact(BOB);
   const refused = isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory");
-  for (const lead of [undefined, null, "", 0, 2_000_000_000, "nobody", {}, [1]])
+  for (const lead of [0, 2_000_000_000])
     await assert.rejects(fixture.addNote(lead), refused, JSON.stringify(lead));
   await assert.rejects(fixture.addNote(foreign, {}, ownerOnly(ADA)), refused);
-});
-
-test("the contact may be sent as an object with an id, or as text", async () => {
-  const contactId = await fixture.addContact(ADA);
-  for (const lead of [{ id: contactId }, String(contactId)])
-    assert.equal(parse((await fixture.addNote(lead)).lead).id, contactId);
 });
 
 test("an unknown type, an empty text and one that is too long are named", async () => {
@@ -181,7 +176,7 @@ test("the notes of others' contacts and of nobody's do not exist for who sees on
 test("a batch fails only where the contact is not there", async () => {
   const contactId = await fixture.addContact(ADA);
   const requests = [contactId, 2_000_000_000, contactId].map((lead) => ({
-    note: create(NoteSchema, { text: "In a batch", lead: json(lead) }),
+    note: create(NoteSchema, { text: "In a batch", contact: { id: lead } }),
   }));
   const { notes = [], statuses = [] } = await fixture.notes.batchCreateNotes(
     create(BatchCreateNotesRequestSchema, { requests }),
@@ -191,7 +186,7 @@ test("a batch fails only where the contact is not there", async () => {
     statuses.map(({ error }) => error?.code),
     [undefined, Code.INVALID_ARGUMENT, undefined],
   );
-  assert.equal(parse(notes[2]?.lead).id, contactId);
+  assert.equal(notes[2]?.contact?.id, contactId);
 });
 
 test("a note stays with its contact unless it is moved to one that the caller may change", async () => {
@@ -202,16 +197,12 @@ test("a note stays with its contact unless it is moved to one that the caller ma
     await fixture.addContact(BOB),
   ];
   const { id } = await fixture.addNote(own);
-  const move = async (lead: unknown, actor: Actor) =>
+  const move = async (lead: number, actor: Actor) =>
     (await fixture.notes.updateNote(updateRequest(id, { lead }), callAs(actor))).note;
   await assert.rejects(move(foreign, seesAll), isFault(Code.PERMISSION_DENIED));
   await assert.rejects(move(foreign, ownerOnly(ADA)), isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory"));
-  await assert.rejects(
-    move("nobody", ownerOnly(ADA)),
-    isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory"),
-  );
-  assert.equal(parse((await move(null, ownerOnly(ADA)))?.lead).id, own);
-  assert.equal(parse((await move(second, ownerOnly(ADA)))?.lead).id, second);
+  assert.equal((await move(0, ownerOnly(ADA)))?.contact?.id, own);
+  assert.equal((await move(second, ownerOnly(ADA)))?.contact?.id, second);
 });
 
 test("notes are found by type, by text and by contact, the latest first", async () => {
@@ -240,9 +231,9 @@ test("notes follow a merge, under the id of either contact, and go with their co
   const { id } = await fixture.addNote(merged, { text: "Moved" });
   const request = create(MergeContactsRequestSchema, { id: survivor, mergedId: merged });
   await fixture.handlers.mergeContacts(request, callAs());
-  assert.equal(parse((await getNote(id)).lead).id, survivor);
+  assert.equal((await getNote(id)).contact?.id, survivor);
   assert.deepEqual((await listNotes({}, { contactId: merged })).texts, ["Moved"]);
-  assert.equal(parse((await fixture.addNote(merged)).lead).id, survivor);
+  assert.equal((await fixture.addNote(merged)).contact?.id, survivor);
   await fixture.deleteContact(survivor);
   await assert.rejects(getNote(id), isFault(Code.NOT_FOUND));
 });
@@ -263,5 +254,5 @@ test("a note changes nothing of its contact, and tells of itself", async () => {
     ["tidings.contact.note.created"],
   );
   const told = fromBinary(NoteSchema, Buffer.from(events[0]?.payload ?? "", "base64"));
-  assert.equal(told.contactId, contactId);
+  assert.equal(told.contact?.id, contactId);
 });

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { BatchCreateTagsRequestSchema, CreateTagRequestSchema } from "@tidings/proto/tidings/contact/v1/tag";
+import {
+  BatchCreateTagsRequestSchema,
+  CreateTagRequestSchema,
+  UpdateTagRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/tag_service";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { callAs, contactFixture } from "./contact/fixture.ts";
 import { tagHandlers } from "./tag.ts";
@@ -10,7 +14,7 @@ let fixture: Awaited<ReturnType<typeof contactFixture>>;
 let handlers: ReturnType<typeof tagHandlers>;
 before(async () => {
   fixture = await contactFixture();
-  handlers = tagHandlers(fixture.context.database, fixture.context.outbox);
+  handlers = tagHandlers(fixture.context);
 });
 after(() => fixture.close());
 
@@ -57,5 +61,26 @@ test("a tag without text is refused", async () => {
   await assert.rejects(
     async () => add("  "),
     (error: unknown) => error instanceof Fault && error.code === Code.INVALID_ARGUMENT,
+  );
+});
+
+test("a tag of which nothing is left once it is cleaned is refused, new or changed, alone or in a batch", async () => {
+  const isRequired = { violations: [{ field: "tag", message: "A value is required." }] };
+  for (const tag of [" ", "<b></b>"]) await assert.rejects(async () => add(tag), isRequired, tag);
+  const { tag } = await add("Kept");
+  const update = create(UpdateTagRequestSchema, {
+    id: tag?.id ?? 0,
+    tag: { tag: "<b></b>" },
+    updateMask: { paths: ["tag"] },
+  });
+  await assert.rejects(async () => handlers.updateTag(update, callAs()), isRequired);
+  const requests = ["<b></b>", "Fine"].map((text) => ({ tag: { tag: text } }));
+  const { statuses } = await handlers.batchCreateTags(
+    create(BatchCreateTagsRequestSchema, { requests }),
+    callAs(),
+  );
+  assert.deepEqual(
+    statuses?.map(({ error }) => error?.code),
+    [3, undefined],
   );
 });

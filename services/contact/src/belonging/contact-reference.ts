@@ -1,42 +1,56 @@
+import { create } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { ConditionSchema, type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
-import { Code, denied, Fault, type Violation } from "@tidings/rpc/fault";
-import type { Row } from "@tidings/store/database";
-import type { Resource } from "@tidings/store/repository";
-import { readReference } from "../record/body.ts";
+import { denied } from "@tidings/rpc/fault";
+import type { Database } from "@tidings/store/database";
+import type { ReferenceKind } from "@tidings/store/reference";
+import { contactWriter } from "../contact/contact-json.ts";
+import { currentRows } from "../contact/current-rows.ts";
+import { forContacts, readContacts, visibleContact } from "../contact/referred.ts";
+import type { FieldCatalogues } from "../field/catalogue.ts";
 import { mayReach } from "../record/reach.ts";
 
-/** What belongs to a contact: callers send it as `lead`, it is kept by its id. */
-export type Belonging = Resource & { lead: Uint8Array; contactId: number };
-
-const NO_CONTACT = -1;
-
-/** The id of the contact that a body names, 0 when it names none. */
-export function referredContact({ lead }: Belonging): number {
-  const violations: Violation[] = [];
-  const id = readReference("lead", lead, violations) ?? 0;
-  return violations.length > 0 ? NO_CONTACT : id;
-}
+/** Whose a row with a `contact_id` is: that of the contact's owner. */
+export const OWNED_THROUGH_CONTACT = { by: "contact_id", through: "contacts", column: "owner_id" };
 
 /**
- * Gives a new or changed row its contact; a change that names none keeps it. Who may not see the contact is told what is
- * told of one that does not exist, and nothing is given to a contact that the caller may not change.
+ * A contact that something belongs to. Who may not see it is told what is told of one that does not exist, and nothing is
+ * given to a contact that the caller may not change.
  */
-export function assignContact<T extends Belonging>(
-  draft: T,
-  before: T | undefined,
-  { contacts, call, missing }: { contacts: Map<number, Row>; call: Call; missing: string },
-): Fault | undefined {
-  if (draft.contactId === 0) draft.contactId = before?.contactId ?? 0;
-  if (before && draft.contactId === before.contactId) return undefined;
-  const contact = contacts.get(draft.contactId);
-  if (!contact || !mayReach(call, Verb.VIEW, contact, "owner_id")) return mandatory(missing);
-  if (!mayReach(call, before ? Verb.EDIT : Verb.CREATE, contact, "owner_id")) return denied();
-  draft.contactId = Number(contact.id);
-  return undefined;
+export function contactReference(database: Database, catalogues: FieldCatalogues): ReferenceKind {
+  return {
+    async find({ query }, ids, call) {
+      const contacts = await readContacts(query, ids);
+      return new Map(
+        [...contacts].filter(([, row]) => mayReach(forContacts(call), Verb.VIEW, row, "owner_id")),
+      );
+    },
+    refuse: (row, { call, isNew }) =>
+      mayReach(forContacts(call), isNew ? Verb.CREATE : Verb.EDIT, row, "owner_id") ? undefined : denied(),
+    async show(ids, { deadlineMs }) {
+      const rows = await currentRows(database, ids, deadlineMs);
+      const [first] = rows.values();
+      const { message } = contactWriter(await catalogues.atLeast(Number(first?.field_revision ?? 0)));
+      return new Map([...rows].map(([id, row]) => [id, summary(message(row))] as const));
+    },
+  };
 }
 
-function mandatory(message: string): Fault {
-  const violations = [{ field: "lead", message }];
-  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "INVALID", message, violations });
+/** A list of what belongs to one contact, when one is named: NOT_FOUND when that is not there for the caller. */
+export async function listOfContact(
+  database: Database,
+  { query, contactId }: { query?: ListQuery | undefined; contactId?: number | undefined },
+  call: Call,
+): Promise<ListQuery | undefined> {
+  if (contactId === undefined) return query;
+  const asked = create(ListQuerySchema, query);
+  const id = await visibleContact(database, contactId, call);
+  const ofContact = create(ConditionSchema, { expr: "eq", column: "contact_id", values: [String(id)] });
+  return create(ListQuerySchema, { ...asked, where: [...asked.where, ofContact] });
+}
+
+function summary({ id, points, color, fields }: ReturnType<ReturnType<typeof contactWriter>["message"]>) {
+  const members = `"id":${id},"points":${points},"color":${JSON.stringify(color ?? null)}`;
+  return Buffer.from(`{${members},"fields":${Buffer.from(fields).toString()}}`);
 }

@@ -43,16 +43,16 @@ export async function belongingFixture() {
     async deleteContact(id: number): Promise<void> {
       await fixture.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), callAs());
     },
-    async addNote(lead: unknown, members: NoteMembers = {}, actor?: Actor): Promise<Note> {
-      const note = create(NoteSchema, { text: "A note", ...members, lead: json(lead) });
+    async addNote(contactId: number, members: NoteMembers = {}, actor?: Actor): Promise<Note> {
+      const note = create(NoteSchema, { text: "A note", ...members, contact: { id: contactId } });
       const saved = await notes.createNote(
         { $typeName: "tidings.contact.v1.CreateNoteRequest", note },
         callAs(actor),
       );
       return saved.note as Note;
     },
-    async addDevice(lead: unknown, members: DeviceMembers = {}, actor?: Actor): Promise<Device> {
-      const device = create(DeviceSchema, { ...members, lead: json(lead) });
+    async addDevice(contactId: number, members: DeviceMembers = {}, actor?: Actor): Promise<Device> {
+      const device = create(DeviceSchema, { ...members, contact: { id: contactId } });
       const saved = await devices.createDevice(
         { $typeName: "tidings.contact.v1.CreateDeviceRequest", device },
         callAs(actor),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
+import type { CompanyChange } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, type Fault } from "@tidings/rpc/fault";
 import { contactEventsOf } from "../contact/event-reader.ts";
@@ -193,7 +194,7 @@ test("each link that comes or goes is told with its contact and company", async 
   await companies.removeCompanyContact(unlink(company.id, id), call);
   const events = await contactEventsOf(fixture.context.database, id);
   assert.deepEqual(
-    events.filter(({ verb }) => verb === "company_changed").map(({ message }) => message.added),
+    events.flatMap(({ message }) => (message.companies as CompanyChange[]).map(({ added }) => added)),
     [true, false],
   );
 });

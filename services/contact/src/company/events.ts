@@ -13,12 +13,12 @@ import { companyTable } from "./row.ts";
 const SUBJECT = "tidings.contact.company";
 
 /** What a saved company tells the others. */
-export function companyEvents({ before, row }: RowChange, set: FieldSet): DomainEvent[] {
+export function companySaved({ before, row }: RowChange, set: FieldSet): DomainEvent {
   const aggregate = { id: Number(row.id), version: Number(row.version) };
   const snapshot = snapshotOf(row);
-  if (!before) return [domainEvent(`${SUBJECT}.created`, aggregate, CompanyCreatedSchema, { snapshot })];
+  if (!before) return domainEvent(`${SUBJECT}.created`, aggregate, CompanyCreatedSchema, { snapshot });
   const changed = changedNames(companyTable, { before, row }, set);
-  return [domainEvent(`${SUBJECT}.updated`, aggregate, CompanyUpdatedSchema, { snapshot, changed })];
+  return domainEvent(`${SUBJECT}.updated`, aggregate, CompanyUpdatedSchema, { snapshot, changed });
 }
 
 export function companyDeleted(row: Row): DomainEvent {

@@ -1,11 +1,6 @@
 import type { Call } from "@tidings/rpc/call";
 import { prepared } from "@tidings/store/database";
-import {
-  CONTACT_COMPANY_CHANGED,
-  CONTACT_UPDATED,
-  mirroredPayload,
-  unlinkedPayload,
-} from "../contact/events.ts";
+import { CONTACT_UPDATED, mirroredPayload, unlinkedPayload } from "../contact/events.ts";
 import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
 import type { RecordContext } from "../record/save.ts";
 import { companyDeleted } from "./events.ts";
@@ -32,13 +27,11 @@ const unlinkStatement = prepared(
      returning c.id, c.version
    )
    insert into outbox (subject, aggregate_id, aggregate_version, payload)
-   select told.* from changed c cross join lateral (
-     select $3, c.id, c.version, p.payload
-     from lost l join unnest($1::integer[], $4::bytea[]) as p (company_id, payload) on p.company_id = l.company_id
-     where l.contact_id = c.id
-     union all
-     select $2, c.id, c.version, $5::bytea
-   ) as told`,
+   select $2, c.id, c.version, $4::bytea || (
+     select string_agg(p.payload, ''::bytea order by p.company_id)
+     from lost l join unnest($1::integer[], $3::bytea[]) as p (company_id, payload) on p.company_id = l.company_id
+     where l.contact_id = c.id)
+   from changed c`,
 );
 
 const deleteStatement = prepared("companies_delete", "delete from companies where id = any ($1::integer[])");
@@ -57,7 +50,6 @@ export async function removeCompanies(
     transaction.execute(unlinkStatement, [
       removedIds,
       CONTACT_UPDATED,
-      CONTACT_COMPANY_CHANGED,
       removedIds.map((id) => unlinkedPayload(Number(id))),
       mirroredPayload(["company", "companies"]),
     ]);

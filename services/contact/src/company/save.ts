@@ -18,7 +18,7 @@ import {
 } from "../record/save.ts";
 import { stamped } from "../record/stamp.ts";
 import { type CompanyChange, readCompanyChange } from "./body.ts";
-import { companyEvents } from "./events.ts";
+import { companySaved } from "./events.ts";
 import { companyTable, EMPTY_COMPANY } from "./row.ts";
 
 /** JSON of the users that the companies of a batch are to belong to, by id. */
@@ -46,7 +46,7 @@ const companyKind = ({ outbox }: RecordContext): RecordKind<Company, CompanyChan
     ),
   apply: applyChange,
   writeRest: (transaction, changes) => mirrorNames(transaction, changes, outbox),
-  events: companyEvents,
+  event: companySaved,
 });
 
 function applyChange(application: Application<CompanyChange, Owners>): Row | Fault {

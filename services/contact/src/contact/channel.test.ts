@@ -13,6 +13,7 @@ import {
   SetContactStageRequestSchema,
   UpdateContactRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/contact";
+import type { ChannelChange } from "@tidings/proto/tidings/contact/v1/events";
 import { Code } from "@tidings/rpc/fault";
 import { contactEventsOf } from "./event-reader.ts";
 import { callAs, contactBody, contactFixture, parse } from "./fixture.ts";
@@ -108,11 +109,10 @@ test("each change of a channel is told with the status before and after", async 
   await stop(id, "email", { reason: 2 });
   await stop(id, "email", { reason: 1 });
   await allow(id, "email");
-  const told = (await contactEventsOf(fixture.context.database, id)).filter(
-    ({ verb }) => verb === "channel_changed",
-  );
+  const told = await contactEventsOf(fixture.context.database, id);
+  const changes = told.flatMap(({ message }) => (message.channels ?? []) as ChannelChange[]);
   assert.deepEqual(
-    told.map(({ message }) => [message.oldStatus, message.newStatus]),
+    changes.map(({ oldStatus, newStatus }) => [oldStatus, newStatus]),
     [
       ["contactable", "bounced"],
       ["bounced", "unsubscribed"],

@@ -9,7 +9,7 @@ import { reachedRow } from "../record/reach.ts";
 import { writeChanges } from "../record/save.ts";
 import { stampEdited } from "./apply.ts";
 import { writeCompanyLinks } from "./company-link.ts";
-import { contactEvents } from "./events.ts";
+import { contactSaved } from "./events.ts";
 import { type ContactRow, contactTable } from "./row.ts";
 import type { ContactContext } from "./save.ts";
 
@@ -42,7 +42,7 @@ export function editContact(
       const changes = [{ before, row }];
       writeChanges(transaction, contactTable, set, changes);
       writeCompanyLinks(transaction, changes);
-      context.outbox.append(transaction, contactEvents({ before, row }, set));
+      context.outbox.append(transaction, [contactSaved({ before, row }, set)]);
       return row;
     });
   };

@@ -1,23 +1,16 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import {
-  ContactChannelChangedSchema,
-  ContactCompanyChangedSchema,
-  ContactCreatedSchema,
   ContactDeletedSchema,
   ContactMergedSchema,
-  ContactPointsChangedSchema,
-  ContactUpdatedSchema,
+  ContactSavedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import type { Database } from "@tidings/store/database";
 
 const SCHEMAS = {
-  created: ContactCreatedSchema,
-  updated: ContactUpdatedSchema,
+  created: ContactSavedSchema,
+  updated: ContactSavedSchema,
   deleted: ContactDeletedSchema,
   merged: ContactMergedSchema,
-  points_changed: ContactPointsChangedSchema,
-  channel_changed: ContactChannelChangedSchema,
-  company_changed: ContactCompanyChangedSchema,
 };
 
 /** For tests: what was told of a contact, in order. */

@@ -10,6 +10,7 @@ import { openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { fieldCatalogues } from "../field/catalogue.ts";
+import { references } from "../references.ts";
 import { contactHandlers } from "./contact.ts";
 
 export const ADMINISTRATOR: Actor = { kind: "user", id: 1, name: "Admin User", admin: true, permissions: {} };
@@ -19,10 +20,12 @@ export async function contactFixture() {
   const testDatabase = await createTestDatabase();
   const log = createLog("contact", "silent");
   const database = openDatabase({ url: testDatabase.url("contact"), log });
+  const catalogues = fieldCatalogues(database);
   const context = {
     database,
     outbox: createOutbox(),
-    catalogues: fieldCatalogues(database),
+    catalogues,
+    references: references(database, catalogues),
     suppressionKey: createSecretKey(Buffer.from("a key for tests")),
   };
   return {

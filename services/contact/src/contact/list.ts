@@ -1,6 +1,6 @@
 import type { Call } from "@tidings/rpc/call";
 import type { ListSource } from "@tidings/store/list";
-import { standardCommands } from "@tidings/store/repository";
+import { standardCommands } from "@tidings/store/resource-list";
 import { columnCommand, idsCommand, type SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";

@@ -12,7 +12,7 @@ import { writeChanges } from "../record/save.ts";
 import { inheritMemberships } from "../segment/by-hand.ts";
 import { arrayText, identify, stampEdited } from "./apply.ts";
 import { setCompanies, writeCompanyLinks } from "./company-link.ts";
-import { contactDeleted, contactEvents } from "./events.ts";
+import { contactDeleted, contactSaved } from "./events.ts";
 import { moveHistory } from "./history.ts";
 import {
   type ContactRow,
@@ -71,7 +71,7 @@ function merge(
     writeChanges(transaction, contactTable, set, changes);
     writeCompanyLinks(transaction, changes);
     context.outbox.append(transaction, [
-      ...changes.flatMap((change) => contactEvents(change, set)),
+      ...changes.map((change) => contactSaved(change, set)),
       ...memberships,
       mergedEvent(merged, id),
       contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }),

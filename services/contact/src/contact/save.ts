@@ -2,7 +2,7 @@ import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Call } from "@tidings/rpc/call";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
-import { companyEvents } from "../company/events.ts";
+import { companySaved } from "../company/events.ts";
 import { companyTable } from "../company/row.ts";
 import {
   type RecordContext,
@@ -17,7 +17,7 @@ import { tagCreated } from "../tag.ts";
 import { applyChange } from "./apply.ts";
 import { type ContactChange, readContactChange } from "./body.ts";
 import { writeCompanyLinks } from "./company-link.ts";
-import { contactEvents } from "./events.ts";
+import { contactSaved } from "./events.ts";
 import { type ContactLookups, lookUpForContacts } from "./look-up.ts";
 import { companiesOf, contactTable, EMPTY_CONTACT, tagsOf } from "./row.ts";
 import type { SuppressionKey } from "./suppression.ts";
@@ -60,10 +60,10 @@ function contactKind({
       writeCompanyLinks(transaction, changes);
       outbox.append(
         transaction,
-        companies.flatMap((change) => companyEvents(change, companyFields)),
+        companies.map((change) => companySaved(change, companyFields)),
       );
     },
-    events: contactEvents,
+    event: contactSaved,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Call } from "@tidings/rpc/call";
 import { notFound } from "@tidings/rpc/fault";
+import { awaitRows } from "@tidings/store/await-rows";
 import { prepared } from "@tidings/store/database";
 import { editContact } from "./edit.ts";
 import { STAGE_JSON } from "./row.ts";
@@ -13,6 +14,7 @@ export async function setContactStage(
   { id, stageId }: { id: number; stageId: number | undefined },
   call: Call,
 ): Promise<void> {
+  if (stageId !== undefined) await awaitRows(context.database, "stages", [stageId], call.deadlineMs);
   await editContact(context, id, call, async (row, { transaction }) => {
     if (stageId === undefined) return { ...row, stage_id: null, stage: null };
     const [stage] = await transaction.query(getStatement, [stageId]);

@@ -1,10 +1,9 @@
 import { create } from "@bufbuild/protobuf";
-import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
+import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import type { Call } from "@tidings/rpc/call";
 import { joined, prepared, type Transaction } from "@tidings/store/database";
-import { repository } from "@tidings/store/repository";
 import UAParser from "ua-parser-js";
-import { DEVICES } from "../device.ts";
+import { deviceRepository } from "../device.ts";
 import type { ContactContext } from "./save.ts";
 
 /** What the API calls the kinds of device that the parser tells apart; what it cannot place is a desktop. */
@@ -37,7 +36,7 @@ const knownStatement = prepared(
 
 /** Notes what a contact was seen with, unless that is known, as a part of the transaction. */
 export async function noteDevice(
-  { database, outbox }: ContactContext,
+  context: ContactContext,
   transaction: Transaction,
   { contactId, userAgent }: { contactId: number; userAgent: string },
   call: Call,
@@ -48,8 +47,8 @@ export async function noteDevice(
   const known = [device, deviceBrand, deviceModel, deviceOsName, deviceOsVersion].map((text) => text ?? null);
   const rows = await transaction.query(knownStatement, [contactId, ...known]);
   if (rows.length > 0) return;
-  const devices = repository<Device>(joined(database, transaction), outbox, DeviceSchema, DEVICES);
-  await devices.create(create(DeviceSchema, { ...seen, contactId }), call);
+  const devices = deviceRepository({ ...context, database: joined(context.database, transaction) });
+  await devices.create(create(DeviceSchema, { ...seen, contact: { id: contactId } }), call);
 }
 
 /** The kind, make and system of the device that sent this User-Agent; undefined where it names no system. */

@@ -1,27 +1,35 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { stepJobs } from "@tidings/jobs/run-jobs";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
+import { ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
 import { ConditionSchema } from "@tidings/proto/tidings/type/v1/list";
 import { Code, type Fault } from "@tidings/rpc/fault";
+import { createLog } from "@tidings/runtime/log";
+import { standardHandlers } from "@tidings/store/standard-handlers";
 import { eventually } from "@tidings/testkit/eventually";
 import { contactHandlers } from "../contact/contact.ts";
 import { callAs, contactBody, contactFixture, listQuery, parse } from "../contact/fixture.ts";
-import { fieldCatalogues } from "./catalogue.ts";
-import { fieldHandlers } from "./field.ts";
-import { upkeepStep } from "./upkeep.ts";
+import type { RecordContext } from "../record/save.ts";
+import { type FieldObject, fieldCatalogues } from "./catalogue.ts";
+import { fieldsOf } from "./field.ts";
+import { upkeepOptions } from "./upkeep.ts";
 
+const fieldHandlersOf = (context: RecordContext, object: FieldObject) =>
+  standardHandlers(ContactFieldService, fieldsOf(context, object));
+type FieldHandlers = ReturnType<typeof fieldHandlersOf>;
 type Fixture = Awaited<ReturnType<typeof contactFixture>>;
 let fixture: Fixture;
-let fields: ReturnType<typeof fieldHandlers>;
+let fields: FieldHandlers;
 /** Another replica: the same database and a catalogue of its own. */
-let other: { contacts: ReturnType<typeof contactHandlers>; fields: ReturnType<typeof fieldHandlers> };
+let other: { contacts: ReturnType<typeof contactHandlers>; fields: FieldHandlers };
 
 before(async () => {
   fixture = await contactFixture();
-  fields = fieldHandlers(fixture.context, "lead");
+  fields = fieldHandlersOf(fixture.context, "lead");
   const context = { ...fixture.context, catalogues: fieldCatalogues(fixture.context.database) };
-  other = { contacts: contactHandlers(context), fields: fieldHandlers(context, "lead") };
+  other = { contacts: contactHandlers(context), fields: fieldHandlersOf(context, "lead") };
 });
 after(() => fixture.close());
 
@@ -206,7 +214,7 @@ test("alias, type and object never change", async () => {
 
 test("a field of companies does not exist among those of contacts", async () => {
   const field = await addField();
-  const companyFields = fieldHandlers(fixture.context, "company");
+  const companyFields = fieldHandlersOf(fixture.context, "company");
   const get = { $typeName: "tidings.contact.v1.GetFieldRequest" as const, id: field.id };
   await assert.rejects(async () => companyFields.getField(get, call), { code: Code.NOT_FOUND });
   const { fields: listed = [] } = await companyFields.listFields(
@@ -333,9 +341,10 @@ async function update(id: number, init: MessageInitShape<typeof FieldSchema>, pa
 /** Upkeep waits until no replica works with the old definitions: two seconds. */
 async function finishUpkeep(): Promise<void> {
   await eventually(async () => {
-    while (await upkeepStep(fixture.context.database));
+    const { database } = fixture.context;
+    while (await stepJobs(upkeepOptions(database, createLog("test", "silent"))));
     const rows = await fixture.context.database.query(
-      { text: "select 1 from field_upkeep" },
+      { text: "select 1 from jobs where kind = 'field_upkeep'" },
       [],
       Date.now() + 5_000,
     );

@@ -1,33 +1,18 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type BatchFieldsResponse,
-  type CompanyFieldService,
-  type ContactFieldService,
-  type Field,
-  FieldSchema,
-  type UpdateFieldRequest,
-} from "@tidings/proto/tidings/contact/v1/field";
+import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { ConditionSchema, type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
-import type { Handlers } from "@tidings/rpc/definition";
 import { denied, type Fault, invalid, notFound } from "@tidings/rpc/fault";
-import { itemStatus } from "@tidings/rpc/fault-status";
+import { batchWithin } from "@tidings/store/batch-within";
 import { type Database, prepared, violatedConstraint } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
-import { type BatchResult, repository, type Update } from "@tidings/store/repository";
+import { type BatchResult, type Repository, repository, type Update } from "@tidings/store/repository";
 import { columnCommand, type SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
+import type { RecordContext } from "../record/save.ts";
 import { freeAlias, isReservedAlias } from "./alias.ts";
-import { type FieldCatalogues, type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";
+import { type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";
 import { checkDefinition } from "./definition.ts";
-
-interface FieldContext {
-  database: Database;
-  outbox: Outbox;
-  catalogues: FieldCatalogues;
-}
-
-type FieldHandlers = Handlers<typeof ContactFieldService> & Handlers<typeof CompanyFieldService>;
+import { planUpkeep } from "./upkeep.ts";
 
 const ATTEMPTS = 10;
 
@@ -47,14 +32,11 @@ const COMMANDS = new Map<string, SearchCommand>([
  * The fields of contacts, or of companies: those of the other object do not exist here. What is written is in use when
  * it is answered: this replica knows it then, the others ask for it (see catalogue.ts).
  */
-export function fieldHandlers(context: FieldContext, object: FieldObject): FieldHandlers {
-  const { database, outbox, catalogues } = context;
-  const fields = repository<Field>(database, outbox, FieldSchema, {
-    table: "fields",
-    events: "tidings.contact.field",
-    search: ["label", "alias"],
-    order: [{ column: "order", descending: false }],
+export function fieldsOf(context: RecordContext, object: FieldObject): Repository<Field> {
+  const { database, catalogues } = context;
+  const fields = repository<Field>(context, FieldSchema, {
     commands: COMMANDS,
+    changed: planUpkeep,
     prepare: (draft, { before }) => checkDefinition(draft, before, object),
   });
 
@@ -71,18 +53,9 @@ export function fieldHandlers(context: FieldContext, object: FieldObject): Field
   };
 
   const createFields = async (messages: (Field | undefined)[], call: Call): Promise<BatchResult<Field>> => {
-    const problem = messages.map((message) => reservedAlias(message));
+    const faults = messages.map((message) => reservedAlias(message));
     const named = await withAliases(database, messages, call);
-    const usable = named.filter((_message, index) => !problem[index]);
-    const { items, statuses } = await fields.batchCreate(usable, call);
-    const made = items.map((item, index) => ({ item, status: statuses[index] })).values();
-    const outcomes = problem.map((fault) =>
-      fault ? { item: create(FieldSchema), status: itemStatus({ fault }) } : made.next().value,
-    );
-    return {
-      items: outcomes.map((outcome) => outcome?.item ?? create(FieldSchema)),
-      statuses: outcomes.flatMap((outcome) => outcome?.status ?? []),
-    };
+    return batchWithin(named, faults, empty, (usable) => fields.batchCreate(usable, call));
   };
 
   const createField = async (message: Field | undefined, call: Call) => {
@@ -101,94 +74,53 @@ export function fieldHandlers(context: FieldContext, object: FieldObject): Field
     }
   };
 
-  const updateField = async (request: UpdateFieldRequest, call: Call) => {
-    const update = updateOf(request);
-    const isOwn = (await own([update.id], call)).has(update.id);
-    if (isOwn) return fields.update(update, call);
-    if (!update.allowMissing) throw notFound();
-    return createField(update.message, call);
-  };
-
   return {
-    async getField({ id }, call) {
+    async get(id, call) {
       const field = (await own([id], call)).get(id);
       if (!field) throw notFound();
       return field;
     },
-    async listFields({ query }, call) {
-      const { items, totalSize, ids } = await fields.list(ofObject(query, object), call);
-      return { fields: items, totalSize, ids };
+    list: (query, call) => fields.list(ofObject(query, object), call),
+    create: (message, call) => written(createField(message, call)),
+    async update(sent, call) {
+      const update = spelt(sent);
+      if ((await own([update.id], call)).has(update.id)) return written(fields.update(update, call));
+      if (!update.allowMissing) throw notFound();
+      return written(createField(update.message, call));
     },
-    async createField({ field }, call) {
-      const { item, created } = await written(createField(field, call));
-      return { field: item, created };
-    },
-    async updateField(request, call) {
-      const { item, created } = await written(updateField(request, call));
-      return { field: item, created };
-    },
-    async deleteField({ id }, call) {
+    async delete(id, call) {
       const field = (await own([id], call)).get(id);
       if (!field) throw notFound();
       if (field.isFixed) throw denied();
       return written(fields.delete(id, call));
     },
-    async batchCreateFields({ requests }, call) {
-      return batchOf(
-        await written(
-          createFields(
-            requests.map(({ field }) => field),
-            call,
-          ),
-        ),
-      );
-    },
-    async batchUpdateFields({ requests }, call) {
-      const known = await own(
-        requests.map(({ id }) => id),
-        call,
-      );
+    batchCreate: (messages, call) => written(createFields(messages, call)),
+    async batchUpdate(sent, call) {
+      const ids = sent.map(({ id }) => id);
+      const known = await own(ids, call);
       // Fields of the other object are missing here: id 0 is nobody's.
-      const updates = requests
-        .map(updateOf)
-        .map((update) => (known.has(update.id) ? update : { ...update, id: 0 }));
+      const updates = sent.map(spelt).map((update) => (known.has(update.id) ? update : { ...update, id: 0 }));
       const missing = updates.filter(({ id, allowMissing }) => id === 0 && allowMissing);
-      const named = await withAliases(
-        database,
-        missing.map(({ message }) => message),
-        call,
-      );
+      const messages = missing.map(({ message }) => message);
+      const named = await withAliases(database, messages, call);
       missing.forEach((update, index) => {
         update.message = named[index];
       });
-      return batchOf(await written(fields.batchUpdate(updates, call)));
+      return written(fields.batchUpdate(updates, call));
     },
-    async batchDeleteFields({ ids }, call) {
+    async batchDelete(ids, call) {
       const known = await own(ids, call);
-      const deletable = ids.filter((id) => known.get(id)?.isFixed === false);
-      const done = await written(fields.batchDelete(deletable, call));
-      return batchOf(deleted(ids, known, deletable, done));
+      const faults = ids.map((id) => {
+        const field = known.get(id);
+        return field ? (field.isFixed ? denied() : undefined) : notFound();
+      });
+      return written(batchWithin(ids, faults, empty, (deletable) => fields.batchDelete(deletable, call)));
     },
   };
 }
 
-function deleted(
-  ids: number[],
-  known: Map<number, Field>,
-  deletable: number[],
-  done: BatchResult<Field>,
-): BatchResult<Field> {
-  const outcomes = ids.map((id) => {
-    const index = deletable.indexOf(id);
-    const fault = known.has(id) ? denied() : notFound();
-    return index < 0
-      ? { item: create(FieldSchema), status: itemStatus({ fault }) }
-      : { item: done.items[index] ?? create(FieldSchema), status: done.statuses[index] };
-  });
-  return {
-    items: outcomes.map(({ item }) => item),
-    statuses: outcomes.flatMap(({ status }) => status ?? []),
-  };
+function empty(): Field {
+  return create(FieldSchema);
 }
 
 function reservedAlias(message: Field | undefined): Fault | undefined {
@@ -224,13 +156,9 @@ function ofObject(query: ListQuery | undefined, object: FieldObject): ListQuery 
 }
 
 /** The misspelt name of the unique flag means the flag. */
-function updateOf({ id, field, updateMask, allowMissing }: UpdateFieldRequest): Update<Field> {
-  if (field?.isUniqueIdentifer === undefined) return { id, message: field, updateMask, allowMissing };
-  const message = { ...field, isUniqueIdentifier: field.isUniqueIdentifer };
+function spelt(update: Update<Field>): Update<Field> {
+  const { message, updateMask } = update;
+  if (message?.isUniqueIdentifer === undefined) return update;
   updateMask?.paths.push("is_unique_identifier");
-  return { id, message, updateMask, allowMissing };
-}
-
-function batchOf({ items, statuses }: BatchResult<Field>): Pick<BatchFieldsResponse, "fields" | "statuses"> {
-  return { fields: items, statuses };
+  return { ...update, message: { ...message, isUniqueIdentifier: message.isUniqueIdentifer } };
 }

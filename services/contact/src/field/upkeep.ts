@@ -1,18 +1,16 @@
+import { randomUUID } from "node:crypto";
+import { jobsOf, type Outcome } from "@tidings/jobs/jobs";
+import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
+import type { Worker } from "@tidings/jobs/work";
+import type { Field } from "@tidings/proto/tidings/contact/v1/field";
 import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
-import { type Repetition, repeat } from "@tidings/runtime/repeat";
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Row,
-  type Transaction,
-} from "@tidings/store/database";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import type { Changed } from "@tidings/store/repository";
 import { companyTable } from "../company/row.ts";
 import { contactTable } from "../contact/row.ts";
 import type { FieldObject } from "./catalogue.ts";
 
-const INTERVAL_MS = 1_000;
 /** Record ids a step looks at: its locks are held for milliseconds. */
 const SLICE = 5_000;
 
@@ -26,61 +24,100 @@ const TABLES = {
   },
 };
 
-/**
- * A task begins when nobody writes by the old definition any more. A transaction that began before the task could be seen
- * may do so; one that began later reads the new revision (see underCatalogue). So a task is marked when it is seen, and done
- * once no transaction of ours is older than the mark.
- */
-const markTasks = prepared(
-  "field_upkeep_mark",
-  "update field_upkeep set seen_at = clock_timestamp() where seen_at is null",
-);
-const nextTask = prepared(
-  "field_upkeep_next",
-  `select id, task, field_id, object, alias, position from field_upkeep
-   where seen_at < (
-     select coalesce(min(a.xact_start), clock_timestamp()) from pg_stat_activity a
-     where a.datname = current_database() and a.usename = current_user and a.pid <> pg_backend_pid())
-   order by id limit 1 for update skip locked`,
-);
-const advance = prepared("field_upkeep_advance", "update field_upkeep set position = $2 where id = $1");
-const finish = prepared("field_upkeep_finish", "delete from field_upkeep where id = $1");
+/** What a changed definition leaves behind, in the order of the changes of each field. */
+const upkeepJobs = jobsOf("field_upkeep", { isOrdered: true });
+
+interface Task extends Record<string, unknown> {
+  /** Forget the values, claim them as identifiers, or give them up as such. */
+  task: "forget" | "claim" | "release";
+  fieldId: number;
+  object: FieldObject;
+  alias: string;
+  /** Records up to this id are done. */
+  position: number;
+  /** When it was seen first, in the text form of a timestamptz. */
+  seenAt?: string;
+}
+
+/** Plans what changes of fields leave behind, in the transaction of these changes. */
+export function planUpkeep(transaction: Transaction, changes: Changed<Field>[]): void {
+  const tasks = changes.flatMap(({ before, after }): Task[] => {
+    if (!before) return [];
+    const { id: fieldId, object, alias } = before;
+    const about = { fieldId, object: object as FieldObject, alias, position: 0 };
+    const isClaimed = after !== undefined && isIdentifier(after);
+    return [
+      ...(isIdentifier(before) === isClaimed
+        ? []
+        : [{ ...about, task: isClaimed ? "claim" : "release" } as const]),
+      ...(after ? [] : [{ ...about, task: "forget" } as const]),
+    ];
+  });
+  upkeepJobs.add(
+    transaction,
+    tasks.map((task) => ({ key: `${task.task} ${randomUUID()}`, group: task.fieldId, payload: task })),
+  );
+}
+
+function isIdentifier({ isUniqueIdentifier, isPublished }: Field): boolean {
+  return isUniqueIdentifier === true && isPublished === true;
+}
 
 /**
  * Does what changed definitions leave behind, a slice of records at a time: the values of a deleted field are forgotten,
  * those of a field that became a unique identifier are claimed (the first record that has one keeps it), those of one
  * that no longer is are given up. Any number of replicas may do so; a crash loses a slice of work at most.
  */
-export function startFieldUpkeep(database: Database, log: Log): Repetition {
-  return repeat(() => upkeepStep(database), { intervalMs: INTERVAL_MS, log, name: "field upkeep" });
+export function startFieldUpkeep(database: Database, log: Log): Worker {
+  return runJobs(upkeepOptions(database, log));
 }
 
-/** One slice of the oldest task; false when there is none to do. */
-export async function upkeepStep(database: Database): Promise<boolean> {
-  await database.query(markTasks, [], backgroundDeadline());
-  return database.transaction(backgroundDeadline(), async (transaction) => {
-    const [task] = await transaction.query(nextTask);
-    if (!task) return false;
-    const isDone = await workOn(transaction, task);
-    if (isDone) transaction.execute(finish, [task.id]);
-    else transaction.execute(advance, [task.id, Number(task.position) + SLICE]);
-    return true;
-  });
+export function upkeepOptions(database: Database, log: Log): JobOptions {
+  return {
+    database,
+    log,
+    jobs: upkeepJobs,
+    work: (transaction, { payload }) => step(transaction, payload as Task),
+  };
 }
 
-async function workOn(transaction: Transaction, task: Row): Promise<boolean> {
-  const { name, table, identifiers, idColumn } = TABLES[task.object as FieldObject];
+const ripeStatement = prepared(
+  "field_upkeep_ripe",
+  `select clock_timestamp() as now, $1::timestamptz < (
+     select coalesce(min(a.xact_start), clock_timestamp()) from pg_stat_activity a
+     where a.datname = current_database() and a.usename = current_user and a.pid <> pg_backend_pid()) as is_ripe`,
+);
+const RIPENING_SECONDS = 0.1;
+
+/**
+ * A task begins when nobody writes by the old definition any more. A transaction that began before the task could be seen
+ * may do so; one that began later reads the new revision (see underCatalogue). So a task is marked when it is seen, and done
+ * once no transaction of ours is older than the mark.
+ */
+async function step(transaction: Transaction, task: Task): Promise<Outcome> {
+  const [row] = await transaction.query(ripeStatement, [task.seenAt ?? null]);
+  if (row?.is_ripe !== "t") {
+    const payload = { ...task, seenAt: task.seenAt ?? row?.now };
+    return { state: "again", payload, delaySeconds: RIPENING_SECONDS };
+  }
+  if (await workOn(transaction, task)) return { state: "done" };
+  return { state: "again", payload: { ...task, position: task.position + SLICE } };
+}
+
+/** One slice; true when there is nothing left to do. */
+async function workOn(transaction: Transaction, task: Task): Promise<boolean> {
+  const { name, table, identifiers, idColumn } = TABLES[task.object];
   if (task.task === "release") {
     transaction.execute({ text: `delete from ${identifiers} where field = $1` }, [task.alias]);
     return true;
   }
-  const from = Number(task.position);
+  const from = task.position;
   if (task.task === "forget") {
     const text = `update ${name} set custom = custom - $3::text where id > $1 and id <= $2 and custom ? $3`;
-    transaction.execute({ text }, [from, from + SLICE, task.field_id]);
+    transaction.execute({ text }, [from, from + SLICE, String(task.fieldId)]);
   } else {
     const isColumn = table.columns.some((column) => column.name === task.alias);
-    const value = isColumn ? `"${task.alias}"` : `custom ->> '${Number(task.field_id)}'`;
+    const value = isColumn ? `"${task.alias}"` : `custom ->> '${task.fieldId}'`;
     const rows = await transaction.query(
       {
         text: `select id, ${value} as value from ${name} where id > $1 and id <= $2 and ${value} <> '' order by id`,

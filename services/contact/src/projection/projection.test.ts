@@ -7,11 +7,12 @@ import { type Bus, connectBus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { publish } from "@tidings/bus/publish";
 import { campaignStream, contentStream, ensureStream, identityStream } from "@tidings/bus/streams";
-import { CampaignMembershipChangedSchema, StageSavedSchema } from "@tidings/proto/tidings/campaign/v1/events";
+import { project, startProjecting } from "@tidings/projection/projecting";
+import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
+import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
+import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import {
   AssetDownloadedSchema,
-  CategoryDeletedSchema,
-  CategorySavedSchema,
   CategorySubscriptionChangedSchema,
   EmailOpenedSchema,
   EmailQueuedSchema,
@@ -29,8 +30,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { startTestNats } from "@tidings/testkit/nats";
 import { callAs, listQuery } from "../contact/fixture.ts";
 import { segmentFixture } from "../segment/fixture.ts";
-import { project } from "./project.ts";
-import { startProjecting } from "./start.ts";
+import { projections, segmentKeeping } from "./keeping.ts";
 
 let fixture: Awaited<ReturnType<typeof segmentFixture>>;
 before(async () => {
@@ -53,11 +53,19 @@ function event<S extends DescMessage>(
     aggregateVersion: version,
     time: "2024-05-01T12:00:00Z",
     traceparent: undefined,
+    actor: undefined,
     payload: toBinary(schema, create(schema, message)),
   };
 }
 
-const tell = (...events: Event[]) => project(fixture.services, "test", events);
+const optionsOf = () => ({
+  ...fixture.services,
+  service: "contact",
+  projections,
+  keeping: () => segmentKeeping(fixture.services),
+  listSnapshots: async () => [],
+});
+const tell = (...events: Event[]) => project(optionsOf(), "test", events);
 
 const merge = (id: number, mergedId: number) =>
   fixture.handlers.mergeContacts(
@@ -93,7 +101,7 @@ async function isFound(
 test("what neighbours publish is kept, past what cannot be, and segments follow", async () => {
   const nats = await startTestNats();
   const bus: Bus = connectBus({ url: nats.url, name: "test", log: createLog("test", "silent") });
-  const projecting = startProjecting(fixture.services, bus);
+  const projecting = startProjecting({ ...optionsOf(), bus });
   try {
     const contactId = await fixture.addContact({ firstname: "Ada" });
     const { id } = await fixture.addSegment([
@@ -131,7 +139,7 @@ test("what neighbours publish is kept, past what cannot be, and segments follow"
     );
     await publish(
       bus,
-      event("campaign.stage.saved", StageSavedSchema, { name: "Lead", isPublished: true }, { id: 42 }),
+      event("campaign.stage.created", StageSchema, { name: "Lead", isPublished: true }, { id: 42 }),
     );
     await eventually(async () => {
       assert.deepEqual(await fixture.members(id), [contactId]);
@@ -493,12 +501,12 @@ test("a merge moves the facts of every kind, and what the survivor has already s
 test("neighbours are as their latest version says, whatever comes late", async () => {
   const category = (title: string, version: number) =>
     event(
-      "content.category.saved",
-      CategorySavedSchema,
-      { title, alias: title, bundle: "segment", isPublished: true },
+      "content.category.updated",
+      CategorySchema,
+      { title, alias: title, bundle: "segment" },
       { id: 31, version },
     );
-  const deleted = event("content.category.deleted", CategoryDeletedSchema, {}, { id: 31, version: 4 });
+  const deleted = event("content.category.deleted", CategorySchema, {}, { id: 31, version: 4 });
   const titles = async () =>
     (await fixture.query("select title from categories where id = 31")).map(({ title }) => title);
   await tell(category("second", 2), category("first", 1));

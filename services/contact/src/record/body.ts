@@ -1,5 +1,4 @@
 import type { Violation } from "@tidings/rpc/fault";
-import type { Update } from "@tidings/store/repository";
 
 // JSON the gateway wrote: any shape a client may have sent.
 export function parseJson(bytes: Uint8Array) {
@@ -22,23 +21,6 @@ export function readReference(
   const read = readId(id);
   if (read === undefined) violations.push({ field, message: "This value is not valid." });
   return read;
-}
-
-/**
- * An update of something that refers to something else: callers send it under one name, its id is kept in a column of
- * another. `read` fills in that column.
- */
-export function referringUpdate<T>(
-  { message, updateMask, ...rest }: Update<T>,
-  [sent, column]: [string, string],
-  read: (message: T) => T,
-): Update<T> {
-  const paths = updateMask?.paths.map((path) => (path === sent ? column : path));
-  return {
-    ...rest,
-    message: message && read(message),
-    updateMask: updateMask && paths ? { ...updateMask, paths } : undefined,
-  };
 }
 
 export function readId(input: unknown): number | undefined {

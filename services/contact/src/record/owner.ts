@@ -1,5 +1,4 @@
-import { setTimeout as pause } from "node:timers/promises";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import { prepared, type Transaction } from "@tidings/store/database";
 
 /** The user `o` a record belongs to, as the API shows it. */
 export const OWNER_JSON = `json_build_object('id', o.id, 'username', o.username, 'firstName', o.first_name,
@@ -15,18 +14,4 @@ export async function ownersById(transaction: Transaction, ids: number[]): Promi
   if (ids.length === 0) return new Map();
   const rows = await transaction.query(OWNERS, [ids]);
   return new Map(rows.map((row) => [Number(row.id), row.value ?? ""]));
-}
-
-/** A user who was made a moment ago is on the way to us. */
-const WAITS_MS = [50, 100, 200, 400];
-
-/** Waits for users that are not known yet, for less than a second. */
-export async function awaitOwners(database: Database, ids: number[], deadlineMs: number): Promise<void> {
-  if (ids.length === 0) return;
-  const wanted = [...new Set(ids)];
-  for (const waitMs of WAITS_MS) {
-    const known = await database.query(OWNERS, [wanted], deadlineMs);
-    if (known.length === wanted.length) return;
-    await pause(waitMs);
-  }
 }

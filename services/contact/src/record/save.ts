@@ -1,8 +1,10 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, invalid, notFound, taken, type Violation } from "@tidings/rpc/fault";
-import { type Database, type Row, type Transaction, violatedConstraint } from "@tidings/store/database";
-import type { DomainEvent, Outbox } from "@tidings/store/outbox";
+import { awaitRows } from "@tidings/store/await-rows";
+import { type Row, type Transaction, violatedConstraint } from "@tidings/store/database";
+import type { DomainEvent } from "@tidings/store/outbox";
+import type { ResourceContext } from "@tidings/store/repository";
 import {
   assertCurrent,
   type FieldCatalogue,
@@ -13,14 +15,11 @@ import {
 import { dateTimeText } from "../field/value.ts";
 import { type ChangeMode, type FieldValues, unknownFields, withCustomValues } from "../field/values.ts";
 import { claimOf, claimsOf, missingClaims, valueClaims } from "./identifier.ts";
-import { awaitOwners } from "./owner.ts";
 import { mayReach, type OwnerColumn } from "./reach.ts";
 import type { RecordTable } from "./table.ts";
 
 /** What every operation on records works with. */
-export interface RecordContext {
-  database: Database;
-  outbox: Outbox;
+export interface RecordContext extends ResourceContext {
   catalogues: FieldCatalogues;
 }
 
@@ -40,6 +39,7 @@ export type SaveOutcome = { row: Row; created: boolean; ignored: string[] } | { 
 
 /** What a body asks for, as far as it concerns fields. */
 export interface RecordChange {
+  stage?: number | null | undefined;
   values: FieldValues;
   /** The body's members by field alias, as they were sent. */
   sent: Record<string, unknown>;
@@ -78,7 +78,8 @@ export interface RecordKind<M, C extends RecordChange, L> {
   apply(application: Application<C, L>): Row | Fault;
   /** What else is to be written, in the same transaction. */
   writeRest(transaction: Transaction, changes: RowChange[], lookups: L, catalogue: FieldCatalogue): void;
-  events(change: RowChange, set: FieldSet): DomainEvent[];
+  /** What a save tells: one event with all that it changed. */
+  event(change: RowChange, set: FieldSet): DomainEvent;
 }
 
 const ATTEMPTS = 6;
@@ -97,7 +98,9 @@ export async function saveRecords<M, C extends RecordChange, L>(
     const { catalogue, items } = await readItems(context, kind, requests, current);
     const set = kind.fieldsOf(catalogue);
     const owners = items.flatMap(({ change }) => change.owner ?? []);
-    await awaitOwners(context.database, owners, call.deadlineMs);
+    const stages = items.flatMap(({ change }) => change.stage ?? []);
+    await awaitRows(context.database, "owners", owners, call.deadlineMs);
+    await awaitRows(context.database, "stages", stages, call.deadlineMs);
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await context.database.transaction(call.deadlineMs, (transaction) =>
@@ -186,7 +189,7 @@ async function saveItems<M, C extends RecordChange, L>(
   kind.writeRest(transaction, changes, lookups, catalogue);
   context.outbox.append(
     transaction,
-    changes.flatMap((change) => kind.events(change, set)),
+    changes.map((change) => kind.event(change, set)),
   );
   return outcomes;
 }

@@ -1,7 +1,9 @@
+import type { Job, Outcome } from "@tidings/jobs/jobs";
+import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
+import type { Worker } from "@tidings/jobs/work";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
-import { type Repetition, repeat } from "@tidings/runtime/repeat";
 import { compileSql } from "@tidings/store/compile-sql";
 import {
   backgroundDeadline,
@@ -11,15 +13,15 @@ import {
   type Transaction,
 } from "@tidings/store/database";
 import { sql } from "kysely";
-import type { FieldCatalogue, FieldCatalogues } from "../field/catalogue.ts";
+import type { FieldCatalogues } from "../field/catalogue.ts";
+import { buildJobs } from "./build-request.ts";
 import { PROBLEM } from "./culprits.ts";
-import { compileDefinition, compileDefinitions, type Definition, midnight } from "./definitions.ts";
+import { compileDefinition, type Definition } from "./definitions.ts";
 import type { MembershipChange } from "./events.ts";
 import { followMoves, type SegmentServices, tellMoves, toChange } from "./follow.ts";
 import type { Compiled } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";
 
-const INTERVAL_MS = 500;
 /** What one slice should take: for so long at most do those wait who follow single contacts. */
 const SLICE_MS = 200;
 const SLICE_MIN = 500;
@@ -32,22 +34,39 @@ export interface BuildServices extends SegmentServices {
 }
 
 /**
- * Finds the members of segments that were defined anew, and each day those of segments that read the date. A slice of
- * contacts is one statement in a transaction of its own. Any number of replicas may do so; what a crash takes along is a
- * slice, and a definition that changes meanwhile begins again.
+ * Finds the members of segments that were defined anew. A slice of contacts is one statement in a transaction of its own, which
+ * also settles the job. Any number of replicas may do so; what a crash takes along is a slice, and a definition that changes
+ * meanwhile begins again.
  */
-export function startBuilding(services: BuildServices): Repetition {
+export function startBuilding(services: BuildServices): Worker {
   let size = SLICE_MIN * 10;
-  const step = async () => {
-    const startMs = performance.now();
-    const isBusy = await buildStep(services, size).catch((error) => {
+  return runJobs({
+    ...buildOptions(services, () => size),
+    async work(transaction, job) {
+      const startMs = performance.now();
+      const outcome = await buildSlice(services, transaction, job, size);
+      transaction.afterCommit(() => {
+        size = nextSize(size, performance.now() - startMs);
+      });
+      return outcome;
+    },
+    onFailure(job, error) {
+      const tried = size;
       size = SLICE_MIN;
-      throw error;
-    });
-    if (isBusy) size = nextSize(size, performance.now() - startMs);
-    return isBusy;
+      return buildFailure(services, job, error, tried);
+    },
+  });
+}
+
+/** How one build is done, by slices of so many contacts. */
+export function buildOptions(services: BuildServices, size = () => SLICE_MAX): JobOptions {
+  return {
+    database: services.database,
+    log: services.log,
+    jobs: buildJobs,
+    work: (transaction, job) => buildSlice(services, transaction, job, size()),
+    onFailure: (job, error) => buildFailure(services, job, error, size()),
   };
-  return repeat(step, { intervalMs: INTERVAL_MS, log: services.log, name: "building segments" });
 }
 
 /** Twice as much at most, so that one quick slice does not make a slow one. */
@@ -56,10 +75,9 @@ function nextSize(size: number, elapsedMs: number): number {
   return Math.round(Math.min(Math.max(fitting, SLICE_MIN), SLICE_MAX));
 }
 
-const nextBuild = prepared(
-  "segment_builds_next",
-  `select segment_id, started_at, last_id, position from segment_builds where requested_at is not null
-   order by requested_at limit 1 for update skip locked`,
+const readStatement = prepared(
+  "segment_builds_read",
+  "select started_at, last_id, position from segment_builds where segment_id = $1 for update",
 );
 const startStatement = prepared(
   "segment_builds_start",
@@ -79,37 +97,20 @@ const finishStatement = prepared(
    where segment_id = $1`,
 );
 
-/**
- * One slice of the build that was asked for first; false when there is none. One that cannot be done is set aside with its
- * problem, so that the others go on.
- */
-export async function buildStep(services: BuildServices, size = SLICE_MAX): Promise<boolean> {
-  const catalogue = await services.catalogues.latest();
-  await requestDailyBuilds(services, catalogue);
-  let segmentId: string | null | undefined;
-  const { database } = services;
-  try {
-    return await database.transaction(backgroundDeadline(), async (transaction) => {
-      const [build] = await transaction.query(nextBuild);
-      if (!build) return false;
-      segmentId = build.segment_id;
-      await buildSlice(services, transaction, catalogue, build, size);
-      return true;
-    });
-  } catch (error) {
-    if (segmentId && isHopeless(error, size))
-      await database.query(finishStatement, [segmentId, PROBLEM], backgroundDeadline());
-    else if (segmentId && !isOutage(error))
-      await database.query(postponeStatement, [segmentId], backgroundDeadline());
-    throw error;
-  }
-}
+/** The others have their turn before what failed is tried again. */
+const POSTPONED_SECONDS = 0.5;
 
-/** The others have their turn before it is tried again. */
-const postponeStatement = prepared(
-  "segment_builds_postpone",
-  "update segment_builds set requested_at = clock_timestamp() where segment_id = $1 and requested_at is not null",
-);
+/** A build that cannot be done is given up with its problem, which its segment tells. */
+async function buildFailure(
+  { database }: BuildServices,
+  { key }: Job,
+  error: unknown,
+  size: number,
+): Promise<Outcome> {
+  if (!isHopeless(error, size)) return { state: "failed", delaySeconds: POSTPONED_SECONDS };
+  await database.query(finishStatement, [Number(key), PROBLEM], backgroundDeadline());
+  return { state: "done" };
+}
 
 /** What takes too long is tried with the smallest slice first. */
 function isHopeless(error: unknown, size: number): boolean {
@@ -118,22 +119,24 @@ function isHopeless(error: unknown, size: number): boolean {
 }
 
 async function buildSlice(
-  { readDefinitions, outbox }: SegmentServices,
+  { readDefinitions, outbox, catalogues }: BuildServices,
   transaction: Transaction,
-  catalogue: FieldCatalogue,
-  build: Row,
+  { key }: Job,
   size: number,
-): Promise<void> {
+): Promise<Outcome> {
+  const catalogue = await catalogues.atLeast(0);
   takeTurn(transaction);
   const definitions = await readDefinitions(transaction.query);
-  const definition = definitions.get(Number(build.segment_id));
-  if (!definition) return; // deleted, and its build with it
+  const definition = definitions.get(Number(key));
+  if (!definition) return { state: "done" }; // deleted, and its build with it
   const { compiled, problem } = compileDefinition(definition, definitions, catalogue);
-  if (!compiled || !definition.isPublished)
-    return transaction.execute(finishStatement, [definition.id, problem ?? null]);
-
-  const lastId = Number(build.started_at ? build.last_id : (await start(transaction, definition)).last_id);
-  const from = Number(build.position);
+  if (!compiled || !definition.isPublished) {
+    transaction.execute(finishStatement, [definition.id, problem ?? null]);
+    return { state: "done" };
+  }
+  const [build] = await transaction.query(readStatement, [definition.id]);
+  const lastId = Number(build?.started_at ? build.last_id : (await start(transaction, definition)).last_id);
+  const from = Number(build?.position);
   const moved = await moveSlice(transaction, definition, compiled, from, from + size);
   const added = moved.filter(({ isAdded }) => isAdded).length;
   transaction.execute(advanceStatement, [
@@ -142,9 +145,11 @@ async function buildSlice(
     added,
     moved.length - added,
   ]);
-  if (from + size >= lastId) transaction.execute(finishStatement, [definition.id, null]);
+  const isDone = from + size >= lastId;
+  if (isDone) transaction.execute(finishStatement, [definition.id, null]);
   tellMoves(transaction, outbox, definitions, moved);
   await followMoves(transaction, outbox, { definitions, catalogue }, moved);
+  return isDone ? { state: "done" } : { state: "again", payload: {} };
 }
 
 async function start(transaction: Transaction, { id }: Definition): Promise<Row> {
@@ -180,24 +185,4 @@ async function moveSlice(
     select ${id}::integer as segment_id, contact_id, true as is_added from added
     union all select ${id}::integer, contact_id, false from removed where not manually_removed`);
   return (await transaction.query({ text }, values)).map(toChange);
-}
-
-const requestStatement = prepared(
-  "segment_builds_request_daily",
-  `select request_segment_build(segment_id) from segment_builds
-   where segment_id = any($1::integer[]) and requested_at is null and built_at < $2::timestamptz`,
-);
-
-/** Segments that read the date are built once a day has begun, whichever replica sees it first. */
-async function requestDailyBuilds(
-  { database, readDefinitions }: BuildServices,
-  catalogue: FieldCatalogue,
-): Promise<void> {
-  const deadlineMs = backgroundDeadline();
-  const definitions = await readDefinitions((statement) => database.query(statement, [], deadlineMs));
-  const daily = compileDefinitions(definitions, catalogue)
-    .filter(({ isPublished, compiled }) => isPublished && compiled?.isDaily)
-    .map(({ id }) => id);
-  if (daily.length === 0) return;
-  await database.query(requestStatement, [daily, new Date(midnight()).toISOString()], deadlineMs);
 }

@@ -4,7 +4,7 @@ import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import {
   CompanyUpdatedSchema,
   ContactMergedSchema,
-  ContactUpdatedSchema,
+  ContactSavedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { companyRead } from "./find-subject.ts";
 import type { ContactChange } from "./follow.ts";
@@ -31,16 +31,16 @@ const PREFIX = "tidings.contact.";
 
 /** A device may have changed hands. */
 const readDevice = ({ payload }: Event, { contacts }: Changes) => {
-  const { contactId, previousContactId } = fromBinary(DeviceSchema, payload);
-  for (const id of [contactId, previousContactId ?? contactId])
-    contacts.push({ contactId: id, changed: ["devices"] });
+  const { contact, previousContactId } = fromBinary(DeviceSchema, payload);
+  const ids = [contact?.id, previousContactId].filter((id) => id !== undefined);
+  for (const contactId of ids) contacts.push({ contactId, changed: ["devices"] });
 };
 
 const READERS: Record<string, ((event: Event, changes: Changes) => void) | undefined> = {
   "contact.created": ({ aggregateId }, { contacts }) =>
     contacts.push({ contactId: aggregateId, changed: "all" }),
   "contact.updated": ({ aggregateId, payload }, { contacts }) => {
-    const { changed } = fromBinary(ContactUpdatedSchema, payload);
+    const { changed } = fromBinary(ContactSavedSchema, payload);
     contacts.push({ contactId: aggregateId, changed: [...changed, "date_modified"] });
   },
   // What the other contact had done is now this one's.

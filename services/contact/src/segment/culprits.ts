@@ -3,6 +3,7 @@ import { compileSql } from "@tidings/store/compile-sql";
 import { type Database, prepared } from "@tidings/store/database";
 import { sql } from "kysely";
 import type { BuildServices } from "./build.ts";
+import { buildJobs } from "./build-request.ts";
 import { type CompiledDefinition, compileDefinitions } from "./definitions.ts";
 import { isFollowed } from "./follow.ts";
 
@@ -51,7 +52,11 @@ async function setCulpritsAside(services: BuildServices, contactIds: number[]): 
     );
     culprits.push(segment.id);
   }
-  if (culprits.length > 0) await database.query(setAsideStatement, [culprits, PROBLEM], deadline());
+  if (culprits.length > 0)
+    await database.transaction(deadline(), async (transaction) => {
+      transaction.execute(setAsideStatement, [culprits, PROBLEM]);
+      buildJobs.remove(transaction, culprits.map(String));
+    });
   return culprits.length > 0;
 }
 

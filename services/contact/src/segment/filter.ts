@@ -1,3 +1,4 @@
+import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
 import { parseJson } from "../record/body.ts";
 
 /** One filter as it is stored and answered. The first glue of a list has no meaning. */
@@ -89,4 +90,15 @@ function readScalar(value: unknown): Scalar {
   if (value.length > VALUE_LENGTH_MAX)
     throw new FilterProblem(`The value of a filter may have ${VALUE_LENGTH_MAX} characters.`);
   return value;
+}
+
+export function filtersOf({ filters }: Segment): Filter[] {
+  return filters.length === 0 ? [] : parseJson(filters);
+}
+
+/** The ids of segments that filters name. */
+export function namedIn(filters: Filter[]): number[] {
+  return filters.flatMap(({ field, filter }) =>
+    field === "leadlist" && Array.isArray(filter) ? filter.map(Number) : [],
+  );
 }

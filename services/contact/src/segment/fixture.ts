@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { stepJobs } from "@tidings/jobs/run-jobs";
 import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Actor } from "@tidings/rpc/actor";
@@ -7,8 +8,10 @@ import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { ADMINISTRATOR, callAs, contactBody, contactFixture } from "../contact/fixture.ts";
-import { fieldHandlers } from "../field/field.ts";
-import { buildStep } from "./build.ts";
+import { fieldsOf } from "../field/field.ts";
+import { buildOptions } from "./build.ts";
+import { requestBuilds } from "./build-request.ts";
+import { dayOptions } from "./day.ts";
 import { definitionReader } from "./definitions.ts";
 import { react } from "./react.ts";
 import { segmentHandlers } from "./segment.ts";
@@ -45,6 +48,7 @@ export async function segmentFixture() {
       aggregateVersion: Number(row.aggregate_version),
       time: "",
       traceparent: undefined,
+      actor: undefined,
       payload: Buffer.from(row.payload ?? "", "base64"),
     }));
   };
@@ -58,10 +62,7 @@ export async function segmentFixture() {
     async addField(alias: string, type: string, properties: Record<string, unknown> = {}): Promise<void> {
       const text = Buffer.from(JSON.stringify(properties));
       const field = create(FieldSchema, { label: alias, alias, type, properties: text });
-      await fieldHandlers(services, "lead").createField(
-        { $typeName: "tidings.contact.v1.CreateFieldRequest", field },
-        callAs(),
-      );
+      await fieldsOf(services, "lead").create(field, callAs());
     },
     async addContact(values: Record<string, unknown>, others = {}): Promise<number> {
       const { contact } = await contacts.handlers.createContact(
@@ -115,7 +116,13 @@ export async function segmentFixture() {
     },
     /** Does all the builds that are asked for. */
     async build(): Promise<void> {
-      while (await buildStep(services));
+      await stepJobs(dayOptions(services));
+      while (await stepJobs(buildOptions(services)));
+    },
+    async requestBuild(id: number): Promise<void> {
+      await database.transaction(Date.now() + DEADLINE_MS, async (transaction) =>
+        requestBuilds(transaction, [id]),
+      );
     },
     /** Lets segments follow what has happened. */
     async follow(): Promise<void> {

@@ -7,6 +7,7 @@ import { backgroundDeadline, prepared, type Transaction } from "@tidings/store/d
 import { keepDeadLetter } from "@tidings/store/dead-letter";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "./build.ts";
+import { requestBuilds } from "./build-request.ts";
 import { type Changes, type CompanyChange, changesOf } from "./changes.ts";
 import { withoutCulprits } from "./culprits.ts";
 import { type CompiledDefinition, compileDefinitions } from "./definitions.ts";
@@ -60,10 +61,6 @@ const membersStatement = prepared(
    cross join lateral (
      select contact_id from company_contacts where company_id = company.id limit $2::bigint) member`,
 );
-const requestStatement = prepared(
-  "segment_builds_request",
-  "select request_segment_build(id) from unnest($1::integer[]) as id order by id",
-);
 
 /** The contacts of changed companies. Where they are many, or not known any more, segments are to be built instead. */
 async function followCompanies(
@@ -83,7 +80,7 @@ async function followCompanies(
   const isBuilt = ({ companyId, changed }: CompanyChange) =>
     changed === "gone" || (members.get(companyId) ?? []).length > MEMBERS_MAX;
   const toBuild = new Set(read.filter(isBuilt).flatMap(({ readers }) => readers));
-  if (toBuild.size > 0) transaction.execute(requestStatement, [[...toBuild]]);
+  requestBuilds(transaction, [...toBuild]);
   return read.flatMap((company) => {
     const { companyId, changed } = company;
     if (changed === "gone" || isBuilt(company)) return [];

@@ -1,21 +1,10 @@
-import { columnCommand, containingCommand, type SearchCommand } from "@tidings/store/search";
+import { containingCommand, type SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
-
-const states = new Map([
-  ["global", sql`is_global`],
-  ["uncategorized", sql`category_id is null`],
-]);
-const categoryAlias = columnCommand(sql`k.alias`);
 
 /** What the list of segments can be searched for besides what every list can. */
 export const segmentListCommands: ReadonlyMap<string, SearchCommand> = new Map<string, SearchCommand>([
-  ["is", ({ text }) => states.get(text)],
+  ["is", ({ text }) => (text === "global" ? sql`is_global` : undefined)],
   ["name", containingCommand(sql`name`)],
-  [
-    "category",
-    (term) =>
-      sql`category_id in (select k.id from categories k where ${categoryAlias({ ...term, strict: true })})`,
-  ],
 ]);
 
 /** `segment:alias`: members of one segment; `common:one+two`: of each of them. Exact, and nobody for an unknown alias. */
