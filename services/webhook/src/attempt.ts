@@ -21,7 +21,7 @@ const GONE = 410;
 
 /** Sends a delivery once and says what is to become of it. Never throws on what a receiver does. */
 export function attempt(delivery: Delivery, options: AttemptOptions): Promise<Outcome> {
-  const { traceparent, webhookId, eventId } = delivery;
+  const { traceparent, group: webhookId, eventId } = delivery;
   const attributes = { "tidings.webhook.id": webhookId, "tidings.event.id": eventId };
   return inSpan("deliver webhook", { kind: SpanKind.CLIENT, traceparent, attributes }, async () => {
     const startedAt = performance.now();

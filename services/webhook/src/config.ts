@@ -1,5 +1,5 @@
 import { parseRanges } from "@tidings/outbound/address";
-import { list, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { list, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { z } from "zod";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
 import { parseKey } from "./secret-box.ts";
@@ -28,15 +28,12 @@ function isKey(text: string): boolean {
 /** Every variable the webhook service reads. */
 export const webhookVariables = {
   ...serviceConfig,
-  /** host:port of the contact service. */
-  CONTACT_ADDRESS: z.string().min(1),
+  ...neighbours("contact", "identity"),
   /** `name:base64 of 32 bytes`: what secrets of webhooks are kept under; the first for new ones, all of them to read. */
   WEBHOOK_SECRET_KEYS: list.refine(
     (keys) => keys.length > 0 && keys.every(isKey),
     "must be a list of name:base64 of 32 bytes",
   ),
-  /** Base64 DER (PKCS 8) Ed25519 key: this process asks the contact service in its own name. */
-  ACTOR_PRIVATE_KEY: z.string().min(1),
   /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */
   OUTBOUND_ALLOW_CIDRS: ranges.default([]),
   /** Seconds before each attempt of a delivery. */

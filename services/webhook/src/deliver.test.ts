@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { Webhook } from "standardwebhooks";
-import { type Delivery, type Outcome, recordOutcomes, renewLeases } from "./delivery.ts";
+import { type Delivery, deliveryQueue, type Outcome, recordOutcomes } from "./delivery.ts";
 import { purgeDeliveries } from "./purge.ts";
 import { claim, openScene, SECRET } from "./testing/scene.ts";
 
@@ -215,7 +215,7 @@ test("claims are fair between webhooks, and those whose receivers fail come last
   const late = await scene.webhook({ url: "http://127.0.0.1:3/" });
   await scene.deliveries(busy, Array(100).fill("{}"));
   await scene.deliveries(late, ["{}"]);
-  const claimed = (await claim(scene, 20)).map(({ webhookId }) => webhookId);
+  const claimed = (await claim(scene, 20)).map(({ group }) => group);
   assert.deepEqual(claimed.slice(0, 11), [...Array(10).fill(busy), late]);
   assert.equal(new Set(claimed.slice(11)).size, 9, "one of each that fails");
 });
@@ -270,10 +270,10 @@ test("who lost a lease can neither renew it nor record a result", async () => {
   await scene.query("update deliveries set next_at = now()"); // the lease runs out
   const [current] = await claim(scene);
   assert.ok(current);
-  assert.equal((await renewLeases(scene.database, [paused])).size, 0);
+  assert.equal((await deliveryQueue.renew(scene.database, [paused])).size, 0);
   assert.equal((await recordOutcomes(scene.database, [delivered(paused)])).recorded.size, 0);
   assert.deepEqual(await scene.states(), ["waiting"]);
-  assert.equal((await renewLeases(scene.database, [current])).size, 1);
+  assert.equal((await deliveryQueue.renew(scene.database, [current])).size, 1);
   assert.equal((await recordOutcomes(scene.database, [delivered(current)])).recorded.size, 1);
   assert.deepEqual(await scene.states(), ["delivered"]);
   assert.equal((await scene.query("select 1 from delivery_attempts")).length, 1);

@@ -6,15 +6,12 @@ import type { Event } from "@tidings/bus/event";
 import {
   CompanyCreatedSchema,
   CompanyDeletedSchema,
-  ContactChannelChangedSchema,
-  ContactCompanyChangedSchema,
-  ContactCreatedSchema,
   ContactDeletedSchema,
-  ContactPointsChangedSchema,
-  ContactUpdatedSchema,
+  ContactSavedSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { createFanOut, type Render } from "./fan-out.ts";
+import { occurrencesOf } from "./occurrence.ts";
 import { claim, openScene } from "./testing/scene.ts";
 import { prefixedTriggers } from "./triggers.ts";
 
@@ -25,30 +22,30 @@ const ISO = "2026-11-20T10:00:00+00:00";
 const expectations: { what: string; event: Event; item: object | undefined; trigger?: string }[] = [
   {
     what: "a contact created with a name",
-    event: event("created", ContactCreatedSchema, { snapshot, identified: true }),
+    event: event("created", ContactSavedSchema, { snapshot, identified: true }),
     trigger: "svc.lead_post_save_new",
     item: { contact: { id: 7, points: 5 }, timestamp: ISO },
   },
   {
     what: "an anonymous contact",
-    event: event("created", ContactCreatedSchema, { snapshot, identified: false }),
+    event: event("created", ContactSavedSchema, { snapshot, identified: false }),
     item: undefined,
   },
   {
     what: "an anonymous contact that gets a name",
-    event: event("updated", ContactUpdatedSchema, { snapshot, identified: true, newlyIdentified: true }),
+    event: event("updated", ContactSavedSchema, { snapshot, identified: true, newlyIdentified: true }),
     trigger: "svc.lead_post_save_new",
     item: { contact: { id: 7, points: 5 }, timestamp: ISO },
   },
   {
     what: "a change",
-    event: event("updated", ContactUpdatedSchema, { snapshot, identified: true }),
+    event: event("updated", ContactSavedSchema, { snapshot, identified: true }),
     trigger: "svc.lead_post_save_update",
     item: { contact: { id: 7, points: 5 }, timestamp: ISO },
   },
   {
     what: "a change of an anonymous contact",
-    event: event("updated", ContactUpdatedSchema, { snapshot, identified: false }),
+    event: event("updated", ContactSavedSchema, { snapshot, identified: false }),
     item: undefined,
   },
   {
@@ -59,17 +56,15 @@ const expectations: { what: string; event: Event; item: object | undefined; trig
   },
   {
     what: "a change of points",
-    event: event("points_changed", ContactPointsChangedSchema, { snapshot, oldPoints: 1, newPoints: 6 }),
+    event: event("updated", ContactSavedSchema, { snapshot, points: { oldPoints: 1, newPoints: 6 } }),
     trigger: "svc.lead_points_change",
     item: { contact: { id: 7, points: 5 }, points: { old_points: 1, new_points: 6 }, timestamp: ISO },
   },
   {
     what: "a channel that is stopped",
-    event: event("channel_changed", ContactChannelChangedSchema, {
+    event: event("updated", ContactSavedSchema, {
       snapshot,
-      channel: "email",
-      oldStatus: "contactable",
-      newStatus: "manual",
+      channels: [{ channel: "email", oldStatus: "contactable", newStatus: "manual" }],
     }),
     trigger: "svc.lead_channel_subscription_changed",
     item: {
@@ -82,7 +77,7 @@ const expectations: { what: string; event: Event; item: object | undefined; trig
   },
   {
     what: "a company that is added to a contact",
-    event: event("company_changed", ContactCompanyChangedSchema, { snapshot, companyId: 3, added: true }),
+    event: event("updated", ContactSavedSchema, { snapshot, companies: [{ companyId: 3, added: true }] }),
     trigger: "svc.lead_company_change",
     item: { contact: { id: 7, points: 5 }, company: { id: 3 }, added: true, timestamp: ISO },
   },
@@ -100,7 +95,7 @@ const expectations: { what: string; event: Event; item: object | undefined; trig
   },
   {
     what: "points that stay below zero",
-    event: event("points_changed", ContactPointsChangedSchema, { snapshot, oldPoints: -5, newPoints: 0 }),
+    event: event("updated", ContactSavedSchema, { snapshot, points: { oldPoints: -5, newPoints: 0 } }),
     item: undefined,
   },
 ];
@@ -113,10 +108,38 @@ for (const { what, event, item, trigger } of expectations) {
     await fanOut(scene, [event]);
     const rows = await scene.query("select event_id, body from deliveries");
     if (!item || !trigger) return assert.deepEqual(rows, []);
-    assert.equal(rows[0]?.event_id, event.id);
+    assert.equal(rows.length, 1);
     assert.equal(rows[0]?.body, JSON.stringify({ [trigger]: [item] }));
   });
 }
+
+test("a save that changed much is told in as many ways, each with an id of its own, once however often the event comes", async () => {
+  await using scene = await openScene();
+  const triggers = prefixedTriggers("svc").map(({ name }) => name);
+  await scene.webhook({ url: "http://127.0.0.1:1/", triggers });
+  const saved = event("updated", ContactSavedSchema, {
+    snapshot,
+    identified: true,
+    points: { oldPoints: 1, newPoints: 6 },
+    channels: [{ channel: "sms", oldStatus: "contactable", newStatus: "manual" }],
+    companies: [3, 4].map((companyId) => ({ companyId, added: true })),
+  });
+  await fanOut(scene, [saved]);
+  await scene.query("delete from inbox");
+  await fanOut(scene, [saved]);
+  const rows = await scene.query("select event_id, body from deliveries order by id");
+  assert.deepEqual(
+    rows.map(({ body }) => Object.keys(JSON.parse(body ?? ""))[0]),
+    [
+      "svc.lead_points_change",
+      "svc.lead_channel_subscription_changed",
+      "svc.lead_company_change",
+      "svc.lead_company_change",
+      "svc.lead_post_save_update",
+    ],
+  );
+  assert.equal(rows.at(-1)?.event_id, saved.id);
+});
 
 test("a receiver is told of each contact that came into a segment, once, however often the event comes", async () => {
   await using scene = await openScene();
@@ -142,7 +165,7 @@ test("each published webhook that names the trigger gets one delivery, however o
   ];
   await scene.webhook({ url: "http://127.0.0.1:3/", triggers, isPublished: false });
   await scene.webhook({ url: "http://127.0.0.1:4/", triggers: ["svc.lead_post_delete"] });
-  const created = event("created", ContactCreatedSchema, { snapshot, identified: true });
+  const created = event("created", ContactSavedSchema, { snapshot, identified: true });
   await fanOut(scene, [created, created]);
   await fanOut(scene, [created]);
   const rows = await scene.query("select webhook_id from deliveries order by webhook_id");
@@ -154,7 +177,7 @@ test("each published webhook that names the trigger gets one delivery, however o
 
 test("a webhook is told under the names it calls triggers by", async () => {
   await using scene = await openScene();
-  const created = event("created", ContactCreatedSchema, { snapshot, identified: true });
+  const created = event("created", ContactSavedSchema, { snapshot, identified: true });
   for (const prefix of ["svc", "other", "other"])
     await scene.webhook({ url: "http://127.0.0.1:1/", triggers: [`${prefix}.lead_post_save_new`] });
   await fanOut(scene, [created]);
@@ -181,8 +204,8 @@ test("a webhook is told of what its owner may view, and of nothing once the owne
   const hooks = new Map<number, number>();
   for (const createdBy of [20, 30, 40, 50, 60, 99])
     hooks.set(createdBy, await scene.webhook({ url: "http://127.0.0.1:1/", triggers, createdBy }));
-  const told = async (what: Event) => {
-    const rows = await scene.query("select webhook_id, body from deliveries where event_id = $1", [what.id]);
+  const told = async (eventId: string) => {
+    const rows = await scene.query("select webhook_id, body from deliveries where event_id = $1", [eventId]);
     return new Map(
       [...hooks].flatMap(([createdBy, id]) => {
         const row = rows.find(({ webhook_id }) => Number(webhook_id) === id);
@@ -194,18 +217,17 @@ test("a webhook is told of what its owner may view, and of nothing once the owne
     (ownerId: number): Render =>
     async (sources) =>
       sources.map(() => rendered({ id: 7 }, ownerId));
-  const theirs = event("created", ContactCreatedSchema, { snapshot, identified: true });
-  const foreign = event("created", ContactCreatedSchema, { snapshot, identified: true });
-  const company = event("company_changed", ContactCompanyChangedSchema, {
+  const theirs = event("created", ContactSavedSchema, { snapshot, identified: true });
+  const foreign = event("created", ContactSavedSchema, { snapshot, identified: true });
+  const company = event("updated", ContactSavedSchema, {
     snapshot,
-    companyId: 3,
-    added: true,
+    companies: [{ companyId: 3, added: true }],
   });
   await fanOut(scene, [theirs, company], ofUser(20));
   await fanOut(scene, [foreign], ofUser(21));
-  assert.deepEqual([...(await told(theirs)).keys()], [20, 30]);
-  assert.deepEqual([...(await told(foreign)).keys()], [30]);
-  const companies = await told(company);
+  assert.deepEqual([...(await told(theirs.id)).keys()], [20, 30]);
+  assert.deepEqual([...(await told(foreign.id)).keys()], [30]);
+  const companies = await told(occurrencesOf(company)[0]?.id ?? "");
   assert.equal(JSON.parse(companies.get(30) ?? "")["svc.lead_company_change"][0].company.fields, undefined);
   assert.deepEqual(JSON.parse(companies.get(20) ?? "")["svc.lead_company_change"][0].company, {
     id: 3,
@@ -214,7 +236,7 @@ test("a webhook is told of what its owner may view, and of nothing once the owne
   assert.equal((await claim(scene)).length, 5);
   await scene.query("update deliveries set next_at = now()");
   await scene.query("update users set is_published = false where id = 30");
-  assert.deepEqual(new Set((await claim(scene)).map(({ webhookId }) => webhookId)), new Set([hooks.get(20)]));
+  assert.deepEqual(new Set((await claim(scene)).map(({ group }) => group)), new Set([hooks.get(20)]));
 });
 
 test("one event for thousands of webhooks, and thousands of events for one, are done in slices", async () => {
@@ -235,7 +257,7 @@ test("one event for thousands of webhooks, and thousands of events for one, are 
 
 test("without a webhook that wants them, events are recorded and no contact is rendered", async () => {
   await using scene = await openScene();
-  const events = [event("created", ContactCreatedSchema, { snapshot, identified: true })];
+  const events = [event("created", ContactSavedSchema, { snapshot, identified: true })];
   assert.equal(await fanOut(scene, events), 0);
   assert.equal((await scene.query("select 1 from inbox where consumer = 'webhook'")).length, 1);
 });
@@ -244,7 +266,7 @@ test("a batch costs one rendering and keeps its order", async () => {
   await using scene = await openScene();
   await scene.webhook({ url: "http://127.0.0.1:1/", triggers: ["svc.lead_post_save_new"] });
   const events = Array.from({ length: 100 }, () =>
-    event("created", ContactCreatedSchema, { snapshot, identified: true }),
+    event("created", ContactSavedSchema, { snapshot, identified: true }),
   );
   assert.equal(await fanOut(scene, events), 1);
   const rows = await scene.query("select event_id from deliveries order by id");
@@ -257,7 +279,7 @@ test("a batch costs one rendering and keeps its order", async () => {
 test("when contacts cannot be rendered nothing is recorded", async () => {
   await using scene = await openScene();
   await scene.webhook({ url: "http://127.0.0.1:1/", triggers: ["svc.lead_post_save_new"] });
-  const events = [event("created", ContactCreatedSchema, { snapshot, identified: true })];
+  const events = [event("created", ContactSavedSchema, { snapshot, identified: true })];
   await assert.rejects(
     fanOut(scene, events, () => Promise.reject(new Error("away"))),
     /away/,
@@ -306,6 +328,7 @@ function event<S extends DescMessage>(
     aggregateVersion: 1,
     time: TIME,
     traceparent: undefined,
+    actor: undefined,
     payload: toBinary(schema, create(schema, message)),
   };
 }

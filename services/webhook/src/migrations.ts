@@ -1,10 +1,20 @@
+import { PROJECTION_TABLES } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
+import { statements } from "@tidings/store/statements";
 import { type Kysely, sql } from "kysely";
 
 export const migrations: Migrations = {
   "0001_webhooks": { up: createWebhooks },
   "0002_deliveries": { up: createDeliveries },
   "0003_owners": { up: createOwners },
+  "0004_projections": statements(
+    ...PROJECTION_TABLES,
+    // What is gone is known by its version from now on, and is no row any more.
+    ...["users", "roles", "clients"].flatMap((table) => [
+      `insert into projected_versions (kind, id, version) select '${table}', id, version from ${table}`,
+      `delete from ${table} where is_deleted`,
+    ]),
+  ),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {

@@ -5,12 +5,8 @@ import {
   CompanyCreatedSchema,
   CompanyDeletedSchema,
   CompanyUpdatedSchema,
-  ContactChannelChangedSchema,
-  ContactCompanyChangedSchema,
-  ContactCreatedSchema,
   ContactDeletedSchema,
-  ContactPointsChangedSchema,
-  ContactUpdatedSchema,
+  ContactSavedSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import type { TriggerName } from "./triggers.ts";
@@ -44,34 +40,12 @@ export function occurrencesOf(event: Event): Occurrence[] {
     members = {},
   ) => [{ trigger, id: event.id, event, ...what, members }];
   switch (event.subject) {
-    case `${CONTACT}created`: {
-      const { snapshot, identified } = fromBinary(ContactCreatedSchema, event.payload);
-      return identified ? told("lead_post_save_new", { contact: { snapshot } }) : [];
-    }
-    case `${CONTACT}updated`: {
-      const { snapshot, identified, newlyIdentified } = fromBinary(ContactUpdatedSchema, event.payload);
-      if (newlyIdentified) return told("lead_post_save_new", { contact: { snapshot } });
-      return identified ? told("lead_post_save_update", { contact: toldOrCurrent(snapshot, event) }) : [];
-    }
+    case `${CONTACT}created`:
+    case `${CONTACT}updated`:
+      return contactSaves(event);
     case `${CONTACT}deleted`: {
       const { snapshot } = fromBinary(ContactDeletedSchema, event.payload);
       return told("lead_post_delete", { contact: { snapshot }, deletedId: event.aggregateId });
-    }
-    case `${CONTACT}points_changed`: {
-      const { snapshot, oldPoints, newPoints } = fromBinary(ContactPointsChangedSchema, event.payload);
-      if (oldPoints <= 0 && newPoints <= 0) return [];
-      const points = { old_points: oldPoints, new_points: newPoints };
-      return told("lead_points_change", { contact: { snapshot } }, { points });
-    }
-    case `${CONTACT}channel_changed`: {
-      const { snapshot, channel, ...status } = fromBinary(ContactChannelChangedSchema, event.payload);
-      const change = { channel, old_status: status.oldStatus, new_status: status.newStatus };
-      return told("lead_channel_subscription_changed", { contact: { snapshot } }, change);
-    }
-    case `${CONTACT}company_changed`: {
-      const { snapshot, companyId, added } = fromBinary(ContactCompanyChangedSchema, event.payload);
-      const contact = toldOrCurrent(snapshot, event);
-      return told("lead_company_change", { contact, company: { id: companyId } }, { added });
     }
     case `${COMPANY}created`: {
       const { snapshot } = fromBinary(CompanyCreatedSchema, event.payload);
@@ -90,6 +64,45 @@ export function occurrencesOf(event: Event): Occurrence[] {
     default:
       return [];
   }
+}
+
+/** One save is told in as many ways as it changed something that is listened for. The save itself has the event's id. */
+function contactSaves(event: Event): Occurrence[] {
+  const saved = fromBinary(ContactSavedSchema, event.payload);
+  const { snapshot, identified, newlyIdentified, points, channels, companies } = saved;
+  const contact = toldOrCurrent(snapshot, event);
+  const isNew = event.subject === `${CONTACT}created` || newlyIdentified;
+  const trigger = isNew ? ("lead_post_save_new" as const) : ("lead_post_save_update" as const);
+  const part = (name: string, told: Pick<Occurrence, "trigger" | "members" | "company">): Occurrence => ({
+    id: partId(event.id, name),
+    event,
+    contact,
+    ...told,
+  });
+  return [
+    ...(points && (points.oldPoints > 0 || points.newPoints > 0)
+      ? [
+          part("points", {
+            trigger: "lead_points_change",
+            members: { points: { old_points: points.oldPoints, new_points: points.newPoints } },
+          }),
+        ]
+      : []),
+    ...channels.map(({ channel, oldStatus, newStatus }) =>
+      part(`channel ${channel}`, {
+        trigger: "lead_channel_subscription_changed",
+        members: { channel, old_status: oldStatus, new_status: newStatus },
+      }),
+    ),
+    ...companies.map(({ companyId, added }) =>
+      part(`company ${companyId}`, {
+        trigger: "lead_company_change",
+        company: { id: companyId },
+        members: { added },
+      }),
+    ),
+    ...(identified ? [{ trigger, id: event.id, event, contact, members: {} }] : []),
+  ];
 }
 
 /** What one statement changed for many contacts is told without snapshots of them. */
@@ -114,7 +127,7 @@ function membershipChanges(event: Event): Occurrence[] {
 }
 
 /** The same part of the same event has the same id, however often it comes (UUID version 8, RFC 9562). */
-function partId(eventId: string, part: number): string {
+function partId(eventId: string, part: number | string): string {
   const bytes = createHash("sha256").update(`${eventId}/${part}`).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -1,21 +1,10 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import type { Bus } from "@tidings/bus/connect";
-import { type Consumption, consume } from "@tidings/bus/consume";
-import type { Event } from "@tidings/bus/event";
-import { webhookOwners } from "@tidings/bus/streams";
+import type { Projection } from "@tidings/projection/projection";
+import { things } from "@tidings/projection/things";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { isOutage } from "@tidings/rpc/outage";
 import { type Reach, reachOfAction } from "@tidings/rpc/permission";
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Row,
-  type Statement,
-} from "@tidings/store/database";
-import { keepDeadLetter } from "@tidings/store/dead-letter";
+import { type Database, prepared, type Row } from "@tidings/store/database";
 
 /** What decides who is told of a contact. */
 const CONTACTS = "lead:leads";
@@ -57,64 +46,25 @@ export async function readOwners(
   return new Map(rows.map((row) => [Number(row.webhook_id), ownerOf(row)]));
 }
 
-/** Keeps what is to be known of users, roles and API credentials. */
-export function followOwners(database: Database, bus: Bus): Consumption {
-  return consume(bus, {
-    durable: webhookOwners,
-    handle: (events) => keepOwners(database, events),
-    isOutage,
-    deadLetter: (letter) => keepDeadLetter(database, webhookOwners.name, letter),
-  });
-}
-
-/** Saves a row unless a newer one is known, so that an event that comes twice or late does no harm. */
-function keeping(table: string, columns: string[]): Statement {
-  const names = columns.map((column) => column.split(" ")[0] ?? "");
-  return prepared(
-    `${table}_keep`,
-    `insert into ${table} (id, version, is_deleted, ${names.join(", ")})
-     select * from json_to_record($1::json) as x (id integer, version integer, is_deleted boolean, ${columns.join(", ")})
-     on conflict (id) do update set version = excluded.version, is_deleted = excluded.is_deleted,
-       ${names.map((name) => `${name} = excluded.${name}`).join(", ")}
-     where ${table}.version <= excluded.version and not ${table}.is_deleted`,
-  );
-}
-
-const keepUser = keeping("users", ["role_id integer", "is_published boolean"]);
-const keepRole = keeping("roles", ["is_admin boolean", "is_published boolean", "permissions jsonb"]);
-const keepClient = keeping("clients", ["role_id integer"]);
-
-/** What is kept of each kind of thing. */
-const KINDS: Record<string, { statement: Statement; row(payload: Uint8Array): object } | undefined> = {
-  user: {
-    statement: keepUser,
-    row: (payload) => {
-      const { roleId, isPublished } = fromBinary(UserSchema, payload);
-      return { role_id: roleId, is_published: isPublished ?? false };
-    },
-  },
-  role: {
-    statement: keepRole,
-    row: (payload) => {
-      const { isAdmin, isPublished, permissions: bytes } = fromBinary(RoleSchema, payload);
-      const permissions = bytes ? JSON.parse(Buffer.from(bytes).toString()) : {};
-      return { is_admin: isAdmin, is_published: isPublished ?? false, permissions: permissions ?? {} };
-    },
-  },
-  client: {
-    statement: keepClient,
-    row: (payload) => ({ role_id: fromBinary(ClientSchema, payload).roleId ?? null }),
-  },
-};
-
-export async function keepOwners(database: Database, events: Event[]): Promise<void> {
-  await database.transaction(backgroundDeadline(), async (transaction) => {
-    for (const { subject, aggregateId, aggregateVersion, payload } of events) {
-      const [, , kind = "", action] = subject.split(".");
-      const kept = KINDS[kind];
-      if (!kept) continue;
-      const known = { id: aggregateId, version: aggregateVersion, is_deleted: action === "deleted" };
-      transaction.execute(kept.statement, [JSON.stringify({ ...known, ...kept.row(payload) })]);
-    }
-  });
-}
+/** What is to be known of users, roles and API credentials. */
+export const ownerProjections: Projection[] = [
+  things(UserSchema, {
+    table: "users",
+    columns: { role_id: "integer", is_published: "boolean" },
+    row: ({ roleId, isPublished }) => ({ role_id: roleId, is_published: isPublished ?? false }),
+  }),
+  things(RoleSchema, {
+    table: "roles",
+    columns: { is_admin: "boolean", is_published: "boolean", permissions: "jsonb" },
+    row: ({ isAdmin, isPublished, permissions: bytes }) => ({
+      is_admin: isAdmin,
+      is_published: isPublished ?? false,
+      permissions: (bytes && JSON.parse(Buffer.from(bytes).toString())) ?? {},
+    }),
+  }),
+  things(ClientSchema, {
+    table: "clients",
+    columns: { role_id: "integer" },
+    row: ({ roleId }) => ({ role_id: roleId ?? null }),
+  }),
+];

@@ -14,7 +14,6 @@ import type { WebhookConfig } from "./config.ts";
 import { connectContacts } from "./contacts.ts";
 import { startDelivering } from "./deliver.ts";
 import { createFanOut } from "./fan-out.ts";
-import { followOwners } from "./owners.ts";
 import { startPurging } from "./purge.ts";
 import type { SecretBox } from "./secret-box.ts";
 import { createUnpublish } from "./unpublish.ts";
@@ -45,7 +44,6 @@ export function startPipeline({ config, database, bus, webhooks, box, log }: Pip
     siteUrl: config.SITE_URL,
     unpublish: createUnpublish(database, webhooks, log),
   });
-  const owners = followOwners(database, bus);
   const contacts = connectContacts(config.CONTACT_ADDRESS, actorSigner(config.ACTOR_PRIVATE_KEY, "contact"));
   const handle = createFanOut({
     database,
@@ -76,7 +74,6 @@ export function startPipeline({ config, database, bus, webhooks, box, log }: Pip
     async stop(): Promise<void> {
       await consumption?.stop();
       await leadership.stop();
-      await owners.stop();
       contacts.close();
       await deliverer.stop();
       await outbound.close();

@@ -1,10 +1,13 @@
-import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
+import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { WebhookConfig } from "./config.ts";
+import { ownerProjections } from "./owners.ts";
 import { startPipeline } from "./pipeline.ts";
 import { sealPlainSecrets } from "./seal-secrets.ts";
 import { secretBox } from "./secret-box.ts";
+import { prefixedTriggers } from "./triggers.ts";
 import { webhookHandlers, webhookRepository } from "./webhook.ts";
 
 /** Webhooks, and everything from an event to the answer of their receivers. */
@@ -17,10 +20,16 @@ export async function openWebhookService({
 }: Foundation<WebhookConfig>): Promise<Parts> {
   const box = secretBox(config.WEBHOOK_SECRET_KEYS);
   const rules = { allowed: config.OUTBOUND_ALLOW_CIDRS, box, triggerPrefix: config.TRIGGER_PREFIX };
-  const webhooks = webhookRepository(database, outbox, rules);
+  const webhooks = webhookRepository({ database, outbox }, rules);
   await sealPlainSecrets(database, box);
   return {
-    services: [implement(WebhookService, webhookHandlers({ webhooks, rules, database, log }))],
+    services: [
+      implement(WebhookService, webhookHandlers({ webhooks, database, log })),
+      implement(TriggerService, {
+        listTriggers: () => ({ triggers: prefixedTriggers(config.TRIGGER_PREFIX) }),
+      }),
+    ],
     work: { pipeline: startPipeline({ config, database, bus, webhooks, box, log }) },
+    projections: ownerProjections,
   };
 }

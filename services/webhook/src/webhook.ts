@@ -1,30 +1,20 @@
 import { isAllowedAddress, literalAddress, type Range, receiverUrl } from "@tidings/outbound/address";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import {
-  type UpdateWebhookRequest,
-  type Webhook,
-  WebhookSchema,
-  type WebhookService,
-} from "@tidings/proto/tidings/webhook/v1/webhook";
+import { type Webhook, WebhookSchema } from "@tidings/proto/tidings/webhook/v1/webhook";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import type { Database } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
-import {
-  type BatchResult,
-  type Repository,
-  repository,
-  type Saved,
-  type Update,
-} from "@tidings/store/repository";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import type { SearchCommand } from "@tidings/store/search";
+import { standardHandlers } from "@tidings/store/standard-handlers";
 import { sql } from "kysely";
 import { readOwners } from "./owners.ts";
 import { forgetWebhooks } from "./purge.ts";
 import type { SecretBox } from "./secret-box.ts";
-import { generateSecret, SIGNATURE_SCHEMES, type SignatureScheme } from "./sign.ts";
+import { generateSecret, type SignatureScheme } from "./sign.ts";
 import { parseTrigger, prefixedTriggers } from "./triggers.ts";
 
 /** What webhooks are checked and kept with. */
@@ -38,42 +28,38 @@ export interface WebhookRules {
 
 export interface WebhookOptions {
   webhooks: Repository<Webhook>;
-  rules: WebhookRules;
   database: Database;
   log: Log;
 }
 
-const NAME_LENGTH_MAX = 191;
-const DESCRIPTION_LENGTH_MAX = 65_535;
 const SECRET_LENGTH_MIN = 8;
 const SECRET_LENGTH_MAX = 255;
-const TRIGGERS_MAX = 100;
 
 /** Webhooks have no categories yet. */
 const commands = new Map<string, SearchCommand>([
   ["is", ({ text }) => (text === "uncategorized" ? sql`true` : undefined)],
 ]);
 
-/** Their secrets are sealed in here as they are in the database. */
-export function webhookRepository(
-  database: Database,
-  outbox: Outbox,
-  rules: WebhookRules,
-): Repository<Webhook> {
-  return repository<Webhook>(database, outbox, WebhookSchema, {
-    table: "webhooks",
-    events: "tidings.webhook.webhook",
-    search: ["name"],
+/** Their secrets are sealed in the database, and shown in clear to who may change the webhook. */
+export function webhookRepository(context: ResourceContext, rules: WebhookRules): Repository<Webhook> {
+  const { database } = context;
+  return repository<Webhook>(context, WebhookSchema, {
     commands,
-    order: [{ column: "name", descending: false }],
     prepare: (draft, { before, call }) => prepareWebhook(draft, { before, call, rules }),
+    async show(items, call) {
+      const ids = items.map(({ id }) => id);
+      const owners = await readOwners(database, ids, call.deadlineMs);
+      for (const item of items) {
+        const problem = owners.get(item.id)?.problem;
+        if (problem) item.problem = problem;
+        item.secret = mayEdit(item, call) && item.secret ? rules.box.open(item.secret) : "";
+      }
+    },
   });
 }
 
-/** The RPCs of webhooks: the standard methods, and the secret only for who may change the webhook. */
 export function webhookHandlers({
   webhooks,
-  rules,
   database,
   log,
 }: WebhookOptions): Handlers<typeof WebhookService> {
@@ -82,61 +68,19 @@ export function webhookHandlers({
     void forgetWebhooks(database, ids).catch((error) =>
       log.warn({ err: error, webhooks: ids }, "deliveries of deleted webhooks could not be removed"),
     );
-  /** With the secret in clear for who may change it, and with the reason why nothing is delivered, if there is one. */
-  const shown = async (items: Webhook[], call: Call): Promise<Webhook[]> => {
-    const owners = await readOwners(
-      database,
-      items.map(({ id }) => id),
-      call.deadlineMs,
-    );
-    return items.map((item) => {
-      const problem = owners.get(item.id)?.problem;
-      const secret = mayEdit(item, call) && item.secret ? rules.box.open(item.secret) : "";
-      return { ...item, secret, ...(problem && { problem }) };
-    });
-  };
-  const shownOne = async (item: Webhook, call: Call): Promise<Webhook> => {
-    const [webhook] = await shown([item], call);
-    return webhook ?? item;
-  };
-  const savedOf = async ({ item, created }: Saved<Webhook>, call: Call) => ({
-    webhook: await shownOne(item, call),
-    created,
-  });
-  const batchOf = async ({ items, statuses }: BatchResult<Webhook>, call: Call) => ({
-    webhooks: await shown(items, call),
-    statuses,
-  });
-  return {
-    getWebhook: async ({ id }, call) => shownOne(await webhooks.get(id, call), call),
-    listWebhooks: async ({ query }, call) => {
-      const { items, totalSize, ids } = await webhooks.list(query, call);
-      return { webhooks: await shown(items, call), totalSize, ids };
-    },
-    createWebhook: async ({ webhook }, call) => savedOf(await webhooks.create(webhook, call), call),
-    updateWebhook: async (request, call) => savedOf(await webhooks.update(updateOf(request), call), call),
-    deleteWebhook: async ({ id }, call) => {
+  return standardHandlers(WebhookService, {
+    ...webhooks,
+    async delete(id, call) {
       const item = await webhooks.delete(id, call);
       forget([id]);
-      return shownOne(item, call);
+      return item;
     },
-    batchCreateWebhooks: async ({ requests }, call) => {
-      const wanted = requests.map(({ webhook }) => webhook);
-      return batchOf(await webhooks.batchCreate(wanted, call), call);
-    },
-    batchUpdateWebhooks: async ({ requests }, call) =>
-      batchOf(await webhooks.batchUpdate(requests.map(updateOf), call), call),
-    batchDeleteWebhooks: async ({ ids }, call) => {
+    async batchDelete(ids, call) {
       const result = await webhooks.batchDelete(ids, call);
       forget(ids.filter((_, index) => !result.statuses[index]?.error));
-      return batchOf(result, call);
+      return result;
     },
-    listTriggers: () => ({ triggers: prefixedTriggers(rules.triggerPrefix) }),
-  };
-}
-
-function updateOf({ id, webhook, updateMask, allowMissing }: UpdateWebhookRequest): Update<Webhook> {
-  return { id, message: webhook, updateMask, allowMissing };
+  });
 }
 
 function mayEdit({ createdBy }: Webhook, call: Call): boolean {
@@ -153,24 +97,10 @@ interface Preparation {
 /** Completes a webhook in place and answers what is wrong with it. What stays as it was is not judged again. */
 function prepareWebhook(draft: Webhook, { before, call, rules }: Preparation): Violation[] {
   draft.triggers = [...new Set(draft.triggers)];
-  if (draft.eventsOrderbyDir === "") delete draft.eventsOrderbyDir;
   if (!before && call.actor.clientId !== undefined) draft.ownerClientId = call.actor.clientId;
   draft.signatureScheme ||= schemeOf(draft.triggers, rules.triggerPrefix);
   const violations: Violation[] = [];
-  const check = (isGood: boolean, field: string, message: string) => {
-    if (!isGood) violations.push({ field, message });
-  };
-  draft.name = draft.name.trim();
-  check(draft.name !== "", "name", "A name is required.");
-  check(draft.name.length <= NAME_LENGTH_MAX, "name", tooLong(NAME_LENGTH_MAX));
-  check(!/\p{Cc}/u.test(draft.name), "name", "A name is one line.");
-  check(
-    (draft.description ?? "").length <= DESCRIPTION_LENGTH_MAX,
-    "description",
-    tooLong(DESCRIPTION_LENGTH_MAX),
-  );
-  check(isDirection(draft.eventsOrderbyDir), "eventsOrderbyDir", "Must be ASC or DESC.");
-  check(isScheme(draft.signatureScheme), "signatureScheme", `Must be ${SIGNATURE_SCHEMES.join(" or ")}.`);
+  if (/\p{Cc}/u.test(draft.name)) violations.push({ field: "name", message: "A name is one line." });
   if (draft.webhookUrl !== before?.webhookUrl)
     violations.push(...checkReceiver(draft.webhookUrl, rules.allowed));
   if (draft.triggers.some((trigger) => !before?.triggers.includes(trigger)))
@@ -197,8 +127,6 @@ function checkReceiver(text: string, allowed: Range[]): Violation[] {
 }
 
 function checkTriggers(triggers: string[], ownPrefix: string): Violation[] {
-  if (triggers.length > TRIGGERS_MAX)
-    return [{ field: "triggers", message: `A webhook may have ${TRIGGERS_MAX} triggers.` }];
   const unknown = triggers.find((trigger) => !parseTrigger(trigger));
   if (unknown === undefined) return [];
   const known = prefixedTriggers(ownPrefix).map(({ name }) => name);
@@ -224,16 +152,4 @@ function sealSecret(draft: Webhook, before: Webhook | undefined, box: SecretBox)
   // The same secret again is no change.
   draft.secret = before && box.open(before.secret) === secret ? before.secret : box.seal(secret);
   return [];
-}
-
-function tooLong(lengthMax: number): string {
-  return `This value is too long. It should have ${lengthMax} characters or less.`;
-}
-
-function isDirection(direction: string | undefined): boolean {
-  return direction === undefined || direction === "ASC" || direction === "DESC";
-}
-
-function isScheme(scheme: string | undefined): boolean {
-  return SIGNATURE_SCHEMES.some((known) => known === scheme);
 }

@@ -6,7 +6,7 @@ import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startDelivering } from "../deliver.ts";
-import { claimDeliveries } from "../delivery.ts";
+import { deliveryQueue } from "../delivery.ts";
 import { secretBox } from "../secret-box.ts";
 import { createUnpublish } from "../unpublish.ts";
 import { webhookRepository } from "../webhook.ts";
@@ -32,7 +32,7 @@ export async function openScene() {
   const log = createLog("test", "silent");
   const testDatabase = await createTestDatabase();
   const database = openDatabase({ url: testDatabase.url("webhook"), log });
-  const webhooks = webhookRepository(database, createOutbox(), rules);
+  const webhooks = webhookRepository({ database, outbox: createOutbox() }, rules);
   const running: { stop(): Promise<void> }[] = [];
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, backgroundDeadline());
@@ -95,5 +95,5 @@ export async function openScene() {
 
 /** What somebody who has nothing in hand claims. */
 export function claim({ database }: Awaited<ReturnType<typeof openScene>>, limit = 100) {
-  return claimDeliveries(database, { shares: new Map(), size: 10, after: 0, limit });
+  return deliveryQueue.claim(database, { shares: new Map(), size: 10, after: 0, limit });
 }
