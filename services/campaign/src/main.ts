@@ -1,0 +1,9 @@
+import { startService } from "@tidings/service/start-service";
+import { campaignConfig } from "./config.ts";
+import { migrations } from "./migrations.ts";
+import { openCampaignService } from "./service.ts";
+
+await startService(
+  { name: "campaign", config: campaignConfig(process.env), migrations },
+  openCampaignService,
+);

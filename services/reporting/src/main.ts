@@ -1,0 +1,9 @@
+import { startService } from "@tidings/service/start-service";
+import { reportingConfig } from "./config.ts";
+import { migrations } from "./migrations.ts";
+import { openReportingService } from "./service.ts";
+
+await startService(
+  { name: "reporting", config: reportingConfig(process.env), migrations },
+  openReportingService,
+);

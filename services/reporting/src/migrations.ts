@@ -1,0 +1,16 @@
+import type { Migrations } from "@tidings/store/migrate";
+import { statements } from "@tidings/store/statements";
+
+export const migrations: Migrations = {
+  "0001_audit": statements(
+    `create table audit_entries (
+      id integer generated always as identity primary key, version integer not null default 1,
+      date_added timestamptz not null, user_id integer, user_name text, bundle text not null, object text not null,
+      object_id integer not null, action text not null, details jsonb not null)`,
+    "create index audit_entries_object on audit_entries (object, object_id, id)",
+    "create index audit_entries_user_id on audit_entries (user_id, id)",
+    // What each thing was when it was last told of: the next entry says what is different.
+    `create table audited (
+      kind text not null, id integer not null, version integer not null, fields jsonb not null, primary key (kind, id))`,
+  ),
+};
