@@ -1,8 +1,10 @@
+import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user";
-import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
+import { AuditEntryService } from "@tidings/proto/tidings/reporting/v1/audit_entry";
+import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { Code, Fault, notFound } from "@tidings/rpc/fault";
 import { type NextFunction, type Request, type Response, Router } from "express";
 import { type AuthenticationOptions, authenticate, recognise } from "./auth/authenticate.ts";
@@ -22,12 +24,14 @@ import { type ApiResponse, sendJson } from "./rest/exchange.ts";
 import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { standardMethods } from "./rest/standard-methods.ts";
+import { auditRoutes } from "./routes/audit.ts";
 import { companyRoutes } from "./routes/companies.ts";
 import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { hookRoutes } from "./routes/hooks.ts";
 import { ownerRoutes } from "./routes/owners.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./routes/segments.ts";
+import { stageRoutes } from "./routes/stages.ts";
 import { userRoutes } from "./routes/users.ts";
 
 export interface LoadOptions {
@@ -43,7 +47,7 @@ export interface ApiOptions extends LoadOptions {
   limits: ApiLimits;
   rates: ApiRateLimits;
   /** Where browsers find this service, if that is configured. */
-  publicOrigin: string | undefined;
+  apiOrigin: string | undefined;
 }
 
 type Step = (request: Request, response: Response, next: NextFunction) => Promise<void> | void;
@@ -53,14 +57,16 @@ export function apiRouter(options: ApiOptions): Router {
   const router = Router({ caseSensitive: true });
   router.use(requireEnabled(options.isEnabled));
   router.use(shedLoad(options));
-  router.use(refuseForeignWrites(options.publicOrigin));
+  router.use(refuseForeignWrites(options.apiOrigin));
   router.use(identify(options));
   router.use("/companies", companyRoutes(options.clients.of(CompanyService)));
   router.use("/contacts", contactRoutes(options.clients.of(ContactService)));
   router.use("/contacts", contactListRoutes(options.clients, options.limits));
   router.use("/contacts", contactSegmentRoutes(options.clients.of(SegmentService)));
+  router.use("/audit", auditRoutes(options.clients.of(AuditEntryService), options.limits));
+  router.use("/stages", stageRoutes(options.clients.of(StageService), options.clients.of(ContactService)));
   router.use("/segments", segmentRoutes(options.clients.of(SegmentService), options.limits.batchMax));
-  router.use("/hooks", hookRoutes(options.clients.of(WebhookService)));
+  router.use("/hooks", hookRoutes(options.clients.of(TriggerService)));
   router.use("/contacts", ownerRoutes(options.clients.of(UserService), options.limits));
   router.use("/users", userRoutes(options.clients.of(UserService), options.limits));
   for (const resource of resources) {
@@ -93,10 +99,10 @@ export function requireEnabled(isEnabled: boolean): Step {
  * A browser sends the Basic credentials it knows with the forms of any site, so what another site sends changes nothing
  * here. Programs send neither of the headers that tell.
  */
-function refuseForeignWrites(publicOrigin: string | undefined): Step {
+function refuseForeignWrites(apiOrigin: string | undefined): Step {
   return (request, _response, next) => {
     const isRead = request.method === "GET" || request.method === "HEAD";
-    if (!isRead && !isSameOrigin(request, publicOrigin, ["same-origin", "none"])) throw foreignOrigin();
+    if (!isRead && !isSameOrigin(request, apiOrigin, ["same-origin", "none"])) throw foreignOrigin();
     next();
   };
 }

@@ -12,8 +12,10 @@ import type { PagesOptions } from "./pages/pages-options.ts";
 import { pageErrors, pagesRouter } from "./pages/router.ts";
 import { sendError } from "./rest/error.ts";
 import { checkFraming } from "./rest/framing.ts";
+import { isPublic, type WebOptions, webProxy } from "./web.ts";
 
 export interface AppOptions extends ApiOptions {
+  web: WebOptions;
   oauth: TokenEndpointOptions;
   pages: PagesOptions;
   log: Log;
@@ -32,7 +34,7 @@ export function createApp(options: AppOptions): Express {
   // What nobody reads costs a third of a small request: see the benchmark.
   app.disable("x-powered-by").disable("etag").set("query parser", false);
   app.enable("case sensitive routing");
-  const isSecure = options.publicOrigin?.startsWith("https:") ?? false;
+  const isSecure = options.apiOrigin?.startsWith("https:") ?? false;
 
   app.use((request: Request, response: Response, next: NextFunction) => {
     response.setHeader("x-request-id", requestId(request));
@@ -46,6 +48,12 @@ export function createApp(options: AppOptions): Express {
     observe(request, response, options.log);
     checkFraming(request);
     next();
+  });
+  const toWeb = webProxy(options.web, options);
+  const shed = shedLoad(options);
+  app.use((request: Request, response: Response, next: NextFunction) => {
+    if (!isPublic(options.web, request)) return next();
+    void shed(request, response, () => toWeb(request, response, next));
   });
   app.use("/api", apiRouter(options));
   app.use(BESIDE_THE_API, requireEnabled(options.isEnabled), shedLoad(options));

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { RoleService } from "@tidings/proto/tidings/identity/v1/role";
+import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user";
 import { actorSigner } from "@tidings/rpc/actor";
 import { connect, type RpcClient, rpcClient } from "@tidings/rpc/client";

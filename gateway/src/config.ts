@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
-import { flag, list, port, processConfig, readConfig } from "@tidings/runtime/config";
+import { addressVariables, flag, list, port, processConfig, readConfig } from "@tidings/runtime/config";
 import { z } from "zod";
+import { SERVICES } from "./services.ts";
 
 const count = z.coerce.number().int().min(1);
 
@@ -20,9 +21,11 @@ export const gatewayVariables = {
   NATS_URL: z.string().min(1),
   /** Copies the bus keeps of the stream of users and roles. */
   NATS_REPLICAS: count.max(5).default(1),
-  /** host:port of the services. */
-  CONTACT_ADDRESS: z.string().min(1),
-  WEBHOOK_ADDRESS: z.string().min(1),
+  ...addressVariables(SERVICES),
+  /** Users, roles and API credentials are listed here for the services that keep something of them. */
+  GRPC_PORT: port.default(50051),
+  /** As for the services: who may ask for them. */
+  ACTOR_PUBLIC_KEYS: list,
   /** Limits are shared by the gateways through Redis where it is given, else kept by each. */
   REDIS_URL: z.url().optional(),
   /** Base64 DER (PKCS 8) Ed25519 key. */
@@ -38,8 +41,12 @@ export const gatewayVariables = {
   API_OAUTH2_ACCESS_TOKEN_LIFETIME: count.max(24 * 60).default(60),
   /** Days that a refresh token lives; each use gives a new one. */
   API_OAUTH2_REFRESH_TOKEN_LIFETIME: count.max(90).default(14),
-  /** Where browsers find this service. Under https its cookie is bound to the host. */
+  /** Where browsers find the API and its pages. Under https its cookie is bound to the host. */
+  API_URL: z.url().optional(),
+  /** Where people find what is published, when that is on a host of its own: nothing of the API is there. */
   PUBLIC_URL: z.url().optional(),
+  /** host:port where the content service serves it. */
+  CONTENT_WEB_ADDRESS: z.string().min(1),
   API_PAGE_SIZE: count.default(30),
   API_MAX_LIMIT: count.default(10_000),
   API_BATCH_LIMIT: count.default(200),

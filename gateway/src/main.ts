@@ -1,11 +1,15 @@
 import { connectBus } from "@tidings/bus/connect";
 import { identityStream } from "@tidings/bus/streams";
+import { actorVerifier } from "@tidings/rpc/actor";
+import { serve } from "@tidings/rpc/server";
+import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
 import { openDatabase } from "@tidings/store/database";
 import { isMigrated } from "@tidings/store/migrate";
 import { createOutbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
+import { implementSnapshots } from "@tidings/store/snapshots";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp } from "./app.ts";
 import { openBearers } from "./auth/bearer.ts";
@@ -13,18 +17,22 @@ import { openCredentials } from "./auth/credentials.ts";
 import { clientIpReader } from "./client-ip.ts";
 import { openClients } from "./clients.ts";
 import { gatewayConfig } from "./config.ts";
-import { serveHttp } from "./http-server.ts";
 import { ensureAdministrator } from "./identity/administrator.ts";
 import { openPrincipals } from "./identity/principals.ts";
+import { identitySnapshots } from "./identity/snapshots.ts";
 import { apiRateLimits } from "./limits/api-limits.ts";
 import { bodyArrivals } from "./limits/arrivals.ts";
 import { loginThrottle } from "./limits/login-throttle.ts";
 import { connectRedis } from "./limits/rate-limit.ts";
 import { loadShedding } from "./limits/shedding.ts";
 import { migrations } from "./migrations.ts";
-import { startPurging } from "./oauth/periodic-purge.ts";
-import { tokenRates } from "./oauth/token-rates.ts";
+import { startPurging } from "./oauth/purge.ts";
+import { tokenRates } from "./oauth/token-endpoint.ts";
 import { sessionCookie } from "./pages/session-cookie.ts";
+import { addressesOf } from "./services.ts";
+
+/** Few ask here, and a page at a time. */
+const RPC_IN_FLIGHT_MAX = 64;
 
 const config = gatewayConfig(process.env);
 const log = createLog("gateway", config.LOG_LEVEL);
@@ -47,7 +55,7 @@ await run(options, async ({ onStop, isStopping }) => {
   const relay = startRelay({ database, databaseUrl, outbox, bus, stream: identityStream, log });
   onStop("relay", relay.stop);
   const clients = openClients({
-    addresses: { contact: config.CONTACT_ADDRESS, webhook: config.WEBHOOK_ADDRESS },
+    addresses: addressesOf(config),
     actorPrivateKey: config.ACTOR_PRIVATE_KEY,
     identity: { database, outbox },
   });
@@ -64,7 +72,7 @@ await run(options, async ({ onStop, isStopping }) => {
   const credentials = await openCredentials(database, principals, loginThrottle(redis));
   const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
   const rates = apiRateLimits(config.API_RATE_LIMIT, redis);
-  const publicUrl = config.PUBLIC_URL ? new URL(config.PUBLIC_URL) : undefined;
+  const apiUrl = config.API_URL ? new URL(config.API_URL) : undefined;
   const purging = startPurging(database, log);
   onStop("purge", purging.stop);
 
@@ -93,8 +101,8 @@ await run(options, async ({ onStop, isStopping }) => {
       outbox,
       principals,
       credentials,
-      cookie: sessionCookie(publicUrl?.protocol === "https:", config.PORT),
-      publicOrigin: publicUrl?.origin,
+      cookie: sessionCookie(apiUrl?.protocol === "https:", config.PORT),
+      apiOrigin: apiUrl?.origin,
       anonymousRate: rates.anonymous,
       clientIp,
     },
@@ -108,13 +116,25 @@ await run(options, async ({ onStop, isStopping }) => {
     rates,
     shedding,
     arrivals: bodyArrivals(),
-    publicOrigin: publicUrl?.origin,
+    apiOrigin: apiUrl?.origin,
+    web: {
+      address: config.CONTENT_WEB_ADDRESS,
+      host: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).host : undefined,
+    },
   });
-  const server = await serveHttp(config.PORT, app);
+  const rpc = await serve([implementSnapshots(identitySnapshots(database))], {
+    port: config.GRPC_PORT,
+    host: config.INTERNAL_ADDRESS,
+    log,
+    verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, "identity"),
+    inFlightMax: RPC_IN_FLIGHT_MAX,
+  });
+  onStop("rpc server", rpc.drain);
+  const server = await serveHttp({ port: config.PORT }, app);
   onStop("http server", server.drain);
 
   return {
-    ports: { http: server.port },
+    ports: { http: server.port, grpc: rpc.port },
     isReady: async () => (await database.ping()) && (await isMigrated(database, migrations)),
   };
 });

@@ -1,14 +1,16 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
-import { DeviceService } from "@tidings/proto/tidings/contact/v1/device";
-import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field";
-import { NoteService } from "@tidings/proto/tidings/contact/v1/note";
+import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
+import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
+import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
-import { TagService } from "@tidings/proto/tidings/contact/v1/tag";
-import { RoleService } from "@tidings/proto/tidings/identity/v1/role";
+import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
+import { CategoryService } from "@tidings/proto/tidings/content/v1/category_service";
+import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user";
-import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 
 /** What the standard operations of a resource look like from outside. */
 export interface Resource {
@@ -26,63 +28,27 @@ export interface Resource {
   minimal?: string[];
 }
 
+const MINIMAL_CONTACT = "id isPublished dateAdded points color lastActive dateIdentified owner fields".split(
+  " ",
+);
+
 /** THE table of the REST surface: a row gives a resource its eight standard operations. */
 export const resources: Resource[] = [
-  {
-    path: "contacts",
-    one: "contact",
-    many: "contacts",
-    shape: "byId",
-    total: "string",
-    service: ContactService,
-    minimal: [
-      "id",
-      "isPublished",
-      "dateAdded",
-      "points",
-      "color",
-      "lastActive",
-      "dateIdentified",
-      "owner",
-      "fields",
-    ],
-  },
-  {
-    path: "companies",
-    one: "company",
-    many: "companies",
-    shape: "byId",
-    total: "int",
-    service: CompanyService,
-  },
-  {
-    path: "fields/contact",
-    one: "field",
-    many: "fields",
-    shape: "array",
-    total: "int",
-    service: ContactFieldService,
-  },
-  {
-    path: "fields/company",
-    one: "field",
-    many: "fields",
-    shape: "array",
-    total: "int",
-    service: CompanyFieldService,
-  },
-  { path: "devices", one: "device", many: "devices", shape: "array", total: "int", service: DeviceService },
-  { path: "notes", one: "note", many: "notes", shape: "array", total: "int", service: NoteService },
-  { path: "hooks", one: "hook", many: "hooks", shape: "byId", total: "int", service: WebhookService },
-  {
-    path: "segments",
-    one: "list",
-    many: "lists",
-    shape: "array",
-    total: "int",
-    service: SegmentService,
-  },
-  { path: "roles", one: "role", many: "roles", shape: "array", total: "int", service: RoleService },
-  { path: "tags", one: "tag", many: "tags", shape: "byId", total: "int", service: TagService },
-  { path: "users", one: "user", many: "users", shape: "array", total: "int", service: UserService },
+  row("contacts", "contact", ContactService, { shape: "byId", total: "string", minimal: MINIMAL_CONTACT }),
+  row("companies", "company", CompanyService, { shape: "byId" }),
+  row("fields/contact", "field", ContactFieldService, { many: "fields" }),
+  row("fields/company", "field", CompanyFieldService, { many: "fields" }),
+  row("categories", "category", CategoryService),
+  row("devices", "device", DeviceService),
+  row("notes", "note", NoteService),
+  row("hooks", "hook", WebhookService, { shape: "byId" }),
+  row("segments", "list", SegmentService, { many: "lists" }),
+  row("roles", "role", RoleService),
+  row("stages", "stage", StageService),
+  row("tags", "tag", TagService, { shape: "byId" }),
+  row("users", "user", UserService),
 ];
+
+function row(path: string, one: string, service: DescService, special: Partial<Resource> = {}): Resource {
+  return { path, one, many: path, shape: "array", total: "int", service, ...special };
+}

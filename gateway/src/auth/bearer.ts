@@ -3,7 +3,7 @@ import { unauthenticated } from "@tidings/rpc/fault";
 import { type Database, prepared } from "@tidings/store/database";
 import { LRUCache } from "lru-cache";
 import type { Principals } from "../identity/principals.ts";
-import { digest } from "../oauth/secret.ts";
+import { digest } from "../secret.ts";
 import type { Attempt } from "./credentials.ts";
 
 export interface Bearers {

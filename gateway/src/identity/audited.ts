@@ -3,7 +3,8 @@ import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { columnsOf, readField } from "@tidings/store/columns";
 import type { Transaction } from "@tidings/store/database";
-import type { Repository, Resource } from "@tidings/store/repository";
+import type { Repository } from "@tidings/store/repository";
+import type { Resource } from "@tidings/store/resource";
 import { appendAudit } from "./audit.ts";
 
 export type Single<T extends Resource> = Pick<Repository<T>, "get" | "create" | "update" | "delete">;
@@ -73,7 +74,7 @@ function difference(
     .map((column): [string, [unknown, unknown]] => {
       const valueIn = (message: Message | undefined) => {
         const value = message && readField(message, column);
-        return value === undefined ? null : column.toJson(value);
+        return value === undefined ? null : column.toJson(value as never);
       };
       return [column.name, [valueIn(before), valueIn(after)]];
     });

@@ -14,6 +14,7 @@ import { appendAudit } from "./audit.ts";
 import { audited, type Single } from "./audited.ts";
 import { changeIdentity, requireAdministrator } from "./change.ts";
 import { currentPassword, newPassword } from "./new-password.ts";
+import type { Changes } from "./one-by-one.ts";
 import { hashPassword, isPassword } from "./password.ts";
 import { isWithin } from "./permissions.ts";
 import { userCommands } from "./search.ts";
@@ -22,10 +23,7 @@ import { checkNames, storeNames } from "./user-names.ts";
 import { findRoles, sentRoleId, showRoles } from "./user-role.ts";
 import { endSessions } from "./user-sessions.ts";
 
-export interface UserChanges {
-  create(user: User | undefined, call: Call): Promise<Saved<User>>;
-  update(update: Update<User>, call: Call): Promise<Saved<User>>;
-  delete(id: number, call: Call): Promise<Saved<User>>;
+export interface UserChanges extends Changes<User> {
   /** Throws INVALID_ARGUMENT when it cannot be, and for one's own when the present one is not right. */
   changePassword(id: number, sent: Uint8Array, call: Call): Promise<void>;
   endSessions(id: number, call: Call): Promise<{ sessions: number; grants: number }>;
@@ -33,16 +31,14 @@ export interface UserChanges {
 
 const ROLE_NAME = sql`(select r.name from roles r where r.id = role_id)`;
 
-/** Users without what is kept beside them: their role is an id. */
+/** Users, shown with their roles. */
 export function userRepository(database: Database, outbox: Outbox, problems: Violation[] = []) {
-  return repository<User>(database, outbox, UserSchema, {
-    table: "users",
-    events: "tidings.identity.user",
-    search: ["username", "email", "first_name", "last_name", "position", ROLE_NAME],
-    order: ["last_name", "first_name", "username"].map((column) => ({ column, descending: false })),
+  return repository<User>({ database, outbox }, UserSchema, {
+    search: [ROLE_NAME],
     commands: userCommands,
     freelyPublished: true,
     prepare: (draft) => [...checkUser(draft), ...problems],
+    show: (items, { deadlineMs }) => showRoles(database, items, deadlineMs),
   });
 }
 
@@ -62,7 +58,6 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
       const saved = await usersIn(transaction, joined, problems).create(user, call);
       storeNames(transaction, saved.item);
       if (hash) storePassword(transaction, saved.item.id, hash);
-      await showRoles(joined, [saved.item], call.deadlineMs);
       return saved;
     });
   };
@@ -92,7 +87,6 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
       storeNames(transaction, saved.item);
       if ("hash" in replacement) await replacePassword(transaction, saved.item.id, replacement.hash, call);
       await requireAdministrator(transaction);
-      await showRoles(joined, [saved.item], call.deadlineMs);
       return saved;
     });
   };
@@ -134,7 +128,7 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
     if (id !== call.actor.id && call.reach(Verb.EDIT) === "none") throw denied();
   };
 
-  const deleteUser = (id: number, call: Call): Promise<Saved<User>> =>
+  const deleteUser = (id: number, call: Call): Promise<User> =>
     changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
       const users = usersIn(transaction, joined);
       const before = await users.get(id, call);
@@ -142,8 +136,7 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
       await requireRightsOf(joined, before, call);
       const item = await users.delete(id, call);
       await requireAdministrator(transaction);
-      await showRoles(joined, [item], call.deadlineMs);
-      return { item, created: false };
+      return item;
     });
 
   const usersIn = (transaction: Transaction, joined: Database, problems?: Violation[]): Single<User> =>

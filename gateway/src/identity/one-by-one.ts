@@ -1,15 +1,30 @@
 import { toFault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
-import type { BatchResult, Resource, Saved } from "@tidings/store/repository";
+import type { BatchResult, Repository } from "@tidings/store/repository";
+import type { Resource } from "@tidings/store/resource";
+
+/** How one thing is changed. */
+export type Changes<T extends Resource> = Pick<Repository<T>, "create" | "update" | "delete">;
+type Batches<T extends Resource> = Pick<Repository<T>, "batchCreate" | "batchUpdate" | "batchDelete">;
 
 /**
- * A batch as single changes, one after the other: the rules of users and roles look at what the items before have left.
- * `empty` stands for the item of one that failed.
+ * These changes, and batches as one of them after the other: the rules of users and roles look at what the items before
+ * have left. `empty` stands for the item of one that failed.
  */
-export async function oneByOne<I, T extends Resource>(
+export function oneByOne<T extends Resource>(changes: Changes<T>, empty: () => T): Changes<T> & Batches<T> {
+  return {
+    ...changes,
+    batchCreate: (messages, call) => each(messages, empty, (message) => changes.create(message, call)),
+    batchUpdate: (updates, call) => each(updates, empty, (update) => changes.update(update, call)),
+    batchDelete: (ids, call) =>
+      each(ids, empty, async (id) => ({ item: await changes.delete(id, call), created: false })),
+  };
+}
+
+async function each<I, T extends Resource>(
   items: I[],
   empty: () => T,
-  work: (item: I) => Promise<Saved<T>>,
+  work: (item: I) => Promise<{ item: T; created: boolean }>,
 ): Promise<BatchResult<T>> {
   const result: BatchResult<T> = { items: [], statuses: [] };
   for (const item of items) {

@@ -1,7 +1,7 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import type { GrantType } from "./client.ts";
-import { isRedirectUri } from "./redirect-uri.ts";
+import { isRedirectUri } from "./client.ts";
 
 /** A client as somebody wants it. */
 export interface ClientDraft {

@@ -4,9 +4,26 @@ import { notFound, taken } from "@tidings/rpc/fault";
 import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
 import { domainEvent, type Outbox } from "@tidings/store/outbox";
 import { appendAudit } from "../identity/audit.ts";
+import { digest } from "../secret.ts";
 import { CLIENT_COLUMNS, clientOf, issueSecret, type OAuthClient } from "./client.ts";
 import type { ClientDraft } from "./client-draft.ts";
-import { digest } from "./secret.ts";
+
+export interface RoleName {
+  id: number;
+  name: string;
+}
+
+const ROLES_MAX = 500;
+const rolesStatement = prepared(
+  "oauth_roles",
+  `select id, name from roles order by lower(name), id limit ${ROLES_MAX}`,
+);
+
+/** The roles that a client may be given. */
+export async function listRoles(database: Database, deadlineMs: number): Promise<RoleName[]> {
+  const rows = await database.query(rolesStatement, [], deadlineMs);
+  return rows.map(({ id, name }) => ({ id: Number(id), name: name ?? "" }));
+}
 
 /** Who changes a client; nobody in particular at the command line. */
 export interface Author {

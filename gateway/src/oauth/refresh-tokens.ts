@@ -1,10 +1,9 @@
 import { prepared, type Row } from "@tidings/store/database";
-import { FAMILY_COLUMNS, type Family, familyOf } from "./family.ts";
-import { endFamily, grantTokens } from "./grant-tokens.ts";
+import { digest } from "../secret.ts";
+import { endFamily, FAMILY_COLUMNS, type Family, familyOf, grantTokens } from "./grant.ts";
 import { OAuthError } from "./oauth-error.ts";
-import { digest } from "./secret.ts";
 import type { IssuedTokens } from "./token.ts";
-import { auditForeign } from "./token-audit.ts";
+import { auditForeign } from "./token.ts";
 import { exchangeInTransaction, type TokenRequest, type TokenServices } from "./token-request.ts";
 
 const lockStatement = prepared(

@@ -1,10 +1,9 @@
 import { prepared } from "@tidings/store/database";
 import type { Request, Response } from "express";
-import { FAMILY_COLUMNS, familyOf } from "./family.ts";
-import { revokeGrant } from "./grant.ts";
+import { digest } from "../secret.ts";
+import { FAMILY_COLUMNS, familyOf, revokeGrant } from "./grant.ts";
 import { OAuthError } from "./oauth-error.ts";
-import { digest } from "./secret.ts";
-import { auditToken } from "./token-audit.ts";
+import { auditToken } from "./token.ts";
 import { openClientRequest, type TokenEndpointOptions } from "./token-endpoint.ts";
 import { exchangeInTransaction, type TokenRequest } from "./token-request.ts";
 

@@ -1,8 +1,8 @@
 import type { Log } from "@tidings/runtime/log";
 import { type NextFunction, type Request, type Response, Router } from "express";
-import { place } from "./place.ts";
+import { place } from "../place.ts";
+import { sendOAuthError } from "./oauth-error.ts";
 import { revocationEndpoint } from "./revocation-endpoint.ts";
-import { sendOAuthError } from "./send-oauth-error.ts";
 import { type TokenEndpointOptions, tokenEndpoint } from "./token-endpoint.ts";
 
 /** What apps call themselves: tokens and their revocation. */

@@ -2,17 +2,28 @@ import type { Request, Response } from "express";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { ClientIp } from "../client-ip.ts";
 import { addressKey } from "../limits/address-key.ts";
-import { consume } from "../limits/rate-limit.ts";
+import { consume, type Redis, rateLimiter } from "../limits/rate-limit.ts";
 import { BUDGET_MS } from "../rest/exchange.ts";
+import { redeemCode } from "./authorization-code.ts";
 import type { GrantType, OAuthClient } from "./client.ts";
 import { authenticateClient } from "./client-authentication.ts";
-import { issueClientToken } from "./client-token.ts";
+import { issueClientToken } from "./grant.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { type Parameters, readParameters } from "./parameters.ts";
-import { redeemCode } from "./redeem-code.ts";
 import { refreshTokens } from "./refresh-tokens.ts";
 import type { IssuedTokens } from "./token.ts";
 import type { TokenRequest, TokenServices } from "./token-request.ts";
+
+const WINDOW_SECONDS = 60;
+const BY_CLIENT = 10;
+const BY_ADDRESS = 30;
+
+/** How often tokens may be asked for in a minute, by one client and from one address. */
+export function tokenRates(redis: Redis | undefined): TokenRates {
+  const limit = (name: string, points: number) =>
+    rateLimiter({ name, points, windowSeconds: WINDOW_SECONDS, redis });
+  return { client: limit("token-client", BY_CLIENT), address: limit("token-address", BY_ADDRESS) };
+}
 
 export interface TokenRates {
   client: RateLimiterAbstract;

@@ -1,7 +1,15 @@
 import type { Database, Transaction } from "@tidings/store/database";
 import type { OAuthClient } from "./client.ts";
-import type { TokenLifetimes } from "./lifetimes.ts";
 import { OAuthError } from "./oauth-error.ts";
+
+/** How long what is issued lives. A refresh token is renewed with each use, but no family outlives its cap. */
+export interface TokenLifetimes {
+  accessSeconds: number;
+  refreshSeconds: number;
+}
+
+export const CODE_SECONDS = 45;
+export const FAMILY_DAYS_MAX = 90;
 
 /** A request for tokens by a client that has proved who it is. */
 export interface TokenRequest {

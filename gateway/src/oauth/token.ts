@@ -1,6 +1,8 @@
-import { prepared, type Queryable } from "@tidings/store/database";
-import { FAMILY_DAYS_MAX, type TokenLifetimes } from "./lifetimes.ts";
-import { digest, newSecret } from "./secret.ts";
+import { prepared, type Queryable, type Transaction } from "@tidings/store/database";
+import { appendAudit } from "../identity/audit.ts";
+import { digest, newSecret } from "../secret.ts";
+import type { OAuthClient } from "./client.ts";
+import { FAMILY_DAYS_MAX, type TokenLifetimes } from "./token-request.ts";
 
 export interface IssuedTokens {
   accessToken: string;
@@ -41,4 +43,34 @@ export async function issueTokens(queryable: Queryable, issue: TokenIssue): Prom
   ]);
   const accessSeconds = Number(rows.find(({ kind }) => kind === "access")?.seconds);
   return { accessToken, accessSeconds, refreshToken };
+}
+
+export interface TokenEvent {
+  action: "token_issued" | "token_revoked" | "token_reuse_detected" | "token_of_another_client";
+  client: OAuthClient;
+  user: { id: number; name: string } | undefined;
+  clientIp: string;
+  grantId: string;
+  /** By what: a grant type, or the kind of the token. */
+  by: string;
+}
+
+/** Notes what happened to the tokens of a grant, in the transaction in which it happens. */
+export async function auditToken(transaction: Transaction, event: TokenEvent): Promise<void> {
+  const { action, client, user, clientIp, grantId, by } = event;
+  const actor = user ? { kind: "user", ...user } : { kind: "client", id: null, name: client.name };
+  const details = { client: client.publicId, by };
+  await appendAudit(transaction, [
+    { action, actor, clientIp, objectType: "oauth_grant", objectId: grantId, details },
+  ]);
+}
+
+/** Notes that a client sent what belongs to another one: a copy is about. */
+export async function auditForeign(
+  transaction: Transaction,
+  { client, clientIp }: { client: OAuthClient; clientIp: string },
+  { grantId, user }: Pick<TokenEvent, "grantId" | "user">,
+  by: string,
+): Promise<void> {
+  await auditToken(transaction, { action: "token_of_another_client", client, user, clientIp, grantId, by });
 }

@@ -1,10 +1,10 @@
 import { badRequest } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
+import { auditConsent, issueCode } from "../oauth/authorization-code.ts";
 import { type AuthorizationTarget, checkAuthorization, findTarget } from "../oauth/authorization-request.ts";
+import { formActionOf, withParameters } from "../oauth/client.ts";
 import { hasConsent } from "../oauth/grant.ts";
-import { auditConsent, issueCode } from "../oauth/issue-code.ts";
 import { OAuthError } from "../oauth/oauth-error.ts";
-import { formActionOf, withParameters } from "../oauth/redirect-uri.ts";
 import { type Query, queryOf } from "../rest/query.ts";
 import { readForm } from "./form.ts";
 import { type Html, html, named } from "./html.ts";
@@ -39,7 +39,7 @@ export function authorizeAnswer(options: PagesOptions) {
     const authorization = await openAuthorization(request, response, options);
     if (!authorization) return;
     const { visit } = authorization;
-    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
+    const form = await readForm(request, { visit, name: FORM, apiOrigin: options.apiOrigin });
     if (form.isStale)
       return sendConsent(response, { ...consentOf(request, authorization), isRepeated: true });
     if (form.texts("accepted").length > 0) return letIn(options, response, authorization, true);

@@ -105,8 +105,8 @@ async function openClient(
   return { member, client };
 }
 
-function formOf(request: Request, { publicOrigin }: PagesOptions, { visit }: Member): Promise<Form> {
-  return readForm(request, { visit, name: FORM, publicOrigin });
+function formOf(request: Request, { apiOrigin }: PagesOptions, { visit }: Member): Promise<Form> {
+  return readForm(request, { visit, name: FORM, apiOrigin });
 }
 
 function sendEdit(

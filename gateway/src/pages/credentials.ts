@@ -7,11 +7,11 @@ import {
   createClient,
   LIST_MAX,
   listClients,
+  listRoles,
   newRandomId,
   secretMarkOf,
 } from "../oauth/manage-clients.ts";
-import { listRoles } from "../oauth/roles.ts";
-import { isSameDigest } from "../oauth/secret.ts";
+import { isSameDigest } from "../secret.ts";
 import { type CredentialForm, draftOf, emptyDraft, newCredentialContent } from "./credential-form.ts";
 import { credentialListContent, doneAlready, secretContent } from "./credential-views.ts";
 import { type Form, readForm } from "./form.ts";
@@ -64,7 +64,7 @@ export function createCredential(options: PagesOptions) {
     if (!member) return;
     const { user, visit } = member;
     requireClientPermission(user, Verb.CREATE);
-    const form = await readForm(request, { visit, name: FORM, publicOrigin: options.publicOrigin });
+    const form = await readForm(request, { visit, name: FORM, apiOrigin: options.apiOrigin });
     const draft = draftOf(form);
     const future = sentFutureOf(form, visit);
     if (form.isStale || !future)

@@ -1,9 +1,9 @@
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { Request } from "express";
-import { isSameDigest } from "../oauth/secret.ts";
 import { readBody } from "../rest/body.ts";
 import type { Query } from "../rest/query.ts";
 import { isSameOrigin } from "../rest/same-origin.ts";
+import { isSameDigest } from "../secret.ts";
 import type { Visit } from "./visit.ts";
 
 export interface Form {
@@ -23,9 +23,9 @@ export interface Form {
  */
 export async function readForm(
   request: Request,
-  { visit, name, publicOrigin }: { visit: Visit; name: string; publicOrigin: string | undefined },
+  { visit, name, apiOrigin }: { visit: Visit; name: string; apiOrigin: string | undefined },
 ): Promise<Form> {
-  if (!isSameOrigin(request, publicOrigin)) throw foreignForm();
+  if (!isSameOrigin(request, apiOrigin)) throw foreignForm();
   const fields = (await readBody(request, false)) as Query;
   const texts = (field: string) =>
     [Object.hasOwn(fields, field) ? fields[field] : []].flat().filter((value) => typeof value === "string");

@@ -2,7 +2,7 @@ import { Fault } from "@tidings/rpc/fault";
 import type { Database } from "@tidings/store/database";
 import type { Response } from "express";
 import { findTarget } from "../oauth/authorization-request.ts";
-import { formActionOf } from "../oauth/redirect-uri.ts";
+import { formActionOf } from "../oauth/client.ts";
 import { queryOf } from "../rest/query.ts";
 import { sendOn } from "./page.ts";
 

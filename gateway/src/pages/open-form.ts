@@ -14,7 +14,7 @@ export async function openForm(
 ): Promise<(Member & { form: Form }) | undefined> {
   const member = await openMember(request, response, options);
   if (!member) return undefined;
-  const form = await readForm(request, { visit: member.visit, name, publicOrigin: options.publicOrigin });
+  const form = await readForm(request, { visit: member.visit, name, apiOrigin: options.apiOrigin });
   if (!form.isStale) return { ...member, form };
   sendOn(response, withNotice(back, "stale"));
   return undefined;

@@ -9,10 +9,10 @@ export interface PagesOptions extends VisitOptions {
   credentials: Credentials;
   anonymousRate: RateLimiterAbstract;
   /** Where browsers find us, such as `https://tidings.example`; the Host header says so when undefined. */
-  publicOrigin: string | undefined;
+  apiOrigin: string | undefined;
 }
 
 /** Where the browser found this page. */
-export function originOf(request: Request, { publicOrigin }: PagesOptions): string {
-  return publicOrigin ?? `http://${request.headers.host ?? "localhost"}`;
+export function originOf(request: Request, { apiOrigin }: PagesOptions): string {
+  return apiOrigin ?? `http://${request.headers.host ?? "localhost"}`;
 }

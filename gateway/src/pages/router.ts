@@ -2,7 +2,7 @@ import type { Log } from "@tidings/runtime/log";
 import { type ErrorRequestHandler, type Request, type Response, Router } from "express";
 import { addressKey } from "../limits/address-key.ts";
 import { consume } from "../limits/rate-limit.ts";
-import { type PlaceHandler, place } from "../oauth/place.ts";
+import { type PlaceHandler, place } from "../place.ts";
 import { type ErrorEntry, sendError } from "../rest/error.ts";
 import { authorisationList, authorisationRevocation } from "./authorisations.ts";
 import { authorizeAnswer, authorizePage } from "./authorize.ts";

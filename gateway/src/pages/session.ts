@@ -1,5 +1,5 @@
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import { digest } from "../oauth/secret.ts";
+import { digest } from "../secret.ts";
 
 const IDLE = "interval '30 minutes'";
 const LIFETIME = "interval '12 hours'";

@@ -32,8 +32,8 @@ export function signInPage(options: PagesOptions) {
 export function signInCheck(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const visit = await openVisit(request, response, options);
-    const { publicOrigin } = options;
-    const form = await readForm(request, { visit, name: FORM, publicOrigin });
+    const { apiOrigin } = options;
+    const form = await readForm(request, { visit, name: FORM, apiOrigin });
     const next = nextOf(form.text("next"));
     const login = form.text("_username").slice(0, LOGIN_MAX);
     // The cookie is gone, or somebody signed in in another tab meanwhile.
@@ -95,9 +95,9 @@ async function verify(
 
 export function signOut(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
-    const { database, cookie, publicOrigin } = options;
+    const { database, cookie, apiOrigin } = options;
     const visit = await openVisit(request, response, options);
-    const form = await readForm(request, { visit, name: "sign-out", publicOrigin });
+    const form = await readForm(request, { visit, name: "sign-out", apiOrigin });
     // In another tab somebody has signed out, or in again: the button of an old page ends no newer session.
     if (form.isStale && visit.user) return sendOn(response, START_PATH);
     await closeSession(database, visit.sessionId);

@@ -13,7 +13,9 @@ import {
   open_members as openMembers,
   output_only as outputOnly,
   raw_json as rawJson,
+  reference,
 } from "@tidings/proto/tidings/api/v1/options";
+import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { invalid, type Violation } from "@tidings/rpc/fault";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
@@ -33,11 +35,13 @@ export type BodyDecoder = (body: Body) => DecodedBody;
 
 interface Member {
   field: DescField;
-  /** undefined: the value cannot be read as this field's type. */
-  read(value: unknown): unknown;
+  read: Reader;
   /** A form's empty input: for a number or a date it says nothing. */
   isBlank(value: unknown): boolean;
 }
+
+/** The value of a field, or undefined with what is wrong with it among the violations. `path` is what the field is called. */
+type Reader = (value: unknown, path: string, violations: Violation[]) => unknown;
 
 const NOT_VALID = "This value is not valid.";
 const NOT_A_DATE = `This value is ${DATE_FORMS}.`;
@@ -48,6 +52,32 @@ const NOT_A_DATE = `This value is ${DATE_FORMS}.`;
  * that names every bad member.
  */
 export function bodyDecoder(schema: DescMessage): BodyDecoder {
+  const readMembers = membersReader(schema);
+  const openField = schema.fields.find((field) => getOption(field, openMembers));
+
+  return (body) => {
+    const violations: Violation[] = [];
+    const { init, paths, others } = readMembers(body, "", violations);
+    if (violations.length > 0) throw invalid(violations);
+    const message = create(schema, init);
+    if (!openField) return { message, paths, ignored: Object.keys(others) };
+    const open = { [openField.localName]: Buffer.from(JSON.stringify(others)) };
+    return { message: create(schema, { ...init, ...open }), paths: [...paths, openField.name], ignored: [] };
+  };
+}
+
+interface Members {
+  init: Record<string, unknown>;
+  /** Proto names of the fields that were named. */
+  paths: string[];
+  /** What no field names. */
+  others: Body;
+}
+
+/** Reads what a message knows out of an object; `prefix` is the way to it: `fields[0].`. */
+function membersReader(
+  schema: DescMessage,
+): (body: Body, prefix: string, violations: Violation[]) => Members {
   const members = new Map<string, Member>();
   const known = new Set<string>();
   for (const field of schema.fields) {
@@ -56,72 +86,129 @@ export function bodyDecoder(schema: DescMessage): BodyDecoder {
     if (!getOption(field, outputOnly) && !getOption(field, internal))
       members.set(field.jsonName, memberOf(field));
   }
-  const openField = schema.fields.find((field) => getOption(field, openMembers));
+  const isOpen = schema.fields.some((field) => getOption(field, openMembers));
 
-  return (body) => {
+  return (body, prefix, violations) => {
     const init: Record<string, unknown> = {};
-    const open: Body = {};
     const paths: string[] = [];
-    const ignored: string[] = [];
-    const violations: Violation[] = [];
+    const others: [string, unknown][] = [];
     for (const [name, value] of Object.entries(body)) {
       const member = members.get(name);
       if (!member) {
-        if (known.has(name)) continue;
-        if (openField) open[name] = value;
-        else ignored.push(name);
+        if (!known.has(name)) others.push([name, value]);
         continue;
       }
       const { field, read, isBlank } = member;
       if (isBlank(value)) continue;
       // Who has open members is told of no paths: there, nothing has to be said as such.
-      const isNothing = value === null && !(openField && read === readRawJson);
-      const decoded = isNothing ? undefined : read(value);
-      if (decoded === undefined && !isNothing)
-        violations.push({ field: name, message: read === readTimestamp ? NOT_A_DATE : NOT_VALID });
+      const isNothing = value === null && !(isOpen && read === readRawJson);
+      const decoded = isNothing ? undefined : read(value, prefix + name, violations);
       if (decoded !== undefined) init[field.localName] = decoded;
       paths.push(field.name);
     }
-    if (violations.length > 0) throw invalid(violations);
-    if (openField) {
-      init[openField.localName] = Buffer.from(JSON.stringify(open));
-      paths.push(openField.name);
-    }
-    return { message: create(schema, init), paths, ignored };
+    return { init, paths, others: Object.fromEntries(others) };
   };
 }
 
 function memberOf(field: DescField): Member {
   const read = valueReader(field);
-  const isBlank = (value: unknown) => value === "" && (read === readInteger || read === readTimestamp);
+  const isBlank = (value: unknown) => value === "" && BLANKS.has(read);
   return { field, read, isBlank };
 }
 
-function valueReader(field: DescField): (value: unknown) => unknown {
-  if (field.fieldKind === "message" && field.message === TimestampSchema) return readTimestamp;
-  if (field.fieldKind === "list" && field.listKind === "scalar" && field.scalar === ScalarType.STRING)
-    return readTexts;
-  if (field.fieldKind === "scalar") {
+function valueReader(field: DescField): Reader {
+  if (field.fieldKind === "message") {
+    if (field.message === TimestampSchema) return timestampReader;
+    return getOption(field, reference) === "" ? objectReader(field.message) : referenceReader;
+  }
+  if (field.fieldKind === "list") {
+    return field.message
+      ? listReader(objectReader(field.message))
+      : checked(textsOrNumbers(scalarReader(field)));
+  }
+  return scalarReader(field);
+}
+
+function scalarReader(field: DescField): Reader {
+  if ("scalar" in field) {
     if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return readRawJson;
-    if (field.scalar === ScalarType.STRING) return getOption(field, html) ? textOf : readText;
-    if (field.scalar === ScalarType.BOOL) return readBoolean;
-    if (field.scalar === ScalarType.INT32) return readInteger;
+    if (field.scalar === ScalarType.STRING) return getOption(field, html) ? htmlReader : textReader;
+    if (field.scalar === ScalarType.BOOL) return booleanReader;
+    if (field.scalar === ScalarType.INT32) return integerReader;
+    if (field.scalar === ScalarType.DOUBLE) return doubleReader;
   }
   throw new Error(`${field.parent.typeName}.${field.name} cannot be read from a body`);
 }
+
+/** What cannot be read is told of. */
+function checked(read: (value: unknown) => unknown, message = NOT_VALID): Reader {
+  return (value, path, violations) => {
+    const decoded = read(value);
+    if (decoded === undefined) violations.push({ field: path, message });
+    return decoded;
+  };
+}
+
+const htmlReader = checked(textOf);
+const textReader = checked(readText);
+const booleanReader = checked(readBoolean);
+const integerReader = checked(readInteger);
+const doubleReader = checked(readDouble);
+const timestampReader = checked(readTimestamp, NOT_A_DATE);
+const BLANKS = new Set([integerReader, doubleReader, timestampReader]);
+
+/** A list, an object whose values are the list (`triggers[0]=a` and `triggers[x]=a` alike), or the one entry of it. */
+function listReader(readItem: Reader): Reader {
+  return (value, path, violations) => {
+    if (value === "") return [];
+    const items = typeof value === "object" && value !== null ? Object.values(value) : [value];
+    return items.map((item, index) => readItem(item, `${path}[${index}]`, violations));
+  };
+}
+
+/** The same of texts or numbers, which are told of as one. */
+function textsOrNumbers(readItem: Reader): (value: unknown) => unknown {
+  const read = listReader(readItem);
+  return (value) => {
+    const violations: Violation[] = [];
+    const items = read(value, "", violations);
+    return violations.length > 0 ? undefined : items;
+  };
+}
+
+function objectReader(schema: DescMessage): Reader {
+  const readMembers = membersReader(schema);
+  const isNumbered = schema.field.id?.fieldKind === "scalar" && schema.field.id.scalar === ScalarType.INT32;
+  return (value, path, violations) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      violations.push({ field: path, message: NOT_VALID });
+      return undefined;
+    }
+    const { init } = readMembers(value as Body, `${path}.`, violations);
+    const { id = null } = value as Body;
+    // What is sent with an id is what has that id already.
+    if (isNumbered && id !== null) init.id = integerReader(id, `${path}.id`, violations);
+    return create(schema, init);
+  };
+}
+
+/** What clients send for nothing. */
+const NOTHING = new Set<unknown>([null, "", 0, "0"]);
+
+/** An id, or an object that has one. */
+const referenceReader: Reader = (value, path, violations) => {
+  if (NOTHING.has(value)) return undefined;
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  const id = readInteger(isObject ? (value as Body).id : value);
+  if (id !== undefined && id > 0) return create(ReferenceSchema, { id });
+  violations.push({ field: path, message: NOT_VALID });
+  return undefined;
+};
 
 /** Tags are kept where HTML is what the field is for. */
 function readText(value: unknown): string | undefined {
   const text = textOf(value);
   return text === undefined ? undefined : withoutTags(text);
-}
-
-/** A list, or an object whose values are the list (`triggers[0]=a` and `triggers[x]=a` alike). */
-function readTexts(value: unknown): string[] | undefined {
-  if (value === "") return [];
-  const items = typeof value === "object" && value !== null ? Object.values(value) : [value];
-  const texts = items.map(readText);
-  return texts.includes(undefined) ? undefined : (texts as string[]);
 }
 
 // A map and not an object: `constructor` is a name every object knows.
@@ -138,6 +225,12 @@ function readInteger(value: unknown): number | undefined {
   const text = textOf(value)?.trim() ?? "";
   const number = text === "" ? Number.NaN : Number(text);
   return Number.isInteger(number) && number >= -(2 ** 31) && number < 2 ** 31 ? number : undefined;
+}
+
+function readDouble(value: unknown): number | undefined {
+  const text = textOf(value)?.trim() ?? "";
+  const number = text === "" ? Number.NaN : Number(text);
+  return Number.isFinite(number) ? number : undefined;
 }
 
 function readTimestamp(value: unknown) {

@@ -4,7 +4,9 @@ import {
   input_only as inputOnly,
   internal,
   raw_json as rawJson,
+  reference,
 } from "@tidings/proto/tidings/api/v1/options";
+import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
 
 /** Writes a message as REST JSON. With `select` only those members are written, and of them none that are null. */
 export type MessageWriter = (message: Message, select?: ReadonlySet<string>) => string;
@@ -62,7 +64,14 @@ function memberOf(field: DescField): Member {
 const PRINTED = new Set([ScalarType.INT32, ScalarType.DOUBLE, ScalarType.BOOL]);
 
 function valueWriter(field: DescField): (value: never) => string {
-  if (field.fieldKind === "message" && field.message === TimestampSchema) return writeTimestamp;
+  if (field.fieldKind === "message") {
+    if (field.message === TimestampSchema) return writeTimestamp;
+    return getOption(field, reference) === "" ? messageWriter(field.message) : writeReference;
+  }
+  if (field.fieldKind === "list" && field.message) {
+    const write = messageWriter(field.message);
+    return (items: Message[]) => `[${items.map((item) => write(item)).join(",")}]`;
+  }
   if (field.fieldKind === "scalar") {
     if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return writeRawJson;
     if (field.scalar === ScalarType.STRING) return JSON.stringify;
@@ -75,6 +84,10 @@ function valueWriter(field: DescField): (value: never) => string {
 /** `2024-05-01T10:00:00+00:00` */
 function writeTimestamp(value: Timestamp): string {
   return `"${new Date(Number(value.seconds) * 1000).toISOString().slice(0, 19)}+00:00"`;
+}
+
+function writeReference({ shown }: Reference): string {
+  return writeRawJson(shown);
 }
 
 function writeRawJson(value: Uint8Array): string {

@@ -7,14 +7,14 @@ import { Code, Fault } from "@tidings/rpc/fault";
  */
 export function isSameOrigin(
   { headers }: IncomingMessage,
-  publicOrigin: string | undefined,
+  apiOrigin: string | undefined,
   sites: string[] = ["same-origin"],
 ): boolean {
   const site = headers["sec-fetch-site"];
   if (site !== undefined && !sites.includes(String(site))) return false;
   const { origin } = headers;
   if (origin === undefined) return true;
-  if (publicOrigin !== undefined) return origin === publicOrigin;
+  if (apiOrigin !== undefined) return origin === apiOrigin;
   return URL.canParse(origin) && new URL(origin).host === headers.host;
 }
 

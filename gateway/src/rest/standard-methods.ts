@@ -1,8 +1,9 @@
-import type { DescField, DescMessage, DescMethod, DescService, Message } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Outgoing, RpcClient } from "@tidings/rpc/client";
+import { standardOf } from "@tidings/rpc/standard";
 
 export interface UpdateItem {
   id: number;
@@ -18,6 +19,12 @@ export interface Saved {
   ignored: string[];
 }
 
+export interface Listed {
+  items: Message[];
+  totalSize: number;
+  ids: number[];
+}
+
 export interface BatchAnswer {
   items: Message[];
   statuses: ItemStatus[];
@@ -27,7 +34,7 @@ export interface BatchAnswer {
 export interface StandardMethods {
   resource: DescMessage;
   get(id: number, outgoing: Outgoing): Promise<Message>;
-  list(query: ListQuery, outgoing: Outgoing): Promise<{ items: Message[]; totalSize: number; ids: number[] }>;
+  list(query: ListQuery, outgoing: Outgoing): Promise<Listed>;
   create(message: Message, outgoing: Outgoing): Promise<Saved>;
   update(item: UpdateItem, outgoing: Outgoing): Promise<Saved>;
   delete(id: number, outgoing: Outgoing): Promise<Message>;
@@ -36,78 +43,42 @@ export interface StandardMethods {
   batchDelete(ids: number[], outgoing: Outgoing): Promise<BatchAnswer>;
 }
 
-type Fields = Record<string, never>;
+type Fields = Record<string, unknown>;
+type Methods = Record<string, (request: Fields, outgoing: Outgoing) => Promise<Fields>>;
 
-/** Finds the methods by their names and the fields by their types, once, when the routes are mounted. */
+/** The standard methods of a service, through its client. */
 export function standardMethods(service: DescService, client: RpcClient<DescService>): StandardMethods {
-  const get = methodNamed(service, /^Get/);
-  const list = methodNamed(service, /^List\w+s$/, (method) => hasList(method.output, get.output));
-  const create = methodNamed(service, /^Create/);
-  const update = methodNamed(service, /^Update/);
-  const remove = methodNamed(service, /^Delete/);
-  const batchCreate = methodNamed(service, /^BatchCreate/);
-  const batchUpdate = methodNamed(service, /^BatchUpdate/);
-  const batchDelete = methodNamed(service, /^BatchDelete/);
-  const resource = get.output;
-  const sent = fieldOf(create.input, resource).localName;
-  const listed = fieldOf(list.output, resource).localName;
-  const saved = fieldOf(create.output, resource).localName;
-  const batched = fieldOf(batchCreate.output, resource).localName;
-
+  const standard = standardOf(service);
+  const { resource, one, many } = standard;
   // Which message a method takes is known from its descriptor and not to the compiler: the one place that says so.
-  const call = async (method: DescMethod, request: object, outgoing: Outgoing): Promise<Fields> => {
-    const methods = client as unknown as Record<
-      string,
-      (request: object, outgoing: Outgoing) => Promise<Fields>
-    >;
+  const methods = client as unknown as Methods;
+  const call = (method: DescMethod, request: Fields, outgoing: Outgoing): Promise<Fields> => {
     const function_ = methods[method.localName];
     if (!function_) throw new Error(`${method.name} has no client`);
     return function_(request, outgoing);
   };
-  const updateRequest = ({ message, ...rest }: UpdateItem) => ({ ...rest, [sent]: message });
-  const savedOf = (answer: Fields): Saved => ({
-    item: answer[saved] as unknown as Message,
-    created: answer.created ?? false,
-    ignored: answer.ignored ?? [],
-  });
-  const batchOf = (answer: Fields): BatchAnswer => ({
-    items: answer[batched] ?? [],
-    statuses: answer.statuses ?? [],
-  });
+  const updateRequest = ({ message, ...rest }: UpdateItem) => ({ ...rest, [one]: message });
+  const savedOf = ({ [one]: item, created, ignored }: Fields) =>
+    ({ item, created, ignored: ignored ?? [] }) as Saved;
+  const batchOf = ({ [many]: items, statuses }: Fields) => ({ items, statuses }) as BatchAnswer;
+  const messageOf = (answer: Fields) => answer as unknown as Message;
 
   return {
     resource,
-    get: async (id, outgoing) => (await call(get, { id }, outgoing)) as unknown as Message,
+    get: async (id, outgoing) => messageOf(await call(standard.get, { id }, outgoing)),
     list: async (query, outgoing) => {
-      const answer = await call(list, { query }, outgoing);
-      return { items: answer[listed] ?? [], totalSize: answer.totalSize ?? 0, ids: answer.ids ?? [] };
+      const { [many]: items, totalSize, ids } = await call(standard.list, { query }, outgoing);
+      return { items, totalSize, ids } as Listed;
     },
-    create: async (message, outgoing) => savedOf(await call(create, { [sent]: message }, outgoing)),
-    update: async (item, outgoing) => savedOf(await call(update, updateRequest(item), outgoing)),
-    delete: async (id, outgoing) => (await call(remove, { id }, outgoing)) as unknown as Message,
+    create: async (message, outgoing) => savedOf(await call(standard.create, { [one]: message }, outgoing)),
+    update: async (item, outgoing) => savedOf(await call(standard.update, updateRequest(item), outgoing)),
+    delete: async (id, outgoing) => messageOf(await call(standard.delete, { id }, outgoing)),
     batchCreate: async (messages, outgoing) => {
-      const requests = messages.map((message) => ({ [sent]: message }));
-      return batchOf(await call(batchCreate, { requests }, outgoing));
+      const requests = messages.map((message) => ({ [one]: message }));
+      return batchOf(await call(standard.batchCreate, { requests }, outgoing));
     },
-    batchUpdate: async (items, outgoing) => {
-      return batchOf(await call(batchUpdate, { requests: items.map(updateRequest) }, outgoing));
-    },
-    batchDelete: async (ids, outgoing) => batchOf(await call(batchDelete, { ids }, outgoing)),
+    batchUpdate: async (items, outgoing) =>
+      batchOf(await call(standard.batchUpdate, { requests: items.map(updateRequest) }, outgoing)),
+    batchDelete: async (ids, outgoing) => batchOf(await call(standard.batchDelete, { ids }, outgoing)),
   };
-}
-
-function methodNamed(service: DescService, name: RegExp, suits = (_method: DescMethod) => true): DescMethod {
-  const method = service.methods.find((candidate) => name.test(candidate.name) && suits(candidate));
-  if (!method) throw new Error(`${service.typeName} has no method ${name}`);
-  return method;
-}
-
-function hasList(message: DescMessage, item: DescMessage): boolean {
-  return message.fields.some((field) => field.fieldKind === "list" && field.message === item);
-}
-
-function fieldOf(message: DescMessage, type: DescMessage): DescField {
-  const field = message.fields.find((candidate) => "message" in candidate && candidate.message === type);
-  if (!field) throw new Error(`${message.typeName} has no field of type ${type.typeName}`);
-  return field;
 }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { RoleService } from "@tidings/proto/tidings/identity/v1/role";
+import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { type User, UserSchema, UserService } from "@tidings/proto/tidings/identity/v1/user";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Outgoing } from "@tidings/rpc/client";

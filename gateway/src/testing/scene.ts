@@ -1,13 +1,16 @@
 import { generateKeyPairSync } from "node:crypto";
 import { create, type DescService } from "@bufbuild/protobuf";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
-import { type Tag, TagSchema, TagService } from "@tidings/proto/tidings/contact/v1/tag";
-import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
-import { type Actor, actorVerifier } from "@tidings/rpc/actor";
+import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
+import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
+import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
+import { type Actor, type ActorVerifier, actorVerifier } from "@tidings/rpc/actor";
 import type { Handlers } from "@tidings/rpc/definition";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
 import { faultToStatus } from "@tidings/rpc/fault-status";
 import { implement, serve } from "@tidings/rpc/server";
+import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
@@ -17,7 +20,6 @@ import { openBearers } from "../auth/bearer.ts";
 import { openCredentials } from "../auth/credentials.ts";
 import { clientIpReader } from "../client-ip.ts";
 import { openClients } from "../clients.ts";
-import { serveHttp } from "../http-server.ts";
 import { ensureAdministrator } from "../identity/administrator.ts";
 import { openPrincipals } from "../identity/principals.ts";
 import { apiRateLimits } from "../limits/api-limits.ts";
@@ -25,9 +27,10 @@ import { bodyArrivals } from "../limits/arrivals.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
 import { rateLimiter } from "../limits/rate-limit.ts";
 import { loadShedding } from "../limits/shedding.ts";
-import type { TokenLifetimes } from "../oauth/lifetimes.ts";
 import type { TokenRates } from "../oauth/token-endpoint.ts";
+import type { TokenLifetimes } from "../oauth/token-request.ts";
 import { sessionCookie } from "../pages/session-cookie.ts";
+import { SERVICES } from "../services.ts";
 
 export const PASSWORD = "correct horse";
 export const AUTHORIZATION = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString("base64")}`;
@@ -60,19 +63,21 @@ export async function startScene(options: SceneOptions = {}) {
         return { points: delta };
       },
     }),
-    implement(WebhookService, {
-      ...unanswered(WebhookService),
+    implement(WebhookService, unanswered(WebhookService)),
+    implement(TriggerService, {
       listTriggers: () => ({ triggers: [{ name: "svc.a", label: "A", description: "About A" }] }),
     }),
   ];
   // One server for all services: it takes the tokens for each of the processes they belong to.
-  const verifiers = ["contact", "webhook"].map((name) => actorVerifier([`user+client:${publicKey}`], name));
+  const verifiers = new Map<string, ActorVerifier>(
+    SERVICES.map((name) => [name, actorVerifier([`user+client:${publicKey}`], name)]),
+  );
   const rpc = await serve(services, {
     port: 0,
     log,
     verifyActor: (token) => {
       const payload = JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString());
-      return (payload.aud === "contact" ? verifiers[0] : verifiers[1])?.(token) as Actor;
+      return verifiers.get(payload.aud)?.(token) as Actor;
     },
     inFlightMax: 64,
   });
@@ -80,7 +85,7 @@ export async function startScene(options: SceneOptions = {}) {
   const testDatabase = await createTestDatabase();
   const database = openDatabase({ url: testDatabase.url("identity"), log });
   const outbox = createOutbox();
-  const addresses = { contact: address, webhook: address };
+  const addresses = Object.fromEntries(SERVICES.map((name) => [name, address]));
   const clients = openClients({ addresses, actorPrivateKey: privateKey, identity: { database, outbox } });
   await ensureAdministrator(database, outbox, { username: "admin", password: PASSWORD });
   const shedding = loadShedding(256);
@@ -111,7 +116,7 @@ export async function startScene(options: SceneOptions = {}) {
       principals,
       credentials,
       cookie: sessionCookie(false, 0),
-      publicOrigin: undefined,
+      apiOrigin: undefined,
       anonymousRate: UNLIMITED,
       clientIp,
     },
@@ -121,10 +126,11 @@ export async function startScene(options: SceneOptions = {}) {
     rates,
     shedding,
     arrivals: bodyArrivals(),
-    publicOrigin: undefined,
+    apiOrigin: undefined,
+    web: { address: "127.0.0.1:1", host: undefined },
     ...overrides,
   });
-  const server = await serveHttp(0, app);
+  const server = await serveHttp({ port: 0 }, app);
   return {
     port: server.port,
     drain: server.drain,

@@ -1,7 +1,7 @@
 import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { Request, Response, Router } from "express";
-import { methodNotAllowed } from "../rest/error.ts";
+import { methodNotAllowed } from "./rest/error.ts";
 
 export type PlaceHandler = (request: Request, response: Response) => Promise<void>;
 

@@ -1,0 +1,11 @@
+import { variableOf } from "@tidings/runtime/config";
+
+/** The processes behind the gateway. A service is served by the process of its proto package. */
+export const SERVICES = ["contact", "content", "campaign", "reporting", "webhook"] as const;
+
+type Variable = ReturnType<typeof variableOf<(typeof SERVICES)[number]>>;
+
+/** Where each of them is. */
+export function addressesOf(config: Record<Variable, string>): Record<string, string> {
+  return Object.fromEntries(SERVICES.map((name) => [name, config[variableOf(name)]]));
+}

@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, beforeEach, test } from "node:test";
+import { AUTHORIZATION, startScene } from "./testing/scene.ts";
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Stands for the content service: says what a test wants, and keeps what it was sent. */
+const seen: IncomingMessage[] = [];
+let answer: Answer;
+const content = createServer((request, response) => {
+  seen.push(request);
+  answer(request, response);
+});
+let address = "";
+let shared: Awaited<ReturnType<typeof startScene>>;
+let own: Awaited<ReturnType<typeof startScene>>;
+before(async () => {
+  await new Promise<void>((resolve) => content.listen(0, "127.0.0.1", resolve));
+  address = `127.0.0.1:${(content.address() as AddressInfo).port}`;
+  shared = await startScene({ web: { address, host: undefined } });
+  own = await startScene({ web: { address, host: "www.example" } });
+});
+after(async () => {
+  await shared.stop();
+  await own.stop();
+  content.close();
+});
+beforeEach(() => {
+  seen.length = 0;
+  answer = (_request, response) => response.end("public");
+});
+
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`http://127.0.0.1:${shared.port}${path}`, { headers, redirect: "manual" });
+
+/** With a Host header, which fetch does not let anybody set. */
+function from(host: string, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const headers = { host, authorization: AUTHORIZATION };
+    send({ port: own.port, path, headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    })
+      .once("error", reject)
+      .end();
+  });
+}
+
+test("the paths of the public web are the content service's, all others are not", async () => {
+  assert.equal(await (await get("/robots.txt")).text(), "public");
+  assert.equal(await (await get("/")).text(), "public");
+  for (const path of ["/api/tags", "/robots.txt/x", "/password", "/nowhere"]) await get(path);
+  assert.deepEqual(
+    seen.map(({ url }) => url),
+    ["/robots.txt", "/"],
+  );
+});
+
+test("a host of its own has nothing but the public web, and the API's host nothing of it", async () => {
+  assert.equal(await from("www.example", "/api/tags/1"), 200);
+  assert.equal(await from("WWW.example", "/any/thing"), 200);
+  assert.equal(await from("api.example", "/robots.txt"), 404);
+  assert.equal(await from("api.example", "/"), 303, "people go on to the pages of the API");
+  assert.deepEqual(
+    seen.map(({ url }) => url),
+    ["/api/tags/1", "/any/thing"],
+  );
+});
+
+test("neither credentials nor cookies of the API are passed on, and forged addresses are not believed", async () => {
+  await get("/", {
+    authorization: AUTHORIZATION,
+    cookie: "seen=1; __Host-sid=secret; tidings-sid-8080=secret; other=2",
+    "x-forwarded-for": "1.2.3.4",
+    forwarded: "for=1.2.3.4",
+    "x-forwarded-proto": "ftp",
+  });
+  const headers = seen[0]?.headers ?? {};
+  assert.equal(headers.authorization, undefined);
+  assert.equal(headers.cookie, "seen=1; other=2");
+  assert.deepEqual([headers["x-forwarded-for"], headers.forwarded], ["127.0.0.1", undefined]);
+  assert.equal(headers["x-forwarded-proto"], undefined);
+  assert.ok(headers["x-request-id"]);
+});
+
+test("an answer opens nothing of the API to others, and sets no cookie of the API", async () => {
+  answer = (_request, response) => {
+    response.setHeader("access-control-allow-origin", "*");
+    response.setHeader("set-cookie", ["visit=1; Path=/", "__Host-sid=forged; Path=/; Secure"]);
+    response.end();
+  };
+  const { headers } = await get("/");
+  assert.equal(headers.get("access-control-allow-origin"), null);
+  assert.deepEqual(headers.getSetCookie(), ["visit=1; Path=/"]);
+  assert.equal(headers.get("x-content-type-options"), "nosniff");
+});
+
+test("bodies pass as they come, both ways", async () => {
+  answer = (request, response) => {
+    request.once("data", (chunk: Buffer) => response.write(`got ${chunk}`));
+    request.once("end", () => response.end(" and all"));
+  };
+  const outgoing = send({ port: shared.port, path: "/", method: "POST" });
+  const response = new Promise<IncomingMessage>((resolve) => outgoing.once("response", resolve));
+  outgoing.write("first");
+  const incoming = await response;
+  const first = await new Promise<Buffer>((resolve) => incoming.once("data", resolve));
+  assert.equal(first.toString(), "got first");
+  outgoing.end("last");
+  let rest = "";
+  for await (const chunk of incoming) rest += chunk;
+  assert.equal(rest, " and all");
+});
+
+test("a body that is too long is refused before it is sent", async () => {
+  const length = 201 * 1024 * 1024;
+  const status = await new Promise((resolve, reject) => {
+    const outgoing = send(
+      { port: shared.port, path: "/", method: "POST", headers: { "content-length": length } },
+      (response) => resolve(response.statusCode),
+    );
+    outgoing.once("error", reject).write("x");
+  });
+  assert.equal(status, 413);
+  assert.equal(seen.length, 0);
+});
+
+test("a content service that is away is told of by a plain page", async () => {
+  answer = (request) => request.socket.destroy();
+  const away = await get("/");
+  assert.deepEqual([away.status, away.headers.get("retry-after")], [503, "1"]);
+  assert.match(away.headers.get("content-type") ?? "", /text\/html/);
+  assert.match(await away.text(), /Not available/);
+});

@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Code, Fault } from "@tidings/rpc/fault";
+import type { Request, RequestHandler, Response } from "express";
+import { createProxyMiddleware } from "http-proxy-middleware";
+import type { ClientIp } from "./client-ip.ts";
+import { addressKey } from "./limits/address-key.ts";
+import type { Arrivals } from "./limits/arrivals.ts";
+
+/** The public web: what the content service shows to everybody. */
+export interface WebOptions {
+  /** `host:port` of the content service's public side. */
+  address: string;
+  /** The host that is all the public web's; without one it has the paths below on the API's host. */
+  host: string | undefined;
+}
+
+export interface WebLimits {
+  clientIp: ClientIp;
+  arrivals: Arrivals;
+}
+
+/** THE table of public paths on the API's host: exact, or everything below where it ends in a slash. */
+const PATHS = ["/robots.txt"];
+const START = "/";
+
+const ANSWER_TIMEOUT_MS = 30_000;
+const BODY_BYTES_MAX = 200 * 1024 * 1024;
+
+/** Is this request for the public web? */
+export function isPublic({ host }: WebOptions, request: Request): boolean {
+  if (host !== undefined) return request.headers.host?.toLowerCase() === host;
+  const { path } = request;
+  return (
+    path === START || PATHS.some((known) => path === known || (known.endsWith("/") && path.startsWith(known)))
+  );
+}
+
+/**
+ * Passes a request on to the content service and its answer back, both as they come. Nothing of the API goes along: neither
+ * credentials nor its cookies, and no answer allows other sites to read it or sets a cookie of the API. A service that is
+ * away is told of by a plain page.
+ */
+export function webProxy({ address }: WebOptions, limits: WebLimits): RequestHandler {
+  const pass = createProxyMiddleware<Request, Response>({
+    target: `http://${address}`,
+    proxyTimeout: ANSWER_TIMEOUT_MS,
+    xfwd: false,
+    on: {
+      proxyReq(outgoing, request, response) {
+        outgoing.removeHeader("authorization");
+        outgoing.removeHeader("proxy-authorization");
+        const cookies = foreignCookies(request.headers.cookie);
+        if (cookies === "") outgoing.removeHeader("cookie");
+        else outgoing.setHeader("cookie", cookies);
+        for (const name of outgoing.getHeaderNames())
+          if (name.startsWith("x-forwarded-") || name === "forwarded") outgoing.removeHeader(name);
+        outgoing.setHeader("x-forwarded-for", limits.clientIp(request));
+        outgoing.setHeader("x-forwarded-host", request.headers.host ?? "");
+        outgoing.setHeader("x-request-id", String(response.getHeader("x-request-id")));
+      },
+      proxyRes({ headers }) {
+        for (const name of Object.keys(headers)) if (name.startsWith("access-control-")) delete headers[name];
+        const cookies = headers["set-cookie"]?.filter((cookie) => !isOurs(cookie));
+        if (cookies) headers["set-cookie"] = cookies;
+      },
+      error: (_error, _request, response) => sendAway(response as ServerResponse),
+    },
+  });
+  return (request, response, next) => {
+    response.locals.route = "public web";
+    countBody(request, limits);
+    void pass(request, response, next);
+  };
+}
+
+const SESSION_COOKIE = /^\s*(?:__Host-sid|tidings-sid-\d+)=/;
+
+function isOurs(cookie: string): boolean {
+  return SESSION_COOKIE.test(cookie);
+}
+
+/** What a browser knows of the public web itself. */
+function foreignCookies(header = ""): string {
+  return header
+    .split(";")
+    .filter((cookie) => !isOurs(cookie))
+    .join(";")
+    .trim();
+}
+
+/** A body on its way counts as those of the API do, and may be so long and no longer. */
+function countBody(request: IncomingMessage, { arrivals, clientIp }: WebLimits): void {
+  const { headers, method } = request;
+  const isThere = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+  if (!isThere || method === "GET" || method === "HEAD") return;
+  if (Number(headers["content-length"] ?? 0) > BODY_BYTES_MAX) throw tooLarge();
+  const address = addressKey(clientIp(request));
+  arrivals.begin(address);
+  let isOver = false;
+  const end = () => {
+    if (!isOver) arrivals.end(address);
+    isOver = true;
+  };
+  request.once("end", end).once("close", end);
+  let bytes = 0;
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) request.destroy(tooLarge());
+  };
+  // Who listens earlier sets it flowing, past the one whom it is for.
+  request.once("resume", () => request.on("data", count));
+}
+
+function tooLarge(): Fault {
+  const message = "The body is too large.";
+  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BODY_TOO_LARGE", message });
+}
+
+const AWAY = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Not available</title>
+<h1>Not available at the moment</h1><p>Please try again in a moment.</p></html>
+`;
+
+function sendAway(response: ServerResponse): void {
+  // What has begun cannot be said otherwise any more.
+  if (response.headersSent) return void response.destroy();
+  response.writeHead(503, { "content-type": "text/html; charset=utf-8", "retry-after": "1" });
+  response.end(AWAY);
+}
