@@ -155,7 +155,7 @@ test("a sign-in that was left open leads to the app all the same", async () => {
   await visit(async (page, context) => {
     await page.goto(authorizeUrl(client, "other tab"));
     const other = await context.newPage();
-    await other.goto(`${baseUrl}/`);
+    await other.goto(`${baseUrl}/authorisations`);
     await signIn(other);
     await other.getByRole("heading", { name: "Authorised apps" }).waitFor();
     await signIn(page);
@@ -201,7 +201,7 @@ test("an address that is nobody's, and a person without rights, get a page and n
   await visit(async (page) => {
     await page.goto(`${baseUrl}/nope`);
     await page.getByRole("heading", { name: "Not found" }).waitFor();
-    await page.goto(`${baseUrl}/`);
+    await page.goto(`${baseUrl}/authorisations`);
     await signIn(page, { username: person.username, password: PASSWORD });
     await page.getByRole("heading", { name: "Authorised apps" }).waitFor();
     for (const link of await page.locator("a").all()) {

@@ -3,12 +3,15 @@ import { after, before, describe, test } from "node:test";
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { type Resource as Mounted, resources as mounted } from "@tidings/gateway/resources";
 import {
+  input_only as inputOnly,
   internal,
   open_members as openMembers,
   output_only as outputOnly,
   secret,
 } from "@tidings/proto/tidings/api/v1/options";
+import { processes } from "@tidings/scripts/processes";
 import { columnsOf } from "@tidings/store/columns";
+import { placeOf } from "@tidings/store/resource";
 import { pathOf } from "./permission/check-custom.ts";
 import { customRoutes } from "./permission/custom-routes.ts";
 import { query } from "./query.ts";
@@ -22,7 +25,7 @@ after(() => stack.stop());
 const { api } = stack;
 before(() => addFirstContact(api));
 
-const PROCESSES = ["gateway", "contact", "webhook"];
+const PROCESSES = processes.map(({ name }) => name);
 const pidsOf = () => PROCESSES.map((name) => stack.process(name).pid);
 const pids = pidsOf();
 
@@ -93,25 +96,14 @@ for (const { resource, message, bodies } of all) {
   });
 }
 
-const TABLES: Record<string, string> = {
-  "fields/contact": "contact.fields",
-  "fields/company": "contact.fields",
-  devices: "contact.devices",
-  notes: "contact.notes",
-  tags: "contact.tags",
-  segments: "contact.segments",
-  hooks: "webhook.webhooks",
-  roles: "identity.roles",
-  users: "identity.users",
-};
-
 /** Contacts and companies are saved another way: their fields are data. */
 const WITHOUT_MESSAGE_COLUMNS = new Set(["contacts", "companies"]);
 
 for (const { resource, message } of all) {
   if (WITHOUT_MESSAGE_COLUMNS.has(resource.path)) continue;
   test(`the table of ${resource.path} has a column for each stored field, nullable where the field is optional`, async () => {
-    const [schema, table] = (TABLES[resource.path] ?? "").split(".");
+    const { table } = placeOf(message);
+    const [, schema] = message.typeName.split(".");
     const rows = await query(
       stack.database,
       `select column_name as name, is_nullable = 'YES' as nullable from information_schema.columns
@@ -122,6 +114,20 @@ for (const { resource, message } of all) {
       assert.equal(nullable.get(column.name), column.nullable, `${table}.${column.name}`);
   });
 }
+
+for (const { resource, message, bodies } of all)
+  test(`an entity of ${resource.path} has the members that its message declares, in their order`, async () => {
+    const { body, text } = await api("POST", `${resource.path}/new`, bodies.minimal());
+    const entity = (body as unknown as Record<string, object>)[resource.one];
+    assert.ok(entity, text);
+    const shown = message.fields.filter(
+      (field) => ![internal, inputOnly].some((option) => getOption(field, option)),
+    );
+    assert.deepEqual(
+      Object.keys(entity),
+      shown.map(({ jsonName }) => jsonName),
+    );
+  });
 
 const LENGTH = 100_000;
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { processes as rows } from "@tidings/scripts/processes";
 import fc from "fast-check";
 import { BODIES, CLAUSES, DIRECTIONS, FORGED_HEADERS, FRAMINGS, IDENTIFIERS, SEARCHES } from "./attacks.ts";
 import { assertDiscreet, assertHarmless } from "./harmless.ts";
@@ -13,7 +14,7 @@ import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
 const stack = await startTestStack();
 const { api, baseUrl } = stack;
-const processes = ["contact", "webhook", "gateway"].map((name) => stack.process(name));
+const processes = rows.map(({ name }) => stack.process(name));
 const pids = processes.map(({ pid }) => pid);
 after(() => stack.stop());
 for (const { path, minimal } of resources)

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
-import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook";
+import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { type Actor, actorSigner } from "@tidings/rpc/actor";
 import { connect, rpcClient } from "@tidings/rpc/client";
 import { Fault } from "@tidings/rpc/fault";

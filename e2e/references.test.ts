@@ -1,19 +1,17 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Entity } from "./client.ts";
 import { make, personBody } from "./people.ts";
-import { query } from "./query.ts";
 import { startTestStack } from "./stack.ts";
 
 /** What refers to something else, or is a set: absent keeps it, null and nothing clear it, in a PATCH; a PUT clears all. */
 
 const stack = await startTestStack();
 after(() => stack.stop());
-const { api, database } = stack;
+const { api } = stack;
 
 let count = 0;
-const CATEGORY = 7;
 
 interface Reference {
   path: string;
@@ -38,6 +36,10 @@ async function newOwner(): Promise<number> {
   return (await make(api, "users", "user", personBody(1))).id;
 }
 
+async function newCategory(bundle: string): Promise<number> {
+  return (await make(api, "categories", "category", { title: `Reference ${++count}`, bundle })).id;
+}
+
 const contact = () => ({ firstname: `Reference ${++count}` });
 const company = () => ({ companyname: `Reference ${++count}` });
 
@@ -56,7 +58,7 @@ const references: Reference[] = [
     one: "contact",
     member: "stage",
     minimal: contact,
-    value: async () => 1,
+    value: async () => (await make(api, "stages", "stage", { name: `Reference ${++count}` })).id,
     read: idIn("stage"),
     isKeptByPut: true,
   },
@@ -74,7 +76,15 @@ const references: Reference[] = [
     one: "list",
     member: "category",
     minimal: () => ({ name: `Reference ${++count}` }),
-    value: async () => CATEGORY,
+    value: () => newCategory("segment"),
+    read: idIn("category"),
+  },
+  {
+    path: "stages",
+    one: "stage",
+    member: "category",
+    minimal: () => ({ name: `Reference ${++count}` }),
+    value: () => newCategory("stage"),
     read: idIn("category"),
   },
   {
@@ -91,14 +101,6 @@ const references: Reference[] = [
 async function linkedCompanies(id: number): Promise<number> {
   return ((await api("GET", `contacts/${id}/companies`)).body as unknown as { total: number }).total;
 }
-
-before(() =>
-  query(
-    database,
-    `insert into contact.stages (id, version, name) values (1, 1, 'First');
-     insert into contact.categories (id, version, title, alias, bundle) values (${CATEGORY}, 1, 'C', 'c', 'global')`,
-  ),
-);
 
 for (const { path, one, member, minimal, value, read, isKeptByPut } of references) {
   describe(`${member} of ${path}`, () => {

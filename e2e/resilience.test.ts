@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import { terminateBackends } from "@tidings/testkit/postgres";
 import { type Receiver, startReceiver } from "@tidings/testkit/receiver";
@@ -185,7 +186,7 @@ test("500 parallel additions of a point add exactly 500", async () => {
 
 test("lost database connections end no process, and nothing that was answered 2xx is lost", async (t) => {
   const listener = await listen(t);
-  const names = ["contact", "webhook", "gateway", "gateway-2"];
+  const names = ["gateway-2", ...processes.map(({ name }) => name)];
   const pids = names.map((name) => stack.process(name).pid);
   const load = startCreating(api, "terminated");
   for (let round = 0; round < 3; round++) {

@@ -1,14 +1,16 @@
+import { type Resource as Mounted, resources as mounted } from "@tidings/gateway/resources";
+import { standardOf } from "@tidings/rpc/standard";
 import type { Client, Contact, Entity } from "./client.ts";
+import { declaredBodies } from "./declared-bodies.ts";
 
 /** What the CRUD suite needs to know of a resource. */
-export interface Resource {
-  path: string;
-  one: string;
-  many: string;
-  /** Whether a list is an array, or an object keyed by id. */
-  shape: "array" | "byId";
+export interface Resource extends Bodies, Pick<Mounted, "path" | "one" | "many" | "shape"> {
   /** How `total` is written. */
   total: "string" | "number";
+}
+
+/** Bodies to be sent, and what becomes of them. */
+export interface Bodies {
   /** As little as a body may have; every call makes another one. */
   minimal(): Record<string, unknown>;
   full(): Record<string, unknown>;
@@ -55,14 +57,10 @@ const readSegment = (entity: Entity, key: string): unknown => {
   return value.map(({ properties: _properties, display: _display, ...filter }) => filter);
 };
 
-/** Every resource with the standard operations. */
-export const resources: Resource[] = [
+/** The bodies of resources that have rules of their own. */
+const byHand: (Bodies & { path: string })[] = [
   {
     path: "contacts",
-    one: "contact",
-    many: "contacts",
-    shape: "byId",
-    total: "string",
     minimal: () => ({ email: address() }),
     full: () => ({
       email: address(),
@@ -84,10 +82,6 @@ export const resources: Resource[] = [
   },
   {
     path: "segments",
-    one: "list",
-    many: "lists",
-    shape: "array",
-    total: "number",
     minimal: () => ({ name: `Segment ${unique()}` }),
     full: () => ({
       name: `Segment ${unique()}`,
@@ -109,10 +103,6 @@ export const resources: Resource[] = [
   },
   {
     path: "companies",
-    one: "company",
-    many: "companies",
-    shape: "byId",
-    total: "number",
     minimal: () => ({ companyname: `Company ${unique()}` }),
     full: () => ({
       companyname: `Company ${unique()}`,
@@ -139,10 +129,6 @@ export const resources: Resource[] = [
   },
   ...["contact", "company"].map((object) => ({
     path: `fields/${object}`,
-    one: "field",
-    many: "fields",
-    shape: "array" as const,
-    total: "number" as const,
     minimal: () => ({ label: `Field ${unique()}` }),
     full: () => ({
       label: `Field ${unique()}`,
@@ -169,10 +155,6 @@ export const resources: Resource[] = [
   })),
   {
     path: "hooks",
-    one: "hook",
-    many: "hooks",
-    shape: "byId",
-    total: "number",
     minimal: () => ({ name: `Hook ${unique()}`, webhookUrl: "https://example.com/hook" }),
     full: () => ({
       name: `Hook ${unique()}`,
@@ -196,10 +178,6 @@ export const resources: Resource[] = [
   },
   {
     path: "notes",
-    one: "note",
-    many: "notes",
-    shape: "array",
-    total: "number",
     minimal: () => ({ text: `Note ${unique()}`, lead: CONTACT_ID }),
     full: () => ({
       text: `<p>Met <b>Ada</b>, ${unique()}</p>`,
@@ -218,10 +196,6 @@ export const resources: Resource[] = [
   },
   {
     path: "devices",
-    one: "device",
-    many: "devices",
-    shape: "array",
-    total: "number",
     minimal: () => ({ lead: CONTACT_ID }),
     full: () => ({
       lead: CONTACT_ID,
@@ -245,10 +219,6 @@ export const resources: Resource[] = [
   },
   {
     path: "tags",
-    one: "tag",
-    many: "tags",
-    shape: "byId",
-    total: "number",
     minimal: () => ({ tag: `tag ${unique()}` }),
     full: () => ({ tag: `tag ${unique()}`, description: "A word" }),
     change: { description: "Another word" },
@@ -258,10 +228,6 @@ export const resources: Resource[] = [
   },
   {
     path: "roles",
-    one: "role",
-    many: "roles",
-    shape: "array",
-    total: "number",
     minimal: () => ({ name: `Role ${unique()}` }),
     full: () => ({
       name: `Role ${unique()}`,
@@ -280,10 +246,6 @@ export const resources: Resource[] = [
   },
   {
     path: "users",
-    one: "user",
-    many: "users",
-    shape: "array",
-    total: "number",
     minimal: () => person(),
     full: () => ({
       ...person(),
@@ -310,3 +272,13 @@ export const resources: Resource[] = [
     read: (entity, key) => (key === "role" ? (entity.role as Entity).id : entity[key]),
   },
 ];
+
+/** Every resource with the standard operations: what its declaration says is sent where nothing is written by hand. */
+export const resources: Resource[] = mounted.map(({ path, one, many, shape, total, service }) => ({
+  ...(byHand.find((bodies) => bodies.path === path) ?? declaredBodies(standardOf(service).resource, unique)),
+  path,
+  one,
+  many,
+  shape,
+  total: total === "int" ? "number" : "string",
+}));

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { type Nats, startNats } from "@tidings/embedded/nats";
-import { type Stack, startStack } from "@tidings/scripts/stack";
+import { type Stack, type StackOptions, startStack } from "@tidings/scripts/stack";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { type Client, createClient } from "./client.ts";
 import { collectLines, type Lines } from "./lines.ts";
 
 export interface TestStackOptions {
-  env?: Partial<Record<"contact" | "webhook" | "gateway", Record<string, string>>>;
+  env?: StackOptions["env"];
   /** 1 when absent. */
   gateways?: number;
 }

@@ -32,7 +32,8 @@ async function checkRoute(
 ): Promise<void> {
   const ids: Record<string, number> = {};
   const needs: Need[] = right ? [right] : [];
-  for (const [index, { parameter, resource, base, verb, hidden }] of named.entries()) {
+  for (const [index, { parameter, resource, base, verb, hidden, isAskedAnew }] of named.entries()) {
+    if (isAskedAnew) needs.push({ base, verb });
     const kind = kinds[index] ?? "other";
     // What is merged is gone afterwards.
     const isConsumed = parameter === "mergedId";

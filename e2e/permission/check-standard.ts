@@ -47,7 +47,9 @@ function checkOf(scene: PermissionScene, sender: Sender, resource: Owned, made: 
       return bodyOf(resource, { roleId: scene.roleId, contactId });
     },
     expected: (verb, kind, ok = 200) => {
-      const need: Need = { base, verb, ...(kind && { kind }) };
+      // What is to be made has its own right, and no other.
+      const { admitting } = verb === "create" ? {} : resource;
+      const need: Need = { base, verb, ...(kind && { kind }), ...(admitting && { admitting }) };
       return expectedStatus(sender, [need], ok);
     },
     async send(status, method, rest, body) {

@@ -7,6 +7,8 @@ export interface Named {
   base: string;
   verb: Verb;
   hidden?: number;
+  /** The right itself is asked for before the thing is looked at, by another service than the one before. */
+  isAskedAnew?: boolean;
 }
 
 /** A route beyond the standard operations. */
@@ -39,6 +41,14 @@ const segment = (hidden?: number): Named => ({
   verb: "view",
   ...(hidden && { hidden }),
 });
+const stage: Named = { resource: "stages", parameter: "id", base: "stage:stages", verb: "view" };
+/** Old clients have the verb first. */
+const MEMBER_PATHS = [
+  "contact/:contactId/add",
+  "contact/:contactId/remove",
+  "contact/add/:contactId",
+  "contact/remove/:contactId",
+];
 const company: Named = { resource: "companies", parameter: "id", base: CONTACTS, verb: "view" };
 
 function ofContacts(method: string, path: string, verb: Verb, body?: object): CustomRoute {
@@ -108,12 +118,7 @@ export const customRoutes: CustomRoute[] = [
     right: { base: LISTS, verb: "view" },
     things: [contact("view")],
   },
-  ...[
-    "contact/:contactId/add",
-    "contact/:contactId/remove",
-    "contact/add/:contactId",
-    "contact/remove/:contactId",
-  ].map(
+  ...MEMBER_PATHS.map(
     (path): CustomRoute => ({
       method: "POST",
       template: `/companies/:id/${path}`,
@@ -121,12 +126,15 @@ export const customRoutes: CustomRoute[] = [
       things: [company, contact("edit", "contactId")],
     }),
   ),
-  ...[
-    "contact/:contactId/add",
-    "contact/:contactId/remove",
-    "contact/add/:contactId",
-    "contact/remove/:contactId",
-  ].map((path) => inSegments("POST", path, membership)),
+  ...MEMBER_PATHS.map((path) => inSegments("POST", path, membership)),
+  ...MEMBER_PATHS.map(
+    (path): CustomRoute => ({
+      method: "POST",
+      template: `/stages/:id/${path}`,
+      right: { base: "stage:stages", verb: "view" },
+      things: [stage, { ...contact("edit", "contactId"), isAskedAnew: true }],
+    }),
+  ),
   inSegments("POST", "contacts/add", [segment(403)], { ids: [2_000_000_000, 2_000_000_001] }),
   inSegments("GET", "contact/:contactId/explain", [segment(), contact("view", "contactId")]),
   inSegments("GET", "build", [segment()]),
@@ -137,6 +145,7 @@ export const customRoutes: CustomRoute[] = [
     things: [],
     body: { filters: [] },
   },
+  { method: "GET", template: "/audit", right: { base: "audit:log", verb: "view" }, things: [] },
   { method: "GET", template: "/hooks/triggers", things: [] },
   { method: "GET", template: "", things: [] },
   { method: "GET", template: "/users/self", things: [] },

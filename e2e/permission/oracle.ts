@@ -18,6 +18,8 @@ export interface Need {
   base: string;
   verb: Verb;
   kind?: Kind;
+  /** Rights of other bases that let a caller ask, whatever it may do with the thing. */
+  admitting?: string[];
   /** What is said of a thing that is there but not to be seen; 404 when absent. */
   hidden?: number;
 }
@@ -33,6 +35,12 @@ export function reachOf(
   return held.includes(`${verb}own`) ? "own" : "none";
 }
 
+const VERBS: Verb[] = ["view", "create", "edit", "delete"];
+
+export function isPowerless(principal: Principal, base: string): boolean {
+  return VERBS.every((verb) => reachOf(principal, base, verb) === "none");
+}
+
 export function isReached(principal: Principal, base: string, verb: Verb, kind: Kind): boolean {
   if (kind === "missing") return false;
   if (kind === "shared" && verb === "view") return reachOf(principal, base, verb) !== "none";
@@ -46,9 +54,11 @@ export function isReached(principal: Principal, base: string, verb: Verb, kind: 
  */
 export function expectedStatus(principal: Principal, needs: Need[], ok: number): number {
   if (!principal.isSignedIn) return 401;
-  const [first] = needs;
-  if (first && reachOf(principal, first.base, first.verb) === "none") return 403;
-  for (const { base, verb, kind, hidden = 404 } of needs) {
+  const isAsked = (need: Need, index: number) => index === 0 || need.kind === undefined;
+  for (const [index, need] of needs.entries()) {
+    const { base, verb, kind, hidden = 404, admitting = [] } = need;
+    const isAdmitted = [base, ...admitting].some((any) => reachOf(principal, any, verb) !== "none");
+    if (isAsked(need, index) && !isAdmitted) return 403;
     if (kind === undefined) continue;
     if (!isReached(principal, base, "view", kind)) return kind === "missing" ? 404 : hidden;
     if (!isReached(principal, base, verb, kind)) return 403;

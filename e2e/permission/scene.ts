@@ -4,7 +4,7 @@ import { type Client, createClient, type Entity } from "../client.ts";
 import { createOAuthClient, requestTokens } from "../oauth-client.ts";
 import { make, PASSWORD, personBody } from "../people.ts";
 import { startTestStack } from "../stack.ts";
-import { type Principal, reachOf, type Verb } from "./oracle.ts";
+import { isPowerless, type Principal } from "./oracle.ts";
 import { makeThings, type Owned, type Owners, ownedResources, type Things } from "./things.ts";
 
 /** A principal together with a way to send as it. */
@@ -19,8 +19,6 @@ export interface Made {
   contacts: Things | undefined;
   owners: Owners;
 }
-
-const VERBS: Verb[] = ["view", "create", "edit", "delete"];
 
 /** A running system with somebody who owns what is not the principal's. */
 export async function startPermissionScene() {
@@ -53,8 +51,7 @@ export async function startPermissionScene() {
     thingsFor(sender: Sender, resource: Owned): Promise<Made> {
       // An app owns nothing: what would be its own is somebody else's.
       const owners = { own: sender.userId ?? bystander.id, other: bystander.id };
-      const isPowerless = VERBS.every((verb) => reachOf(sender, resource.base, verb) === "none");
-      if (!isPowerless) return newThings(resource, owners);
+      if (!isPowerless(sender, resource.base)) return newThings(resource, owners);
       const known = untouched.get(resource.path);
       const made = known ?? newThings(resource, { own: bystander.id, other: bystander.id });
       untouched.set(resource.path, made);

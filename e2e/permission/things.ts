@@ -1,4 +1,10 @@
 import assert from "node:assert/strict";
+import { getOption } from "@bufbuild/protobuf";
+import { permissionTable } from "@tidings/gateway/identity/permission-table";
+import { resources as mounted } from "@tidings/gateway/resources";
+import { permission, resource as resourceOption } from "@tidings/proto/tidings/api/v1/options";
+import { standardOf } from "@tidings/rpc/standard";
+import { placeOf } from "@tidings/store/resource";
 import type { Client, Entity } from "../client.ts";
 import { personBody } from "../people.ts";
 import { query } from "../query.ts";
@@ -12,6 +18,8 @@ export interface Owned {
   one: string;
   many: string;
   base: string;
+  /** Other bases that let a caller ask, where the permission depends on the row. */
+  admitting?: string[];
   /** The column that says whose a row is; a contact's things are those of the contact's owner. */
   owner?: { table: string; column: string } | "contact";
   canBeShared?: boolean;
@@ -19,45 +27,41 @@ export interface Owned {
   isPublishedByRight?: boolean;
 }
 
-export const ownedResources: Owned[] = [
-  {
-    path: "contacts",
-    one: "contact",
-    many: "contacts",
-    base: "lead:leads",
-    owner: { table: "contact.contacts", column: "owner_id" },
-  },
-  {
-    path: "companies",
-    one: "company",
-    many: "companies",
-    base: "lead:leads",
-    owner: { table: "contact.companies", column: "created_by" },
-  },
-  { path: "notes", one: "note", many: "notes", base: "lead:leads", owner: "contact" },
-  { path: "devices", one: "device", many: "devices", base: "lead:leads", owner: "contact" },
-  { path: "tags", one: "tag", many: "tags", base: "lead:leads" },
-  { path: "fields/contact", one: "field", many: "fields", base: "lead:fields" },
-  { path: "fields/company", one: "field", many: "fields", base: "lead:fields" },
-  {
-    path: "segments",
-    one: "list",
-    many: "lists",
-    base: "lead:lists",
-    owner: { table: "contact.segments", column: "created_by" },
-    canBeShared: true,
-  },
-  {
-    path: "hooks",
-    one: "hook",
-    many: "hooks",
-    base: "webhook:webhooks",
-    owner: { table: "webhook.webhooks", column: "created_by" },
-    isPublishedByRight: true,
-  },
-  { path: "roles", one: "role", many: "roles", base: "user:roles" },
-  { path: "users", one: "user", many: "users", base: "user:users" },
-];
+/** What is not a row's creator's. */
+const OWNERS: Record<string, Owned["owner"]> = {
+  contacts: { table: "contact.contacts", column: "owner_id" },
+  companies: { table: "contact.companies", column: "created_by" },
+  notes: "contact",
+  devices: "contact",
+};
+const SHARED = new Set(["segments"]);
+
+export const ownedResources: Owned[] = mounted.map(({ path, one, many, service }) => {
+  const base = getOption(service, permission);
+  const actions = permissionTable.get(base) ?? [];
+  const { resource } = standardOf(service);
+  const has = (name: string) => resource.fields.some((field) => field.name === name);
+  const { table } = placeOf(resource);
+  const [, schema] = resource.typeName.split(".");
+  const isCreators = actions.includes("viewown") && has("created_by");
+  const owner = OWNERS[path] ?? (isCreators && { table: `${schema}.${table}`, column: "created_by" });
+  return {
+    path,
+    one,
+    many,
+    base,
+    ...(owner && { owner }),
+    ...(getOption(resource, resourceOption).permissionByRow && { admitting: sameOfOthers(base) }),
+    canBeShared: SHARED.has(path),
+    isPublishedByRight: has("is_published") && actions.some((action) => action.startsWith("publish")),
+  };
+});
+
+/** `email:categories` and so on for `category:categories`. */
+function sameOfOthers(base: string): string[] {
+  const [, name] = base.split(":");
+  return [...permissionTable.keys()].filter((other) => other !== base && other.endsWith(`:${name}`));
+}
 
 export const MISSING = 2_000_000_000;
 
