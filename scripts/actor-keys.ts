@@ -1,9 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-
-/** The processes that make calls, and the kinds of actor each may speak for. */
-const CALLERS = { gateway: "user+client", webhook: "service" };
-
-export type Caller = keyof typeof CALLERS;
+import { type ProcessName, processes } from "./processes.ts";
 
 /** An Ed25519 pair, as base64 of its DER form (PKCS #8 and SPKI): signs who a call is made for. */
 export interface ActorKeys {
@@ -11,16 +7,18 @@ export interface ActorKeys {
   publicKey: string;
 }
 
-/** The pair of each process that makes calls. */
-export type ActorKeyRing = Record<Caller, ActorKeys>;
+/** The pair of each process. */
+export type ActorKeyRing = Record<ProcessName, ActorKeys>;
 
 export function generateActorKeyRing(): ActorKeyRing {
-  return { gateway: generateActorKeys(), webhook: generateActorKeys() };
+  const pairs = processes.map(({ name }) => [name, generateActorKeys()] as const);
+  return Object.fromEntries(pairs) as ActorKeyRing;
 }
 
-/** What a process is told that those callers may call: `ACTOR_PUBLIC_KEYS`. */
-export function trustedKeys(ring: ActorKeyRing, callers: Caller[]): string {
-  return callers.map((caller) => `${CALLERS[caller]}:${ring[caller].publicKey}`).join(",");
+/** What a process is told that those callers may call: `ACTOR_PUBLIC_KEYS`. Only the gateway speaks for people and apps. */
+export function trustedKeys(ring: ActorKeyRing, callers: ProcessName[]): string {
+  const kindsOf = (caller: ProcessName) => (caller === "gateway" ? "user+client" : "service");
+  return callers.map((caller) => `${kindsOf(caller)}:${ring[caller].publicKey}`).join(",");
 }
 
 function generateActorKeys(): ActorKeys {

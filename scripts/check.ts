@@ -1,7 +1,9 @@
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runTool, type ToolResult } from "./tool.ts";
+import { presentServices, standardServices } from "./standard-services.ts";
+import { root, runTool, type ToolResult } from "./tool.ts";
 
 const checks: Record<string, () => Promise<ToolResult>> = {
   "format and lint": () => runTool({ command: "biome", args: ["check", "--error-on-warnings", "."] }),
@@ -26,6 +28,11 @@ for (const { output } of failures) console.log(`\n${output.trim()}`);
 process.exitCode = failures.length > 0 ? 1 : 0;
 
 async function generatedCodeIsCurrent(): Promise<ToolResult> {
+  const services = await standardServices();
+  const paths = new Set([...presentServices(), ...services.keys()]);
+  const drifted = [...paths].filter((path) => textOf(join(root, "proto", path)) !== services.get(path));
+  if (drifted.length > 0)
+    return { ok: false, output: `Not as generated: ${drifted.join(", ")}. Run: npm run generate` };
   const folder = await mkdtemp(join(tmpdir(), "tidings-generated-"));
   try {
     const generated = await runTool({ command: "buf", args: ["generate", "--output", folder], cwd: "proto" });
@@ -36,4 +43,8 @@ async function generatedCodeIsCurrent(): Promise<ToolResult> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+function textOf(path: string): string | undefined {
+  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
 }

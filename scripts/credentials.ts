@@ -1,8 +1,7 @@
 import { parseArgs } from "node:util";
 import { GRANT_TYPES, type GrantType } from "@tidings/gateway/oauth/client";
 import { type ClientDraft, checkClient } from "@tidings/gateway/oauth/client-draft";
-import { createClient } from "@tidings/gateway/oauth/manage-clients";
-import { listRoles } from "@tidings/gateway/oauth/roles";
+import { createClient, listRoles } from "@tidings/gateway/oauth/manage-clients";
 import { invalid } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, type Database, openDatabase } from "@tidings/store/database";

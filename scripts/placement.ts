@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { freePort } from "@tidings/embedded/free-port";
+import { variableOf } from "@tidings/runtime/config";
 import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
 import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
 import { generateSecretKey } from "./secrets.ts";
 import type { StackOptions } from "./stack.ts";
 
-/** A process to run: `contact`, `webhook`, `gateway`, and `gateway-2` and so on when there are more. */
+/** A process to run: `contact`, `gateway`, and `gateway-2` and so on when there are more. */
 export interface Placement {
   row: ProcessRow;
   name: string;
@@ -17,20 +18,37 @@ export async function placeProcesses(
   options: StackOptions,
   databaseUrls: Record<string, string>,
 ): Promise<Placement[]> {
-  const variables = await variablesByName(options);
+  const ring = options.actorKeyRing ?? generateActorKeyRing();
+  const grpcPorts = new Map(
+    await Promise.all(processes.map(async ({ name }) => [name, String(await freePort())] as const)),
+  );
+  const webPort = String(await freePort());
+  const everybodys = {
+    ...addresses(grpcPorts),
+    ...secretsOf(options),
+    WEB_PORT: webPort,
+    CONTENT_WEB_ADDRESS: `127.0.0.1:${webPort}`,
+  };
   const place = async (row: ProcessRow, number: number): Promise<Placement> => ({
     row,
     name: number === 1 ? row.name : `${row.name}-${number}`,
     env: {
       ...inherited(row),
-      DATABASE_URL: databaseUrls[row.schema] ?? "",
-      NATS_URL: options.natsUrl,
-      OPS_PORT: String(await freePort()),
-      INTERNAL_ADDRESS: "127.0.0.1",
-      // Nothing stands before these processes that would have to notice.
-      SHUTDOWN_DELAY_MS: "0",
-      ...(row.name === "gateway" && { PORT: String((number === 1 && options.port) || (await freePort())) }),
-      ...variables[row.name],
+      ...readBy(row, {
+        ...everybodys,
+        DATABASE_URL: databaseUrls[row.schema] ?? "",
+        NATS_URL: options.natsUrl,
+        REDIS_URL: options.redisUrl ?? "",
+        GRPC_PORT: (number === 1 && grpcPorts.get(row.name)) || String(await freePort()),
+        OPS_PORT: String(await freePort()),
+        PORT: String((number === 1 && options.port) || (await freePort())),
+        INTERNAL_ADDRESS: "127.0.0.1",
+        // Nothing stands before these processes that would have to notice.
+        SHUTDOWN_DELAY_MS: "0",
+        ACTOR_PUBLIC_KEYS: trustedKeys(ring, row.callers),
+        ACTOR_PRIVATE_KEY: ring[row.name].privateKey,
+        API_ENABLE_BASIC_AUTH: "true",
+      }),
       ...options.env?.[row.name],
     },
   });
@@ -52,35 +70,27 @@ function inherited({ variables }: ProcessRow): Record<string, string> {
   return Object.fromEntries(Object.entries(process.env).filter(isForIt)) as Record<string, string>;
 }
 
-/** What only one kind of process is told. */
-async function variablesByName(options: StackOptions): Promise<Record<ProcessName, Record<string, string>>> {
-  const { actorKeyRing = generateActorKeyRing(), administrator, redisUrl } = options;
-  const SUPPRESSION_KEY = options.suppressionKey ?? randomBytes(32).toString("base64");
-  const contactPort = String(await freePort());
-  const webhookPort = String(await freePort());
-  const CONTACT_ADDRESS = `127.0.0.1:${contactPort}`;
-  const WEBHOOK_ADDRESS = `127.0.0.1:${webhookPort}`;
+/** A process is told nothing that it does not read. */
+function readBy({ variables }: ProcessRow, env: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => variables.includes(name)));
+}
+
+/** Where each process is called: `CONTACT_ADDRESS` and so on. */
+function addresses(grpcPorts: Map<ProcessName, string>): Record<string, string> {
+  return Object.fromEntries(
+    processes.map(({ name, schema }) => [variableOf(schema), `127.0.0.1:${grpcPorts.get(name)}`]),
+  );
+}
+
+function secretsOf({
+  suppressionKey,
+  webhookSecretKey,
+  administrator,
+}: StackOptions): Record<string, string> {
   return {
-    contact: {
-      GRPC_PORT: contactPort,
-      ACTOR_PUBLIC_KEYS: trustedKeys(actorKeyRing, ["gateway", "webhook"]),
-      SUPPRESSION_KEY,
-    },
-    webhook: {
-      GRPC_PORT: webhookPort,
-      CONTACT_ADDRESS,
-      ACTOR_PUBLIC_KEYS: trustedKeys(actorKeyRing, ["gateway"]),
-      ACTOR_PRIVATE_KEY: actorKeyRing.webhook.privateKey,
-      WEBHOOK_SECRET_KEYS: options.webhookSecretKey ?? generateSecretKey(),
-    },
-    gateway: {
-      CONTACT_ADDRESS,
-      WEBHOOK_ADDRESS,
-      ACTOR_PRIVATE_KEY: actorKeyRing.gateway.privateKey,
-      REDIS_URL: redisUrl ?? "",
-      ADMIN_USERNAME: administrator?.username ?? "",
-      ADMIN_PASSWORD: administrator?.password ?? "",
-      API_ENABLE_BASIC_AUTH: "true",
-    },
+    SUPPRESSION_KEY: suppressionKey ?? randomBytes(32).toString("base64"),
+    WEBHOOK_SECRET_KEYS: webhookSecretKey ?? generateSecretKey(),
+    ADMIN_USERNAME: administrator?.username ?? "",
+    ADMIN_PASSWORD: administrator?.password ?? "",
   };
 }

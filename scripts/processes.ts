@@ -1,7 +1,13 @@
+import { campaignVariables } from "@tidings/campaign/config";
+import { migrations as campaign } from "@tidings/campaign/migrations";
 import { contactVariables } from "@tidings/contact/config";
 import { migrations as contact } from "@tidings/contact/migrations";
+import { contentVariables } from "@tidings/content/config";
+import { migrations as content } from "@tidings/content/migrations";
 import { gatewayVariables } from "@tidings/gateway/config";
 import { migrations as identity } from "@tidings/gateway/migrations";
+import { reportingVariables } from "@tidings/reporting/config";
+import { migrations as reporting } from "@tidings/reporting/migrations";
 import type { Migrations } from "@tidings/store/migrate";
 import { webhookVariables } from "@tidings/webhook/config";
 import { migrations as webhook } from "@tidings/webhook/migrations";
@@ -15,31 +21,35 @@ export interface ProcessRow {
   entry: string;
   /** Every variable of the environment that it reads. */
   variables: string[];
+  /** The processes that may call it. */
+  callers: ProcessName[];
 }
 
-export type ProcessName = "contact" | "webhook" | "gateway";
+export type ProcessName = "contact" | "content" | "campaign" | "reporting" | "webhook" | "gateway";
 
 /** Every process of the product, in the order they are started. */
 export const processes: ProcessRow[] = [
-  {
-    name: "contact",
-    schema: "contact",
-    migrations: contact,
-    entry: "services/contact/src/main.ts",
-    variables: Object.keys(contactVariables),
-  },
-  {
-    name: "webhook",
-    schema: "webhook",
-    migrations: webhook,
-    entry: "services/webhook/src/main.ts",
-    variables: Object.keys(webhookVariables),
-  },
+  service("contact", contact, contactVariables, ["gateway", "webhook"]),
+  service("content", content, contentVariables, ["gateway", "contact", "campaign"]),
+  service("campaign", campaign, campaignVariables, ["gateway", "contact"]),
+  service("reporting", reporting, reportingVariables, ["gateway"]),
+  service("webhook", webhook, webhookVariables, ["gateway"]),
   {
     name: "gateway",
     schema: "identity",
     migrations: identity,
     entry: "gateway/src/main.ts",
     variables: Object.keys(gatewayVariables),
+    callers: ["contact", "webhook"],
   },
 ];
+
+function service(
+  name: ProcessName,
+  migrations: Migrations,
+  variables: object,
+  callers: ProcessName[],
+): ProcessRow {
+  const entry = `services/${name}/src/main.ts`;
+  return { name, schema: name, migrations, entry, variables: Object.keys(variables), callers };
+}

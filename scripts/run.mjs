@@ -45,7 +45,9 @@ function findNode() {
 
 /** Ends as the script ends. The channel tells the script when this process is gone, whatever ended it. */
 function runToEnd(node, commandLine) {
-  const child = spawn(node, commandLine, { stdio: ["inherit", "inherit", "inherit", "ipc"] });
+  // Compiled once, a process is there in half the time: every script starts several.
+  const env = { NODE_COMPILE_CACHE: join(root, ".cache/compile"), ...process.env };
+  const child = spawn(node, commandLine, { env, stdio: ["inherit", "inherit", "inherit", "ipc"] });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) forward(signal, child);
   if (process.env.npm_lifecycle_event) stopWithParent(child);
   child.on("error", (error) => {

@@ -20,11 +20,12 @@ export function readSecrets(path: string): Secrets {
   const known: Partial<Secrets> = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : {};
   const secrets: Secrets = {
     rolePassword: randomBytes(24).toString("hex"),
-    actorKeyRing: generateActorKeyRing(),
     suppressionKey: randomBytes(32).toString("base64"),
     webhookSecretKey: generateSecretKey(),
     hasAdministrator: false,
     ...known,
+    // A process that an older version did not have gets its keys now.
+    actorKeyRing: { ...generateActorKeyRing(), ...known.actorKeyRing },
   };
   writeSecrets(path, secrets);
   return secrets;

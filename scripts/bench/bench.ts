@@ -2,6 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
+import { processes } from "../processes.ts";
 import { onStopSignal } from "../stop-signal.ts";
 import { compare } from "./compare.ts";
 import { measureDeliveryLatency } from "./delivery-latency.ts";
@@ -123,7 +124,7 @@ async function measureSegments(target: Target, databaseUrl: string) {
 
 function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporaryStack): Target {
   const authorization = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
-  const pids = ["gateway", "contact", "webhook"].map((name) => stack.process(name).pid);
+  const pids = processes.map(({ name }) => stack.process(name).pid);
   return { url: baseUrl, headers: { authorization }, pids: [...pids, natsPid, postgres.pid] };
 }
 

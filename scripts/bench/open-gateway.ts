@@ -1,25 +1,27 @@
+import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createApp } from "../../gateway/src/app.ts";
 import { clientIpReader } from "../../gateway/src/client-ip.ts";
 import { openClients } from "../../gateway/src/clients.ts";
-import { serveHttp } from "../../gateway/src/http-server.ts";
 import { openPrincipals } from "../../gateway/src/identity/principals.ts";
 import { apiRateLimits } from "../../gateway/src/limits/api-limits.ts";
 import { bodyArrivals } from "../../gateway/src/limits/arrivals.ts";
 import { rateLimiter } from "../../gateway/src/limits/rate-limit.ts";
 import { loadShedding } from "../../gateway/src/limits/shedding.ts";
 import { sessionCookie } from "../../gateway/src/pages/session-cookie.ts";
+import { SERVICES } from "../../gateway/src/services.ts";
 
 /** The gateway without its doors: whoever comes is the administrator. What remains is what a request costs by itself. */
-const { DATABASE_URL = "", CONTACT_ADDRESS = "", WEBHOOK_ADDRESS = "", ACTOR_PRIVATE_KEY = "" } = process.env;
+const { DATABASE_URL = "", CONTACT_ADDRESS = "", ACTOR_PRIVATE_KEY = "" } = process.env;
 const ADMINISTRATOR = { kind: "user" as const, id: 1, name: "Admin User", admin: true, permissions: {} };
 
 const log = createLog("gateway", "warn");
 const database = openDatabase({ url: DATABASE_URL, log });
 const identity = { database, outbox: createOutbox() };
-const addresses = { contact: CONTACT_ADDRESS, webhook: WEBHOOK_ADDRESS };
+// Contacts are all that is asked for.
+const addresses = Object.fromEntries(SERVICES.map((name) => [name, CONTACT_ADDRESS]));
 const clients = openClients({ addresses, actorPrivateKey: ACTOR_PRIVATE_KEY, identity });
 const clientIp = clientIpReader([], log);
 const rates = apiRateLimits(0, undefined);
@@ -46,7 +48,7 @@ const app = createApp({
     principals: openPrincipals(database),
     credentials,
     cookie: sessionCookie(false, 0),
-    publicOrigin: undefined,
+    apiOrigin: undefined,
     anonymousRate: unlimited,
     clientIp,
   },
@@ -56,7 +58,8 @@ const app = createApp({
   rates,
   shedding: loadShedding(512),
   arrivals: bodyArrivals(),
-  publicOrigin: undefined,
+  apiOrigin: undefined,
+  web: { address: "127.0.0.1:1", host: undefined },
 });
-const { port } = await serveHttp(0, app);
+const { port } = await serveHttp({ port: 0 }, app);
 process.send?.({ port });

@@ -50,7 +50,8 @@ export async function measureSegmentBuilds(target: Target, databaseUrl: string):
       const built = await waitForBuild(target, id);
       first.oursMs = Math.min(first.oursMs, built.milliseconds);
       first.rawMs = Math.min(first.rawMs, await timed(() => client.query(rawBuild(id))));
-      await client.query("select request_segment_build($1)", [id]);
+      for (const isPublished of [false, true])
+        await callApi(target, "PATCH", `segments/${id}/edit`, { isPublished });
       again.oursMs = Math.min(again.oursMs, (await waitForBuild(target, id)).milliseconds);
       again.rawMs = Math.min(again.rawMs, await timed(() => client.query(rawBuild(id))));
       first.members = built.added;

@@ -45,7 +45,6 @@ export async function measureSignInCost(
 ): Promise<SignInCost[]> {
   const open = await startBareServer("open-gateway.ts", {
     ...addresses,
-    WEBHOOK_ADDRESS: addresses.CONTACT_ADDRESS,
     DATABASE_URL: schemaUrl(postgres.url, "identity"),
     ACTOR_PRIVATE_KEY: actorKeyRing.gateway.privateKey,
   });
