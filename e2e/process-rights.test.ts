@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { after, test } from "node:test";
-import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { type Actor, actorSigner } from "@tidings/rpc/actor";
 import { connect, rpcClient } from "@tidings/rpc/client";
@@ -84,10 +85,9 @@ const outgoing = (actor: Actor) => ({ actor, deadlineMs: Date.now() + 5_000, req
 const isRefused = (reason: string) => (error: unknown) => error instanceof Fault && error.reason === reason;
 
 /** The services of a process, for somebody who has the key of the webhook process. */
-function clientWithKeyOfWebhook<S extends typeof ContactService | typeof WebhookService>(
-  service: S,
-  name: string,
-) {
+function clientWithKeyOfWebhook<
+  S extends typeof ContactService | typeof ContactMethodService | typeof WebhookService,
+>(service: S, name: string) {
   const { ACTOR_PRIVATE_KEY = "" } = environmentOf("webhook");
   const connection = connect(`127.0.0.1:${environmentOf(name).GRPC_PORT}`);
   after(() => connection.close());
@@ -104,7 +104,8 @@ test("what the webhook process holds does not make it a user", async () => {
 
 test("in its own name it is told what processes may be told, and can change nothing", async () => {
   const contacts = clientWithKeyOfWebhook(ContactService, "contact");
-  assert.deepEqual((await contacts.renderContacts({}, outgoing(delivery))).contacts, []);
+  const methods = clientWithKeyOfWebhook(ContactMethodService, "contact");
+  assert.deepEqual((await methods.renderContacts({}, outgoing(delivery))).contacts, []);
   for (const call of [
     contacts.listContacts({}, outgoing(delivery)),
     contacts.deleteContact({ id: 1 }, outgoing(delivery)),

@@ -1,8 +1,8 @@
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
-import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
-import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
-import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
-import { UserService } from "@tidings/proto/tidings/identity/v1/user";
+import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { SegmentMethodService } from "@tidings/proto/tidings/contact/v1/segment";
+import { UserMethodService } from "@tidings/proto/tidings/identity/v1/user";
 import { AuditEntryService } from "@tidings/proto/tidings/reporting/v1/audit_entry";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { Code, Fault, notFound } from "@tidings/rpc/fault";
@@ -59,16 +59,19 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(shedLoad(options));
   router.use(refuseForeignWrites(options.apiOrigin));
   router.use(identify(options));
-  router.use("/companies", companyRoutes(options.clients.of(CompanyService)));
-  router.use("/contacts", contactRoutes(options.clients.of(ContactService)));
+  router.use("/companies", companyRoutes(options.clients.of(CompanyMethodService)));
+  router.use("/contacts", contactRoutes(options.clients.of(ContactMethodService)));
   router.use("/contacts", contactListRoutes(options.clients, options.limits));
-  router.use("/contacts", contactSegmentRoutes(options.clients.of(SegmentService)));
+  router.use("/contacts", contactSegmentRoutes(options.clients));
   router.use("/audit", auditRoutes(options.clients.of(AuditEntryService), options.limits));
-  router.use("/stages", stageRoutes(options.clients.of(StageService), options.clients.of(ContactService)));
-  router.use("/segments", segmentRoutes(options.clients.of(SegmentService), options.limits.batchMax));
+  router.use(
+    "/stages",
+    stageRoutes(options.clients.of(StageService), options.clients.of(ContactMethodService)),
+  );
+  router.use("/segments", segmentRoutes(options.clients.of(SegmentMethodService), options.limits.batchMax));
   router.use("/hooks", hookRoutes(options.clients.of(TriggerService)));
-  router.use("/contacts", ownerRoutes(options.clients.of(UserService), options.limits));
-  router.use("/users", userRoutes(options.clients.of(UserService), options.limits));
+  router.use("/contacts", ownerRoutes(options.clients.of(UserMethodService), options.limits));
+  router.use("/users", userRoutes(options.clients.of(UserMethodService), options.limits));
   for (const resource of resources) {
     const methods = standardMethods(resource.service, options.clients.of(resource.service));
     router.use(`/${resource.path}`, crudRouter(resource, methods, options.limits));

@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
-import { UserService } from "@tidings/proto/tidings/identity/v1/user";
+import { UserMethodService } from "@tidings/proto/tidings/identity/v1/user";
+import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
 import { actorSigner } from "@tidings/rpc/actor";
 import { connect, type RpcClient, rpcClient } from "@tidings/rpc/client";
 import { local } from "@tidings/rpc/local";
@@ -32,8 +33,10 @@ export function openClients({ addresses, actorPrivateKey, identity }: ClientsOpt
       { connection: connect(address), sign: actorSigner(actorPrivateKey, name) },
     ]),
   );
+  const users = userHandlers(identity.database, identity.outbox);
   const clients = new Map<DescService, RpcClient<DescService>>([
-    [UserService, local(UserService, userHandlers(identity.database, identity.outbox))],
+    [UserService, local(UserService, users)],
+    [UserMethodService, local(UserMethodService, users)],
     [RoleService, local(RoleService, roleHandlers(identity.database, identity.outbox))],
   ]);
   const open = (service: DescService) => {

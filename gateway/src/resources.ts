@@ -1,15 +1,15 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
-import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
-import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
+import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
-import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
+import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { CategoryService } from "@tidings/proto/tidings/content/v1/category_service";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
-import { UserService } from "@tidings/proto/tidings/identity/v1/user";
+import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 
 /** What the standard operations of a resource look like from outside. */

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { type User, UserSchema, UserService } from "@tidings/proto/tidings/identity/v1/user";
+import { type User, type UserMethodService, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
@@ -12,7 +13,9 @@ import { listOwners, listRoleNames } from "./names.ts";
 import { oneByOne } from "./one-by-one.ts";
 import { showRoles } from "./user-role.ts";
 
-export function userHandlers(database: Database, outbox: Outbox): Handlers<typeof UserService> {
+export type UserHandlers = Handlers<typeof UserService> & Handlers<typeof UserMethodService>;
+
+export function userHandlers(database: Database, outbox: Outbox): UserHandlers {
   const users = userRepository(database, outbox);
   const changes = userChanges(database, outbox);
   return {

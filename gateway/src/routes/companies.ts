@@ -1,11 +1,11 @@
-import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
+import type { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
 /** What companies have beyond the standard operations. */
-export function companyRoutes(companies: RpcClient<typeof CompanyService>): Router {
+export function companyRoutes(companies: RpcClient<typeof CompanyMethodService>): Router {
   const router = Router({ caseSensitive: true });
 
   const link = (isAdded: boolean) => async (request: Request, response: ApiResponse) => {

@@ -1,4 +1,8 @@
-import { type Contact, ContactSchema, type ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import {
+  type Contact,
+  type ContactMethodService,
+  ContactSchema,
+} from "@tidings/proto/tidings/contact/v1/contact";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
@@ -18,7 +22,7 @@ const writeContact = messageWriter(ContactSchema);
 const MEMBERS = new Set(ContactSchema.fields.map(({ jsonName }) => jsonName));
 
 /** What contacts have beyond the standard operations. */
-export function contactRoutes(contacts: RpcClient<typeof ContactService>): Router {
+export function contactRoutes(contacts: RpcClient<typeof ContactMethodService>): Router {
   const router = Router({ caseSensitive: true });
 
   const listFields = async (_request: Request, response: ApiResponse) => {

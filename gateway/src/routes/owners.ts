@@ -1,4 +1,4 @@
-import type { UserService } from "@tidings/proto/tidings/identity/v1/user";
+import type { UserMethodService } from "@tidings/proto/tidings/identity/v1/user";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
@@ -7,7 +7,7 @@ import type { ListLimits } from "../rest/list-query.ts";
 import { readNameFilter } from "./name-filter.ts";
 
 /** The users that contacts can belong to. */
-export function ownerRoutes(users: RpcClient<typeof UserService>, limits: ListLimits): Router {
+export function ownerRoutes(users: RpcClient<typeof UserMethodService>, limits: ListLimits): Router {
   const router = Router({ caseSensitive: true });
 
   const listOwners = async (_request: Request, response: ApiResponse) => {

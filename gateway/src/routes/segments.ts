@@ -2,16 +2,18 @@ import {
   ContactSegmentSchema,
   type ExplainSegmentContactResponse,
   SegmentBuildSchema,
-  type SegmentService,
+  SegmentMethodService,
 } from "@tidings/proto/tidings/contact/v1/segment";
+import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
+import type { Clients } from "../clients.ts";
 import { endpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
 
-type Segments = RpcClient<typeof SegmentService>;
+type Segments = RpcClient<typeof SegmentMethodService>;
 
 const writeMembership = messageWriter(ContactSegmentSchema);
 const writeBuild = messageWriter(SegmentBuildSchema);
@@ -83,15 +85,14 @@ export function segmentRoutes(segments: Segments, batchMax: number): Router {
 }
 
 /** The segments of a contact, and all that contacts can be in. */
-export function contactSegmentRoutes(segments: Segments): Router {
+export function contactSegmentRoutes(clients: Clients): Router {
+  const methods = clients.of(SegmentMethodService);
+  const segments = clients.of(SegmentService);
   const router = Router({ caseSensitive: true });
 
   const listOfContact = async (request: Request, response: ApiResponse) => {
     const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { segments: list } = await segments.listContactSegments(
-      { contactId: requiredId(request) },
-      options,
-    );
+    const { segments: list } = await methods.listContactSegments({ contactId: requiredId(request) }, options);
     const byId = `{${list.map((segment) => `"${segment.id}":${writeMembership(segment)}`).join(",")}}`;
     // Documents and programs disagree on the name: both get what they look for.
     sendJson(response, 200, `{"total":${list.length},"segments":${byId},"lists":${byId}}`);

@@ -1,5 +1,5 @@
 import type { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
-import type { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import type { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
@@ -8,7 +8,7 @@ import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../
 /** What stages have beyond the standard operations. */
 export function stageRoutes(
   stages: RpcClient<typeof StageService>,
-  contacts: RpcClient<typeof ContactService>,
+  contacts: RpcClient<typeof ContactMethodService>,
 ): Router {
   const router = Router({ caseSensitive: true });
 

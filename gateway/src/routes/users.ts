@@ -1,4 +1,4 @@
-import { UserSchema, type UserService } from "@tidings/proto/tidings/identity/v1/user";
+import { type UserMethodService, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
@@ -23,7 +23,7 @@ const SELF = new Set(
 );
 
 /** What users have beyond the standard operations. */
-export function userRoutes(users: RpcClient<typeof UserService>, limits: ListLimits): Router {
+export function userRoutes(users: RpcClient<typeof UserMethodService>, limits: ListLimits): Router {
   const router = Router({ caseSensitive: true });
 
   const getSelf = async (_request: Request, response: ApiResponse) => {

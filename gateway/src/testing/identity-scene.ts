@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
-import { type User, UserSchema, UserService } from "@tidings/proto/tidings/identity/v1/user";
+import { type User, UserMethodService, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Outgoing } from "@tidings/rpc/client";
 import { Fault } from "@tidings/rpc/fault";
@@ -26,7 +27,8 @@ export async function openIdentityScene() {
   const database = openDatabase({ url: testDatabase.url("identity"), log });
   const outbox = createOutbox();
   await ensureAdministrator(database, outbox, { username: "root", password: STRONG });
-  const users = local(UserService, userHandlers(database, outbox));
+  const handlers = userHandlers(database, outbox);
+  const users = { ...local(UserService, handlers), ...local(UserMethodService, handlers) };
   const roles = local(RoleService, roleHandlers(database, outbox));
   const execute = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, Date.now() + 10_000);

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { create, type DescService } from "@bufbuild/protobuf";
-import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
@@ -55,8 +55,8 @@ export async function startScene(options: SceneOptions = {}) {
   const tags = new Map<number, Tag>();
   const services = [
     implement(TagService, { ...tagHandlers(tags), ...options.handlers }),
-    implement(ContactService, {
-      ...unanswered(ContactService),
+    implement(ContactMethodService, {
+      ...unanswered(ContactMethodService),
       listContactFields: () => ({ fields: Buffer.from('{"1":{"id":1,"alias":"title"}}') }),
       changeContactPoints: ({ delta, eventName }) => {
         if (eventName === "missing") throw notFound();

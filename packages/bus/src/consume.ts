@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
+import type { Subscription } from "@nats-io/transport-node";
 import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
 import { Counter } from "prom-client";
@@ -52,6 +53,8 @@ const WORKING_INTERVAL_MS = ACK_WAIT_MS / 3;
 /** Short, so that a lost stream is noticed within seconds: two missed heartbeats of half of this. */
 const PULL_EXPIRES_MS = 5_000;
 const RESTART_MS = 500;
+/** A connection that is away does not hold up the end. */
+const DRAIN_LIMIT_MS = 1_000;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 
@@ -102,9 +105,8 @@ async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSigna
     },
   });
   const end = followEnd(messages, () => wake());
-  const onStop = () => messages.stop();
+  const onStop = () => wake();
   signal.addEventListener("abort", onStop, { once: true });
-  if (signal.aborted) onStop();
 
   let batch: JsMsg[] = [];
   const keepAlive = setInterval(() => {
@@ -123,10 +125,21 @@ async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSigna
   } finally {
     clearInterval(keepAlive);
     signal.removeEventListener("abort", onStop);
+    await takeLast(messages);
     messages.stop();
     for (const message of arrived) message.nak();
   }
   await end.promise;
+}
+
+/**
+ * Takes in what the server has sent already, to give it back: else it waits there until its time to be acknowledged is over.
+ * The library ends its subscription at once and offers no other way, so this reaches for the subscription itself.
+ */
+async function takeLast(messages: ConsumerMessages): Promise<void> {
+  const { sub } = messages as unknown as { sub?: Subscription };
+  if (sub?.isClosed() ?? true) return;
+  await Promise.race([sub?.drain().catch(() => undefined), pause(DRAIN_LIMIT_MS, undefined, { ref: false })]);
 }
 
 /** Resolves when no more messages will come; rejects with the reason when it is not that we stopped. */

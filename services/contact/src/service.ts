@@ -1,10 +1,13 @@
 import { createSecretKey } from "node:crypto";
-import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
-import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
+import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
-import { SegmentSchema, SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
+import { SegmentMethodService, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
+import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import { TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { implement } from "@tidings/rpc/server";
@@ -40,13 +43,19 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     readDefinitions: definitionReader(),
     suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
   };
+  const contacts = contactHandlers(context);
+  const companies = companyHandlers(context);
+  const segments = segmentHandlers(context);
   return {
     services: [
-      implement(ContactService, contactHandlers(context)),
-      implement(CompanyService, companyHandlers(context)),
+      implement(ContactService, contacts),
+      implement(ContactMethodService, contacts),
+      implement(CompanyService, companies),
+      implement(CompanyMethodService, companies),
       implement(ContactFieldService, standardHandlers(ContactFieldService, fieldsOf(context, "lead"))),
       implement(CompanyFieldService, standardHandlers(CompanyFieldService, fieldsOf(context, "company"))),
-      implement(SegmentService, segmentHandlers(context)),
+      implement(SegmentService, segments),
+      implement(SegmentMethodService, segments),
       implement(TagService, tagHandlers(context)),
       implement(NoteService, noteHandlers(context)),
       implement(DeviceService, deviceHandlers(context)),

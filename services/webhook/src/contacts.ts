@@ -1,5 +1,5 @@
-import { CompanyService } from "@tidings/proto/tidings/contact/v1/company";
-import { ContactService } from "@tidings/proto/tidings/contact/v1/contact";
+import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { ActorSigner } from "@tidings/rpc/actor";
 import { connect, rpcClient } from "@tidings/rpc/client";
 import type { Render, Rendered } from "./fan-out.ts";
@@ -18,8 +18,8 @@ const SOURCES_MAX = 1_000;
 /** What this process asks of the contact service. */
 export function connectContacts(address: string, sign: ActorSigner): Contacts {
   const connection = connect(address);
-  const contacts = rpcClient(ContactService, connection, sign);
-  const companies = rpcClient(CompanyService, connection, sign);
+  const contacts = rpcClient(ContactMethodService, connection, sign);
+  const companies = rpcClient(CompanyMethodService, connection, sign);
   const outgoing = () => ({ actor: serviceActor, deadlineMs: Date.now() + TIMEOUT_MS, requestId: "" });
   return {
     renderContacts: (sources) =>

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { DeleteContactRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { DeleteContactRequestSchema } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import { type Note, NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
 import type { Actor } from "@tidings/rpc/actor";

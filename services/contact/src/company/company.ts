@@ -1,10 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import {
-  CompanySchema,
-  type CompanyService,
-  type UpdateCompanyRequest,
-} from "@tidings/proto/tidings/contact/v1/company";
+import { type CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
+import type { CompanyService, UpdateCompanyRequest } from "@tidings/proto/tidings/contact/v1/company_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { prepared, type Row } from "@tidings/store/database";
@@ -28,7 +25,9 @@ const currentStatement = prepared(
   `select ${COMPANY_SELECT} from companies co where co.id = any (array(select unnest($1::integer[])))`,
 );
 
-export function companyHandlers(context: ContactContext): Handlers<typeof CompanyService> {
+export type CompanyHandlers = Handlers<typeof CompanyService> & Handlers<typeof CompanyMethodService>;
+
+export function companyHandlers(context: ContactContext): CompanyHandlers {
   const { database, catalogues } = context;
 
   const readCompany = async (id: number, call: Call): Promise<Row> =>

@@ -5,14 +5,16 @@ import {
   AddDoNotContactRequestSchema,
   AddUtmTagsRequestSchema,
   type Contact,
-  CreateContactRequestSchema,
-  DeleteContactRequestSchema,
-  GetContactRequestSchema,
   RemoveDoNotContactRequestSchema,
   RemoveUtmTagsRequestSchema,
   SetContactStageRequestSchema,
-  UpdateContactRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/contact";
+import {
+  CreateContactRequestSchema,
+  DeleteContactRequestSchema,
+  GetContactRequestSchema,
+  UpdateContactRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { ChannelChange } from "@tidings/proto/tidings/contact/v1/events";
 import { Code } from "@tidings/rpc/fault";
 import { contactEventsOf } from "./event-reader.ts";

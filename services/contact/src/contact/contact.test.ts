@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import {
-  type Contact,
   CreateContactRequestSchema,
   UpdateContactRequestSchema,
-} from "@tidings/proto/tidings/contact/v1/contact";
+} from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { callAs, contactBody, contactFixture, listQuery, parse } from "./fixture.ts";

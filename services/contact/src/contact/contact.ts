@@ -1,10 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import {
-  ContactSchema,
-  type ContactService,
-  type UpdateContactRequest,
-} from "@tidings/proto/tidings/contact/v1/contact";
+import { type ContactMethodService, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import type { ContactService, UpdateContactRequest } from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { prepared } from "@tidings/store/database";
@@ -29,7 +26,9 @@ import { addUtmTags, removeUtmTags } from "./utm-tags.ts";
 
 const getStatement = prepared("contacts_get", `select ${CONTACT_SELECT} from contacts c where c.id = $1`);
 
-export function contactHandlers(context: ContactContext): Handlers<typeof ContactService> {
+export type ContactHandlers = Handlers<typeof ContactService> & Handlers<typeof ContactMethodService>;
+
+export function contactHandlers(context: ContactContext): ContactHandlers {
   const { database, catalogues } = context;
 
   const readContact = async (id: number, call: Call): Promise<ContactRow> => {

@@ -5,7 +5,7 @@ import {
   BatchCreateContactsRequestSchema,
   CreateContactRequestSchema,
   ListContactsRequestSchema,
-} from "@tidings/proto/tidings/contact/v1/contact";
+} from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { callAs, contactBody, contactFixture, listQuery, parse } from "./fixture.ts";

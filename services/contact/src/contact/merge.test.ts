@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { type Contact, MergeContactsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import {
-  type Contact,
   CreateContactRequestSchema,
   DeleteContactRequestSchema,
   GetContactRequestSchema,
-  MergeContactsRequestSchema,
   UpdateContactRequestSchema,
-} from "@tidings/proto/tidings/contact/v1/contact";
+} from "@tidings/proto/tidings/contact/v1/contact_service";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { contactEventsOf } from "./event-reader.ts";
 import { callAs, contactBody, contactFixture, parse } from "./fixture.ts";

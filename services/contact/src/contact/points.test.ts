@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import {
-  ChangeContactPointsRequestSchema,
-  CreateContactRequestSchema,
-} from "@tidings/proto/tidings/contact/v1/contact";
+import { ChangeContactPointsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { CreateContactRequestSchema } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { callAs, contactBody, contactFixture } from "./fixture.ts";
 

@@ -1,4 +1,9 @@
-import { type Segment, SegmentSchema, SegmentService } from "@tidings/proto/tidings/contact/v1/segment";
+import {
+  type Segment,
+  type SegmentMethodService,
+  SegmentSchema,
+} from "@tidings/proto/tidings/contact/v1/segment";
+import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { Code, denied, invalid, notFound, toFault } from "@tidings/rpc/fault";
@@ -16,7 +21,9 @@ import { preview } from "./preview.ts";
 import { segmentListCommands } from "./search.ts";
 import { explain } from "./why.ts";
 
-export function segmentHandlers(services: BuildServices): Handlers<typeof SegmentService> {
+export type SegmentHandlers = Handlers<typeof SegmentService> & Handlers<typeof SegmentMethodService>;
+
+export function segmentHandlers(services: BuildServices): SegmentHandlers {
   const { database, catalogues, readDefinitions } = services;
   const segments = repository<Segment, SegmentsAsOfNow>(services, SegmentSchema, {
     shared: "is_global",

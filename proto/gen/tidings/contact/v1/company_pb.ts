@@ -4,23 +4,20 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
-import type { ItemStatus } from "../../type/v1/batch_pb.ts";
-import { file_tidings_type_v1_batch } from "../../type/v1/batch_pb.ts";
-import type { ListQuery } from "../../type/v1/list_pb.ts";
-import { file_tidings_type_v1_list } from "../../type/v1/list_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/contact/v1/company.proto.
  */
 export const file_tidings_contact_v1_company: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tcGFueS5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIvMECgdDb21wYW55EhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIYCgVvd25lchgJIAEoDEIEqLUYAUgGiAEBEhIKBXNjb3JlGAogASgFSAeIAQESGAoGZmllbGRzGAsgASgMQgiYtRgBqLUYARIYCgZ2YWx1ZXMYDCABKAxCCKC1GAGwtRgBEiIKFG92ZXJ3cml0ZV93aXRoX2JsYW5rGA0gASgIQgSgtRgBEhMKBWZvcmNlGA4gASgIQgSgtRgBOhuithgXCgpsZWFkOmxlYWRzEglDb21wYW5pZXNCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIICgZfb3duZXJCCAoGX3Njb3JlIh8KEUdldENvbXBhbnlSZXF1ZXN0EgoKAmlkGAEgASgFIkEKFExpc3RDb21wYW5pZXNSZXF1ZXN0EikKBXF1ZXJ5GAEgASgLMhoudGlkaW5ncy50eXBlLnYxLkxpc3RRdWVyeSJoChVMaXN0Q29tcGFuaWVzUmVzcG9uc2USLgoJY29tcGFuaWVzGAEgAygLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnkSEgoKdG90YWxfc2l6ZRgCIAEoBRILCgNpZHMYAyADKAUiRAoUQ3JlYXRlQ29tcGFueVJlcXVlc3QSLAoHY29tcGFueRgBIAEoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Il4KDFNhdmVkQ29tcGFueRIsCgdjb21wYW55GAEgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnkSDwoHY3JlYXRlZBgCIAEoCBIPCgdpZ25vcmVkGAMgAygJIpgBChRVcGRhdGVDb21wYW55UmVxdWVzdBIKCgJpZBgBIAEoBRIsCgdjb21wYW55GAIgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnkSLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhUKDWFsbG93X21pc3NpbmcYBCABKAgiIgoURGVsZXRlQ29tcGFueVJlcXVlc3QSCgoCaWQYASABKAUiWQobQmF0Y2hDcmVhdGVDb21wYW5pZXNSZXF1ZXN0EjoKCHJlcXVlc3RzGAEgAygLMigudGlkaW5ncy5jb250YWN0LnYxLkNyZWF0ZUNvbXBhbnlSZXF1ZXN0IlkKG0JhdGNoVXBkYXRlQ29tcGFuaWVzUmVxdWVzdBI6CghyZXF1ZXN0cxgBIAMoCzIoLnRpZGluZ3MuY29udGFjdC52MS5VcGRhdGVDb21wYW55UmVxdWVzdCIqChtCYXRjaERlbGV0ZUNvbXBhbmllc1JlcXVlc3QSCwoDaWRzGAEgAygFIncKFkJhdGNoQ29tcGFuaWVzUmVzcG9uc2USLgoJY29tcGFuaWVzGAEgAygLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnkSLQoIc3RhdHVzZXMYAiADKAsyGy50aWRpbmdzLnR5cGUudjEuSXRlbVN0YXR1cyI6ChhBZGRDb21wYW55Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSIbChlBZGRDb21wYW55Q29udGFjdFJlc3BvbnNlIj0KG1JlbW92ZUNvbXBhbnlDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIh4KHFJlbW92ZUNvbXBhbnlDb250YWN0UmVzcG9uc2UiOAoWUmVuZGVyQ29tcGFuaWVzUmVxdWVzdBIRCglzbmFwc2hvdHMYASADKAwSCwoDaWRzGAIgAygFIj8KF1JlbmRlckNvbXBhbmllc1Jlc3BvbnNlEhEKCWNvbXBhbmllcxgBIAMoDBIRCglvd25lcl9pZHMYAiADKAUywQkKDkNvbXBhbnlTZXJ2aWNlElUKCkdldENvbXBhbnkSJS50aWRpbmdzLmNvbnRhY3QudjEuR2V0Q29tcGFueVJlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29tcGFueSIDkAIBEmkKDUxpc3RDb21wYW5pZXMSKC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbXBhbmllc1JlcXVlc3QaKS50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbXBhbmllc1Jlc3BvbnNlIgOQAgESWwoNQ3JlYXRlQ29tcGFueRIoLnRpZGluZ3MuY29udGFjdC52MS5DcmVhdGVDb21wYW55UmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5TYXZlZENvbXBhbnkSWwoNVXBkYXRlQ29tcGFueRIoLnRpZGluZ3MuY29udGFjdC52MS5VcGRhdGVDb21wYW55UmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5TYXZlZENvbXBhbnkSVgoNRGVsZXRlQ29tcGFueRIoLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb21wYW55UmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55EnMKFEJhdGNoQ3JlYXRlQ29tcGFuaWVzEi8udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoQ3JlYXRlQ29tcGFuaWVzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbXBhbmllc1Jlc3BvbnNlEnMKFEJhdGNoVXBkYXRlQ29tcGFuaWVzEi8udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoVXBkYXRlQ29tcGFuaWVzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbXBhbmllc1Jlc3BvbnNlEnMKFEJhdGNoRGVsZXRlQ29tcGFuaWVzEi8udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoRGVsZXRlQ29tcGFuaWVzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaENvbXBhbmllc1Jlc3BvbnNlEnYKEUFkZENvbXBhbnlDb250YWN0EiwudGlkaW5ncy5jb250YWN0LnYxLkFkZENvbXBhbnlDb250YWN0UmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5BZGRDb21wYW55Q29udGFjdFJlc3BvbnNlIgSQtRgDEn8KFFJlbW92ZUNvbXBhbnlDb250YWN0Ei8udGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZUNvbXBhbnlDb250YWN0UmVxdWVzdBowLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVDb21wYW55Q29udGFjdFJlc3BvbnNlIgSQtRgDEnMKD1JlbmRlckNvbXBhbmllcxIqLnRpZGluZ3MuY29udGFjdC52MS5SZW5kZXJDb21wYW5pZXNSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbXBhbmllc1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tcGFueS5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIvMECgdDb21wYW55EhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIYCgVvd25lchgJIAEoDEIEqLUYAUgGiAEBEhIKBXNjb3JlGAogASgFSAeIAQESGAoGZmllbGRzGAsgASgMQgiYtRgBqLUYARIYCgZ2YWx1ZXMYDCABKAxCCKC1GAGwtRgBEiIKFG92ZXJ3cml0ZV93aXRoX2JsYW5rGA0gASgIQgSgtRgBEhMKBWZvcmNlGA4gASgIQgSgtRgBOhuithgXCgpsZWFkOmxlYWRzEglDb21wYW5pZXNCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIICgZfb3duZXJCCAoGX3Njb3JlIl4KDFNhdmVkQ29tcGFueRIsCgdjb21wYW55GAEgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnkSDwoHY3JlYXRlZBgCIAEoCBIPCgdpZ25vcmVkGAMgAygJIjoKGEFkZENvbXBhbnlDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIhsKGUFkZENvbXBhbnlDb250YWN0UmVzcG9uc2UiPQobUmVtb3ZlQ29tcGFueUNvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUiHgocUmVtb3ZlQ29tcGFueUNvbnRhY3RSZXNwb25zZSI4ChZSZW5kZXJDb21wYW5pZXNSZXF1ZXN0EhEKCXNuYXBzaG90cxgBIAMoDBILCgNpZHMYAiADKAUiPwoXUmVuZGVyQ29tcGFuaWVzUmVzcG9uc2USEQoJY29tcGFuaWVzGAEgAygMEhEKCW93bmVyX2lkcxgCIAMoBTKUAwoUQ29tcGFueU1ldGhvZFNlcnZpY2USdgoRQWRkQ29tcGFueUNvbnRhY3QSLC50aWRpbmdzLmNvbnRhY3QudjEuQWRkQ29tcGFueUNvbnRhY3RSZXF1ZXN0Gi0udGlkaW5ncy5jb250YWN0LnYxLkFkZENvbXBhbnlDb250YWN0UmVzcG9uc2UiBJC1GAMSfwoUUmVtb3ZlQ29tcGFueUNvbnRhY3QSLy50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlQ29tcGFueUNvbnRhY3RSZXF1ZXN0GjAudGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZUNvbXBhbnlDb250YWN0UmVzcG9uc2UiBJC1GAMScwoPUmVuZGVyQ29tcGFuaWVzEioudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbXBhbmllc1JlcXVlc3QaKy50aWRpbmdzLmNvbnRhY3QudjEuUmVuZGVyQ29tcGFuaWVzUmVzcG9uc2UiB5ACAZC1GAYaDoq1GApsZWFkOmxlYWRzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options]);
 
 /**
- * An organisation that contacts belong to.
+ * An organisation that contacts belong to. Creating one that has the unique identifier of another edits that one; giving
+ * one the identifier of another is ALREADY_EXISTS. The contacts of one that is deleted fall back to their latest other one.
  *
  * @generated from message tidings.contact.v1.Company
  */
@@ -114,86 +111,6 @@ export const CompanySchema: GenMessage<Company> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_company, 0);
 
 /**
- * @generated from message tidings.contact.v1.GetCompanyRequest
- */
-export type GetCompanyRequest = Message<"tidings.contact.v1.GetCompanyRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.GetCompanyRequest.
- * Use `create(GetCompanyRequestSchema)` to create a new message.
- */
-export const GetCompanyRequestSchema: GenMessage<GetCompanyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 1);
-
-/**
- * @generated from message tidings.contact.v1.ListCompaniesRequest
- */
-export type ListCompaniesRequest = Message<"tidings.contact.v1.ListCompaniesRequest"> & {
-  /**
-   * @generated from field: tidings.type.v1.ListQuery query = 1;
-   */
-  query?: ListQuery | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.ListCompaniesRequest.
- * Use `create(ListCompaniesRequestSchema)` to create a new message.
- */
-export const ListCompaniesRequestSchema: GenMessage<ListCompaniesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 2);
-
-/**
- * @generated from message tidings.contact.v1.ListCompaniesResponse
- */
-export type ListCompaniesResponse = Message<"tidings.contact.v1.ListCompaniesResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Company companies = 1;
-   */
-  companies: Company[];
-
-  /**
-   * @generated from field: int32 total_size = 2;
-   */
-  totalSize: number;
-
-  /**
-   * Filled instead of `companies` when the query asks for ids only.
-   *
-   * @generated from field: repeated int32 ids = 3;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.ListCompaniesResponse.
- * Use `create(ListCompaniesResponseSchema)` to create a new message.
- */
-export const ListCompaniesResponseSchema: GenMessage<ListCompaniesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 3);
-
-/**
- * @generated from message tidings.contact.v1.CreateCompanyRequest
- */
-export type CreateCompanyRequest = Message<"tidings.contact.v1.CreateCompanyRequest"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Company company = 1;
-   */
-  company?: Company | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.CreateCompanyRequest.
- * Use `create(CreateCompanyRequestSchema)` to create a new message.
- */
-export const CreateCompanyRequestSchema: GenMessage<CreateCompanyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 4);
-
-/**
  * @generated from message tidings.contact.v1.SavedCompany
  */
 export type SavedCompany = Message<"tidings.contact.v1.SavedCompany"> & {
@@ -220,133 +137,7 @@ export type SavedCompany = Message<"tidings.contact.v1.SavedCompany"> & {
  * Use `create(SavedCompanySchema)` to create a new message.
  */
 export const SavedCompanySchema: GenMessage<SavedCompany> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 5);
-
-/**
- * @generated from message tidings.contact.v1.UpdateCompanyRequest
- */
-export type UpdateCompanyRequest = Message<"tidings.contact.v1.UpdateCompanyRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: tidings.contact.v1.Company company = 2;
-   */
-  company?: Company | undefined;
-
-  /**
-   * `*` replaces: every field that is not sent is cleared (PUT).
-   *
-   * @generated from field: google.protobuf.FieldMask update_mask = 3;
-   */
-  updateMask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: bool allow_missing = 4;
-   */
-  allowMissing: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.UpdateCompanyRequest.
- * Use `create(UpdateCompanyRequestSchema)` to create a new message.
- */
-export const UpdateCompanyRequestSchema: GenMessage<UpdateCompanyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 6);
-
-/**
- * @generated from message tidings.contact.v1.DeleteCompanyRequest
- */
-export type DeleteCompanyRequest = Message<"tidings.contact.v1.DeleteCompanyRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.DeleteCompanyRequest.
- * Use `create(DeleteCompanyRequestSchema)` to create a new message.
- */
-export const DeleteCompanyRequestSchema: GenMessage<DeleteCompanyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 7);
-
-/**
- * @generated from message tidings.contact.v1.BatchCreateCompaniesRequest
- */
-export type BatchCreateCompaniesRequest = Message<"tidings.contact.v1.BatchCreateCompaniesRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.CreateCompanyRequest requests = 1;
-   */
-  requests: CreateCompanyRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchCreateCompaniesRequest.
- * Use `create(BatchCreateCompaniesRequestSchema)` to create a new message.
- */
-export const BatchCreateCompaniesRequestSchema: GenMessage<BatchCreateCompaniesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 8);
-
-/**
- * @generated from message tidings.contact.v1.BatchUpdateCompaniesRequest
- */
-export type BatchUpdateCompaniesRequest = Message<"tidings.contact.v1.BatchUpdateCompaniesRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.UpdateCompanyRequest requests = 1;
-   */
-  requests: UpdateCompanyRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchUpdateCompaniesRequest.
- * Use `create(BatchUpdateCompaniesRequestSchema)` to create a new message.
- */
-export const BatchUpdateCompaniesRequestSchema: GenMessage<BatchUpdateCompaniesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 9);
-
-/**
- * @generated from message tidings.contact.v1.BatchDeleteCompaniesRequest
- */
-export type BatchDeleteCompaniesRequest = Message<"tidings.contact.v1.BatchDeleteCompaniesRequest"> & {
-  /**
-   * @generated from field: repeated int32 ids = 1;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchDeleteCompaniesRequest.
- * Use `create(BatchDeleteCompaniesRequestSchema)` to create a new message.
- */
-export const BatchDeleteCompaniesRequestSchema: GenMessage<BatchDeleteCompaniesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 10);
-
-/**
- * One entry an item of the request, in its order; `companies` holds an empty message where an item failed.
- *
- * @generated from message tidings.contact.v1.BatchCompaniesResponse
- */
-export type BatchCompaniesResponse = Message<"tidings.contact.v1.BatchCompaniesResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Company companies = 1;
-   */
-  companies: Company[];
-
-  /**
-   * @generated from field: repeated tidings.type.v1.ItemStatus statuses = 2;
-   */
-  statuses: ItemStatus[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchCompaniesResponse.
- * Use `create(BatchCompaniesResponseSchema)` to create a new message.
- */
-export const BatchCompaniesResponseSchema: GenMessage<BatchCompaniesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 11);
+  messageDesc(file_tidings_contact_v1_company, 1);
 
 /**
  * @generated from message tidings.contact.v1.AddCompanyContactRequest
@@ -368,7 +159,7 @@ export type AddCompanyContactRequest = Message<"tidings.contact.v1.AddCompanyCon
  * Use `create(AddCompanyContactRequestSchema)` to create a new message.
  */
 export const AddCompanyContactRequestSchema: GenMessage<AddCompanyContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 12);
+  messageDesc(file_tidings_contact_v1_company, 2);
 
 /**
  * @generated from message tidings.contact.v1.AddCompanyContactResponse
@@ -381,7 +172,7 @@ export type AddCompanyContactResponse = Message<"tidings.contact.v1.AddCompanyCo
  * Use `create(AddCompanyContactResponseSchema)` to create a new message.
  */
 export const AddCompanyContactResponseSchema: GenMessage<AddCompanyContactResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 13);
+  messageDesc(file_tidings_contact_v1_company, 3);
 
 /**
  * @generated from message tidings.contact.v1.RemoveCompanyContactRequest
@@ -403,7 +194,7 @@ export type RemoveCompanyContactRequest = Message<"tidings.contact.v1.RemoveComp
  * Use `create(RemoveCompanyContactRequestSchema)` to create a new message.
  */
 export const RemoveCompanyContactRequestSchema: GenMessage<RemoveCompanyContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 14);
+  messageDesc(file_tidings_contact_v1_company, 4);
 
 /**
  * @generated from message tidings.contact.v1.RemoveCompanyContactResponse
@@ -416,7 +207,7 @@ export type RemoveCompanyContactResponse = Message<"tidings.contact.v1.RemoveCom
  * Use `create(RemoveCompanyContactResponseSchema)` to create a new message.
  */
 export const RemoveCompanyContactResponseSchema: GenMessage<RemoveCompanyContactResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 15);
+  messageDesc(file_tidings_contact_v1_company, 5);
 
 /**
  * A thousand at most in all.
@@ -442,7 +233,7 @@ export type RenderCompaniesRequest = Message<"tidings.contact.v1.RenderCompanies
  * Use `create(RenderCompaniesRequestSchema)` to create a new message.
  */
 export const RenderCompaniesRequestSchema: GenMessage<RenderCompaniesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 16);
+  messageDesc(file_tidings_contact_v1_company, 6);
 
 /**
  * @generated from message tidings.contact.v1.RenderCompaniesResponse
@@ -466,86 +257,18 @@ export type RenderCompaniesResponse = Message<"tidings.contact.v1.RenderCompanie
  * Use `create(RenderCompaniesResponseSchema)` to create a new message.
  */
 export const RenderCompaniesResponseSchema: GenMessage<RenderCompaniesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_company, 17);
+  messageDesc(file_tidings_contact_v1_company, 7);
 
 /**
- * @generated from service tidings.contact.v1.CompanyService
+ * The methods of companies beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.contact.v1.CompanyMethodService
  */
-export const CompanyService: GenService<{
-  /**
-   * @generated from rpc tidings.contact.v1.CompanyService.GetCompany
-   */
-  getCompany: {
-    methodKind: "unary";
-    input: typeof GetCompanyRequestSchema;
-    output: typeof CompanySchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.CompanyService.ListCompanies
-   */
-  listCompanies: {
-    methodKind: "unary";
-    input: typeof ListCompaniesRequestSchema;
-    output: typeof ListCompaniesResponseSchema;
-  },
-  /**
-   * Creates, or edits the company that has the same unique identifier. INVALID_ARGUMENT names each bad field.
-   *
-   * @generated from rpc tidings.contact.v1.CompanyService.CreateCompany
-   */
-  createCompany: {
-    methodKind: "unary";
-    input: typeof CreateCompanyRequestSchema;
-    output: typeof SavedCompanySchema;
-  },
-  /**
-   * NOT_FOUND unless allow_missing. ALREADY_EXISTS when another company has the unique value.
-   *
-   * @generated from rpc tidings.contact.v1.CompanyService.UpdateCompany
-   */
-  updateCompany: {
-    methodKind: "unary";
-    input: typeof UpdateCompanyRequestSchema;
-    output: typeof SavedCompanySchema;
-  },
-  /**
-   * Answers the company as it was. Its contacts fall back to the latest of their other companies.
-   *
-   * @generated from rpc tidings.contact.v1.CompanyService.DeleteCompany
-   */
-  deleteCompany: {
-    methodKind: "unary";
-    input: typeof DeleteCompanyRequestSchema;
-    output: typeof CompanySchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.CompanyService.BatchCreateCompanies
-   */
-  batchCreateCompanies: {
-    methodKind: "unary";
-    input: typeof BatchCreateCompaniesRequestSchema;
-    output: typeof BatchCompaniesResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.CompanyService.BatchUpdateCompanies
-   */
-  batchUpdateCompanies: {
-    methodKind: "unary";
-    input: typeof BatchUpdateCompaniesRequestSchema;
-    output: typeof BatchCompaniesResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.CompanyService.BatchDeleteCompanies
-   */
-  batchDeleteCompanies: {
-    methodKind: "unary";
-    input: typeof BatchDeleteCompaniesRequestSchema;
-    output: typeof BatchCompaniesResponseSchema;
-  },
+export const CompanyMethodService: GenService<{
   /**
    * NOT_FOUND when the company or the contact is missing or not visible.
    *
-   * @generated from rpc tidings.contact.v1.CompanyService.AddCompanyContact
+   * @generated from rpc tidings.contact.v1.CompanyMethodService.AddCompanyContact
    */
   addCompanyContact: {
     methodKind: "unary";
@@ -553,7 +276,7 @@ export const CompanyService: GenService<{
     output: typeof AddCompanyContactResponseSchema;
   },
   /**
-   * @generated from rpc tidings.contact.v1.CompanyService.RemoveCompanyContact
+   * @generated from rpc tidings.contact.v1.CompanyMethodService.RemoveCompanyContact
    */
   removeCompanyContact: {
     methodKind: "unary";
@@ -563,7 +286,7 @@ export const CompanyService: GenService<{
   /**
    * Turns the snapshots that company events carry into the JSON that receivers of webhooks read.
    *
-   * @generated from rpc tidings.contact.v1.CompanyService.RenderCompanies
+   * @generated from rpc tidings.contact.v1.CompanyMethodService.RenderCompanies
    */
   renderCompanies: {
     methodKind: "unary";

@@ -4,23 +4,20 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
-import type { ItemStatus } from "../../type/v1/batch_pb.ts";
-import { file_tidings_type_v1_batch } from "../../type/v1/batch_pb.ts";
-import type { ListQuery } from "../../type/v1/list_pb.ts";
-import { file_tidings_type_v1_list } from "../../type/v1/list_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/contact/v1/contact.proto.
  */
 export const file_tidings_contact_v1_contact: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIqUICgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIYCgVvd25lchgOIAEoDEIEqLUYAUgJiAEBEhgKBXN0YWdlGA8gASgMQgSotRgBSAqIAQESHgoMaXBfYWRkcmVzc2VzGBAgASgMQgiYtRgBqLUYARISCgR0YWdzGBEgASgMQgSotRgBEhkKB3V0bXRhZ3MYEiABKAxCCJi1GAGotRgBEhwKDmRvX25vdF9jb250YWN0GBMgASgMQgSotRgBEh0KD2ZyZXF1ZW5jeV9ydWxlcxgUIAEoDEIEqLUYARIYCgZmaWVsZHMYFSABKAxCCJi1GAGotRgBEhgKBnZhbHVlcxgWIAEoDEIIoLUYAbC1GAESIgoUb3ZlcndyaXRlX3dpdGhfYmxhbmsYFyABKAhCBKC1GAESHQoKaXBfYWRkcmVzcxgYIAEoCUIEoLUYAUgLiAEBEhsKCWNvbXBhbmllcxgZIAEoDEIIoLUYAai1GAE6GqK2GBYKCmxlYWQ6bGVhZHMSCENvbnRhY3RzQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQgkKB19wb2ludHNCCAoGX2NvbG9yQg4KDF9sYXN0X2FjdGl2ZUISChBfZGF0ZV9pZGVudGlmaWVkQggKBl9vd25lckIICgZfc3RhZ2VCDQoLX2lwX2FkZHJlc3MiHwoRR2V0Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUiQAoTTGlzdENvbnRhY3RzUmVxdWVzdBIpCgVxdWVyeRgBIAEoCzIaLnRpZGluZ3MudHlwZS52MS5MaXN0UXVlcnkiZgoUTGlzdENvbnRhY3RzUmVzcG9uc2USLQoIY29udGFjdHMYASADKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBISCgp0b3RhbF9zaXplGAIgASgFEgsKA2lkcxgDIAMoBSJEChRDcmVhdGVDb250YWN0UmVxdWVzdBIsCgdjb250YWN0GAEgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiXgoMU2F2ZWRDb250YWN0EiwKB2NvbnRhY3QYASABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBIPCgdjcmVhdGVkGAIgASgIEg8KB2lnbm9yZWQYAyADKAkimAEKFFVwZGF0ZUNvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEiwKB2NvbnRhY3QYAiABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBIvCgt1cGRhdGVfbWFzaxgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSFQoNYWxsb3dfbWlzc2luZxgEIAEoCCIiChREZWxldGVDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBSJYChpCYXRjaENyZWF0ZUNvbnRhY3RzUmVxdWVzdBI6CghyZXF1ZXN0cxgBIAMoCzIoLnRpZGluZ3MuY29udGFjdC52MS5DcmVhdGVDb250YWN0UmVxdWVzdCJYChpCYXRjaFVwZGF0ZUNvbnRhY3RzUmVxdWVzdBI6CghyZXF1ZXN0cxgBIAMoCzIoLnRpZGluZ3MuY29udGFjdC52MS5VcGRhdGVDb250YWN0UmVxdWVzdCIpChpCYXRjaERlbGV0ZUNvbnRhY3RzUmVxdWVzdBILCgNpZHMYASADKAUidQoVQmF0Y2hDb250YWN0c1Jlc3BvbnNlEi0KCGNvbnRhY3RzGAEgAygLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QSLQoIc3RhdHVzZXMYAiADKAsyGy50aWRpbmdzLnR5cGUudjEuSXRlbVN0YXR1cyJyChpDaGFuZ2VDb250YWN0UG9pbnRzUmVxdWVzdBIKCgJpZBgBIAEoBRIQCghvcGVyYXRvchgCIAEoCRINCgVkZWx0YRgDIAEoBRISCgpldmVudF9uYW1lGAQgASgJEhMKC2FjdGlvbl9uYW1lGAUgASgJIi0KG0NoYW5nZUNvbnRhY3RQb2ludHNSZXNwb25zZRIOCgZwb2ludHMYASABKAUiRAoWQWRkRG9Ob3RDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRIPCgdjaGFubmVsGAIgASgJEg0KBWVudHJ5GAMgASgMIjgKGVJlbW92ZURvTm90Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSDwoHY2hhbm5lbBgCIAEoCSJLCgxSZW1vdmVkRW50cnkSDQoFZm91bmQYASABKAgSLAoHY29udGFjdBgCIAEoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0Ii0KEUFkZFV0bVRhZ3NSZXF1ZXN0EgoKAmlkGAEgASgFEgwKBHRhZ3MYAiABKAwiNwoUUmVtb3ZlVXRtVGFnc1JlcXVlc3QSCgoCaWQYASABKAUSEwoLdXRtX3RhZ3NfaWQYAiABKAUiSAoWU2V0Q29udGFjdFN0YWdlUmVxdWVzdBIKCgJpZBgBIAEoBRIVCghzdGFnZV9pZBgCIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCIZChdTZXRDb250YWN0U3RhZ2VSZXNwb25zZSI1ChRNZXJnZUNvbnRhY3RzUmVxdWVzdBIKCgJpZBgBIAEoBRIRCgltZXJnZWRfaWQYAiABKAUiKQobTGlzdENvbnRhY3RDb21wYW5pZXNSZXF1ZXN0EgoKAmlkGAEgASgFIkUKHExpc3RDb250YWN0Q29tcGFuaWVzUmVzcG9uc2USEQoJY29tcGFuaWVzGAEgASgMEhIKCnRvdGFsX3NpemUYAiABKAUiGgoYTGlzdENvbnRhY3RGaWVsZHNSZXF1ZXN0IisKGUxpc3RDb250YWN0RmllbGRzUmVzcG9uc2USDgoGZmllbGRzGAEgASgMIjcKFVJlbmRlckNvbnRhY3RzUmVxdWVzdBIRCglzbmFwc2hvdHMYASADKAwSCwoDaWRzGAIgAygFIj0KFlJlbmRlckNvbnRhY3RzUmVzcG9uc2USEAoIY29udGFjdHMYASADKAwSEQoJb3duZXJfaWRzGAIgAygFMowPCg5Db250YWN0U2VydmljZRJVCgpHZXRDb250YWN0EiUudGlkaW5ncy5jb250YWN0LnYxLkdldENvbnRhY3RSZXF1ZXN0GhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiA5ACARJmCgxMaXN0Q29udGFjdHMSJy50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RzUmVxdWVzdBooLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdHNSZXNwb25zZSIDkAIBElsKDUNyZWF0ZUNvbnRhY3QSKC50aWRpbmdzLmNvbnRhY3QudjEuQ3JlYXRlQ29udGFjdFJlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuU2F2ZWRDb250YWN0ElsKDVVwZGF0ZUNvbnRhY3QSKC50aWRpbmdzLmNvbnRhY3QudjEuVXBkYXRlQ29udGFjdFJlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuU2F2ZWRDb250YWN0ElYKDURlbGV0ZUNvbnRhY3QSKC50aWRpbmdzLmNvbnRhY3QudjEuRGVsZXRlQ29udGFjdFJlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBJwChNCYXRjaENyZWF0ZUNvbnRhY3RzEi4udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoQ3JlYXRlQ29udGFjdHNSZXF1ZXN0GikudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoQ29udGFjdHNSZXNwb25zZRJwChNCYXRjaFVwZGF0ZUNvbnRhY3RzEi4udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoVXBkYXRlQ29udGFjdHNSZXF1ZXN0GikudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoQ29udGFjdHNSZXNwb25zZRJwChNCYXRjaERlbGV0ZUNvbnRhY3RzEi4udGlkaW5ncy5jb250YWN0LnYxLkJhdGNoRGVsZXRlQ29udGFjdHNSZXF1ZXN0GikudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoQ29udGFjdHNSZXNwb25zZRJ8ChNDaGFuZ2VDb250YWN0UG9pbnRzEi4udGlkaW5ncy5jb250YWN0LnYxLkNoYW5nZUNvbnRhY3RQb2ludHNSZXF1ZXN0Gi8udGlkaW5ncy5jb250YWN0LnYxLkNoYW5nZUNvbnRhY3RQb2ludHNSZXNwb25zZSIEkLUYAxJgCg9BZGREb05vdENvbnRhY3QSKi50aWRpbmdzLmNvbnRhY3QudjEuQWRkRG9Ob3RDb250YWN0UmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0IgSQtRgDEmsKElJlbW92ZURvTm90Q29udGFjdBItLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVEb05vdENvbnRhY3RSZXF1ZXN0GiAudGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZWRFbnRyeSIEkLUYAxJWCgpBZGRVdG1UYWdzEiUudGlkaW5ncy5jb250YWN0LnYxLkFkZFV0bVRhZ3NSZXF1ZXN0GhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiBJC1GAMSYQoNUmVtb3ZlVXRtVGFncxIoLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVVdG1UYWdzUmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVkRW50cnkiBJC1GAMScAoPU2V0Q29udGFjdFN0YWdlEioudGlkaW5ncy5jb250YWN0LnYxLlNldENvbnRhY3RTdGFnZVJlcXVlc3QaKy50aWRpbmdzLmNvbnRhY3QudjEuU2V0Q29udGFjdFN0YWdlUmVzcG9uc2UiBJC1GAMSXAoNTWVyZ2VDb250YWN0cxIoLnRpZGluZ3MuY29udGFjdC52MS5NZXJnZUNvbnRhY3RzUmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0IgSQtRgDEn4KFExpc3RDb250YWN0Q29tcGFuaWVzEi8udGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0Q29tcGFuaWVzUmVxdWVzdBowLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdENvbXBhbmllc1Jlc3BvbnNlIgOQAgESeQoRTGlzdENvbnRhY3RGaWVsZHMSLC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RGaWVsZHNSZXF1ZXN0Gi0udGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVzcG9uc2UiB5ACAZC1GAUScAoOUmVuZGVyQ29udGFjdHMSKS50aWRpbmdzLmNvbnRhY3QudjEuUmVuZGVyQ29udGFjdHNSZXF1ZXN0GioudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbnRhY3RzUmVzcG9uc2UiB5ACAZC1GAYaDoq1GApsZWFkOmxlYWRzYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIqUICgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIYCgVvd25lchgOIAEoDEIEqLUYAUgJiAEBEhgKBXN0YWdlGA8gASgMQgSotRgBSAqIAQESHgoMaXBfYWRkcmVzc2VzGBAgASgMQgiYtRgBqLUYARISCgR0YWdzGBEgASgMQgSotRgBEhkKB3V0bXRhZ3MYEiABKAxCCJi1GAGotRgBEhwKDmRvX25vdF9jb250YWN0GBMgASgMQgSotRgBEh0KD2ZyZXF1ZW5jeV9ydWxlcxgUIAEoDEIEqLUYARIYCgZmaWVsZHMYFSABKAxCCJi1GAGotRgBEhgKBnZhbHVlcxgWIAEoDEIIoLUYAbC1GAESIgoUb3ZlcndyaXRlX3dpdGhfYmxhbmsYFyABKAhCBKC1GAESHQoKaXBfYWRkcmVzcxgYIAEoCUIEoLUYAUgLiAEBEhsKCWNvbXBhbmllcxgZIAEoDEIIoLUYAai1GAE6GqK2GBYKCmxlYWQ6bGVhZHMSCENvbnRhY3RzQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQgkKB19wb2ludHNCCAoGX2NvbG9yQg4KDF9sYXN0X2FjdGl2ZUISChBfZGF0ZV9pZGVudGlmaWVkQggKBl9vd25lckIICgZfc3RhZ2VCDQoLX2lwX2FkZHJlc3MiXgoMU2F2ZWRDb250YWN0EiwKB2NvbnRhY3QYASABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBIPCgdjcmVhdGVkGAIgASgIEg8KB2lnbm9yZWQYAyADKAkicgoaQ2hhbmdlQ29udGFjdFBvaW50c1JlcXVlc3QSCgoCaWQYASABKAUSEAoIb3BlcmF0b3IYAiABKAkSDQoFZGVsdGEYAyABKAUSEgoKZXZlbnRfbmFtZRgEIAEoCRITCgthY3Rpb25fbmFtZRgFIAEoCSItChtDaGFuZ2VDb250YWN0UG9pbnRzUmVzcG9uc2USDgoGcG9pbnRzGAEgASgFIkQKFkFkZERvTm90Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSDwoHY2hhbm5lbBgCIAEoCRINCgVlbnRyeRgDIAEoDCI4ChlSZW1vdmVEb05vdENvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEg8KB2NoYW5uZWwYAiABKAkiSwoMUmVtb3ZlZEVudHJ5Eg0KBWZvdW5kGAEgASgIEiwKB2NvbnRhY3QYAiABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCItChFBZGRVdG1UYWdzUmVxdWVzdBIKCgJpZBgBIAEoBRIMCgR0YWdzGAIgASgMIjcKFFJlbW92ZVV0bVRhZ3NSZXF1ZXN0EgoKAmlkGAEgASgFEhMKC3V0bV90YWdzX2lkGAIgASgFIkgKFlNldENvbnRhY3RTdGFnZVJlcXVlc3QSCgoCaWQYASABKAUSFQoIc3RhZ2VfaWQYAiABKAVIAIgBAUILCglfc3RhZ2VfaWQiGQoXU2V0Q29udGFjdFN0YWdlUmVzcG9uc2UiNQoUTWVyZ2VDb250YWN0c1JlcXVlc3QSCgoCaWQYASABKAUSEQoJbWVyZ2VkX2lkGAIgASgFIikKG0xpc3RDb250YWN0Q29tcGFuaWVzUmVxdWVzdBIKCgJpZBgBIAEoBSJFChxMaXN0Q29udGFjdENvbXBhbmllc1Jlc3BvbnNlEhEKCWNvbXBhbmllcxgBIAEoDBISCgp0b3RhbF9zaXplGAIgASgFIhoKGExpc3RDb250YWN0RmllbGRzUmVxdWVzdCIrChlMaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlEg4KBmZpZWxkcxgBIAEoDCI3ChVSZW5kZXJDb250YWN0c1JlcXVlc3QSEQoJc25hcHNob3RzGAEgAygMEgsKA2lkcxgCIAMoBSI9ChZSZW5kZXJDb250YWN0c1Jlc3BvbnNlEhAKCGNvbnRhY3RzGAEgAygMEhEKCW93bmVyX2lkcxgCIAMoBTLrCAoUQ29udGFjdE1ldGhvZFNlcnZpY2USfAoTQ2hhbmdlQ29udGFjdFBvaW50cxIuLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVxdWVzdBovLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVzcG9uc2UiBJC1GAMSYAoPQWRkRG9Ob3RDb250YWN0EioudGlkaW5ncy5jb250YWN0LnYxLkFkZERvTm90Q29udGFjdFJlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJrChJSZW1vdmVEb05vdENvbnRhY3QSLS50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlRG9Ob3RDb250YWN0UmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVkRW50cnkiBJC1GAMSVgoKQWRkVXRtVGFncxIlLnRpZGluZ3MuY29udGFjdC52MS5BZGRVdG1UYWdzUmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0IgSQtRgDEmEKDVJlbW92ZVV0bVRhZ3MSKC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlVXRtVGFnc1JlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlZEVudHJ5IgSQtRgDEnAKD1NldENvbnRhY3RTdGFnZRIqLnRpZGluZ3MuY29udGFjdC52MS5TZXRDb250YWN0U3RhZ2VSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlNldENvbnRhY3RTdGFnZVJlc3BvbnNlIgSQtRgDElwKDU1lcmdlQ29udGFjdHMSKC50aWRpbmdzLmNvbnRhY3QudjEuTWVyZ2VDb250YWN0c1JlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJ+ChRMaXN0Q29udGFjdENvbXBhbmllcxIvLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QaMC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZSIDkAIBEnkKEUxpc3RDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgFEnAKDlJlbmRlckNvbnRhY3RzEikudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbnRhY3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5SZW5kZXJDb250YWN0c1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options]);
 
 /**
- * A person known to the system.
+ * A person known to the system. Creating one that has the unique identifier of another edits that one; giving one the
+ * identifier of another is ALREADY_EXISTS.
  *
  * @generated from message tidings.contact.v1.Contact
  */
@@ -177,86 +174,6 @@ export const ContactSchema: GenMessage<Contact> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_contact, 0);
 
 /**
- * @generated from message tidings.contact.v1.GetContactRequest
- */
-export type GetContactRequest = Message<"tidings.contact.v1.GetContactRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.GetContactRequest.
- * Use `create(GetContactRequestSchema)` to create a new message.
- */
-export const GetContactRequestSchema: GenMessage<GetContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 1);
-
-/**
- * @generated from message tidings.contact.v1.ListContactsRequest
- */
-export type ListContactsRequest = Message<"tidings.contact.v1.ListContactsRequest"> & {
-  /**
-   * @generated from field: tidings.type.v1.ListQuery query = 1;
-   */
-  query?: ListQuery | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.ListContactsRequest.
- * Use `create(ListContactsRequestSchema)` to create a new message.
- */
-export const ListContactsRequestSchema: GenMessage<ListContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 2);
-
-/**
- * @generated from message tidings.contact.v1.ListContactsResponse
- */
-export type ListContactsResponse = Message<"tidings.contact.v1.ListContactsResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Contact contacts = 1;
-   */
-  contacts: Contact[];
-
-  /**
-   * @generated from field: int32 total_size = 2;
-   */
-  totalSize: number;
-
-  /**
-   * Filled instead of `contacts` when the query asks for ids only.
-   *
-   * @generated from field: repeated int32 ids = 3;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.ListContactsResponse.
- * Use `create(ListContactsResponseSchema)` to create a new message.
- */
-export const ListContactsResponseSchema: GenMessage<ListContactsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 3);
-
-/**
- * @generated from message tidings.contact.v1.CreateContactRequest
- */
-export type CreateContactRequest = Message<"tidings.contact.v1.CreateContactRequest"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Contact contact = 1;
-   */
-  contact?: Contact | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.CreateContactRequest.
- * Use `create(CreateContactRequestSchema)` to create a new message.
- */
-export const CreateContactRequestSchema: GenMessage<CreateContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 4);
-
-/**
  * @generated from message tidings.contact.v1.SavedContact
  */
 export type SavedContact = Message<"tidings.contact.v1.SavedContact"> & {
@@ -283,133 +200,7 @@ export type SavedContact = Message<"tidings.contact.v1.SavedContact"> & {
  * Use `create(SavedContactSchema)` to create a new message.
  */
 export const SavedContactSchema: GenMessage<SavedContact> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 5);
-
-/**
- * @generated from message tidings.contact.v1.UpdateContactRequest
- */
-export type UpdateContactRequest = Message<"tidings.contact.v1.UpdateContactRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: tidings.contact.v1.Contact contact = 2;
-   */
-  contact?: Contact | undefined;
-
-  /**
-   * `*` replaces: every field that is not sent is cleared (PUT).
-   *
-   * @generated from field: google.protobuf.FieldMask update_mask = 3;
-   */
-  updateMask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: bool allow_missing = 4;
-   */
-  allowMissing: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.UpdateContactRequest.
- * Use `create(UpdateContactRequestSchema)` to create a new message.
- */
-export const UpdateContactRequestSchema: GenMessage<UpdateContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 6);
-
-/**
- * @generated from message tidings.contact.v1.DeleteContactRequest
- */
-export type DeleteContactRequest = Message<"tidings.contact.v1.DeleteContactRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.DeleteContactRequest.
- * Use `create(DeleteContactRequestSchema)` to create a new message.
- */
-export const DeleteContactRequestSchema: GenMessage<DeleteContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 7);
-
-/**
- * @generated from message tidings.contact.v1.BatchCreateContactsRequest
- */
-export type BatchCreateContactsRequest = Message<"tidings.contact.v1.BatchCreateContactsRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.CreateContactRequest requests = 1;
-   */
-  requests: CreateContactRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchCreateContactsRequest.
- * Use `create(BatchCreateContactsRequestSchema)` to create a new message.
- */
-export const BatchCreateContactsRequestSchema: GenMessage<BatchCreateContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 8);
-
-/**
- * @generated from message tidings.contact.v1.BatchUpdateContactsRequest
- */
-export type BatchUpdateContactsRequest = Message<"tidings.contact.v1.BatchUpdateContactsRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.UpdateContactRequest requests = 1;
-   */
-  requests: UpdateContactRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchUpdateContactsRequest.
- * Use `create(BatchUpdateContactsRequestSchema)` to create a new message.
- */
-export const BatchUpdateContactsRequestSchema: GenMessage<BatchUpdateContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 9);
-
-/**
- * @generated from message tidings.contact.v1.BatchDeleteContactsRequest
- */
-export type BatchDeleteContactsRequest = Message<"tidings.contact.v1.BatchDeleteContactsRequest"> & {
-  /**
-   * @generated from field: repeated int32 ids = 1;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchDeleteContactsRequest.
- * Use `create(BatchDeleteContactsRequestSchema)` to create a new message.
- */
-export const BatchDeleteContactsRequestSchema: GenMessage<BatchDeleteContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 10);
-
-/**
- * One entry an item of the request, in its order; `contacts` holds an empty message where an item failed.
- *
- * @generated from message tidings.contact.v1.BatchContactsResponse
- */
-export type BatchContactsResponse = Message<"tidings.contact.v1.BatchContactsResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Contact contacts = 1;
-   */
-  contacts: Contact[];
-
-  /**
-   * @generated from field: repeated tidings.type.v1.ItemStatus statuses = 2;
-   */
-  statuses: ItemStatus[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchContactsResponse.
- * Use `create(BatchContactsResponseSchema)` to create a new message.
- */
-export const BatchContactsResponseSchema: GenMessage<BatchContactsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 11);
+  messageDesc(file_tidings_contact_v1_contact, 1);
 
 /**
  * @generated from message tidings.contact.v1.ChangeContactPointsRequest
@@ -448,7 +239,7 @@ export type ChangeContactPointsRequest = Message<"tidings.contact.v1.ChangeConta
  * Use `create(ChangeContactPointsRequestSchema)` to create a new message.
  */
 export const ChangeContactPointsRequestSchema: GenMessage<ChangeContactPointsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 12);
+  messageDesc(file_tidings_contact_v1_contact, 2);
 
 /**
  * @generated from message tidings.contact.v1.ChangeContactPointsResponse
@@ -465,7 +256,7 @@ export type ChangeContactPointsResponse = Message<"tidings.contact.v1.ChangeCont
  * Use `create(ChangeContactPointsResponseSchema)` to create a new message.
  */
 export const ChangeContactPointsResponseSchema: GenMessage<ChangeContactPointsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 13);
+  messageDesc(file_tidings_contact_v1_contact, 3);
 
 /**
  * @generated from message tidings.contact.v1.AddDoNotContactRequest
@@ -494,7 +285,7 @@ export type AddDoNotContactRequest = Message<"tidings.contact.v1.AddDoNotContact
  * Use `create(AddDoNotContactRequestSchema)` to create a new message.
  */
 export const AddDoNotContactRequestSchema: GenMessage<AddDoNotContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 14);
+  messageDesc(file_tidings_contact_v1_contact, 4);
 
 /**
  * @generated from message tidings.contact.v1.RemoveDoNotContactRequest
@@ -516,7 +307,7 @@ export type RemoveDoNotContactRequest = Message<"tidings.contact.v1.RemoveDoNotC
  * Use `create(RemoveDoNotContactRequestSchema)` to create a new message.
  */
 export const RemoveDoNotContactRequestSchema: GenMessage<RemoveDoNotContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 15);
+  messageDesc(file_tidings_contact_v1_contact, 5);
 
 /**
  * @generated from message tidings.contact.v1.RemovedEntry
@@ -538,7 +329,7 @@ export type RemovedEntry = Message<"tidings.contact.v1.RemovedEntry"> & {
  * Use `create(RemovedEntrySchema)` to create a new message.
  */
 export const RemovedEntrySchema: GenMessage<RemovedEntry> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 16);
+  messageDesc(file_tidings_contact_v1_contact, 6);
 
 /**
  * @generated from message tidings.contact.v1.AddUtmTagsRequest
@@ -562,7 +353,7 @@ export type AddUtmTagsRequest = Message<"tidings.contact.v1.AddUtmTagsRequest"> 
  * Use `create(AddUtmTagsRequestSchema)` to create a new message.
  */
 export const AddUtmTagsRequestSchema: GenMessage<AddUtmTagsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 17);
+  messageDesc(file_tidings_contact_v1_contact, 7);
 
 /**
  * @generated from message tidings.contact.v1.RemoveUtmTagsRequest
@@ -584,7 +375,7 @@ export type RemoveUtmTagsRequest = Message<"tidings.contact.v1.RemoveUtmTagsRequ
  * Use `create(RemoveUtmTagsRequestSchema)` to create a new message.
  */
 export const RemoveUtmTagsRequestSchema: GenMessage<RemoveUtmTagsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 18);
+  messageDesc(file_tidings_contact_v1_contact, 8);
 
 /**
  * @generated from message tidings.contact.v1.SetContactStageRequest
@@ -606,7 +397,7 @@ export type SetContactStageRequest = Message<"tidings.contact.v1.SetContactStage
  * Use `create(SetContactStageRequestSchema)` to create a new message.
  */
 export const SetContactStageRequestSchema: GenMessage<SetContactStageRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 19);
+  messageDesc(file_tidings_contact_v1_contact, 9);
 
 /**
  * @generated from message tidings.contact.v1.SetContactStageResponse
@@ -619,7 +410,7 @@ export type SetContactStageResponse = Message<"tidings.contact.v1.SetContactStag
  * Use `create(SetContactStageResponseSchema)` to create a new message.
  */
 export const SetContactStageResponseSchema: GenMessage<SetContactStageResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 20);
+  messageDesc(file_tidings_contact_v1_contact, 10);
 
 /**
  * @generated from message tidings.contact.v1.MergeContactsRequest
@@ -643,7 +434,7 @@ export type MergeContactsRequest = Message<"tidings.contact.v1.MergeContactsRequ
  * Use `create(MergeContactsRequestSchema)` to create a new message.
  */
 export const MergeContactsRequestSchema: GenMessage<MergeContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 21);
+  messageDesc(file_tidings_contact_v1_contact, 11);
 
 /**
  * @generated from message tidings.contact.v1.ListContactCompaniesRequest
@@ -660,7 +451,7 @@ export type ListContactCompaniesRequest = Message<"tidings.contact.v1.ListContac
  * Use `create(ListContactCompaniesRequestSchema)` to create a new message.
  */
 export const ListContactCompaniesRequestSchema: GenMessage<ListContactCompaniesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 22);
+  messageDesc(file_tidings_contact_v1_contact, 12);
 
 /**
  * @generated from message tidings.contact.v1.ListContactCompaniesResponse
@@ -684,7 +475,7 @@ export type ListContactCompaniesResponse = Message<"tidings.contact.v1.ListConta
  * Use `create(ListContactCompaniesResponseSchema)` to create a new message.
  */
 export const ListContactCompaniesResponseSchema: GenMessage<ListContactCompaniesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 23);
+  messageDesc(file_tidings_contact_v1_contact, 13);
 
 /**
  * @generated from message tidings.contact.v1.ListContactFieldsRequest
@@ -697,7 +488,7 @@ export type ListContactFieldsRequest = Message<"tidings.contact.v1.ListContactFi
  * Use `create(ListContactFieldsRequestSchema)` to create a new message.
  */
 export const ListContactFieldsRequestSchema: GenMessage<ListContactFieldsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 24);
+  messageDesc(file_tidings_contact_v1_contact, 14);
 
 /**
  * @generated from message tidings.contact.v1.ListContactFieldsResponse
@@ -716,7 +507,7 @@ export type ListContactFieldsResponse = Message<"tidings.contact.v1.ListContactF
  * Use `create(ListContactFieldsResponseSchema)` to create a new message.
  */
 export const ListContactFieldsResponseSchema: GenMessage<ListContactFieldsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 25);
+  messageDesc(file_tidings_contact_v1_contact, 15);
 
 /**
  * A thousand at most in all.
@@ -742,7 +533,7 @@ export type RenderContactsRequest = Message<"tidings.contact.v1.RenderContactsRe
  * Use `create(RenderContactsRequestSchema)` to create a new message.
  */
 export const RenderContactsRequestSchema: GenMessage<RenderContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 26);
+  messageDesc(file_tidings_contact_v1_contact, 16);
 
 /**
  * @generated from message tidings.contact.v1.RenderContactsResponse
@@ -766,88 +557,18 @@ export type RenderContactsResponse = Message<"tidings.contact.v1.RenderContactsR
  * Use `create(RenderContactsResponseSchema)` to create a new message.
  */
 export const RenderContactsResponseSchema: GenMessage<RenderContactsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 27);
+  messageDesc(file_tidings_contact_v1_contact, 17);
 
 /**
- * @generated from service tidings.contact.v1.ContactService
+ * The methods of contacts beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.contact.v1.ContactMethodService
  */
-export const ContactService: GenService<{
-  /**
-   * NOT_FOUND when the id is unknown or not visible to the caller.
-   *
-   * @generated from rpc tidings.contact.v1.ContactService.GetContact
-   */
-  getContact: {
-    methodKind: "unary";
-    input: typeof GetContactRequestSchema;
-    output: typeof ContactSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.ContactService.ListContacts
-   */
-  listContacts: {
-    methodKind: "unary";
-    input: typeof ListContactsRequestSchema;
-    output: typeof ListContactsResponseSchema;
-  },
-  /**
-   * Creates, or edits the contact that has the same unique identifier. INVALID_ARGUMENT names each bad field.
-   *
-   * @generated from rpc tidings.contact.v1.ContactService.CreateContact
-   */
-  createContact: {
-    methodKind: "unary";
-    input: typeof CreateContactRequestSchema;
-    output: typeof SavedContactSchema;
-  },
-  /**
-   * NOT_FOUND unless allow_missing. ALREADY_EXISTS when another contact has the unique value.
-   *
-   * @generated from rpc tidings.contact.v1.ContactService.UpdateContact
-   */
-  updateContact: {
-    methodKind: "unary";
-    input: typeof UpdateContactRequestSchema;
-    output: typeof SavedContactSchema;
-  },
-  /**
-   * Answers the contact as it was.
-   *
-   * @generated from rpc tidings.contact.v1.ContactService.DeleteContact
-   */
-  deleteContact: {
-    methodKind: "unary";
-    input: typeof DeleteContactRequestSchema;
-    output: typeof ContactSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.ContactService.BatchCreateContacts
-   */
-  batchCreateContacts: {
-    methodKind: "unary";
-    input: typeof BatchCreateContactsRequestSchema;
-    output: typeof BatchContactsResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.ContactService.BatchUpdateContacts
-   */
-  batchUpdateContacts: {
-    methodKind: "unary";
-    input: typeof BatchUpdateContactsRequestSchema;
-    output: typeof BatchContactsResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.ContactService.BatchDeleteContacts
-   */
-  batchDeleteContacts: {
-    methodKind: "unary";
-    input: typeof BatchDeleteContactsRequestSchema;
-    output: typeof BatchContactsResponseSchema;
-  },
+export const ContactMethodService: GenService<{
   /**
    * Changes the points in place and logs the change. INVALID_ARGUMENT on an unknown operator.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.ChangeContactPoints
+   * @generated from rpc tidings.contact.v1.ContactMethodService.ChangeContactPoints
    */
   changeContactPoints: {
     methodKind: "unary";
@@ -857,7 +578,7 @@ export const ContactService: GenService<{
   /**
    * Adds or changes the entry of a channel, under the rules of precedence. INVALID_ARGUMENT on an unknown reason.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.AddDoNotContact
+   * @generated from rpc tidings.contact.v1.ContactMethodService.AddDoNotContact
    */
   addDoNotContact: {
     methodKind: "unary";
@@ -867,7 +588,7 @@ export const ContactService: GenService<{
   /**
    * Lifts the entry of a channel, whatever its reason.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.RemoveDoNotContact
+   * @generated from rpc tidings.contact.v1.ContactMethodService.RemoveDoNotContact
    */
   removeDoNotContact: {
     methodKind: "unary";
@@ -875,7 +596,7 @@ export const ContactService: GenService<{
     output: typeof RemovedEntrySchema;
   },
   /**
-   * @generated from rpc tidings.contact.v1.ContactService.AddUtmTags
+   * @generated from rpc tidings.contact.v1.ContactMethodService.AddUtmTags
    */
   addUtmTags: {
     methodKind: "unary";
@@ -885,7 +606,7 @@ export const ContactService: GenService<{
   /**
    * INVALID_ARGUMENT when the contact has no such UTM tags.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.RemoveUtmTags
+   * @generated from rpc tidings.contact.v1.ContactMethodService.RemoveUtmTags
    */
   removeUtmTags: {
     methodKind: "unary";
@@ -895,7 +616,7 @@ export const ContactService: GenService<{
   /**
    * Sets or clears the stage a contact is in. NOT_FOUND when either is missing.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.SetContactStage
+   * @generated from rpc tidings.contact.v1.ContactMethodService.SetContactStage
    */
   setContactStage: {
     methodKind: "unary";
@@ -905,7 +626,7 @@ export const ContactService: GenService<{
   /**
    * Makes one contact of two; the id of the other one leads to it from then on.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.MergeContacts
+   * @generated from rpc tidings.contact.v1.ContactMethodService.MergeContacts
    */
   mergeContacts: {
     methodKind: "unary";
@@ -915,7 +636,7 @@ export const ContactService: GenService<{
   /**
    * The companies of a contact, the latest first.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.ListContactCompanies
+   * @generated from rpc tidings.contact.v1.ContactMethodService.ListContactCompanies
    */
   listContactCompanies: {
     methodKind: "unary";
@@ -925,7 +646,7 @@ export const ContactService: GenService<{
   /**
    * The definitions of the fields a contact has, in the form of `contacts/list/fields`.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.ListContactFields
+   * @generated from rpc tidings.contact.v1.ContactMethodService.ListContactFields
    */
   listContactFields: {
     methodKind: "unary";
@@ -935,7 +656,7 @@ export const ContactService: GenService<{
   /**
    * Turns the snapshots that contact events carry into the JSON that receivers of webhooks read.
    *
-   * @generated from rpc tidings.contact.v1.ContactService.RenderContacts
+   * @generated from rpc tidings.contact.v1.ContactMethodService.RenderContacts
    */
   renderContacts: {
     methodKind: "unary";

@@ -4,13 +4,9 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
-import type { ItemStatus } from "../../type/v1/batch_pb.ts";
-import { file_tidings_type_v1_batch } from "../../type/v1/batch_pb.ts";
-import type { ListQuery } from "../../type/v1/list_pb.ts";
-import { file_tidings_type_v1_list } from "../../type/v1/list_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -19,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/segment.proto.
  */
 export const file_tidings_contact_v1_segment: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvc2VnbWVudC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIqkGCgdTZWdtZW50EhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESGgoLcHVibGljX25hbWUYCiABKAlCBei1GL8BEg0KBWFsaWFzGAsgASgJEh4KC2Rlc2NyaXB0aW9uGAwgASgJQgTYtRgBSAaIAQESIAoJaXNfZ2xvYmFsGA0gASgIQgjKtRgEdHJ1ZUgHiAEBEiwKFGlzX3ByZWZlcmVuY2VfY2VudGVyGA4gASgIQgnKtRgFZmFsc2VICIgBARI6CghjYXRlZ29yeRgSIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIVCgdmaWx0ZXJzGBEgASgMQgSotRgBOjaithgyCgpsZWFkOmxpc3RzEghTZWdtZW50cyIHc2VnbWVudCoEbmFtZSoFYWxpYXMyBG5hbWVCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDAoKX2lzX2dsb2JhbEIXChVfaXNfcHJlZmVyZW5jZV9jZW50ZXJKBAgPEBBKBAgQEBEiHwoRR2V0U2VnbWVudFJlcXVlc3QSCgoCaWQYASABKAUiQAoTTGlzdFNlZ21lbnRzUmVxdWVzdBIpCgVxdWVyeRgBIAEoCzIaLnRpZGluZ3MudHlwZS52MS5MaXN0UXVlcnkiZgoUTGlzdFNlZ21lbnRzUmVzcG9uc2USLQoIc2VnbWVudHMYASADKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuU2VnbWVudBISCgp0b3RhbF9zaXplGAIgASgFEgsKA2lkcxgDIAMoBSJEChRDcmVhdGVTZWdtZW50UmVxdWVzdBIsCgdzZWdtZW50GAEgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnQiTQoMU2F2ZWRTZWdtZW50EiwKB3NlZ21lbnQYASABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuU2VnbWVudBIPCgdjcmVhdGVkGAIgASgIIpgBChRVcGRhdGVTZWdtZW50UmVxdWVzdBIKCgJpZBgBIAEoBRIsCgdzZWdtZW50GAIgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnQSLwoLdXBkYXRlX21hc2sYAyABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEhUKDWFsbG93X21pc3NpbmcYBCABKAgiIgoURGVsZXRlU2VnbWVudFJlcXVlc3QSCgoCaWQYASABKAUiWAoaQmF0Y2hDcmVhdGVTZWdtZW50c1JlcXVlc3QSOgoIcmVxdWVzdHMYASADKAsyKC50aWRpbmdzLmNvbnRhY3QudjEuQ3JlYXRlU2VnbWVudFJlcXVlc3QiWAoaQmF0Y2hVcGRhdGVTZWdtZW50c1JlcXVlc3QSOgoIcmVxdWVzdHMYASADKAsyKC50aWRpbmdzLmNvbnRhY3QudjEuVXBkYXRlU2VnbWVudFJlcXVlc3QiKQoaQmF0Y2hEZWxldGVTZWdtZW50c1JlcXVlc3QSCwoDaWRzGAEgAygFInUKFUJhdGNoU2VnbWVudHNSZXNwb25zZRItCghzZWdtZW50cxgBIAMoCzIbLnRpZGluZ3MuY29udGFjdC52MS5TZWdtZW50Ei0KCHN0YXR1c2VzGAIgAygLMhsudGlkaW5ncy50eXBlLnYxLkl0ZW1TdGF0dXMiPAoZQWRkU2VnbWVudENvbnRhY3RzUmVxdWVzdBIKCgJpZBgBIAEoBRITCgtjb250YWN0X2lkcxgCIAMoBSIxChpBZGRTZWdtZW50Q29udGFjdHNSZXNwb25zZRITCgtjb250YWN0X2lkcxgBIAMoBSI9ChtSZW1vdmVTZWdtZW50Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSIeChxSZW1vdmVTZWdtZW50Q29udGFjdFJlc3BvbnNlIjAKGkxpc3RDb250YWN0U2VnbWVudHNSZXF1ZXN0EhIKCmNvbnRhY3RfaWQYASABKAUiUwobTGlzdENvbnRhY3RTZWdtZW50c1Jlc3BvbnNlEjQKCHNlZ21lbnRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RTZWdtZW50IpsBCg5Db250YWN0U2VnbWVudBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEg0KBWFsaWFzGAMgASgJEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDm1hbnVhbGx5X2FkZGVkGAUgASgIEhgKEG1hbnVhbGx5X3JlbW92ZWQYBiABKAgiLgoVUHJldmlld1NlZ21lbnRSZXF1ZXN0EhUKB2ZpbHRlcnMYASABKAxCBKi1GAEiPAoWUHJldmlld1NlZ21lbnRSZXNwb25zZRINCgVjb3VudBgBIAEoBRITCgtjb250YWN0X2lkcxgCIAMoBSI+ChxFeHBsYWluU2VnbWVudENvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUizgEKHUV4cGxhaW5TZWdtZW50Q29udGFjdFJlc3BvbnNlEhEKCWlzX21lbWJlchgBIAEoCBISCgppc19tYXRjaGVkGAIgASgIEhYKDm1hbnVhbGx5X2FkZGVkGAMgASgIEhgKEG1hbnVhbGx5X3JlbW92ZWQYBCABKAgSMgoHZmlsdGVycxgFIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5GaWx0ZXJWZXJkaWN0EhQKB3Byb2JsZW0YBiABKAlIAIgBAUIKCghfcHJvYmxlbSJNCg1GaWx0ZXJWZXJkaWN0EhQKBmZpbHRlchgBIAEoDEIEqLUYARISCgRsZWZ0GAIgASgMQgSotRgBEhIKCmlzX21hdGNoZWQYAyABKAgiJAoWR2V0U2VnbWVudEJ1aWxkUmVxdWVzdBIKCgJpZBgBIAEoBSL3AQoMU2VnbWVudEJ1aWxkEg0KBXN0YXRlGAEgASgJEhAKCHByb2dyZXNzGAIgASgBEg0KBWFkZGVkGAMgASgFEg8KB3JlbW92ZWQYBCABKAUSOAoPbGFzdF9idWlsdF9kYXRlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEh8KEmxhc3RfYnVpbHRfc2Vjb25kcxgGIAEoAUgBiAEBEhQKB3Byb2JsZW0YByABKAlIAogBAUISChBfbGFzdF9idWlsdF9kYXRlQhUKE19sYXN0X2J1aWx0X3NlY29uZHNCCgoIX3Byb2JsZW0yoAwKDlNlZ21lbnRTZXJ2aWNlElUKCkdldFNlZ21lbnQSJS50aWRpbmdzLmNvbnRhY3QudjEuR2V0U2VnbWVudFJlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuU2VnbWVudCIDkAIBEmYKDExpc3RTZWdtZW50cxInLnRpZGluZ3MuY29udGFjdC52MS5MaXN0U2VnbWVudHNSZXF1ZXN0GigudGlkaW5ncy5jb250YWN0LnYxLkxpc3RTZWdtZW50c1Jlc3BvbnNlIgOQAgESWwoNQ3JlYXRlU2VnbWVudBIoLnRpZGluZ3MuY29udGFjdC52MS5DcmVhdGVTZWdtZW50UmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5TYXZlZFNlZ21lbnQSWwoNVXBkYXRlU2VnbWVudBIoLnRpZGluZ3MuY29udGFjdC52MS5VcGRhdGVTZWdtZW50UmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5TYXZlZFNlZ21lbnQSVgoNRGVsZXRlU2VnbWVudBIoLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVTZWdtZW50UmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5TZWdtZW50EnAKE0JhdGNoQ3JlYXRlU2VnbWVudHMSLi50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hDcmVhdGVTZWdtZW50c1JlcXVlc3QaKS50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hTZWdtZW50c1Jlc3BvbnNlEnAKE0JhdGNoVXBkYXRlU2VnbWVudHMSLi50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hVcGRhdGVTZWdtZW50c1JlcXVlc3QaKS50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hTZWdtZW50c1Jlc3BvbnNlEnAKE0JhdGNoRGVsZXRlU2VnbWVudHMSLi50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hEZWxldGVTZWdtZW50c1JlcXVlc3QaKS50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hTZWdtZW50c1Jlc3BvbnNlEnkKEkFkZFNlZ21lbnRDb250YWN0cxItLnRpZGluZ3MuY29udGFjdC52MS5BZGRTZWdtZW50Q29udGFjdHNSZXF1ZXN0Gi4udGlkaW5ncy5jb250YWN0LnYxLkFkZFNlZ21lbnRDb250YWN0c1Jlc3BvbnNlIgSQtRgBEn8KFFJlbW92ZVNlZ21lbnRDb250YWN0Ei8udGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZVNlZ21lbnRDb250YWN0UmVxdWVzdBowLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVTZWdtZW50Q29udGFjdFJlc3BvbnNlIgSQtRgBEnsKE0xpc3RDb250YWN0U2VnbWVudHMSLi50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RTZWdtZW50c1JlcXVlc3QaLy50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RTZWdtZW50c1Jlc3BvbnNlIgOQAgEScAoOUHJldmlld1NlZ21lbnQSKS50aWRpbmdzLmNvbnRhY3QudjEuUHJldmlld1NlZ21lbnRSZXF1ZXN0GioudGlkaW5ncy5jb250YWN0LnYxLlByZXZpZXdTZWdtZW50UmVzcG9uc2UiB5ACAZC1GAEShQEKFUV4cGxhaW5TZWdtZW50Q29udGFjdBIwLnRpZGluZ3MuY29udGFjdC52MS5FeHBsYWluU2VnbWVudENvbnRhY3RSZXF1ZXN0GjEudGlkaW5ncy5jb250YWN0LnYxLkV4cGxhaW5TZWdtZW50Q29udGFjdFJlc3BvbnNlIgeQAgGQtRgBEmQKD0dldFNlZ21lbnRCdWlsZBIqLnRpZGluZ3MuY29udGFjdC52MS5HZXRTZWdtZW50QnVpbGRSZXF1ZXN0GiAudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRCdWlsZCIDkAIBGg6KtRgKbGVhZDpsaXN0c2IGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list, file_tidings_type_v1_reference]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvc2VnbWVudC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIqkGCgdTZWdtZW50EhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESGgoLcHVibGljX25hbWUYCiABKAlCBei1GL8BEg0KBWFsaWFzGAsgASgJEh4KC2Rlc2NyaXB0aW9uGAwgASgJQgTYtRgBSAaIAQESIAoJaXNfZ2xvYmFsGA0gASgIQgjKtRgEdHJ1ZUgHiAEBEiwKFGlzX3ByZWZlcmVuY2VfY2VudGVyGA4gASgIQgnKtRgFZmFsc2VICIgBARI6CghjYXRlZ29yeRgSIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIVCgdmaWx0ZXJzGBEgASgMQgSotRgBOjaithgyCgpsZWFkOmxpc3RzEghTZWdtZW50cyIHc2VnbWVudCoEbmFtZSoFYWxpYXMyBG5hbWVCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDAoKX2lzX2dsb2JhbEIXChVfaXNfcHJlZmVyZW5jZV9jZW50ZXJKBAgPEBBKBAgQEBEiPAoZQWRkU2VnbWVudENvbnRhY3RzUmVxdWVzdBIKCgJpZBgBIAEoBRITCgtjb250YWN0X2lkcxgCIAMoBSIxChpBZGRTZWdtZW50Q29udGFjdHNSZXNwb25zZRITCgtjb250YWN0X2lkcxgBIAMoBSI9ChtSZW1vdmVTZWdtZW50Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSIeChxSZW1vdmVTZWdtZW50Q29udGFjdFJlc3BvbnNlIjAKGkxpc3RDb250YWN0U2VnbWVudHNSZXF1ZXN0EhIKCmNvbnRhY3RfaWQYASABKAUiUwobTGlzdENvbnRhY3RTZWdtZW50c1Jlc3BvbnNlEjQKCHNlZ21lbnRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RTZWdtZW50IpsBCg5Db250YWN0U2VnbWVudBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEg0KBWFsaWFzGAMgASgJEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhYKDm1hbnVhbGx5X2FkZGVkGAUgASgIEhgKEG1hbnVhbGx5X3JlbW92ZWQYBiABKAgiLgoVUHJldmlld1NlZ21lbnRSZXF1ZXN0EhUKB2ZpbHRlcnMYASABKAxCBKi1GAEiPAoWUHJldmlld1NlZ21lbnRSZXNwb25zZRINCgVjb3VudBgBIAEoBRITCgtjb250YWN0X2lkcxgCIAMoBSI+ChxFeHBsYWluU2VnbWVudENvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUizgEKHUV4cGxhaW5TZWdtZW50Q29udGFjdFJlc3BvbnNlEhEKCWlzX21lbWJlchgBIAEoCBISCgppc19tYXRjaGVkGAIgASgIEhYKDm1hbnVhbGx5X2FkZGVkGAMgASgIEhgKEG1hbnVhbGx5X3JlbW92ZWQYBCABKAgSMgoHZmlsdGVycxgFIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5GaWx0ZXJWZXJkaWN0EhQKB3Byb2JsZW0YBiABKAlIAIgBAUIKCghfcHJvYmxlbSJNCg1GaWx0ZXJWZXJkaWN0EhQKBmZpbHRlchgBIAEoDEIEqLUYARISCgRsZWZ0GAIgASgMQgSotRgBEhIKCmlzX21hdGNoZWQYAyABKAgiJAoWR2V0U2VnbWVudEJ1aWxkUmVxdWVzdBIKCgJpZBgBIAEoBSL3AQoMU2VnbWVudEJ1aWxkEg0KBXN0YXRlGAEgASgJEhAKCHByb2dyZXNzGAIgASgBEg0KBWFkZGVkGAMgASgFEg8KB3JlbW92ZWQYBCABKAUSOAoPbGFzdF9idWlsdF9kYXRlGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEh8KEmxhc3RfYnVpbHRfc2Vjb25kcxgGIAEoAUgBiAEBEhQKB3Byb2JsZW0YByABKAlIAogBAUISChBfbGFzdF9idWlsdF9kYXRlQhUKE19sYXN0X2J1aWx0X3NlY29uZHNCCgoIX3Byb2JsZW0y/wUKFFNlZ21lbnRNZXRob2RTZXJ2aWNlEnkKEkFkZFNlZ21lbnRDb250YWN0cxItLnRpZGluZ3MuY29udGFjdC52MS5BZGRTZWdtZW50Q29udGFjdHNSZXF1ZXN0Gi4udGlkaW5ncy5jb250YWN0LnYxLkFkZFNlZ21lbnRDb250YWN0c1Jlc3BvbnNlIgSQtRgBEn8KFFJlbW92ZVNlZ21lbnRDb250YWN0Ei8udGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZVNlZ21lbnRDb250YWN0UmVxdWVzdBowLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVTZWdtZW50Q29udGFjdFJlc3BvbnNlIgSQtRgBEnsKE0xpc3RDb250YWN0U2VnbWVudHMSLi50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RTZWdtZW50c1JlcXVlc3QaLy50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RTZWdtZW50c1Jlc3BvbnNlIgOQAgEScAoOUHJldmlld1NlZ21lbnQSKS50aWRpbmdzLmNvbnRhY3QudjEuUHJldmlld1NlZ21lbnRSZXF1ZXN0GioudGlkaW5ncy5jb250YWN0LnYxLlByZXZpZXdTZWdtZW50UmVzcG9uc2UiB5ACAZC1GAEShQEKFUV4cGxhaW5TZWdtZW50Q29udGFjdBIwLnRpZGluZ3MuY29udGFjdC52MS5FeHBsYWluU2VnbWVudENvbnRhY3RSZXF1ZXN0GjEudGlkaW5ncy5jb250YWN0LnYxLkV4cGxhaW5TZWdtZW50Q29udGFjdFJlc3BvbnNlIgeQAgGQtRgBEmQKD0dldFNlZ21lbnRCdWlsZBIqLnRpZGluZ3MuY29udGFjdC52MS5HZXRTZWdtZW50QnVpbGRSZXF1ZXN0GiAudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRCdWlsZCIDkAIBGg6KtRgKbGVhZDpsaXN0c2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * Contacts that have something in common: those its filters find, and those that were put into it by hand.
@@ -124,228 +120,6 @@ export const SegmentSchema: GenMessage<Segment> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_segment, 0);
 
 /**
- * @generated from message tidings.contact.v1.GetSegmentRequest
- */
-export type GetSegmentRequest = Message<"tidings.contact.v1.GetSegmentRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.GetSegmentRequest.
- * Use `create(GetSegmentRequestSchema)` to create a new message.
- */
-export const GetSegmentRequestSchema: GenMessage<GetSegmentRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 1);
-
-/**
- * @generated from message tidings.contact.v1.ListSegmentsRequest
- */
-export type ListSegmentsRequest = Message<"tidings.contact.v1.ListSegmentsRequest"> & {
-  /**
-   * @generated from field: tidings.type.v1.ListQuery query = 1;
-   */
-  query?: ListQuery | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.ListSegmentsRequest.
- * Use `create(ListSegmentsRequestSchema)` to create a new message.
- */
-export const ListSegmentsRequestSchema: GenMessage<ListSegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 2);
-
-/**
- * @generated from message tidings.contact.v1.ListSegmentsResponse
- */
-export type ListSegmentsResponse = Message<"tidings.contact.v1.ListSegmentsResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Segment segments = 1;
-   */
-  segments: Segment[];
-
-  /**
-   * @generated from field: int32 total_size = 2;
-   */
-  totalSize: number;
-
-  /**
-   * @generated from field: repeated int32 ids = 3;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.ListSegmentsResponse.
- * Use `create(ListSegmentsResponseSchema)` to create a new message.
- */
-export const ListSegmentsResponseSchema: GenMessage<ListSegmentsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 3);
-
-/**
- * @generated from message tidings.contact.v1.CreateSegmentRequest
- */
-export type CreateSegmentRequest = Message<"tidings.contact.v1.CreateSegmentRequest"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Segment segment = 1;
-   */
-  segment?: Segment | undefined;
-};
-
-/**
- * Describes the message tidings.contact.v1.CreateSegmentRequest.
- * Use `create(CreateSegmentRequestSchema)` to create a new message.
- */
-export const CreateSegmentRequestSchema: GenMessage<CreateSegmentRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 4);
-
-/**
- * @generated from message tidings.contact.v1.SavedSegment
- */
-export type SavedSegment = Message<"tidings.contact.v1.SavedSegment"> & {
-  /**
-   * @generated from field: tidings.contact.v1.Segment segment = 1;
-   */
-  segment?: Segment | undefined;
-
-  /**
-   * @generated from field: bool created = 2;
-   */
-  created: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.SavedSegment.
- * Use `create(SavedSegmentSchema)` to create a new message.
- */
-export const SavedSegmentSchema: GenMessage<SavedSegment> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 5);
-
-/**
- * @generated from message tidings.contact.v1.UpdateSegmentRequest
- */
-export type UpdateSegmentRequest = Message<"tidings.contact.v1.UpdateSegmentRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: tidings.contact.v1.Segment segment = 2;
-   */
-  segment?: Segment | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 3;
-   */
-  updateMask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: bool allow_missing = 4;
-   */
-  allowMissing: boolean;
-};
-
-/**
- * Describes the message tidings.contact.v1.UpdateSegmentRequest.
- * Use `create(UpdateSegmentRequestSchema)` to create a new message.
- */
-export const UpdateSegmentRequestSchema: GenMessage<UpdateSegmentRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 6);
-
-/**
- * @generated from message tidings.contact.v1.DeleteSegmentRequest
- */
-export type DeleteSegmentRequest = Message<"tidings.contact.v1.DeleteSegmentRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.DeleteSegmentRequest.
- * Use `create(DeleteSegmentRequestSchema)` to create a new message.
- */
-export const DeleteSegmentRequestSchema: GenMessage<DeleteSegmentRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 7);
-
-/**
- * @generated from message tidings.contact.v1.BatchCreateSegmentsRequest
- */
-export type BatchCreateSegmentsRequest = Message<"tidings.contact.v1.BatchCreateSegmentsRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.CreateSegmentRequest requests = 1;
-   */
-  requests: CreateSegmentRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchCreateSegmentsRequest.
- * Use `create(BatchCreateSegmentsRequestSchema)` to create a new message.
- */
-export const BatchCreateSegmentsRequestSchema: GenMessage<BatchCreateSegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 8);
-
-/**
- * @generated from message tidings.contact.v1.BatchUpdateSegmentsRequest
- */
-export type BatchUpdateSegmentsRequest = Message<"tidings.contact.v1.BatchUpdateSegmentsRequest"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.UpdateSegmentRequest requests = 1;
-   */
-  requests: UpdateSegmentRequest[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchUpdateSegmentsRequest.
- * Use `create(BatchUpdateSegmentsRequestSchema)` to create a new message.
- */
-export const BatchUpdateSegmentsRequestSchema: GenMessage<BatchUpdateSegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 9);
-
-/**
- * @generated from message tidings.contact.v1.BatchDeleteSegmentsRequest
- */
-export type BatchDeleteSegmentsRequest = Message<"tidings.contact.v1.BatchDeleteSegmentsRequest"> & {
-  /**
-   * @generated from field: repeated int32 ids = 1;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchDeleteSegmentsRequest.
- * Use `create(BatchDeleteSegmentsRequestSchema)` to create a new message.
- */
-export const BatchDeleteSegmentsRequestSchema: GenMessage<BatchDeleteSegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 10);
-
-/**
- * @generated from message tidings.contact.v1.BatchSegmentsResponse
- */
-export type BatchSegmentsResponse = Message<"tidings.contact.v1.BatchSegmentsResponse"> & {
-  /**
-   * @generated from field: repeated tidings.contact.v1.Segment segments = 1;
-   */
-  segments: Segment[];
-
-  /**
-   * @generated from field: repeated tidings.type.v1.ItemStatus statuses = 2;
-   */
-  statuses: ItemStatus[];
-};
-
-/**
- * Describes the message tidings.contact.v1.BatchSegmentsResponse.
- * Use `create(BatchSegmentsResponseSchema)` to create a new message.
- */
-export const BatchSegmentsResponseSchema: GenMessage<BatchSegmentsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 11);
-
-/**
  * @generated from message tidings.contact.v1.AddSegmentContactsRequest
  */
 export type AddSegmentContactsRequest = Message<"tidings.contact.v1.AddSegmentContactsRequest"> & {
@@ -365,7 +139,7 @@ export type AddSegmentContactsRequest = Message<"tidings.contact.v1.AddSegmentCo
  * Use `create(AddSegmentContactsRequestSchema)` to create a new message.
  */
 export const AddSegmentContactsRequestSchema: GenMessage<AddSegmentContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 12);
+  messageDesc(file_tidings_contact_v1_segment, 1);
 
 /**
  * @generated from message tidings.contact.v1.AddSegmentContactsResponse
@@ -384,7 +158,7 @@ export type AddSegmentContactsResponse = Message<"tidings.contact.v1.AddSegmentC
  * Use `create(AddSegmentContactsResponseSchema)` to create a new message.
  */
 export const AddSegmentContactsResponseSchema: GenMessage<AddSegmentContactsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 13);
+  messageDesc(file_tidings_contact_v1_segment, 2);
 
 /**
  * @generated from message tidings.contact.v1.RemoveSegmentContactRequest
@@ -406,7 +180,7 @@ export type RemoveSegmentContactRequest = Message<"tidings.contact.v1.RemoveSegm
  * Use `create(RemoveSegmentContactRequestSchema)` to create a new message.
  */
 export const RemoveSegmentContactRequestSchema: GenMessage<RemoveSegmentContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 14);
+  messageDesc(file_tidings_contact_v1_segment, 3);
 
 /**
  * @generated from message tidings.contact.v1.RemoveSegmentContactResponse
@@ -419,7 +193,7 @@ export type RemoveSegmentContactResponse = Message<"tidings.contact.v1.RemoveSeg
  * Use `create(RemoveSegmentContactResponseSchema)` to create a new message.
  */
 export const RemoveSegmentContactResponseSchema: GenMessage<RemoveSegmentContactResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 15);
+  messageDesc(file_tidings_contact_v1_segment, 4);
 
 /**
  * @generated from message tidings.contact.v1.ListContactSegmentsRequest
@@ -436,7 +210,7 @@ export type ListContactSegmentsRequest = Message<"tidings.contact.v1.ListContact
  * Use `create(ListContactSegmentsRequestSchema)` to create a new message.
  */
 export const ListContactSegmentsRequestSchema: GenMessage<ListContactSegmentsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 16);
+  messageDesc(file_tidings_contact_v1_segment, 5);
 
 /**
  * @generated from message tidings.contact.v1.ListContactSegmentsResponse
@@ -453,7 +227,7 @@ export type ListContactSegmentsResponse = Message<"tidings.contact.v1.ListContac
  * Use `create(ListContactSegmentsResponseSchema)` to create a new message.
  */
 export const ListContactSegmentsResponseSchema: GenMessage<ListContactSegmentsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 17);
+  messageDesc(file_tidings_contact_v1_segment, 6);
 
 /**
  * A segment as a member sees it.
@@ -497,7 +271,7 @@ export type ContactSegment = Message<"tidings.contact.v1.ContactSegment"> & {
  * Use `create(ContactSegmentSchema)` to create a new message.
  */
 export const ContactSegmentSchema: GenMessage<ContactSegment> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 18);
+  messageDesc(file_tidings_contact_v1_segment, 7);
 
 /**
  * @generated from message tidings.contact.v1.PreviewSegmentRequest
@@ -516,7 +290,7 @@ export type PreviewSegmentRequest = Message<"tidings.contact.v1.PreviewSegmentRe
  * Use `create(PreviewSegmentRequestSchema)` to create a new message.
  */
 export const PreviewSegmentRequestSchema: GenMessage<PreviewSegmentRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 19);
+  messageDesc(file_tidings_contact_v1_segment, 8);
 
 /**
  * @generated from message tidings.contact.v1.PreviewSegmentResponse
@@ -540,7 +314,7 @@ export type PreviewSegmentResponse = Message<"tidings.contact.v1.PreviewSegmentR
  * Use `create(PreviewSegmentResponseSchema)` to create a new message.
  */
 export const PreviewSegmentResponseSchema: GenMessage<PreviewSegmentResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 20);
+  messageDesc(file_tidings_contact_v1_segment, 9);
 
 /**
  * @generated from message tidings.contact.v1.ExplainSegmentContactRequest
@@ -562,7 +336,7 @@ export type ExplainSegmentContactRequest = Message<"tidings.contact.v1.ExplainSe
  * Use `create(ExplainSegmentContactRequestSchema)` to create a new message.
  */
 export const ExplainSegmentContactRequestSchema: GenMessage<ExplainSegmentContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 21);
+  messageDesc(file_tidings_contact_v1_segment, 10);
 
 /**
  * @generated from message tidings.contact.v1.ExplainSegmentContactResponse
@@ -608,7 +382,7 @@ export type ExplainSegmentContactResponse = Message<"tidings.contact.v1.ExplainS
  * Use `create(ExplainSegmentContactResponseSchema)` to create a new message.
  */
 export const ExplainSegmentContactResponseSchema: GenMessage<ExplainSegmentContactResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 22);
+  messageDesc(file_tidings_contact_v1_segment, 11);
 
 /**
  * @generated from message tidings.contact.v1.FilterVerdict
@@ -639,7 +413,7 @@ export type FilterVerdict = Message<"tidings.contact.v1.FilterVerdict"> & {
  * Use `create(FilterVerdictSchema)` to create a new message.
  */
 export const FilterVerdictSchema: GenMessage<FilterVerdict> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 23);
+  messageDesc(file_tidings_contact_v1_segment, 12);
 
 /**
  * @generated from message tidings.contact.v1.GetSegmentBuildRequest
@@ -656,7 +430,7 @@ export type GetSegmentBuildRequest = Message<"tidings.contact.v1.GetSegmentBuild
  * Use `create(GetSegmentBuildRequestSchema)` to create a new message.
  */
 export const GetSegmentBuildRequestSchema: GenMessage<GetSegmentBuildRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 24);
+  messageDesc(file_tidings_contact_v1_segment, 13);
 
 /**
  * @generated from message tidings.contact.v1.SegmentBuild
@@ -711,84 +485,18 @@ export type SegmentBuild = Message<"tidings.contact.v1.SegmentBuild"> & {
  * Use `create(SegmentBuildSchema)` to create a new message.
  */
 export const SegmentBuildSchema: GenMessage<SegmentBuild> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_segment, 25);
+  messageDesc(file_tidings_contact_v1_segment, 14);
 
 /**
- * @generated from service tidings.contact.v1.SegmentService
+ * The methods of segments beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.contact.v1.SegmentMethodService
  */
-export const SegmentService: GenService<{
-  /**
-   * @generated from rpc tidings.contact.v1.SegmentService.GetSegment
-   */
-  getSegment: {
-    methodKind: "unary";
-    input: typeof GetSegmentRequestSchema;
-    output: typeof SegmentSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.SegmentService.ListSegments
-   */
-  listSegments: {
-    methodKind: "unary";
-    input: typeof ListSegmentsRequestSchema;
-    output: typeof ListSegmentsResponseSchema;
-  },
-  /**
-   * INVALID_ARGUMENT names what is wrong with the filters. Its members are found in the background.
-   *
-   * @generated from rpc tidings.contact.v1.SegmentService.CreateSegment
-   */
-  createSegment: {
-    methodKind: "unary";
-    input: typeof CreateSegmentRequestSchema;
-    output: typeof SavedSegmentSchema;
-  },
-  /**
-   * FAILED_PRECONDITION when it would be unpublished while other segments name it.
-   *
-   * @generated from rpc tidings.contact.v1.SegmentService.UpdateSegment
-   */
-  updateSegment: {
-    methodKind: "unary";
-    input: typeof UpdateSegmentRequestSchema;
-    output: typeof SavedSegmentSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.SegmentService.DeleteSegment
-   */
-  deleteSegment: {
-    methodKind: "unary";
-    input: typeof DeleteSegmentRequestSchema;
-    output: typeof SegmentSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.SegmentService.BatchCreateSegments
-   */
-  batchCreateSegments: {
-    methodKind: "unary";
-    input: typeof BatchCreateSegmentsRequestSchema;
-    output: typeof BatchSegmentsResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.SegmentService.BatchUpdateSegments
-   */
-  batchUpdateSegments: {
-    methodKind: "unary";
-    input: typeof BatchUpdateSegmentsRequestSchema;
-    output: typeof BatchSegmentsResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.SegmentService.BatchDeleteSegments
-   */
-  batchDeleteSegments: {
-    methodKind: "unary";
-    input: typeof BatchDeleteSegmentsRequestSchema;
-    output: typeof BatchSegmentsResponseSchema;
-  },
+export const SegmentMethodService: GenService<{
   /**
    * Puts contacts into a segment, whatever its filters say. PERMISSION_DENIED when the caller does not see the segment.
    *
-   * @generated from rpc tidings.contact.v1.SegmentService.AddSegmentContacts
+   * @generated from rpc tidings.contact.v1.SegmentMethodService.AddSegmentContacts
    */
   addSegmentContacts: {
     methodKind: "unary";
@@ -798,7 +506,7 @@ export const SegmentService: GenService<{
   /**
    * Takes a contact out of a segment, so that its filters do not bring it back. NOT_FOUND for an unknown contact.
    *
-   * @generated from rpc tidings.contact.v1.SegmentService.RemoveSegmentContact
+   * @generated from rpc tidings.contact.v1.SegmentMethodService.RemoveSegmentContact
    */
   removeSegmentContact: {
     methodKind: "unary";
@@ -808,7 +516,7 @@ export const SegmentService: GenService<{
   /**
    * The segments that a contact is a member of, as far as the caller sees them.
    *
-   * @generated from rpc tidings.contact.v1.SegmentService.ListContactSegments
+   * @generated from rpc tidings.contact.v1.SegmentMethodService.ListContactSegments
    */
   listContactSegments: {
     methodKind: "unary";
@@ -818,7 +526,7 @@ export const SegmentService: GenService<{
   /**
    * Counts the contacts that filters find now, without saving anything.
    *
-   * @generated from rpc tidings.contact.v1.SegmentService.PreviewSegment
+   * @generated from rpc tidings.contact.v1.SegmentMethodService.PreviewSegment
    */
   previewSegment: {
     methodKind: "unary";
@@ -828,7 +536,7 @@ export const SegmentService: GenService<{
   /**
    * Why is a contact in a segment, or not?
    *
-   * @generated from rpc tidings.contact.v1.SegmentService.ExplainSegmentContact
+   * @generated from rpc tidings.contact.v1.SegmentMethodService.ExplainSegmentContact
    */
   explainSegmentContact: {
     methodKind: "unary";
@@ -838,7 +546,7 @@ export const SegmentService: GenService<{
   /**
    * How far the search for the members of a segment is.
    *
-   * @generated from rpc tidings.contact.v1.SegmentService.GetSegmentBuild
+   * @generated from rpc tidings.contact.v1.SegmentMethodService.GetSegmentBuild
    */
   getSegmentBuild: {
     methodKind: "unary";

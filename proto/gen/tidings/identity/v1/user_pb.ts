@@ -4,20 +4,16 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
-import type { ItemStatus } from "../../type/v1/batch_pb.ts";
-import { file_tidings_type_v1_batch } from "../../type/v1/batch_pb.ts";
-import type { ListQuery } from "../../type/v1/list_pb.ts";
-import { file_tidings_type_v1_list } from "../../type/v1/list_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/identity/v1/user.proto.
  */
 export const file_tidings_identity_v1_user: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2lkZW50aXR5L3YxL3VzZXIucHJvdG8SE3RpZGluZ3MuaWRlbnRpdHkudjEiyggKBFVzZXISEAoCaWQYASABKAVCBJi1GAESIwoMaXNfcHVibGlzaGVkGAIgASgIQgjKtRgEdHJ1ZUgAiAEBEjQKCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBEh0KCmNyZWF0ZWRfYnkYBCABKAVCBJi1GAFIAYgBARIiCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlCBJi1GAFIAogBARI8Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgDiAEBEh4KC21vZGlmaWVkX2J5GAcgASgFQgSYtRgBSASIAQESIwoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUIEmLUYAUgFiAEBEjoKC2xhc3RfYWN0aXZlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgGiAEBEjkKCmxhc3RfbG9naW4YCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSAeIAQESEAoIdXNlcm5hbWUYCyABKAkSEgoKZmlyc3RfbmFtZRgMIAEoCRIRCglsYXN0X25hbWUYDSABKAkSDQoFZW1haWwYDiABKAkSFQoIcG9zaXRpb24YDyABKAlICIgBARIVCgdyb2xlX2lkGBAgASgFQgTQtRgBEhsKBHJvbGUYESABKAxCCKi1GAG4tRgBSAmIAQESHQoIdGltZXpvbmUYEiABKAlCBsq1GAIiIkgKiAEBEhsKBmxvY2FsZRgTIAEoCUIGyrUYAiIiSAuIAQESKQoNb25saW5lX3N0YXR1cxgUIAEoCUINyrUYCSJvZmZsaW5lIkgMiAEBEhwKCXNpZ25hdHVyZRgVIAEoCUIE2LUYAUgNiAEBEikKDnBsYWluX3Bhc3N3b3JkGBYgASgMQgygtRgBqLUYAcC1GAFIDogBATpqorYYZgoKdXNlcjp1c2VycxIFVXNlcnMqCHVzZXJuYW1lKgVlbWFpbCoKZmlyc3RfbmFtZSoJbGFzdF9uYW1lKghwb3NpdGlvbjIJbGFzdF9uYW1lMgpmaXJzdF9uYW1lMgh1c2VybmFtZUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9sYXN0X2FjdGl2ZUINCgtfbGFzdF9sb2dpbkILCglfcG9zaXRpb25CBwoFX3JvbGVCCwoJX3RpbWV6b25lQgkKB19sb2NhbGVCEAoOX29ubGluZV9zdGF0dXNCDAoKX3NpZ25hdHVyZUIRCg9fcGxhaW5fcGFzc3dvcmQiHAoOR2V0VXNlclJlcXVlc3QSCgoCaWQYASABKAUiPQoQTGlzdFVzZXJzUmVxdWVzdBIpCgVxdWVyeRgBIAEoCzIaLnRpZGluZ3MudHlwZS52MS5MaXN0UXVlcnkiXgoRTGlzdFVzZXJzUmVzcG9uc2USKAoFdXNlcnMYASADKAsyGS50aWRpbmdzLmlkZW50aXR5LnYxLlVzZXISEgoKdG90YWxfc2l6ZRgCIAEoBRILCgNpZHMYAyADKAUiPAoRQ3JlYXRlVXNlclJlcXVlc3QSJwoEdXNlchgBIAEoCzIZLnRpZGluZ3MuaWRlbnRpdHkudjEuVXNlciJFCglTYXZlZFVzZXISJwoEdXNlchgBIAEoCzIZLnRpZGluZ3MuaWRlbnRpdHkudjEuVXNlchIPCgdjcmVhdGVkGAIgASgIIpABChFVcGRhdGVVc2VyUmVxdWVzdBIKCgJpZBgBIAEoBRInCgR1c2VyGAIgASgLMhkudGlkaW5ncy5pZGVudGl0eS52MS5Vc2VyEi8KC3VwZGF0ZV9tYXNrGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIVCg1hbGxvd19taXNzaW5nGAQgASgIIh8KEURlbGV0ZVVzZXJSZXF1ZXN0EgoKAmlkGAEgASgFIlMKF0JhdGNoQ3JlYXRlVXNlcnNSZXF1ZXN0EjgKCHJlcXVlc3RzGAEgAygLMiYudGlkaW5ncy5pZGVudGl0eS52MS5DcmVhdGVVc2VyUmVxdWVzdCJTChdCYXRjaFVwZGF0ZVVzZXJzUmVxdWVzdBI4CghyZXF1ZXN0cxgBIAMoCzImLnRpZGluZ3MuaWRlbnRpdHkudjEuVXBkYXRlVXNlclJlcXVlc3QiJgoXQmF0Y2hEZWxldGVVc2Vyc1JlcXVlc3QSCwoDaWRzGAEgAygFIm0KEkJhdGNoVXNlcnNSZXNwb25zZRIoCgV1c2VycxgBIAMoCzIZLnRpZGluZ3MuaWRlbnRpdHkudjEuVXNlchItCghzdGF0dXNlcxgCIAMoCzIbLnRpZGluZ3MudHlwZS52MS5JdGVtU3RhdHVzIhAKDkdldFNlbGZSZXF1ZXN0IkQKFExpc3RVc2VyUm9sZXNSZXF1ZXN0Eg4KBmZpbHRlchgBIAEoCRINCgVsaW1pdBgCIAEoBRINCgVzdGFydBgDIAEoBSKBAQoVTGlzdFVzZXJSb2xlc1Jlc3BvbnNlEkIKBXJvbGVzGAEgAygLMjMudGlkaW5ncy5pZGVudGl0eS52MS5MaXN0VXNlclJvbGVzUmVzcG9uc2UuVXNlclJvbGUaJAoIVXNlclJvbGUSCgoCaWQYASABKAUSDAoEbmFtZRgCIAEoCSJBChFMaXN0T3duZXJzUmVxdWVzdBIOCgZmaWx0ZXIYASABKAkSDQoFbGltaXQYAiABKAUSDQoFc3RhcnQYAyABKAUijwEKEkxpc3RPd25lcnNSZXNwb25zZRI9CgZvd25lcnMYASADKAsyLS50aWRpbmdzLmlkZW50aXR5LnYxLkxpc3RPd25lcnNSZXNwb25zZS5Pd25lcho6CgVPd25lchIKCgJpZBgBIAEoBRISCgpmaXJzdF9uYW1lGAIgASgJEhEKCWxhc3RfbmFtZRgDIAEoCSI/ChdDaGVja1Blcm1pc3Npb25zUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgFEhMKC3Blcm1pc3Npb25zGAIgAygJIo4BChhDaGVja1Blcm1pc3Npb25zUmVzcG9uc2USRQoEaGVsZBgBIAMoCzI3LnRpZGluZ3MuaWRlbnRpdHkudjEuQ2hlY2tQZXJtaXNzaW9uc1Jlc3BvbnNlLkhlbGRFbnRyeRorCglIZWxkRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgIOgI4ASI7ChVDaGFuZ2VQYXNzd29yZFJlcXVlc3QSCgoCaWQYASABKAUSFgoOcGxhaW5fcGFzc3dvcmQYAiABKAwiGAoWQ2hhbmdlUGFzc3dvcmRSZXNwb25zZSIgChJFbmRTZXNzaW9uc1JlcXVlc3QSCgoCaWQYASABKAUiNwoTRW5kU2Vzc2lvbnNSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBRIOCgZncmFudHMYAiABKAUyiAsKC1VzZXJTZXJ2aWNlEk4KB0dldFVzZXISIy50aWRpbmdzLmlkZW50aXR5LnYxLkdldFVzZXJSZXF1ZXN0GhkudGlkaW5ncy5pZGVudGl0eS52MS5Vc2VyIgOQAgESXwoJTGlzdFVzZXJzEiUudGlkaW5ncy5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXF1ZXN0GiYudGlkaW5ncy5pZGVudGl0eS52MS5MaXN0VXNlcnNSZXNwb25zZSIDkAIBElQKCkNyZWF0ZVVzZXISJi50aWRpbmdzLmlkZW50aXR5LnYxLkNyZWF0ZVVzZXJSZXF1ZXN0Gh4udGlkaW5ncy5pZGVudGl0eS52MS5TYXZlZFVzZXISVAoKVXBkYXRlVXNlchImLnRpZGluZ3MuaWRlbnRpdHkudjEuVXBkYXRlVXNlclJlcXVlc3QaHi50aWRpbmdzLmlkZW50aXR5LnYxLlNhdmVkVXNlchJPCgpEZWxldGVVc2VyEiYudGlkaW5ncy5pZGVudGl0eS52MS5EZWxldGVVc2VyUmVxdWVzdBoZLnRpZGluZ3MuaWRlbnRpdHkudjEuVXNlchJpChBCYXRjaENyZWF0ZVVzZXJzEiwudGlkaW5ncy5pZGVudGl0eS52MS5CYXRjaENyZWF0ZVVzZXJzUmVxdWVzdBonLnRpZGluZ3MuaWRlbnRpdHkudjEuQmF0Y2hVc2Vyc1Jlc3BvbnNlEmkKEEJhdGNoVXBkYXRlVXNlcnMSLC50aWRpbmdzLmlkZW50aXR5LnYxLkJhdGNoVXBkYXRlVXNlcnNSZXF1ZXN0GicudGlkaW5ncy5pZGVudGl0eS52MS5CYXRjaFVzZXJzUmVzcG9uc2USaQoQQmF0Y2hEZWxldGVVc2VycxIsLnRpZGluZ3MuaWRlbnRpdHkudjEuQmF0Y2hEZWxldGVVc2Vyc1JlcXVlc3QaJy50aWRpbmdzLmlkZW50aXR5LnYxLkJhdGNoVXNlcnNSZXNwb25zZRJSCgdHZXRTZWxmEiMudGlkaW5ncy5pZGVudGl0eS52MS5HZXRTZWxmUmVxdWVzdBoZLnRpZGluZ3MuaWRlbnRpdHkudjEuVXNlciIHkAIBkLUYBRJvCg5DaGFuZ2VQYXNzd29yZBIqLnRpZGluZ3MuaWRlbnRpdHkudjEuQ2hhbmdlUGFzc3dvcmRSZXF1ZXN0GisudGlkaW5ncy5pZGVudGl0eS52MS5DaGFuZ2VQYXNzd29yZFJlc3BvbnNlIgSQtRgFEmYKC0VuZFNlc3Npb25zEicudGlkaW5ncy5pZGVudGl0eS52MS5FbmRTZXNzaW9uc1JlcXVlc3QaKC50aWRpbmdzLmlkZW50aXR5LnYxLkVuZFNlc3Npb25zUmVzcG9uc2UiBJC1GAUSawoNTGlzdFVzZXJSb2xlcxIpLnRpZGluZ3MuaWRlbnRpdHkudjEuTGlzdFVzZXJSb2xlc1JlcXVlc3QaKi50aWRpbmdzLmlkZW50aXR5LnYxLkxpc3RVc2VyUm9sZXNSZXNwb25zZSIDkAIBEmYKCkxpc3RPd25lcnMSJi50aWRpbmdzLmlkZW50aXR5LnYxLkxpc3RPd25lcnNSZXF1ZXN0GicudGlkaW5ncy5pZGVudGl0eS52MS5MaXN0T3duZXJzUmVzcG9uc2UiB5ACAZC1GAUSeAoQQ2hlY2tQZXJtaXNzaW9ucxIsLnRpZGluZ3MuaWRlbnRpdHkudjEuQ2hlY2tQZXJtaXNzaW9uc1JlcXVlc3QaLS50aWRpbmdzLmlkZW50aXR5LnYxLkNoZWNrUGVybWlzc2lvbnNSZXNwb25zZSIHkAIBkLUYBRoOirUYCnVzZXI6dXNlcnNiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_batch, file_tidings_type_v1_list]);
+  fileDesc("Ch50aWRpbmdzL2lkZW50aXR5L3YxL3VzZXIucHJvdG8SE3RpZGluZ3MuaWRlbnRpdHkudjEiyggKBFVzZXISEAoCaWQYASABKAVCBJi1GAESIwoMaXNfcHVibGlzaGVkGAIgASgIQgjKtRgEdHJ1ZUgAiAEBEjQKCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBEh0KCmNyZWF0ZWRfYnkYBCABKAVCBJi1GAFIAYgBARIiCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlCBJi1GAFIAogBARI8Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgDiAEBEh4KC21vZGlmaWVkX2J5GAcgASgFQgSYtRgBSASIAQESIwoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUIEmLUYAUgFiAEBEjoKC2xhc3RfYWN0aXZlGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgGiAEBEjkKCmxhc3RfbG9naW4YCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSAeIAQESEAoIdXNlcm5hbWUYCyABKAkSEgoKZmlyc3RfbmFtZRgMIAEoCRIRCglsYXN0X25hbWUYDSABKAkSDQoFZW1haWwYDiABKAkSFQoIcG9zaXRpb24YDyABKAlICIgBARIVCgdyb2xlX2lkGBAgASgFQgTQtRgBEhsKBHJvbGUYESABKAxCCKi1GAG4tRgBSAmIAQESHQoIdGltZXpvbmUYEiABKAlCBsq1GAIiIkgKiAEBEhsKBmxvY2FsZRgTIAEoCUIGyrUYAiIiSAuIAQESKQoNb25saW5lX3N0YXR1cxgUIAEoCUINyrUYCSJvZmZsaW5lIkgMiAEBEhwKCXNpZ25hdHVyZRgVIAEoCUIE2LUYAUgNiAEBEikKDnBsYWluX3Bhc3N3b3JkGBYgASgMQgygtRgBqLUYAcC1GAFIDogBATpqorYYZgoKdXNlcjp1c2VycxIFVXNlcnMqCHVzZXJuYW1lKgVlbWFpbCoKZmlyc3RfbmFtZSoJbGFzdF9uYW1lKghwb3NpdGlvbjIJbGFzdF9uYW1lMgpmaXJzdF9uYW1lMgh1c2VybmFtZUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9sYXN0X2FjdGl2ZUINCgtfbGFzdF9sb2dpbkILCglfcG9zaXRpb25CBwoFX3JvbGVCCwoJX3RpbWV6b25lQgkKB19sb2NhbGVCEAoOX29ubGluZV9zdGF0dXNCDAoKX3NpZ25hdHVyZUIRCg9fcGxhaW5fcGFzc3dvcmQiEAoOR2V0U2VsZlJlcXVlc3QiRAoUTGlzdFVzZXJSb2xlc1JlcXVlc3QSDgoGZmlsdGVyGAEgASgJEg0KBWxpbWl0GAIgASgFEg0KBXN0YXJ0GAMgASgFIoEBChVMaXN0VXNlclJvbGVzUmVzcG9uc2USQgoFcm9sZXMYASADKAsyMy50aWRpbmdzLmlkZW50aXR5LnYxLkxpc3RVc2VyUm9sZXNSZXNwb25zZS5Vc2VyUm9sZRokCghVc2VyUm9sZRIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJIkEKEUxpc3RPd25lcnNSZXF1ZXN0Eg4KBmZpbHRlchgBIAEoCRINCgVsaW1pdBgCIAEoBRINCgVzdGFydBgDIAEoBSKPAQoSTGlzdE93bmVyc1Jlc3BvbnNlEj0KBm93bmVycxgBIAMoCzItLnRpZGluZ3MuaWRlbnRpdHkudjEuTGlzdE93bmVyc1Jlc3BvbnNlLk93bmVyGjoKBU93bmVyEgoKAmlkGAEgASgFEhIKCmZpcnN0X25hbWUYAiABKAkSEQoJbGFzdF9uYW1lGAMgASgJIj8KF0NoZWNrUGVybWlzc2lvbnNSZXF1ZXN0Eg8KB3VzZXJfaWQYASABKAUSEwoLcGVybWlzc2lvbnMYAiADKAkijgEKGENoZWNrUGVybWlzc2lvbnNSZXNwb25zZRJFCgRoZWxkGAEgAygLMjcudGlkaW5ncy5pZGVudGl0eS52MS5DaGVja1Blcm1pc3Npb25zUmVzcG9uc2UuSGVsZEVudHJ5GisKCUhlbGRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAg6AjgBIjsKFUNoYW5nZVBhc3N3b3JkUmVxdWVzdBIKCgJpZBgBIAEoBRIWCg5wbGFpbl9wYXNzd29yZBgCIAEoDCIYChZDaGFuZ2VQYXNzd29yZFJlc3BvbnNlIiAKEkVuZFNlc3Npb25zUmVxdWVzdBIKCgJpZBgBIAEoBSI3ChNFbmRTZXNzaW9uc1Jlc3BvbnNlEhAKCHNlc3Npb25zGAEgASgFEg4KBmdyYW50cxgCIAEoBTKfBQoRVXNlck1ldGhvZFNlcnZpY2USUgoHR2V0U2VsZhIjLnRpZGluZ3MuaWRlbnRpdHkudjEuR2V0U2VsZlJlcXVlc3QaGS50aWRpbmdzLmlkZW50aXR5LnYxLlVzZXIiB5ACAZC1GAUSbwoOQ2hhbmdlUGFzc3dvcmQSKi50aWRpbmdzLmlkZW50aXR5LnYxLkNoYW5nZVBhc3N3b3JkUmVxdWVzdBorLnRpZGluZ3MuaWRlbnRpdHkudjEuQ2hhbmdlUGFzc3dvcmRSZXNwb25zZSIEkLUYBRJmCgtFbmRTZXNzaW9ucxInLnRpZGluZ3MuaWRlbnRpdHkudjEuRW5kU2Vzc2lvbnNSZXF1ZXN0GigudGlkaW5ncy5pZGVudGl0eS52MS5FbmRTZXNzaW9uc1Jlc3BvbnNlIgSQtRgFEmsKDUxpc3RVc2VyUm9sZXMSKS50aWRpbmdzLmlkZW50aXR5LnYxLkxpc3RVc2VyUm9sZXNSZXF1ZXN0GioudGlkaW5ncy5pZGVudGl0eS52MS5MaXN0VXNlclJvbGVzUmVzcG9uc2UiA5ACARJmCgpMaXN0T3duZXJzEiYudGlkaW5ncy5pZGVudGl0eS52MS5MaXN0T3duZXJzUmVxdWVzdBonLnRpZGluZ3MuaWRlbnRpdHkudjEuTGlzdE93bmVyc1Jlc3BvbnNlIgeQAgGQtRgFEngKEENoZWNrUGVybWlzc2lvbnMSLC50aWRpbmdzLmlkZW50aXR5LnYxLkNoZWNrUGVybWlzc2lvbnNSZXF1ZXN0Gi0udGlkaW5ncy5pZGVudGl0eS52MS5DaGVja1Blcm1pc3Npb25zUmVzcG9uc2UiB5ACAZC1GAUaDoq1GAp1c2VyOnVzZXJzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options]);
 
 /**
  * Somebody who signs in. Also what the events tidings.identity.user.created, .updated and .deleted carry.
@@ -150,228 +146,6 @@ export const UserSchema: GenMessage<User> = /*@__PURE__*/
   messageDesc(file_tidings_identity_v1_user, 0);
 
 /**
- * @generated from message tidings.identity.v1.GetUserRequest
- */
-export type GetUserRequest = Message<"tidings.identity.v1.GetUserRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.identity.v1.GetUserRequest.
- * Use `create(GetUserRequestSchema)` to create a new message.
- */
-export const GetUserRequestSchema: GenMessage<GetUserRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 1);
-
-/**
- * @generated from message tidings.identity.v1.ListUsersRequest
- */
-export type ListUsersRequest = Message<"tidings.identity.v1.ListUsersRequest"> & {
-  /**
-   * @generated from field: tidings.type.v1.ListQuery query = 1;
-   */
-  query?: ListQuery | undefined;
-};
-
-/**
- * Describes the message tidings.identity.v1.ListUsersRequest.
- * Use `create(ListUsersRequestSchema)` to create a new message.
- */
-export const ListUsersRequestSchema: GenMessage<ListUsersRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 2);
-
-/**
- * @generated from message tidings.identity.v1.ListUsersResponse
- */
-export type ListUsersResponse = Message<"tidings.identity.v1.ListUsersResponse"> & {
-  /**
-   * @generated from field: repeated tidings.identity.v1.User users = 1;
-   */
-  users: User[];
-
-  /**
-   * @generated from field: int32 total_size = 2;
-   */
-  totalSize: number;
-
-  /**
-   * @generated from field: repeated int32 ids = 3;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.identity.v1.ListUsersResponse.
- * Use `create(ListUsersResponseSchema)` to create a new message.
- */
-export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 3);
-
-/**
- * @generated from message tidings.identity.v1.CreateUserRequest
- */
-export type CreateUserRequest = Message<"tidings.identity.v1.CreateUserRequest"> & {
-  /**
-   * @generated from field: tidings.identity.v1.User user = 1;
-   */
-  user?: User | undefined;
-};
-
-/**
- * Describes the message tidings.identity.v1.CreateUserRequest.
- * Use `create(CreateUserRequestSchema)` to create a new message.
- */
-export const CreateUserRequestSchema: GenMessage<CreateUserRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 4);
-
-/**
- * @generated from message tidings.identity.v1.SavedUser
- */
-export type SavedUser = Message<"tidings.identity.v1.SavedUser"> & {
-  /**
-   * @generated from field: tidings.identity.v1.User user = 1;
-   */
-  user?: User | undefined;
-
-  /**
-   * @generated from field: bool created = 2;
-   */
-  created: boolean;
-};
-
-/**
- * Describes the message tidings.identity.v1.SavedUser.
- * Use `create(SavedUserSchema)` to create a new message.
- */
-export const SavedUserSchema: GenMessage<SavedUser> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 5);
-
-/**
- * @generated from message tidings.identity.v1.UpdateUserRequest
- */
-export type UpdateUserRequest = Message<"tidings.identity.v1.UpdateUserRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: tidings.identity.v1.User user = 2;
-   */
-  user?: User | undefined;
-
-  /**
-   * @generated from field: google.protobuf.FieldMask update_mask = 3;
-   */
-  updateMask?: FieldMask | undefined;
-
-  /**
-   * @generated from field: bool allow_missing = 4;
-   */
-  allowMissing: boolean;
-};
-
-/**
- * Describes the message tidings.identity.v1.UpdateUserRequest.
- * Use `create(UpdateUserRequestSchema)` to create a new message.
- */
-export const UpdateUserRequestSchema: GenMessage<UpdateUserRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 6);
-
-/**
- * @generated from message tidings.identity.v1.DeleteUserRequest
- */
-export type DeleteUserRequest = Message<"tidings.identity.v1.DeleteUserRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-};
-
-/**
- * Describes the message tidings.identity.v1.DeleteUserRequest.
- * Use `create(DeleteUserRequestSchema)` to create a new message.
- */
-export const DeleteUserRequestSchema: GenMessage<DeleteUserRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 7);
-
-/**
- * @generated from message tidings.identity.v1.BatchCreateUsersRequest
- */
-export type BatchCreateUsersRequest = Message<"tidings.identity.v1.BatchCreateUsersRequest"> & {
-  /**
-   * @generated from field: repeated tidings.identity.v1.CreateUserRequest requests = 1;
-   */
-  requests: CreateUserRequest[];
-};
-
-/**
- * Describes the message tidings.identity.v1.BatchCreateUsersRequest.
- * Use `create(BatchCreateUsersRequestSchema)` to create a new message.
- */
-export const BatchCreateUsersRequestSchema: GenMessage<BatchCreateUsersRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 8);
-
-/**
- * @generated from message tidings.identity.v1.BatchUpdateUsersRequest
- */
-export type BatchUpdateUsersRequest = Message<"tidings.identity.v1.BatchUpdateUsersRequest"> & {
-  /**
-   * @generated from field: repeated tidings.identity.v1.UpdateUserRequest requests = 1;
-   */
-  requests: UpdateUserRequest[];
-};
-
-/**
- * Describes the message tidings.identity.v1.BatchUpdateUsersRequest.
- * Use `create(BatchUpdateUsersRequestSchema)` to create a new message.
- */
-export const BatchUpdateUsersRequestSchema: GenMessage<BatchUpdateUsersRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 9);
-
-/**
- * @generated from message tidings.identity.v1.BatchDeleteUsersRequest
- */
-export type BatchDeleteUsersRequest = Message<"tidings.identity.v1.BatchDeleteUsersRequest"> & {
-  /**
-   * @generated from field: repeated int32 ids = 1;
-   */
-  ids: number[];
-};
-
-/**
- * Describes the message tidings.identity.v1.BatchDeleteUsersRequest.
- * Use `create(BatchDeleteUsersRequestSchema)` to create a new message.
- */
-export const BatchDeleteUsersRequestSchema: GenMessage<BatchDeleteUsersRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 10);
-
-/**
- * @generated from message tidings.identity.v1.BatchUsersResponse
- */
-export type BatchUsersResponse = Message<"tidings.identity.v1.BatchUsersResponse"> & {
-  /**
-   * @generated from field: repeated tidings.identity.v1.User users = 1;
-   */
-  users: User[];
-
-  /**
-   * @generated from field: repeated tidings.type.v1.ItemStatus statuses = 2;
-   */
-  statuses: ItemStatus[];
-};
-
-/**
- * Describes the message tidings.identity.v1.BatchUsersResponse.
- * Use `create(BatchUsersResponseSchema)` to create a new message.
- */
-export const BatchUsersResponseSchema: GenMessage<BatchUsersResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 11);
-
-/**
  * @generated from message tidings.identity.v1.GetSelfRequest
  */
 export type GetSelfRequest = Message<"tidings.identity.v1.GetSelfRequest"> & {
@@ -382,7 +156,7 @@ export type GetSelfRequest = Message<"tidings.identity.v1.GetSelfRequest"> & {
  * Use `create(GetSelfRequestSchema)` to create a new message.
  */
 export const GetSelfRequestSchema: GenMessage<GetSelfRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 12);
+  messageDesc(file_tidings_identity_v1_user, 1);
 
 /**
  * @generated from message tidings.identity.v1.ListUserRolesRequest
@@ -411,7 +185,7 @@ export type ListUserRolesRequest = Message<"tidings.identity.v1.ListUserRolesReq
  * Use `create(ListUserRolesRequestSchema)` to create a new message.
  */
 export const ListUserRolesRequestSchema: GenMessage<ListUserRolesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 13);
+  messageDesc(file_tidings_identity_v1_user, 2);
 
 /**
  * @generated from message tidings.identity.v1.ListUserRolesResponse
@@ -428,7 +202,7 @@ export type ListUserRolesResponse = Message<"tidings.identity.v1.ListUserRolesRe
  * Use `create(ListUserRolesResponseSchema)` to create a new message.
  */
 export const ListUserRolesResponseSchema: GenMessage<ListUserRolesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 14);
+  messageDesc(file_tidings_identity_v1_user, 3);
 
 /**
  * @generated from message tidings.identity.v1.ListUserRolesResponse.UserRole
@@ -450,7 +224,7 @@ export type ListUserRolesResponse_UserRole = Message<"tidings.identity.v1.ListUs
  * Use `create(ListUserRolesResponse_UserRoleSchema)` to create a new message.
  */
 export const ListUserRolesResponse_UserRoleSchema: GenMessage<ListUserRolesResponse_UserRole> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 14, 0);
+  messageDesc(file_tidings_identity_v1_user, 3, 0);
 
 /**
  * @generated from message tidings.identity.v1.ListOwnersRequest
@@ -479,7 +253,7 @@ export type ListOwnersRequest = Message<"tidings.identity.v1.ListOwnersRequest">
  * Use `create(ListOwnersRequestSchema)` to create a new message.
  */
 export const ListOwnersRequestSchema: GenMessage<ListOwnersRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 15);
+  messageDesc(file_tidings_identity_v1_user, 4);
 
 /**
  * @generated from message tidings.identity.v1.ListOwnersResponse
@@ -496,7 +270,7 @@ export type ListOwnersResponse = Message<"tidings.identity.v1.ListOwnersResponse
  * Use `create(ListOwnersResponseSchema)` to create a new message.
  */
 export const ListOwnersResponseSchema: GenMessage<ListOwnersResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 16);
+  messageDesc(file_tidings_identity_v1_user, 5);
 
 /**
  * @generated from message tidings.identity.v1.ListOwnersResponse.Owner
@@ -523,7 +297,7 @@ export type ListOwnersResponse_Owner = Message<"tidings.identity.v1.ListOwnersRe
  * Use `create(ListOwnersResponse_OwnerSchema)` to create a new message.
  */
 export const ListOwnersResponse_OwnerSchema: GenMessage<ListOwnersResponse_Owner> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 16, 0);
+  messageDesc(file_tidings_identity_v1_user, 5, 0);
 
 /**
  * @generated from message tidings.identity.v1.CheckPermissionsRequest
@@ -545,7 +319,7 @@ export type CheckPermissionsRequest = Message<"tidings.identity.v1.CheckPermissi
  * Use `create(CheckPermissionsRequestSchema)` to create a new message.
  */
 export const CheckPermissionsRequestSchema: GenMessage<CheckPermissionsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 17);
+  messageDesc(file_tidings_identity_v1_user, 6);
 
 /**
  * @generated from message tidings.identity.v1.CheckPermissionsResponse
@@ -562,7 +336,7 @@ export type CheckPermissionsResponse = Message<"tidings.identity.v1.CheckPermiss
  * Use `create(CheckPermissionsResponseSchema)` to create a new message.
  */
 export const CheckPermissionsResponseSchema: GenMessage<CheckPermissionsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 18);
+  messageDesc(file_tidings_identity_v1_user, 7);
 
 /**
  * @generated from message tidings.identity.v1.ChangePasswordRequest
@@ -586,7 +360,7 @@ export type ChangePasswordRequest = Message<"tidings.identity.v1.ChangePasswordR
  * Use `create(ChangePasswordRequestSchema)` to create a new message.
  */
 export const ChangePasswordRequestSchema: GenMessage<ChangePasswordRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 19);
+  messageDesc(file_tidings_identity_v1_user, 8);
 
 /**
  * @generated from message tidings.identity.v1.ChangePasswordResponse
@@ -599,7 +373,7 @@ export type ChangePasswordResponse = Message<"tidings.identity.v1.ChangePassword
  * Use `create(ChangePasswordResponseSchema)` to create a new message.
  */
 export const ChangePasswordResponseSchema: GenMessage<ChangePasswordResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 20);
+  messageDesc(file_tidings_identity_v1_user, 9);
 
 /**
  * @generated from message tidings.identity.v1.EndSessionsRequest
@@ -616,7 +390,7 @@ export type EndSessionsRequest = Message<"tidings.identity.v1.EndSessionsRequest
  * Use `create(EndSessionsRequestSchema)` to create a new message.
  */
 export const EndSessionsRequestSchema: GenMessage<EndSessionsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 21);
+  messageDesc(file_tidings_identity_v1_user, 10);
 
 /**
  * @generated from message tidings.identity.v1.EndSessionsResponse
@@ -638,82 +412,18 @@ export type EndSessionsResponse = Message<"tidings.identity.v1.EndSessionsRespon
  * Use `create(EndSessionsResponseSchema)` to create a new message.
  */
 export const EndSessionsResponseSchema: GenMessage<EndSessionsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_identity_v1_user, 22);
+  messageDesc(file_tidings_identity_v1_user, 11);
 
 /**
- * @generated from service tidings.identity.v1.UserService
+ * The methods of users beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.identity.v1.UserMethodService
  */
-export const UserService: GenService<{
-  /**
-   * @generated from rpc tidings.identity.v1.UserService.GetUser
-   */
-  getUser: {
-    methodKind: "unary";
-    input: typeof GetUserRequestSchema;
-    output: typeof UserSchema;
-  },
-  /**
-   * @generated from rpc tidings.identity.v1.UserService.ListUsers
-   */
-  listUsers: {
-    methodKind: "unary";
-    input: typeof ListUsersRequestSchema;
-    output: typeof ListUsersResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.identity.v1.UserService.CreateUser
-   */
-  createUser: {
-    methodKind: "unary";
-    input: typeof CreateUserRequestSchema;
-    output: typeof SavedUserSchema;
-  },
-  /**
-   * A username never changes. A replacement (mask `*`) leaves the role as it is, too.
-   *
-   * @generated from rpc tidings.identity.v1.UserService.UpdateUser
-   */
-  updateUser: {
-    methodKind: "unary";
-    input: typeof UpdateUserRequestSchema;
-    output: typeof SavedUserSchema;
-  },
-  /**
-   * @generated from rpc tidings.identity.v1.UserService.DeleteUser
-   */
-  deleteUser: {
-    methodKind: "unary";
-    input: typeof DeleteUserRequestSchema;
-    output: typeof UserSchema;
-  },
-  /**
-   * @generated from rpc tidings.identity.v1.UserService.BatchCreateUsers
-   */
-  batchCreateUsers: {
-    methodKind: "unary";
-    input: typeof BatchCreateUsersRequestSchema;
-    output: typeof BatchUsersResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.identity.v1.UserService.BatchUpdateUsers
-   */
-  batchUpdateUsers: {
-    methodKind: "unary";
-    input: typeof BatchUpdateUsersRequestSchema;
-    output: typeof BatchUsersResponseSchema;
-  },
-  /**
-   * @generated from rpc tidings.identity.v1.UserService.BatchDeleteUsers
-   */
-  batchDeleteUsers: {
-    methodKind: "unary";
-    input: typeof BatchDeleteUsersRequestSchema;
-    output: typeof BatchUsersResponseSchema;
-  },
+export const UserMethodService: GenService<{
   /**
    * The caller. An API credential that acts for itself is answered as a user without an id.
    *
-   * @generated from rpc tidings.identity.v1.UserService.GetSelf
+   * @generated from rpc tidings.identity.v1.UserMethodService.GetSelf
    */
   getSelf: {
     methodKind: "unary";
@@ -723,7 +433,7 @@ export const UserService: GenService<{
   /**
    * Gives a user another password: oneself with the present one, others by who may edit them. Ends their sessions and tokens.
    *
-   * @generated from rpc tidings.identity.v1.UserService.ChangePassword
+   * @generated from rpc tidings.identity.v1.UserMethodService.ChangePassword
    */
   changePassword: {
     methodKind: "unary";
@@ -733,7 +443,7 @@ export const UserService: GenService<{
   /**
    * Ends every session and every token of a user: one's own, or by who may edit the user.
    *
-   * @generated from rpc tidings.identity.v1.UserService.EndSessions
+   * @generated from rpc tidings.identity.v1.UserMethodService.EndSessions
    */
   endSessions: {
     methodKind: "unary";
@@ -743,7 +453,7 @@ export const UserService: GenService<{
   /**
    * The roles a user can be given.
    *
-   * @generated from rpc tidings.identity.v1.UserService.ListUserRoles
+   * @generated from rpc tidings.identity.v1.UserMethodService.ListUserRoles
    */
   listUserRoles: {
     methodKind: "unary";
@@ -753,7 +463,7 @@ export const UserService: GenService<{
   /**
    * The users a contact can belong to, for whoever may view contacts.
    *
-   * @generated from rpc tidings.identity.v1.UserService.ListOwners
+   * @generated from rpc tidings.identity.v1.UserMethodService.ListOwners
    */
   listOwners: {
     methodKind: "unary";
@@ -763,7 +473,7 @@ export const UserService: GenService<{
   /**
    * Whether a user holds permissions. About others it answers only who may view users.
    *
-   * @generated from rpc tidings.identity.v1.UserService.CheckPermissions
+   * @generated from rpc tidings.identity.v1.UserMethodService.CheckPermissions
    */
   checkPermissions: {
     methodKind: "unary";
