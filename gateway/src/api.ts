@@ -60,7 +60,7 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(refuseForeignWrites(options.apiOrigin));
   router.use(identify(options));
   router.use("/companies", companyRoutes(options.clients.of(CompanyMethodService)));
-  router.use("/contacts", contactRoutes(options.clients.of(ContactMethodService)));
+  router.use("/contacts", contactRoutes(options.clients));
   router.use("/contacts", contactListRoutes(options.clients, options.limits));
   router.use("/contacts", contactSegmentRoutes(options.clients));
   router.use("/audit", auditRoutes(options.clients.of(AuditEntryService), options.limits));

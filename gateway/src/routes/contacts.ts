@@ -1,11 +1,8 @@
-import {
-  type Contact,
-  type ContactMethodService,
-  ContactSchema,
-} from "@tidings/proto/tidings/contact/v1/contact";
-import type { RpcClient } from "@tidings/rpc/client";
+import { type Contact, ContactMethodService, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
+import type { Clients } from "../clients.ts";
 import { endpoint } from "../rest/endpoint.ts";
 import {
   type ApiResponse,
@@ -22,7 +19,9 @@ const writeContact = messageWriter(ContactSchema);
 const MEMBERS = new Set(ContactSchema.fields.map(({ jsonName }) => jsonName));
 
 /** What contacts have beyond the standard operations. */
-export function contactRoutes(contacts: RpcClient<typeof ContactMethodService>): Router {
+export function contactRoutes(clients: Clients): Router {
+  const contacts = clients.of(ContactMethodService);
+  const utmTags = clients.of(UtmTagService);
   const router = Router({ caseSensitive: true });
 
   const listFields = async (_request: Request, response: ApiResponse) => {
@@ -67,13 +66,13 @@ export function contactRoutes(contacts: RpcClient<typeof ContactMethodService>):
     const { exchange } = response.locals;
     const tags = Buffer.from(JSON.stringify(bodyObject(exchange)));
     const options = outgoing(exchange, BUDGET_MS.write);
-    sendContact(response, await contacts.addUtmTags({ id: requiredId(request), tags }, options));
+    sendContact(response, await utmTags.addUtmTags({ id: requiredId(request), tags }, options));
   };
 
   const removeUtmTags = async (request: Request, response: ApiResponse) => {
     const removal = { id: requiredId(request), utmTagsId: pathId(request, "utmTagsId") ?? 0 };
     const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    const { found, contact } = await contacts.removeUtmTags(removal, options);
+    const { found, contact } = await utmTags.removeUtmTags(removal, options);
     sendContact(response, contact, `"recordFound":${found},`);
   };
 

@@ -10,18 +10,21 @@ import { SegmentMethodService, SegmentSchema } from "@tidings/proto/tidings/cont
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import { TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
+import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { resourceSnapshots } from "@tidings/store/snapshots";
 import { standardHandlers } from "@tidings/store/standard-handlers";
+import { deviceHandlers } from "./belonging/device.ts";
+import { noteHandlers } from "./belonging/note.ts";
+import { utmTagHandlers } from "./belonging/utm-tags.ts";
 import { companyHandlers } from "./company/company.ts";
 import type { ContactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
-import { deviceHandlers } from "./device.ts";
+import { contactMethods } from "./contact/methods.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldsOf } from "./field/field.ts";
 import { startFieldUpkeep } from "./field/upkeep.ts";
-import { noteHandlers } from "./note.ts";
 import { projections, segmentKeeping } from "./projection/keeping.ts";
 import { references } from "./references.ts";
 import { startBuilding } from "./segment/build.ts";
@@ -29,7 +32,7 @@ import { startDays } from "./segment/day.ts";
 import { definitionReader } from "./segment/definitions.ts";
 import { startReacting } from "./segment/react.ts";
 import { segmentHandlers } from "./segment/segment.ts";
-import { tagHandlers } from "./tag.ts";
+import { tagHandlers } from "./tag/tag.ts";
 
 /** Contacts and companies with all that belongs to them, and the segments they are in. */
 export function openContactService({ config, database, outbox, bus, log }: Foundation<ContactConfig>): Parts {
@@ -43,13 +46,13 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     readDefinitions: definitionReader(),
     suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
   };
-  const contacts = contactHandlers(context);
   const companies = companyHandlers(context);
   const segments = segmentHandlers(context);
   return {
     services: [
-      implement(ContactService, contacts),
-      implement(ContactMethodService, contacts),
+      implement(ContactService, contactHandlers(context)),
+      implement(ContactMethodService, contactMethods(context)),
+      implement(UtmTagService, utmTagHandlers(context)),
       implement(CompanyService, companies),
       implement(CompanyMethodService, companies),
       implement(ContactFieldService, standardHandlers(ContactFieldService, fieldsOf(context, "lead"))),

@@ -6,7 +6,7 @@ import { denied } from "@tidings/rpc/fault";
 import type { Database } from "@tidings/store/database";
 import type { ReferenceKind } from "@tidings/store/reference";
 import { contactWriter } from "../contact/contact-json.ts";
-import { currentRows } from "../contact/current-rows.ts";
+import { currentRows } from "../contact/read.ts";
 import { forContacts, readContacts, visibleContact } from "../contact/referred.ts";
 import type { FieldCatalogues } from "../field/catalogue.ts";
 import { mayReach } from "../record/reach.ts";

@@ -3,7 +3,8 @@ import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/c
 import type { Violation } from "@tidings/rpc/fault";
 import type { FieldSet } from "../field/catalogue.ts";
 import { type ChangeMode, readFieldValues } from "../field/values.ts";
-import { parseJson, readReference } from "../record/body.ts";
+import { parseJson } from "../input/json.ts";
+import { readReference } from "../input/reference.ts";
 import type { RecordChange } from "../record/save.ts";
 
 /** What a request body asks of a company, checked and in the text form of its columns. */

@@ -5,18 +5,18 @@ import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/c
 import type { CompanyChange } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, type Fault } from "@tidings/rpc/fault";
-import { contactEventsOf } from "../contact/event-reader.ts";
-import { callAs, contactBody, contactFixture, listQuery, parse } from "../contact/fixture.ts";
+import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
+import { contactEventsOf } from "../testing/event-reader.ts";
 import { companyHandlers } from "./company.ts";
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 let companies: ReturnType<typeof companyHandlers>;
 
 before(async () => {
-  fixture = await contactFixture();
-  companies = companyHandlers(fixture.context);
+  scene = await contactScene();
+  companies = companyHandlers(scene.context);
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const call = callAs();
 let count = 0;
@@ -36,7 +36,7 @@ async function addContact(values: Record<string, unknown>, companyIds?: number[]
   const contact = contactBody(values);
   if (companyIds) contact.companies = Buffer.from(JSON.stringify(companyIds));
   const request = { $typeName: "tidings.contact.v1.CreateContactRequest" as const, contact };
-  return (await fixture.handlers.createContact(request, call)).contact as { id: number; fields: Uint8Array };
+  return (await scene.handlers.createContact(request, call)).contact as { id: number; fields: Uint8Array };
 }
 
 async function editContact(
@@ -54,11 +54,11 @@ async function editContact(
     updateMask,
     allowMissing: false,
   };
-  return (await fixture.handlers.updateContact(request, call)).contact as { fields: Uint8Array };
+  return (await scene.handlers.updateContact(request, call)).contact as { fields: Uint8Array };
 }
 
 async function companyOf(id: number): Promise<string | null> {
-  const contact = await fixture.handlers.getContact(
+  const contact = await scene.handlers.getContact(
     { $typeName: "tidings.contact.v1.GetContactRequest", id },
     call,
   );
@@ -66,7 +66,7 @@ async function companyOf(id: number): Promise<string | null> {
 }
 
 async function linksOf(id: number): Promise<[name: string, isPrimary: string][]> {
-  const { companies: list } = await fixture.handlers.listContactCompanies(
+  const { companies: list } = await scene.handlers.listContactCompanies(
     { $typeName: "tidings.contact.v1.ListContactCompaniesRequest", id },
     call,
   );
@@ -118,7 +118,7 @@ test("a contact that is refused leaves no company behind", async () => {
   const contact = contactBody({ firstname: "A", company });
   contact.owner = Buffer.from("999999");
   const request = { $typeName: "tidings.contact.v1.CreateContactRequest" as const, contact };
-  await assert.rejects(async () => fixture.handlers.createContact(request, call), {
+  await assert.rejects(async () => scene.handlers.createContact(request, call), {
     code: Code.INVALID_ARGUMENT,
   });
   const query = listQuery({ search: `"${company}"` });
@@ -192,7 +192,7 @@ test("each link that comes or goes is told with its contact and company", async 
   await companies.addCompanyContact(link(company.id, id), call);
   await companies.addCompanyContact(link(company.id, id), call);
   await companies.removeCompanyContact(unlink(company.id, id), call);
-  const events = await contactEventsOf(fixture.context.database, id);
+  const events = await contactEventsOf(scene.context.database, id);
   assert.deepEqual(
     events.flatMap(({ message }) => (message.companies as CompanyChange[]).map(({ added }) => added)),
     [true, false],
@@ -260,7 +260,7 @@ test("parallel links, unlinks, renames and deletions leave every contact with th
   for (const result of results)
     if (result.status === "rejected")
       assert.equal(result.reason.code, Code.NOT_FOUND, String(result.reason.cause));
-  const rows = await fixture.context.database.query(
+  const rows = await scene.context.database.query(
     {
       text: `select c.id from contacts c
         left join company_contacts cc on cc.contact_id = c.id and cc.is_primary

@@ -7,16 +7,16 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { prepared, type Row } from "@tidings/store/database";
 import { setCompanies, withPrimary } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
-import { companiesOf } from "../contact/row.ts";
 import type { ContactContext } from "../contact/save.ts";
 import { listRecords } from "../record/list.ts";
 import { ignoredOf, isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
 import { renderRecords } from "../record/render.ts";
+import { COMPANY_SELECT } from "../rows/company.ts";
+import { companiesOf } from "../rows/contact.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
 import { removeCompanies } from "./remove.ts";
-import { COMPANY_SELECT } from "./row.ts";
 import { saveCompanies } from "./save.ts";
 
 const getStatement = prepared("companies_get", `select ${COMPANY_SELECT} from companies co where co.id = $1`);

@@ -5,7 +5,7 @@ import { columnCommand } from "@tidings/store/search";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
-import { COMPANY_COLUMNS, COMPANY_SELECT } from "./row.ts";
+import { COMPANY_COLUMNS, COMPANY_SELECT } from "../rows/company.ts";
 
 const HIDDEN = new Set(["version", "custom", "name_key"]);
 

@@ -1,10 +1,10 @@
 import type { Call } from "@tidings/rpc/call";
 import { prepared } from "@tidings/store/database";
 import { CONTACT_UPDATED, mirroredPayload, unlinkedPayload } from "../contact/events.ts";
+import type { FieldContext } from "../field/catalogue.ts";
+import { companyDeleted } from "../record/company-events.ts";
 import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
-import type { RecordContext } from "../record/save.ts";
-import { companyDeleted } from "./events.ts";
-import { companyTable } from "./row.ts";
+import { companyTable } from "../rows/company.ts";
 
 /** Contacts whose primary company goes fall back to the latest of their others. Each is told of what it lost. */
 const unlinkStatement = prepared(
@@ -38,7 +38,7 @@ const deleteStatement = prepared("companies_delete", "delete from companies wher
 
 /** Deletes companies, each on its own, and answers them as they were. */
 export async function removeCompanies(
-  context: RecordContext,
+  context: FieldContext,
   ids: number[],
   call: Call,
 ): Promise<RemoveOutcome[]> {

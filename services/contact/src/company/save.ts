@@ -5,11 +5,11 @@ import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { CONTACT_UPDATED, mirroredPayload } from "../contact/events.ts";
+import type { FieldContext } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
-import { ownersById } from "../record/owner.ts";
+import { companySaved } from "../record/company-events.ts";
 import {
   type Application,
-  type RecordContext,
   type RecordKind,
   type RowChange,
   type SaveOutcome,
@@ -17,23 +17,23 @@ import {
   saveRecords,
 } from "../record/save.ts";
 import { stamped } from "../record/stamp.ts";
+import { companyTable, EMPTY_COMPANY } from "../rows/company.ts";
+import { ownersById } from "../rows/owner.ts";
 import { type CompanyChange, readCompanyChange } from "./body.ts";
-import { companySaved } from "./events.ts";
-import { companyTable, EMPTY_COMPANY } from "./row.ts";
 
 /** JSON of the users that the companies of a batch are to belong to, by id. */
 type Owners = ReadonlyMap<number, string>;
 
 /** Saves companies, each on its own. One without an id that has the unique identifiers of another one edits that. */
 export function saveCompanies(
-  context: RecordContext,
+  context: FieldContext,
   requests: SaveRequest<Company>[],
   call: Call,
 ): Promise<SaveOutcome[]> {
   return saveRecords(context, companyKind(context), requests, call);
 }
 
-const companyKind = ({ outbox }: RecordContext): RecordKind<Company, CompanyChange, Owners> => ({
+const companyKind = ({ outbox }: FieldContext): RecordKind<Company, CompanyChange, Owners> => ({
   table: companyTable,
   ownerColumn: "created_by",
   empty: EMPTY_COMPANY,

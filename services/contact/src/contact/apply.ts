@@ -5,10 +5,6 @@ import { isoTime } from "../field/value.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
 import type { Application } from "../record/save.ts";
 import { edited, stamped } from "../record/stamp.ts";
-import type { ContactChange } from "./body.ts";
-import { applyCompanies } from "./company-link.ts";
-import { applyDoNotContact } from "./do-not-contact.ts";
-import type { ContactLookups } from "./look-up.ts";
 import {
   type ContactRow,
   contactTable,
@@ -17,7 +13,11 @@ import {
   ipAddressesOf,
   isAnonymous,
   tagsOf,
-} from "./row.ts";
+} from "../rows/contact.ts";
+import type { ContactChange } from "./body.ts";
+import { applyCompanies } from "./company-link.ts";
+import { applyDoNotContact } from "./do-not-contact.ts";
+import type { ContactLookups } from "./look-up.ts";
 
 type ContactApplication = Application<ContactChange, ContactLookups>;
 

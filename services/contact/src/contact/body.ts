@@ -2,13 +2,15 @@ import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Violation } from "@tidings/rpc/fault";
-import { textOf, withoutEntities, withoutTags } from "@tidings/runtime/plain-text";
+import { textOf } from "@tidings/runtime/plain-text";
 import ipaddr from "ipaddr.js";
 import type { FieldSet } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { type ChangeMode, type FieldValues, readFieldValues } from "../field/values.ts";
-import { parseJson, readId, readReference } from "../record/body.ts";
+import { parseJson } from "../input/json.ts";
+import { readId, readReference } from "../input/reference.ts";
 import type { RecordChange } from "../record/save.ts";
+import { cleanTag } from "../tag/tag.ts";
 import { type DoNotContactChange, readDoNotContact } from "./do-not-contact.ts";
 import { type FrequencyRuleChanges, readFrequencyRules } from "./frequency-rules.ts";
 
@@ -87,11 +89,6 @@ function readTags(json: Uint8Array, violations: Violation[]): { addTags: string[
     addTags: names.filter((tag) => !tag.startsWith("-")),
     removeTags: names.filter((tag) => tag.startsWith("-")).map((tag) => tag.slice(1)),
   };
-}
-
-/** A tag as it is kept: its tags of HTML are gone and its entities are signs. */
-export function cleanTag(text: string): string {
-  return withoutEntities(withoutTags(text)).trim();
 }
 
 /** Private and malformed addresses tell nothing about a contact and are ignored. */

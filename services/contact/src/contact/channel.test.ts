@@ -3,10 +3,8 @@ import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import {
   AddDoNotContactRequestSchema,
-  AddUtmTagsRequestSchema,
   type Contact,
   RemoveDoNotContactRequestSchema,
-  RemoveUtmTagsRequestSchema,
   SetContactStageRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/contact";
 import {
@@ -16,33 +14,37 @@ import {
   UpdateContactRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { ChannelChange } from "@tidings/proto/tidings/contact/v1/events";
+import {
+  AddUtmTagsRequestSchema,
+  RemoveUtmTagsRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { Code } from "@tidings/rpc/fault";
-import { contactEventsOf } from "./event-reader.ts";
-import { callAs, contactBody, contactFixture, parse } from "./fixture.ts";
+import { callAs, contactBody, contactScene, parse } from "../testing/contact-scene.ts";
+import { contactEventsOf } from "../testing/event-reader.ts";
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 before(async () => {
-  fixture = await contactFixture();
+  scene = await contactScene();
   await query(`insert into owners (id, version, username, first_name, last_name)
     values (7, 1, 'grace', 'Grace', 'Hopper')`);
   await query("insert into stages (id, version, name, weight) values (3, 1, 'Lead', 5)");
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const call = callAs();
-const query = (text: string) => fixture.context.database.query({ text }, [], Date.now() + 5_000);
+const query = (text: string) => scene.context.database.query({ text }, [], Date.now() + 5_000);
 
 async function add(values: Record<string, unknown>, others: Parameters<typeof contactBody>[1] = {}) {
   const request = create(CreateContactRequestSchema, { contact: contactBody(values, others) });
-  return (await fixture.handlers.createContact(request, call)).contact as Contact;
+  return (await scene.handlers.createContact(request, call)).contact as Contact;
 }
 
 async function get(id: number) {
-  return (await fixture.handlers.getContact(create(GetContactRequestSchema, { id }), call)) as Contact;
+  return (await scene.handlers.getContact(create(GetContactRequestSchema, { id }), call)) as Contact;
 }
 
 async function remove(id: number) {
-  await fixture.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), call);
+  await scene.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), call);
 }
 
 async function edit(id: number, members: Partial<Record<"owner" | "stage", unknown>>, replace = false) {
@@ -50,19 +52,19 @@ async function edit(id: number, members: Partial<Record<"owner" | "stage", unkno
   for (const [name, value] of Object.entries(members)) Object.assign(contact, { [name]: json(value) });
   const updateMask = { paths: replace ? ["*"] : [] };
   const request = create(UpdateContactRequestSchema, { id, contact, updateMask });
-  return (await fixture.handlers.updateContact(request, call)).contact as Contact;
+  return (await scene.handlers.updateContact(request, call)).contact as Contact;
 }
 
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 
 async function stop(id: number, channel: string, entry: object = {}) {
   const request = create(AddDoNotContactRequestSchema, { id, channel, entry: json(entry) });
-  return parse((await fixture.handlers.addDoNotContact(request, call)).doNotContact as Uint8Array);
+  return parse((await scene.handlers.addDoNotContact(request, call)).doNotContact as Uint8Array);
 }
 
 async function allow(id: number, channel: string) {
   const request = create(RemoveDoNotContactRequestSchema, { id, channel });
-  const { found, contact } = await fixture.handlers.removeDoNotContact(request, call);
+  const { found, contact } = await scene.handlers.removeDoNotContact(request, call);
   return { found, entries: parse(contact?.doNotContact as Uint8Array) };
 }
 
@@ -111,7 +113,7 @@ test("each change of a channel is told with the status before and after", async 
   await stop(id, "email", { reason: 2 });
   await stop(id, "email", { reason: 1 });
   await allow(id, "email");
-  const told = await contactEventsOf(fixture.context.database, id);
+  const told = await contactEventsOf(scene.context.database, id);
   const changes = told.flatMap(({ message }) => (message.channels ?? []) as ChannelChange[]);
   assert.deepEqual(
     changes.map(({ oldStatus, newStatus }) => [oldStatus, newStatus]),
@@ -150,7 +152,7 @@ test("the parameters of a query keep their order, and a user agent is noted as a
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_4 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.4 Mobile/15E148 Safari/604.1";
   const tags = json({ utm_source: "x", useragent, query: "zebra=1&apple=2&mango=3" });
   for (let count = 0; count < 2; count += 1)
-    await fixture.handlers.addUtmTags(create(AddUtmTagsRequestSchema, { id, tags }), call);
+    await scene.handlers.addUtmTags(create(AddUtmTagsRequestSchema, { id, tags }), call);
   const [entry] = parse((await get(id)).utmtags);
   assert.deepEqual(Object.keys(entry.query), ["zebra", "apple", "mango"]);
   const devices = await query(
@@ -170,7 +172,7 @@ test("UTM tags are kept with the contact under every name clients send them by, 
     unknown: "ignored",
   };
   const request = create(AddUtmTagsRequestSchema, { id, tags: json(tags) });
-  const contact = (await fixture.handlers.addUtmTags(request, call)) as Contact;
+  const contact = (await scene.handlers.addUtmTags(request, call)) as Contact;
   assert.deepEqual(parse(contact.utmtags), parse((await get(id)).utmtags));
   const [entry] = parse(contact.utmtags);
   assert.deepEqual(
@@ -179,9 +181,9 @@ test("UTM tags are kept with the contact under every name clients send them by, 
   );
   assert.ok(contact.lastActive);
   const removal = create(RemoveUtmTagsRequestSchema, { id, utmTagsId: entry.id });
-  const removed = await fixture.handlers.removeUtmTags(removal, call);
+  const removed = await scene.handlers.removeUtmTags(removal, call);
   assert.deepEqual(parse(removed.contact?.utmtags as Uint8Array), []);
-  await assert.rejects(async () => fixture.handlers.removeUtmTags(removal, call), {
+  await assert.rejects(async () => scene.handlers.removeUtmTags(removal, call), {
     code: Code.INVALID_ARGUMENT,
   });
 });
@@ -189,7 +191,7 @@ test("UTM tags are kept with the contact under every name clients send them by, 
 test("hostile UTM bodies are refused or bounded", async () => {
   const { id } = await add({ firstname: "A" });
   const send = (tags: unknown) =>
-    fixture.handlers.addUtmTags(create(AddUtmTagsRequestSchema, { id, tags: json(tags) }), call);
+    scene.handlers.addUtmTags(create(AddUtmTagsRequestSchema, { id, tags: json(tags) }), call);
   await assert.rejects(async () => send({ query: { a: "x".repeat(20_000) } }), {
     code: Code.INVALID_ARGUMENT,
   });
@@ -225,7 +227,7 @@ test("owner and stage are set by id, kept when absent, cleared by null, refused 
 test("a stage is entered and left by request; an unknown one is NOT_FOUND", async () => {
   const { id } = await add({ firstname: "A" });
   const set = (stageId?: number) =>
-    fixture.handlers.setContactStage(
+    scene.handlers.setContactStage(
       create(SetContactStageRequestSchema, stageId === undefined ? { id } : { id, stageId }),
       call,
     );

@@ -2,10 +2,10 @@ import type { Call } from "@tidings/rpc/call";
 import { Fault, notFound } from "@tidings/rpc/fault";
 import { prepared } from "@tidings/store/database";
 import { isoTime } from "../field/value.ts";
-import { parseJson } from "../record/body.ts";
+import { parseJson } from "../input/json.ts";
+import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import { applyDoNotContact, readAddition } from "./do-not-contact.ts";
 import { editContact } from "./edit.ts";
-import { type ContactRow, doNotContactOf } from "./row.ts";
 import type { ContactContext } from "./save.ts";
 
 const nextEntryId = prepared("do_not_contact_next_id", "select nextval('do_not_contact_id') as id");

@@ -1,8 +1,8 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { type Database, prepared, type Row } from "@tidings/store/database";
-import { COMPANY_COLUMNS } from "../company/row.ts";
 import { mayReach } from "../record/reach.ts";
+import { COMPANY_COLUMNS } from "../rows/company.ts";
 
 const COMPANIES_MAX = 1_000;
 

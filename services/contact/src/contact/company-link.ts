@@ -2,9 +2,9 @@ import type { Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { Application, RowChange } from "../record/save.ts";
+import { type CompanyLink, type ContactRow, companiesOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";
 import type { ContactLookups } from "./look-up.ts";
-import { type CompanyLink, type ContactRow, companiesOf } from "./row.ts";
 
 /**
  * Gives a contact its companies. `companies` replaces them all; `company` names the primary one, which is made when no

@@ -6,18 +6,18 @@ import type { CompanyChange } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code } from "@tidings/rpc/fault";
 import { companyHandlers } from "../company/company.ts";
-import { contactEventsOf } from "./event-reader.ts";
-import { ADMINISTRATOR, callAs, contactBody, contactFixture, parse } from "./fixture.ts";
+import { ADMINISTRATOR, callAs, contactBody, contactScene, parse } from "../testing/contact-scene.ts";
+import { contactEventsOf } from "../testing/event-reader.ts";
 
 /** What a caller reaches of companies through a contact of its own, and what contacts tell of companies. */
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 let companies: ReturnType<typeof companyHandlers>;
 
 before(async () => {
-  fixture = await contactFixture();
-  companies = companyHandlers(fixture.context);
-  await fixture.context.database.query(
+  scene = await contactScene();
+  companies = companyHandlers(scene.context);
+  await scene.context.database.query(
     {
       text: "insert into owners (id, username, first_name, last_name, version) values (77, 'own', 'Own', 'Only', 1)",
     },
@@ -25,7 +25,7 @@ before(async () => {
     Date.now() + 5_000,
   );
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 function userWith(...rights: string[]): Actor {
   return { kind: "user", id: 77, name: "Own Only", admin: false, permissions: { "lead:leads": rights } };
@@ -46,7 +46,7 @@ async function addContact(values: Record<string, unknown>, actor: Actor = ADMINI
   const contact = contactBody(values);
   contact.owner = Buffer.from("77");
   const request = { $typeName: "tidings.contact.v1.CreateContactRequest" as const, contact };
-  const saved = await fixture.handlers.createContact(request, callAs(actor));
+  const saved = await scene.handlers.createContact(request, callAs(actor));
   return saved.contact as { id: number; fields: Uint8Array };
 }
 
@@ -60,12 +60,12 @@ async function patch(id: number, values: Record<string, unknown>, actor: Actor, 
     updateMask: undefined,
     allowMissing: false,
   };
-  return (await fixture.handlers.updateContact(request, callAs(actor))).contact as { fields: Uint8Array };
+  return (await scene.handlers.updateContact(request, callAs(actor))).contact as { fields: Uint8Array };
 }
 
 async function linked(id: number, actor: Actor): Promise<Record<string, string>[]> {
   const request = { $typeName: "tidings.contact.v1.ListContactCompaniesRequest" as const, id };
-  return parse((await fixture.handlers.listContactCompanies(request, callAs(actor))).companies as Uint8Array);
+  return parse((await scene.handlers.listContactCompanies(request, callAs(actor))).companies as Uint8Array);
 }
 
 test("a company that the caller does not see can be given to a contact neither by its id nor by its name", async () => {
@@ -110,7 +110,7 @@ test("a merge takes the right to edit the one and to delete the other", async ()
     id: one.id,
     mergedId: two.id,
   };
-  const merge = (...rights: string[]) => fixture.handlers.mergeContacts(request, callAs(userWith(...rights)));
+  const merge = (...rights: string[]) => scene.handlers.mergeContacts(request, callAs(userWith(...rights)));
   await assert.rejects(async () => merge("viewown", "editown"), { code: Code.PERMISSION_DENIED });
   await assert.rejects(async () => merge("viewown", "deleteown"), { code: Code.PERMISSION_DENIED });
   await merge("viewown", "editown", "deleteown");
@@ -135,19 +135,19 @@ test("with `force` no company is looked for, and the name is still one company's
 
 test("a tag that a contact brings along is told of; one that only a refused contact named is not there", async () => {
   const tagged = contactBody({ firstname: "T" }, { tags: ["brought along"] });
-  await fixture.handlers.createContact(
+  await scene.handlers.createContact(
     { $typeName: "tidings.contact.v1.CreateContactRequest", contact: tagged },
     callAs(),
   );
   const refused = contactBody({ firstname: "T" }, { tags: ["never there"] });
   refused.owner = Buffer.from("999999");
   await assert.rejects(async () =>
-    fixture.handlers.createContact(
+    scene.handlers.createContact(
       { $typeName: "tidings.contact.v1.CreateContactRequest", contact: refused },
       callAs(),
     ),
   );
-  const rows = await fixture.context.database.query(
+  const rows = await scene.context.database.query(
     {
       text: `select t.tag, o.subject from tags t left join outbox o
         on o.aggregate_id = t.id and o.subject like 'tidings.contact.tag.%'
@@ -182,7 +182,7 @@ test("a company that is called otherwise, or is gone, is told by each of its con
     { $typeName: "tidings.contact.v1.DeleteCompanyRequest", id: company.id },
     callAs(),
   );
-  const events = (await contactEventsOf(fixture.context.database, id)).slice(-2);
+  const events = (await contactEventsOf(scene.context.database, id)).slice(-2);
   assert.deepEqual(
     events.map(({ message }) => [
       message.changed,

@@ -5,7 +5,7 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
 import { withCustomValues } from "../field/values.ts";
 import { fillStamps, isoTimeOrNull, jsonOrNull, perCatalogue, stampMembers } from "../record/record-json.ts";
-import { type ContactRow, doNotContactOf, ipAddressesOf } from "./row.ts";
+import { type ContactRow, doNotContactOf, ipAddressesOf } from "../rows/contact.ts";
 
 /** Everything a contact is turned into, prepared once for a catalogue of fields. */
 export interface ContactWriter {

@@ -8,19 +8,19 @@ import {
 } from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { callAs, contactBody, contactFixture, listQuery, parse } from "./fixture.ts";
+import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 before(async () => {
-  fixture = await contactFixture();
+  scene = await contactScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 let unique = 0;
 const address = () => `person${++unique}@example.com`;
 
 async function add(contact: Contact) {
-  const { contact: saved, created } = await fixture.handlers.createContact(
+  const { contact: saved, created } = await scene.handlers.createContact(
     create(CreateContactRequestSchema, { contact }),
     callAs(),
   );
@@ -29,12 +29,12 @@ async function add(contact: Contact) {
 
 async function edit(id: number, contact: Contact, paths = ["values"], allowMissing = false, actor?: Actor) {
   const request = create(UpdateContactRequestSchema, { id, contact, updateMask: { paths }, allowMissing });
-  const { contact: saved, created } = await fixture.handlers.updateContact(request, callAs(actor));
+  const { contact: saved, created } = await scene.handlers.updateContact(request, callAs(actor));
   return { id: saved?.id ?? 0, created, all: parse(saved?.fields as Uint8Array).all, contact: saved };
 }
 
 async function get(id: number, actor?: Actor) {
-  const contact = await fixture.handlers.getContact(
+  const contact = await scene.handlers.getContact(
     { $typeName: "tidings.contact.v1.GetContactRequest", id },
     callAs(actor),
   );
@@ -43,7 +43,7 @@ async function get(id: number, actor?: Actor) {
 
 async function events(id: number) {
   const text = `select subject, aggregate_version as version from outbox where aggregate_id = ${id} order by id`;
-  const rows = await fixture.context.database.query({ text }, [], Date.now() + 5_000);
+  const rows = await scene.context.database.query({ text }, [], Date.now() + 5_000);
   return rows.map(({ subject }) => subject?.replace("tidings.contact.contact.", ""));
 }
 
@@ -157,7 +157,7 @@ test("every bad value is named, and nothing is saved", async () => {
     ]);
     return error.code === Code.INVALID_ARGUMENT;
   });
-  const { totalSize } = await fixture.handlers.listContacts(
+  const { totalSize } = await scene.handlers.listContacts(
     { $typeName: "tidings.contact.v1.ListContactsRequest", query: listQuery({ search: `email:${email}` }) },
     callAs(),
   );
@@ -201,7 +201,7 @@ test("each save leaves one event", async () => {
   await edit(id, contactBody({ city: "Rome" }));
   await edit(id, contactBody({}, { points: 9 }), ["points"]);
   const request = { $typeName: "tidings.contact.v1.DeleteContactRequest", id } as const;
-  await fixture.handlers.deleteContact(request, callAs());
+  await scene.handlers.deleteContact(request, callAs());
   assert.deepEqual(await events(id), ["created", "updated", "updated", "deleted"]);
 });
 
@@ -212,7 +212,7 @@ test("a batch answers each item for itself, and items of one address become one 
     contactBody({ email: "not an address" }),
     contactBody({ email, lastname: "Lovelace" }),
   ];
-  const { contacts: saved = [], statuses = [] } = await fixture.handlers.batchCreateContacts(
+  const { contacts: saved = [], statuses = [] } = await scene.handlers.batchCreateContacts(
     {
       $typeName: "tidings.contact.v1.BatchCreateContactsRequest",
       requests: contacts.map((contact) => create(CreateContactRequestSchema, { contact })),
@@ -244,7 +244,7 @@ test("an actor with own rights sees and edits only what it owns; the rest does n
     edit(id, contactBody({ city: "Rome" }), ["values"], false, seller),
     hasCode(Code.NOT_FOUND),
   );
-  const { totalSize } = await fixture.handlers.listContacts(
+  const { totalSize } = await scene.handlers.listContacts(
     { $typeName: "tidings.contact.v1.ListContactsRequest", query: listQuery() },
     callAs(seller),
   );

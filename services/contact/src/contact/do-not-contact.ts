@@ -1,6 +1,6 @@
 import { badRequest, type Fault, invalid, type Violation } from "@tidings/rpc/fault";
 import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
-import type { DoNotContactEntry } from "./row.ts";
+import type { DoNotContactEntry } from "../rows/contact.ts";
 
 const REASONS = { contactable: 0, unsubscribed: 1, bounced: 2, manual: 3 } as const;
 

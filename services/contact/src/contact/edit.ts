@@ -7,10 +7,10 @@ import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
 import { reachedRow } from "../record/reach.ts";
 import { writeChanges } from "../record/save.ts";
+import { type ContactRow, contactTable } from "../rows/contact.ts";
 import { stampEdited } from "./apply.ts";
 import { writeCompanyLinks } from "./company-link.ts";
 import { contactSaved } from "./events.ts";
-import { type ContactRow, contactTable } from "./row.ts";
 import type { ContactContext } from "./save.ts";
 
 export interface Editing {

@@ -9,8 +9,8 @@ import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
 import type { FieldSet } from "../field/catalogue.ts";
 import { changedNames, snapshotOf } from "../record/change.ts";
 import type { RowChange } from "../record/save.ts";
+import { type ContactRow, companiesOf, contactTable, doNotContactOf } from "../rows/contact.ts";
 import { statusOf } from "./do-not-contact.ts";
-import { type ContactRow, companiesOf, contactTable, doNotContactOf } from "./row.ts";
 
 const SUBJECT = "tidings.contact.contact";
 

@@ -8,7 +8,7 @@ import {
 } from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { callAs, contactBody, contactFixture, listQuery, parse } from "./fixture.ts";
+import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
 
 const PEOPLE = [
   contactBody({ firstname: "Ada", email: "ada@example.com", city: "London" }, { points: 10, tags: ["math"] }),
@@ -21,20 +21,17 @@ const PEOPLE = [
   contactBody({ firstname: "Under_score", attribution: 1.5, twitter: "50%" }),
 ];
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 before(async () => {
-  fixture = await contactFixture();
+  scene = await contactScene();
   const requests = PEOPLE.map((contact) => create(CreateContactRequestSchema, { contact }));
-  await fixture.handlers.batchCreateContacts(
-    create(BatchCreateContactsRequestSchema, { requests }),
-    callAs(),
-  );
+  await scene.handlers.batchCreateContacts(create(BatchCreateContactsRequestSchema, { requests }), callAs());
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 async function list(query: MessageInitShape<typeof ListQuerySchema>) {
   const request = create(ListContactsRequestSchema, { query: listQuery(query) });
-  const { contacts = [], totalSize, ids } = await fixture.handlers.listContacts(request, callAs());
+  const { contacts = [], totalSize, ids } = await scene.handlers.listContacts(request, callAs());
   const names = contacts.map(({ fields }) => parse(fields as Uint8Array).all.firstname ?? "-");
   return { names, totalSize, ids };
 }

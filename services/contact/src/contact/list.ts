@@ -6,9 +6,8 @@ import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
 import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
-import { segmentCommands } from "../segment/search.ts";
+import { CONTACT_COLUMNS, CONTACT_SELECT } from "../rows/contact.ts";
 import { relationCommands } from "./relation-commands.ts";
-import { CONTACT_COLUMNS, CONTACT_SELECT } from "./row.ts";
 
 /** What a plain term looks into; the index contacts_search_text is made of the same columns. */
 const CATCH_ALL =
@@ -64,7 +63,7 @@ function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> 
     ["published", sql`c.is_published`],
     ["unpublished", sql`not c.is_published`],
   ]);
-  for (const [name, command] of [...segmentCommands, ...relationCommands()]) commands.set(name, command);
+  for (const [name, command] of relationCommands()) commands.set(name, command);
   const firstname = columnCommand(column("firstname"));
   const lastname = columnCommand(column("lastname"));
   const ownerFirst = columnCommand(sql`o.first_name`);

@@ -4,13 +4,13 @@ import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import type { Call } from "@tidings/rpc/call";
 import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Statement, type Transaction } from "@tidings/store/database";
-import { companyTable, newCompany } from "../company/row.ts";
 import { dateTimeText } from "../field/value.ts";
-import { ownersById } from "../record/owner.ts";
 import { mayReach } from "../record/reach.ts";
+import { companyTable, newCompany } from "../rows/company.ts";
+import { type ContactRow, STAGE_JSON } from "../rows/contact.ts";
+import { ownersById } from "../rows/owner.ts";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
-import { type ContactRow, STAGE_JSON } from "./row.ts";
 import { type SuppressionKey, suppressionsOf } from "./suppression.ts";
 
 /** What the items of a batch refer to, looked up for all of them at once. */

@@ -9,34 +9,34 @@ import {
   UpdateContactRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { contactEventsOf } from "./event-reader.ts";
-import { callAs, contactBody, contactFixture, parse } from "./fixture.ts";
+import { callAs, contactBody, contactScene, parse } from "../testing/contact-scene.ts";
+import { contactEventsOf } from "../testing/event-reader.ts";
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 before(async () => {
-  fixture = await contactFixture();
+  scene = await contactScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const call = callAs();
-const query = (text: string) => fixture.context.database.query({ text }, [], Date.now() + 10_000);
+const query = (text: string) => scene.context.database.query({ text }, [], Date.now() + 10_000);
 
 async function add(values: Record<string, unknown>, others: Parameters<typeof contactBody>[1] = {}) {
   const request = create(CreateContactRequestSchema, { contact: contactBody(values, others) });
-  return (await fixture.handlers.createContact(request, call)).contact as Contact;
+  return (await scene.handlers.createContact(request, call)).contact as Contact;
 }
 
 async function get(id: number) {
-  return (await fixture.handlers.getContact(create(GetContactRequestSchema, { id }), call)) as Contact;
+  return (await scene.handlers.getContact(create(GetContactRequestSchema, { id }), call)) as Contact;
 }
 
 async function edit(id: number, values: Record<string, unknown>) {
   const request = create(UpdateContactRequestSchema, { id, contact: contactBody(values) });
-  return (await fixture.handlers.updateContact(request, call)).contact as Contact;
+  return (await scene.handlers.updateContact(request, call)).contact as Contact;
 }
 
 async function merge(id: number, mergedId: number) {
-  return (await fixture.handlers.mergeContacts(
+  return (await scene.handlers.mergeContacts(
     create(MergeContactsRequestSchema, { id, mergedId }),
     call,
   )) as Contact;
@@ -81,7 +81,7 @@ test("the merged id leads to the survivor, also through several merges", async (
   assert.equal((await edit(a.id, { city: "Paris" })).id, c.id);
   assert.equal(all(await get(c.id)).city, "Paris");
   const remove = (id: number) =>
-    fixture.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), call);
+    scene.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), call);
   await assert.rejects(async () => remove(a.id), { code: Code.NOT_FOUND });
   await remove(c.id);
   await assert.rejects(get(a.id), { code: Code.NOT_FOUND });
@@ -101,7 +101,7 @@ test("a merge tells of the update, the merge and the deletion", async () => {
   const other = await add({ firstname: "B", city: "Rome" });
   await merge(one.id, other.id);
   const verbs = async (id: number) =>
-    (await contactEventsOf(fixture.context.database, id)).map(({ verb }) => verb);
+    (await contactEventsOf(scene.context.database, id)).map(({ verb }) => verb);
   assert.deepEqual(await verbs(one.id), ["created", "updated"]);
   assert.deepEqual(await verbs(other.id), ["created", "merged", "deleted"]);
 });
@@ -123,7 +123,7 @@ test("parallel merges, edits and deletions neither lock each other out nor leave
   const steps = Array.from({ length: 60 }, (_, index) => () => {
     if (index % 3 === 0) return merge(pick(index * 7), pick(index * 5 + 1));
     if (index % 10 === 1)
-      return fixture.handlers.deleteContact(create(DeleteContactRequestSchema, { id: pick(index) }), call);
+      return scene.handlers.deleteContact(create(DeleteContactRequestSchema, { id: pick(index) }), call);
     return edit(pick(index * 11), { city: `City ${index}` });
   });
   const results = await Promise.allSettled(steps.map(async (step) => step()));

@@ -7,13 +7,9 @@ import { domainEvent } from "@tidings/store/outbox";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
+import { inheritMemberships } from "../membership/by-hand.ts";
 import { reachedRow } from "../record/reach.ts";
 import { writeChanges } from "../record/save.ts";
-import { inheritMemberships } from "../segment/by-hand.ts";
-import { arrayText, identify, stampEdited } from "./apply.ts";
-import { setCompanies, writeCompanyLinks } from "./company-link.ts";
-import { contactDeleted, contactSaved } from "./events.ts";
-import { moveHistory } from "./history.ts";
 import {
   type ContactRow,
   companiesOf,
@@ -23,7 +19,11 @@ import {
   frequencyRulesOf,
   ipAddressesOf,
   tagsOf,
-} from "./row.ts";
+} from "../rows/contact.ts";
+import { arrayText, identify, stampEdited } from "./apply.ts";
+import { setCompanies, writeCompanyLinks } from "./company-link.ts";
+import { contactDeleted, contactSaved } from "./events.ts";
+import { moveHistory } from "./history.ts";
 import type { ContactContext } from "./save.ts";
 
 const redirectStatement = prepared(

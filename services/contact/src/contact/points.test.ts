@@ -4,30 +4,30 @@ import { create } from "@bufbuild/protobuf";
 import { ChangeContactPointsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { CreateContactRequestSchema } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { callAs, contactBody, contactFixture } from "./fixture.ts";
+import { callAs, contactBody, contactScene } from "../testing/contact-scene.ts";
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 before(async () => {
-  fixture = await contactFixture();
+  scene = await contactScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 async function add(points: number): Promise<number> {
   const request = create(CreateContactRequestSchema, {
     contact: contactBody({ lastname: "Scored" }, { points }),
   });
-  const { contact } = await fixture.handlers.createContact(request, callAs());
+  const { contact } = await scene.handlers.createContact(request, callAs());
   return contact?.id ?? 0;
 }
 
 async function change(id: number, operator: string, delta: number, names = {}) {
   const request = create(ChangeContactPointsRequestSchema, { id, operator, delta, ...names });
-  return (await fixture.handlers.changeContactPoints(request, callAs())).points;
+  return (await scene.handlers.changeContactPoints(request, callAs())).points;
 }
 
 function log(id: number) {
   const text = `select event_name, action_name, type, delta from points_log where contact_id = ${id} order by id`;
-  return fixture.context.database.query({ text }, [], Date.now() + 5_000);
+  return scene.context.database.query({ text }, [], Date.now() + 5_000);
 }
 
 for (const [operator, from, delta, to, logged] of [

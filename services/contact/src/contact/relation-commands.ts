@@ -31,6 +31,9 @@ export function relationCommands(): [name: string, command: SearchCommand][] {
     ["page_id", having("page_hits r", id("r.page_id"))],
     ["page_source", having("page_hits r", text("r.source"))],
     ["page_source_id", having("page_hits r", id("r.source_id"))],
+    ["segment", ({ text: alias }) => memberOf(alias)],
+    // Members of each of them: `one+two`.
+    ["common", ({ text: aliases }) => sql`(${sql.join(aliases.split("+").map(memberOf), sql` and `)})`],
   ];
 }
 
@@ -46,4 +49,10 @@ function id(column: string): SearchCommand {
 
 function text(column: string): SearchCommand {
   return columnCommand(sql.ref(column));
+}
+
+/** Members of one segment, by its exact alias; nobody for one that nothing has. */
+function memberOf(alias: string) {
+  return sql`c.id in (select m.contact_id from segment_contacts m
+    where m.segment_id = (select s.id from segments s where s.alias = ${alias}) and not m.manually_removed)`;
 }

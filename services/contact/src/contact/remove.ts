@@ -1,8 +1,8 @@
 import type { Call } from "@tidings/rpc/call";
 import { prepared } from "@tidings/store/database";
 import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
+import { contactTable } from "../rows/contact.ts";
 import { contactDeleted } from "./events.ts";
-import { contactTable } from "./row.ts";
 import type { ContactContext } from "./save.ts";
 import { keepSuppressions } from "./suppression.ts";
 

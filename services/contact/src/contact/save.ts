@@ -2,10 +2,9 @@ import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Call } from "@tidings/rpc/call";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
-import { companySaved } from "../company/events.ts";
-import { companyTable } from "../company/row.ts";
+import type { FieldContext } from "../field/catalogue.ts";
+import { companySaved } from "../record/company-events.ts";
 import {
-  type RecordContext,
   type RecordKind,
   type RowChange,
   type SaveOutcome,
@@ -13,17 +12,18 @@ import {
   saveRecords,
   writeChanges,
 } from "../record/save.ts";
-import { tagCreated } from "../tag.ts";
+import { companyTable } from "../rows/company.ts";
+import { companiesOf, contactTable, EMPTY_CONTACT, tagsOf } from "../rows/contact.ts";
+import { tagCreated } from "../tag/tag.ts";
 import { applyChange } from "./apply.ts";
 import { type ContactChange, readContactChange } from "./body.ts";
 import { writeCompanyLinks } from "./company-link.ts";
 import { contactSaved } from "./events.ts";
 import { type ContactLookups, lookUpForContacts } from "./look-up.ts";
-import { companiesOf, contactTable, EMPTY_CONTACT, tagsOf } from "./row.ts";
 import type { SuppressionKey } from "./suppression.ts";
 
 /** What every operation on contacts works with. */
-export interface ContactContext extends RecordContext {
+export interface ContactContext extends FieldContext {
   suppressionKey: SuppressionKey;
 }
 

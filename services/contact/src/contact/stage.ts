@@ -2,8 +2,8 @@ import type { Call } from "@tidings/rpc/call";
 import { notFound } from "@tidings/rpc/fault";
 import { awaitRows } from "@tidings/store/await-rows";
 import { prepared } from "@tidings/store/database";
+import { STAGE_JSON } from "../rows/contact.ts";
 import { editContact } from "./edit.ts";
-import { STAGE_JSON } from "./row.ts";
 import type { ContactContext } from "./save.ts";
 
 const getStatement = prepared("stages_get", `select ${STAGE_JSON} as value from stages s where s.id = $1`);

@@ -1,9 +1,9 @@
 import { createHmac, type KeyObject } from "node:crypto";
 import { folded } from "@tidings/runtime/folded";
 import { prepared, type Transaction } from "@tidings/store/database";
+import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
-import { type ContactRow, doNotContactOf } from "./row.ts";
 
 /** The secret that addresses are hashed with: without it a hash tells nothing about an address. */
 export type SuppressionKey = KeyObject;

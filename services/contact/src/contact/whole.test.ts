@@ -1,25 +1,25 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
-import { callAs, contactBody, contactFixture } from "./fixture.ts";
+import { callAs, contactBody, contactScene } from "../testing/contact-scene.ts";
 
 /** Whatever table has a `contact_id`: what is in there goes with the contact, wherever that goes. */
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 
 before(async () => {
-  fixture = await contactFixture();
+  scene = await contactScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
-const query = (text: string) => queryAsSuperuser(fixture.testDatabase, text);
+const query = (text: string) => queryAsSuperuser(scene.testDatabase, text);
 
 async function addContact(): Promise<number> {
   const request = {
     $typeName: "tidings.contact.v1.CreateContactRequest" as const,
     contact: contactBody({ firstname: "Whole" }),
   };
-  return (await fixture.handlers.createContact(request, callAs())).contact?.id as number;
+  return (await scene.handlers.createContact(request, callAs())).contact?.id as number;
 }
 
 interface ColumnInfo {
@@ -89,12 +89,12 @@ test("a merge moves what a contact has, and a deletion takes all of it", async (
     id: survivor,
     mergedId: merged,
   };
-  await fixture.handlers.mergeContacts(request, callAs());
+  await scene.handlers.mergeContacts(request, callAs());
   assert.deepEqual(await tablesThatName(tables, merged), []);
   const moved = [...tables.keys()].filter((table) => !DERIVED.has(table)).toSorted();
   const kept = (await tablesThatName(tables, survivor)).filter((table) => !DERIVED.has(table));
   assert.deepEqual(kept, moved);
-  await fixture.handlers.deleteContact(
+  await scene.handlers.deleteContact(
     { $typeName: "tidings.contact.v1.DeleteContactRequest", id: survivor },
     callAs(),
   );

@@ -1,6 +1,6 @@
 import anyAscii from "any-ascii";
-import { COMPANY_COLUMNS } from "../company/row.ts";
-import { CONTACT_COLUMNS } from "../contact/row.ts";
+import { COMPANY_COLUMNS } from "../rows/company.ts";
+import { CONTACT_COLUMNS } from "../rows/contact.ts";
 
 const LENGTH_MAX = 25;
 

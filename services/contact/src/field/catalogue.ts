@@ -1,4 +1,5 @@
 import { type Database, prepared, type Row } from "@tidings/store/database";
+import type { ResourceContext } from "@tidings/store/repository";
 
 /** What a field belongs to, under the names the API uses for contacts and companies. */
 export type FieldObject = "lead" | "company";
@@ -61,6 +62,11 @@ export interface FieldCatalogue {
 }
 
 /** The catalogue is shared by all replicas through the database: nobody works with an old one for long. */
+/** What everything works with that reads or writes values of fields. */
+export interface FieldContext extends ResourceContext {
+  catalogues: FieldCatalogues;
+}
+
 export interface FieldCatalogues {
   /** At most a second old: for work that names no field that is unknown. */
   current(): Promise<FieldCatalogue>;

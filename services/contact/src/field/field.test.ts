@@ -10,28 +10,27 @@ import { createLog } from "@tidings/runtime/log";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { eventually } from "@tidings/testkit/eventually";
 import { contactHandlers } from "../contact/contact.ts";
-import { callAs, contactBody, contactFixture, listQuery, parse } from "../contact/fixture.ts";
-import type { RecordContext } from "../record/save.ts";
-import { type FieldObject, fieldCatalogues } from "./catalogue.ts";
+import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
+import { type FieldContext, type FieldObject, fieldCatalogues } from "./catalogue.ts";
 import { fieldsOf } from "./field.ts";
 import { upkeepOptions } from "./upkeep.ts";
 
-const fieldHandlersOf = (context: RecordContext, object: FieldObject) =>
+const fieldHandlersOf = (context: FieldContext, object: FieldObject) =>
   standardHandlers(ContactFieldService, fieldsOf(context, object));
 type FieldHandlers = ReturnType<typeof fieldHandlersOf>;
-type Fixture = Awaited<ReturnType<typeof contactFixture>>;
-let fixture: Fixture;
+type Scene = Awaited<ReturnType<typeof contactScene>>;
+let scene: Scene;
 let fields: FieldHandlers;
 /** Another replica: the same database and a catalogue of its own. */
 let other: { contacts: ReturnType<typeof contactHandlers>; fields: FieldHandlers };
 
 before(async () => {
-  fixture = await contactFixture();
-  fields = fieldHandlersOf(fixture.context, "lead");
-  const context = { ...fixture.context, catalogues: fieldCatalogues(fixture.context.database) };
+  scene = await contactScene();
+  fields = fieldHandlersOf(scene.context, "lead");
+  const context = { ...scene.context, catalogues: fieldCatalogues(scene.context.database) };
   other = { contacts: contactHandlers(context), fields: fieldHandlersOf(context, "lead") };
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const call = callAs();
 let count = 0;
@@ -44,7 +43,10 @@ async function addField(init: MessageInitShape<typeof FieldSchema> = {}): Promis
   return saved.field as Field;
 }
 
-async function addContact(values: Record<string, unknown>, handlers = fixture.handlers) {
+async function addContact(
+  values: Record<string, unknown>,
+  handlers: ReturnType<typeof contactHandlers> = scene.handlers,
+) {
   const contact = contactBody(values);
   const saved = await handlers.createContact(
     { $typeName: "tidings.contact.v1.CreateContactRequest", contact },
@@ -53,7 +55,12 @@ async function addContact(values: Record<string, unknown>, handlers = fixture.ha
   return saved.contact as { id: number; fields: Uint8Array };
 }
 
-async function listed(column: string, expr: string, values: string[], handlers = fixture.handlers) {
+async function listed(
+  column: string,
+  expr: string,
+  values: string[],
+  handlers: ReturnType<typeof contactHandlers> = scene.handlers,
+) {
   const where = [create(ConditionSchema, { column, expr, values })];
   const request = {
     $typeName: "tidings.contact.v1.ListContactsRequest" as const,
@@ -214,7 +221,7 @@ test("alias, type and object never change", async () => {
 
 test("a field of companies does not exist among those of contacts", async () => {
   const field = await addField();
-  const companyFields = fieldHandlersOf(fixture.context, "company");
+  const companyFields = fieldHandlersOf(scene.context, "company");
   const get = { $typeName: "tidings.contact.v1.GetFieldRequest" as const, id: field.id };
   await assert.rejects(async () => companyFields.getField(get, call), { code: Code.NOT_FOUND });
   const { fields: listed = [] } = await companyFields.listFields(
@@ -232,7 +239,7 @@ test("a shipped field that is fixed cannot be deleted; one that is not can", asy
   const { alias, id } = await addField();
   const contact = await addContact({ firstname: "Keeps", [alias]: "value" });
   await remove(id);
-  const read = await fixture.handlers.getContact(
+  const read = await scene.handlers.getContact(
     { $typeName: "tidings.contact.v1.GetContactRequest", id: contact.id },
     call,
   );
@@ -248,7 +255,7 @@ test("a deleted field's values are gone for good: made again under the same alia
   assert.equal(again.alias, alias);
   assert.deepEqual(await listed(alias, "eq", ["secret"]), []);
   await finishUpkeep();
-  const [row] = await fixture.context.database.query(
+  const [row] = await scene.context.database.query(
     { text: "select custom from contacts where id = $1" },
     [contact.id],
     Date.now() + 5_000,
@@ -287,7 +294,7 @@ test("64 parallel creations of one value of an added unique field make one conta
   const { alias } = await addField({ isUniqueIdentifier: true });
   const made = await Promise.all(
     Array.from({ length: 64 }, (_, index) =>
-      addContact({ [alias]: "the same" }, index % 2 ? other.contacts : fixture.handlers),
+      addContact({ [alias]: "the same" }, index % 2 ? other.contacts : scene.handlers),
     ),
   );
   assert.equal(new Set(made.map(({ id }) => id)).size, 1);
@@ -314,7 +321,7 @@ test("equality on an added text field knows no case", async () => {
 });
 
 async function edit(id: number, body: Record<string, unknown>) {
-  return fixture.handlers.updateContact(
+  return scene.handlers.updateContact(
     {
       $typeName: "tidings.contact.v1.UpdateContactRequest",
       id,
@@ -341,9 +348,9 @@ async function update(id: number, init: MessageInitShape<typeof FieldSchema>, pa
 /** Upkeep waits until no replica works with the old definitions: two seconds. */
 async function finishUpkeep(): Promise<void> {
   await eventually(async () => {
-    const { database } = fixture.context;
+    const { database } = scene.context;
     while (await stepJobs(upkeepOptions(database, createLog("test", "silent"))));
-    const rows = await fixture.context.database.query(
+    const rows = await scene.context.database.query(
       { text: "select 1 from jobs where kind = 'field_upkeep'" },
       [],
       Date.now() + 5_000,

@@ -8,9 +8,8 @@ import { type Database, prepared, violatedConstraint } from "@tidings/store/data
 import { type BatchResult, type Repository, repository, type Update } from "@tidings/store/repository";
 import { columnCommand, type SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
-import type { RecordContext } from "../record/save.ts";
 import { freeAlias, isReservedAlias } from "./alias.ts";
-import { type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";
+import { type FieldContext, type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";
 import { checkDefinition } from "./definition.ts";
 import { planUpkeep } from "./upkeep.ts";
 
@@ -32,7 +31,7 @@ const COMMANDS = new Map<string, SearchCommand>([
  * The fields of contacts, or of companies: those of the other object do not exist here. What is written is in use when
  * it is answered: this replica knows it then, the others ask for it (see catalogue.ts).
  */
-export function fieldsOf(context: RecordContext, object: FieldObject): Repository<Field> {
+export function fieldsOf(context: FieldContext, object: FieldObject): Repository<Field> {
   const { database, catalogues } = context;
   const fields = repository<Field>(context, FieldSchema, {
     commands: COMMANDS,

@@ -7,8 +7,8 @@ import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import type { Changed } from "@tidings/store/repository";
-import { companyTable } from "../company/row.ts";
-import { contactTable } from "../contact/row.ts";
+import { companyTable } from "../rows/company.ts";
+import { contactTable } from "../rows/contact.ts";
 import type { FieldObject } from "./catalogue.ts";
 
 /** Record ids a step looks at: its locks are held for milliseconds. */

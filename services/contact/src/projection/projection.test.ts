@@ -28,15 +28,15 @@ import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { startTestNats } from "@tidings/testkit/nats";
-import { callAs, listQuery } from "../contact/fixture.ts";
-import { segmentFixture } from "../segment/fixture.ts";
+import { callAs, listQuery } from "../testing/contact-scene.ts";
+import { segmentScene } from "../testing/segment-scene.ts";
 import { projections, segmentKeeping } from "./keeping.ts";
 
-let fixture: Awaited<ReturnType<typeof segmentFixture>>;
+let scene: Awaited<ReturnType<typeof segmentScene>>;
 before(async () => {
-  fixture = await segmentFixture();
+  scene = await segmentScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const noon = timestampFromDate(new Date("2024-05-01T12:00:00Z"));
 
@@ -59,22 +59,22 @@ function event<S extends DescMessage>(
 }
 
 const optionsOf = () => ({
-  ...fixture.services,
+  ...scene.services,
   service: "contact",
   projections,
-  keeping: () => segmentKeeping(fixture.services),
+  keeping: () => segmentKeeping(scene.services),
   listSnapshots: async () => [],
 });
 const tell = (...events: Event[]) => project(optionsOf(), "test", events);
 
 const merge = (id: number, mergedId: number) =>
-  fixture.handlers.mergeContacts(
+  scene.handlers.mergeContacts(
     { $typeName: "tidings.contact.v1.MergeContactsRequest", id, mergedId },
     callAs(),
   );
 
 async function found(search: string): Promise<number[]> {
-  const { contacts = [] } = await fixture.handlers.listContacts(
+  const { contacts = [] } = await scene.handlers.listContacts(
     {
       $typeName: "tidings.contact.v1.ListContactsRequest",
       query: listQuery({ search, order: [{ column: "id", descending: false }] as never }),
@@ -90,8 +90,8 @@ async function isFound(
   operator: string,
   filter: unknown,
 ): Promise<boolean> {
-  const { id } = await fixture.addSegment([{ field, object: "behaviors", operator, filter }]);
-  const why = await fixture.segments.explainSegmentContact(
+  const { id } = await scene.addSegment([{ field, object: "behaviors", operator, filter }]);
+  const why = await scene.segments.explainSegmentContact(
     { $typeName: "tidings.contact.v1.ExplainSegmentContactRequest", id, contactId },
     { ...callAs() },
   );
@@ -103,11 +103,11 @@ test("what neighbours publish is kept, past what cannot be, and segments follow"
   const bus: Bus = connectBus({ url: nats.url, name: "test", log: createLog("test", "silent") });
   const projecting = startProjecting({ ...optionsOf(), bus });
   try {
-    const contactId = await fixture.addContact({ firstname: "Ada" });
-    const { id } = await fixture.addSegment([
+    const contactId = await scene.addContact({ firstname: "Ada" });
+    const { id } = await scene.addSegment([
       { field: "lead_email_received", object: "behaviors", operator: "in", filter: [7_001] },
     ]);
-    await fixture.build();
+    await scene.build();
     await eventually(async () => {
       for (const stream of [identityStream, contentStream, campaignStream]) await ensureStream(bus, stream);
     });
@@ -142,8 +142,8 @@ test("what neighbours publish is kept, past what cannot be, and segments follow"
       event("campaign.stage.created", StageSchema, { name: "Lead", isPublished: true }, { id: 42 }),
     );
     await eventually(async () => {
-      assert.deepEqual(await fixture.members(id), [contactId]);
-      const names = await fixture.query(
+      assert.deepEqual(await scene.members(id), [contactId]);
+      const names = await scene.query(
         "select first_name as name from owners where id = 41 union all select name from stages where id = 42",
       );
       assert.deepEqual(names.map(({ name }) => name).toSorted(), ["Lead", "Olga"]);
@@ -283,7 +283,7 @@ describe("facts about a contact", () => {
   ];
   for (const [name, make, filters] of facts) {
     test(`${name}: filters find them, and nothing of it in a contact without`, async () => {
-      const [contactId, other] = [await fixture.addContact({}), await fixture.addContact({})];
+      const [contactId, other] = [await scene.addContact({}), await scene.addContact({})];
       await tell(...make(contactId));
       for (const [field, operator, filter, expected] of filters)
         assert.equal(
@@ -299,7 +299,7 @@ describe("facts about a contact", () => {
   }
 
   test("what comes twice, or late, changes nothing", async () => {
-    const contactId = await fixture.addContact({});
+    const contactId = await scene.addContact({});
     const sendId = randomUUID();
     const opened = (readCount: number) =>
       event("content.email.opened", EmailOpenedSchema, {
@@ -313,9 +313,7 @@ describe("facts about a contact", () => {
     await tell(third, third);
     await tell(first);
     await tell(third);
-    const [send] = await fixture.query("select read_count, date_sent from email_sends where id = $1", [
-      sendId,
-    ]);
+    const [send] = await scene.query("select read_count, date_sent from email_sends where id = $1", [sendId]);
     assert.deepEqual(send, { read_count: "3", date_sent: null });
     const membership = (version: number, manuallyRemoved: boolean) =>
       event(
@@ -330,7 +328,7 @@ describe("facts about a contact", () => {
   });
 
   test("of somebody who is gone are dropped, of somebody who was merged are the survivor's", async () => {
-    const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+    const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
     const download = (contactId: number) =>
       event("content.asset.downloaded", AssetDownloadedSchema, {
         downloadId: randomUUID(),
@@ -347,7 +345,7 @@ describe("facts about a contact", () => {
     await tell(download(merged), push);
     await merge(survivor, merged);
     await tell(download(merged), download(2_000_000_000));
-    const rows = await fixture.query("select contact_id from asset_downloads where asset_id = 21");
+    const rows = await scene.query("select contact_id from asset_downloads where asset_id = 21");
     assert.deepEqual(rows, [{ contact_id: String(survivor) }, { contact_id: String(survivor) }]);
     assert.equal(await isFound(survivor, "notification", "=", 1), true);
     await tell(
@@ -378,7 +376,7 @@ describe("a subscription", () => {
       { id: contactId, version },
     );
   const kept = async (contactId: number) => {
-    const [row] = await fixture.query(
+    const [row] = await scene.query(
       `select exists (select from push_ids where contact_id = $1) as push,
          exists (select from contact_categories where contact_id = $1) as category`,
       [contactId],
@@ -387,7 +385,7 @@ describe("a subscription", () => {
   };
 
   test("that changes several times in one batch is as the last change says", async () => {
-    const [on, off] = [await fixture.addContact({}), await fixture.addContact({})];
+    const [on, off] = [await scene.addContact({}), await scene.addContact({})];
     await tell(
       push(on, "subscribed", 1),
       push(on, "unsubscribed", 2),
@@ -404,7 +402,7 @@ describe("a subscription", () => {
   });
 
   test("that was given up does not come back with what comes late", async () => {
-    const contactId = await fixture.addContact({});
+    const contactId = await scene.addContact({});
     await tell(push(contactId, "unsubscribed", 2), category(contactId, false, 2));
     await tell(push(contactId, "subscribed", 1), category(contactId, true, 1));
     assert.deepEqual(await kept(contactId), { push: "f", category: "f" });
@@ -412,7 +410,7 @@ describe("a subscription", () => {
 
   test("that is given up while its contact is merged is given up", async () => {
     for (let round = 0; round < 20; round += 1) {
-      const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+      const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
       await tell(push(merged, "subscribed", 1), category(merged, true, 1));
       await Promise.all([
         merge(survivor, merged),
@@ -432,10 +430,10 @@ test("a campaign left while the contact is merged is left", async () => {
       { id: contactId, version },
     );
   for (let round = 0; round < 20; round += 1) {
-    const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+    const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
     await tell(membership(merged, 1, false));
     await Promise.all([merge(survivor, merged), tell(membership(merged, 2, true))]);
-    const rows = await fixture.query(
+    const rows = await scene.query(
       "select version, manually_removed from campaign_contacts where contact_id = $1",
       [survivor],
     );
@@ -444,7 +442,7 @@ test("a campaign left while the contact is merged is left", async () => {
 });
 
 test("a merge moves the facts of every kind, and what the survivor has already stays", async () => {
-  const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
+  const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
   const factsOf = (contactId: number, campaignId: number) => [
     event("content.email.sent", EmailSentSchema, {
       sendId: randomUUID(),
@@ -487,10 +485,9 @@ test("a merge moves the facts of every kind, and what the survivor has already s
   await tell(...factsOf(survivor, 82), ...factsOf(merged, 83));
   await merge(survivor, merged);
   const count = async (table: string) => {
-    const rows = await fixture.query(
-      `select contact_id from ${table} where contact_id = any($1::integer[])`,
-      [[survivor, merged]],
-    );
+    const rows = await scene.query(`select contact_id from ${table} where contact_id = any($1::integer[])`, [
+      [survivor, merged],
+    ]);
     return rows.every(({ contact_id }) => contact_id === String(survivor)) ? rows.length : "left behind";
   };
   const tables = `email_sends page_hits sms_sends notification_sends asset_downloads push_ids campaign_contacts`;
@@ -508,7 +505,7 @@ test("neighbours are as their latest version says, whatever comes late", async (
     );
   const deleted = event("content.category.deleted", CategorySchema, {}, { id: 31, version: 4 });
   const titles = async () =>
-    (await fixture.query("select title from categories where id = 31")).map(({ title }) => title);
+    (await scene.query("select title from categories where id = 31")).map(({ title }) => title);
   await tell(category("second", 2), category("first", 1));
   assert.deepEqual(await titles(), ["second"]);
   await tell(category("third", 3));
@@ -520,12 +517,12 @@ test("neighbours are as their latest version says, whatever comes late", async (
 
 test("searches find what was done and what was not", async () => {
   const [active, idle] = [
-    await fixture.addContact({ city: "Search" }),
-    await fixture.addContact({ city: "Search" }),
+    await scene.addContact({ city: "Search" }),
+    await scene.addContact({ city: "Search" }),
   ];
   const contactId = active;
-  const segment = await fixture.addSegment([]);
-  await fixture.segments.addSegmentContacts(
+  const segment = await scene.addSegment([]);
+  await scene.segments.addSegmentContacts(
     { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id: segment.id, contactIds: [active, idle] },
     callAs(),
   );

@@ -4,7 +4,7 @@ import type { Filterable } from "@tidings/store/condition";
 import { type RawBuilder, sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
-import type { RecordColumn } from "./table.ts";
+import type { RecordColumn } from "../rows/table.ts";
 
 const TYPES: Record<string, ColumnType> = {
   integer: "integer",

@@ -2,18 +2,7 @@ import { folded } from "@tidings/runtime/folded";
 import type { Row } from "@tidings/store/database";
 import type { Field, FieldSet } from "../field/catalogue.ts";
 import type { FieldValues } from "../field/values.ts";
-
-/** A value of a unique field in the form in which no two records may share it. */
-export interface Claim {
-  key: string;
-  field: string;
-  value: string;
-}
-
-/** A claim and the record that has it, or is to have it. */
-export interface OwnClaim extends Claim {
-  recordId: number;
-}
+import type { Claim, OwnClaim } from "../rows/table.ts";
 
 export function claimOf(field: Field, value: string | null | undefined): Claim | undefined {
   const normalised = value ? folded(value) : "";

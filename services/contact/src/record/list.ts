@@ -3,16 +3,15 @@ import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { type ListSource, listPage, type Page } from "@tidings/store/list";
-import type { FieldCatalogue } from "../field/catalogue.ts";
+import type { FieldCatalogue, FieldContext } from "../field/catalogue.ts";
 import { visibleRecords } from "./reach.ts";
-import type { RecordContext } from "./save.ts";
 
 /**
  * A page of records and the catalogue to write it with. A query that is refused may name a field that another replica
  * added a moment ago: it is tried again with the catalogue as of now.
  */
 export async function listRecords(
-  { database, catalogues }: RecordContext,
+  { database, catalogues }: FieldContext,
   query: ListQuery | undefined,
   call: Call,
   options: { owner: string; source(catalogue: FieldCatalogue): ListSource },

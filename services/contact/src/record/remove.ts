@@ -4,8 +4,8 @@ import { Fault } from "@tidings/rpc/fault";
 import type { Row, Transaction } from "@tidings/store/database";
 import type { FieldSet } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
+import type { RecordTable } from "../rows/table.ts";
 import { type OwnerColumn, rowOrFault } from "./reach.ts";
-import type { RecordTable } from "./table.ts";
 
 export type RemoveOutcome = { row: Row } | { fault: Fault };
 

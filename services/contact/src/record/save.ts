@@ -4,25 +4,20 @@ import { denied, Fault, invalid, notFound, taken, type Violation } from "@tiding
 import { awaitRows } from "@tidings/store/await-rows";
 import { type Row, type Transaction, violatedConstraint } from "@tidings/store/database";
 import type { DomainEvent } from "@tidings/store/outbox";
-import type { ResourceContext } from "@tidings/store/repository";
 import {
   assertCurrent,
   type FieldCatalogue,
-  type FieldCatalogues,
+  type FieldContext,
   type FieldSet,
   underCatalogue,
 } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { type ChangeMode, type FieldValues, unknownFields, withCustomValues } from "../field/values.ts";
+import type { RecordTable } from "../rows/table.ts";
 import { claimOf, claimsOf, missingClaims, valueClaims } from "./identifier.ts";
 import { mayReach, type OwnerColumn } from "./reach.ts";
-import type { RecordTable } from "./table.ts";
 
 /** What every operation on records works with. */
-export interface RecordContext extends ResourceContext {
-  catalogues: FieldCatalogues;
-}
-
 /** One record to be saved. Without an id it is created, or found by a unique identifier and then edited. */
 export interface SaveRequest<M> {
   id?: number;
@@ -89,7 +84,7 @@ const ATTEMPTS = 6;
  * that locks everything the batch touches, one that writes it together with its events.
  */
 export async function saveRecords<M, C extends RecordChange, L>(
-  context: RecordContext,
+  context: FieldContext,
   kind: RecordKind<M, C, L>,
   requests: SaveRequest<M>[],
   call: Call,
@@ -126,7 +121,7 @@ interface Item<M, C> {
 
 /** A name that is no known field may be one that another replica added a moment ago. */
 async function readItems<M, C extends RecordChange, L>(
-  { catalogues }: RecordContext,
+  { catalogues }: FieldContext,
   kind: RecordKind<M, C, L>,
   requests: SaveRequest<M>[],
   current: FieldCatalogue,
@@ -153,7 +148,7 @@ function readItem<M, C extends RecordChange, L>(
 }
 
 interface Batch<M, C extends RecordChange, L> {
-  context: RecordContext;
+  context: FieldContext;
   kind: RecordKind<M, C, L>;
   catalogue: FieldCatalogue;
   set: FieldSet;

@@ -14,10 +14,10 @@ import {
 } from "@tidings/store/database";
 import { sql } from "kysely";
 import type { FieldCatalogues } from "../field/catalogue.ts";
+import type { MembershipChange } from "../membership/events.ts";
 import { buildJobs } from "./build-request.ts";
 import { PROBLEM } from "./culprits.ts";
 import { compileDefinition, type Definition } from "./definitions.ts";
-import type { MembershipChange } from "./events.ts";
 import { followMoves, type SegmentServices, tellMoves, toChange } from "./follow.ts";
 import type { Compiled } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";

@@ -3,11 +3,11 @@ import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { listCall, segmentFixture } from "./fixture.ts";
+import { listCall, segmentScene } from "../testing/segment-scene.ts";
 
 type Values = Record<string, unknown>;
 
-let fixture: Awaited<ReturnType<typeof segmentFixture>>;
+let scene: Awaited<ReturnType<typeof segmentScene>>;
 const ids = new Map<string, number>();
 
 /** The people that filters are tried on, by first name. */
@@ -21,18 +21,18 @@ const PEOPLE: Record<string, Values> = {
 const everyone = Object.keys(PEOPLE);
 
 before(async () => {
-  fixture = await segmentFixture();
-  await fixture.addField("colors", "multiselect", { list: ["red", "blue", "green"] });
-  await fixture.addField("shoe_size", "number", { scale: 1 });
-  await fixture.addField("vip", "boolean", { yes: "Yes", no: "No" });
-  await fixture.addField("born", "date");
-  await fixture.addField("seen", "datetime");
+  scene = await segmentScene();
+  await scene.addField("colors", "multiselect", { list: ["red", "blue", "green"] });
+  await scene.addField("shoe_size", "number", { scale: 1 });
+  await scene.addField("vip", "boolean", { yes: "Yes", no: "No" });
+  await scene.addField("born", "date");
+  await scene.addField("seen", "datetime");
   for (const [name, values] of Object.entries(PEOPLE)) {
     const { points = 0, ...others } = values;
-    ids.set(name, await fixture.addContact({ firstname: name, ...others }, { points }));
+    ids.set(name, await scene.addContact({ firstname: name, ...others }, { points }));
   }
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 function json(value: unknown): Uint8Array<ArrayBuffer> {
   return Buffer.from(JSON.stringify(value));
@@ -43,7 +43,7 @@ async function found(...filters: Values[]): Promise<string[]> {
     $typeName: "tidings.contact.v1.PreviewSegmentRequest" as const,
     filters: json(filters.map((filter) => ({ object: "lead", ...filter }))),
   };
-  const { contactIds = [], count } = await fixture.segments.previewSegment(request, listCall());
+  const { contactIds = [], count } = await scene.segments.previewSegment(request, listCall());
   assert.equal(count, contactIds.length);
   return everyone.filter((name) => contactIds.includes(ids.get(name) ?? 0));
 }
@@ -153,25 +153,24 @@ describe("filters are joined", () => {
 });
 
 test("do-not-contact, tags, companies and UTM tags can be asked for", async () => {
-  const contactId = await fixture.addContact(
+  const contactId = await scene.addContact(
     { email: "kim@example.com", company: "Acme" },
     { tags: ["gold"], doNotContact: [{ channel: "email", reason: 2 }] },
   );
-  await fixture.query(
+  await scene.query(
     `insert into companies (date_added, companyname, companycity) values (now(), 'Linked', 'Bonn'), (now(), 'Other', null)`,
   );
-  await fixture.query(
+  await scene.query(
     `insert into company_contacts (contact_id, company_id, is_primary, date_added)
      select $1, id, false, now() from companies where companyname in ('Linked', 'Other')`,
     [contactId],
   );
-  await fixture.query(
-    "insert into utm_tags (contact_id, date_added, utm_source) values ($1, now(), 'news')",
-    [contactId],
-  );
+  await scene.query("insert into utm_tags (contact_id, date_added, utm_source) values ($1, now(), 'news')", [
+    contactId,
+  ]);
   ids.set("kim", contactId);
   everyone.push("kim");
-  const [tag] = await fixture.query("select id from tags where tag = 'gold'");
+  const [tag] = await scene.query("select id from tags where tag = 'gold'");
   const company = (field: string, operator: string, filter: unknown) => ({
     object: "company",
     field,
@@ -243,7 +242,7 @@ describe("refused, with the reason, before anything is stored", () => {
       const segment = create(SegmentSchema, { name, filters: json(filters) });
       const request = { $typeName: "tidings.contact.v1.CreateSegmentRequest" as const, segment };
       await assert.rejects(
-        async () => fixture.segments.createSegment(request, listCall()),
+        async () => scene.segments.createSegment(request, listCall()),
         (error) => {
           assert.ok(error instanceof Fault && error.code === Code.INVALID_ARGUMENT, String(error));
           assert.deepEqual(
@@ -253,7 +252,7 @@ describe("refused, with the reason, before anything is stored", () => {
           return true;
         },
       );
-      assert.deepEqual(await fixture.query("select id from segments where name = $1", [name]), []);
+      assert.deepEqual(await scene.query("select id from segments where name = $1", [name]), []);
     });
   }
 });

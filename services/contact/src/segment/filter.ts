@@ -1,5 +1,5 @@
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
-import { parseJson } from "../record/body.ts";
+import { parseJson } from "../input/json.ts";
 
 /** One filter as it is stored and answered. The first glue of a list has no meaning. */
 export interface Filter {

@@ -3,13 +3,13 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
+import { type MembershipChange, membershipEvents } from "../membership/events.ts";
 import {
   type CompiledDefinition,
   compileDefinitions,
   type DefinitionMap,
   type DefinitionReader,
 } from "./definitions.ts";
-import { type MembershipChange, membershipEvents } from "./events.ts";
 import { MEMBERSHIP } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";
 

@@ -6,14 +6,14 @@ import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { companyHandlers } from "../company/company.ts";
-import { callAs, listQuery } from "../contact/fixture.ts";
-import { listCall, segmentFixture } from "./fixture.ts";
+import { callAs, listQuery } from "../testing/contact-scene.ts";
+import { listCall, segmentScene } from "../testing/segment-scene.ts";
 
-let fixture: Awaited<ReturnType<typeof segmentFixture>>;
+let scene: Awaited<ReturnType<typeof segmentScene>>;
 before(async () => {
-  fixture = await segmentFixture();
+  scene = await segmentScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const isFrom = (city: string, glue = "and") => ({
   glue,
@@ -28,18 +28,18 @@ let cities = 0;
 const newCity = () => `City ${++cities}`;
 
 const add = (id: number, ...contactIds: number[]) =>
-  fixture.segments.addSegmentContacts(
+  scene.segments.addSegmentContacts(
     { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id, contactIds },
     listCall(),
   );
 const remove = (id: number, contactId: number) =>
-  fixture.segments.removeSegmentContact(
+  scene.segments.removeSegmentContact(
     { $typeName: "tidings.contact.v1.RemoveSegmentContactRequest", id, contactId },
     listCall(),
   );
 
 async function rowOf(segmentId: number, contactId: number): Promise<string> {
-  const [row] = await fixture.query(
+  const [row] = await scene.query(
     "select manually_added, manually_removed from segment_contacts where segment_id = $1 and contact_id = $2",
     [segmentId, contactId],
   );
@@ -84,18 +84,18 @@ describe("a member is", () => {
   for (const { begins, steps, ends, why } of cases) {
     test(why, async () => {
       const city = newCity();
-      const contactId = await fixture.addContact({ city: begins === "inside" ? city : "Elsewhere" });
-      const { id } = await fixture.addSegment([isFrom(city)]);
-      await fixture.build();
+      const contactId = await scene.addContact({ city: begins === "inside" ? city : "Elsewhere" });
+      const { id } = await scene.addSegment([isFrom(city)]);
+      await scene.build();
       for (const step of steps) {
         if (step === "add") await add(id, contactId);
         else if (step === "remove") await remove(id, contactId);
         else if (step === "build") {
-          await fixture.requestBuild(id);
-          await fixture.build();
+          await scene.requestBuild(id);
+          await scene.build();
         } else {
-          await fixture.editContact(contactId, { city: step === "return" ? city : "Elsewhere" });
-          await fixture.follow();
+          await scene.editContact(contactId, { city: step === "return" ? city : "Elsewhere" });
+          await scene.follow();
         }
       }
       assert.equal(await rowOf(id, contactId), ends);
@@ -104,118 +104,115 @@ describe("a member is", () => {
 });
 
 test("without filters nobody comes or goes by itself", async () => {
-  const contactId = await fixture.addContact({ city: newCity() });
-  const { id } = await fixture.addSegment([]);
+  const contactId = await scene.addContact({ city: newCity() });
+  const { id } = await scene.addSegment([]);
   await add(id, contactId);
-  await fixture.query("update segment_contacts set manually_added = false where segment_id = $1", [id]);
-  await fixture.build();
-  await fixture.editContact(contactId, { city: newCity() });
-  await fixture.follow();
-  assert.deepEqual(await fixture.members(id), [contactId]);
+  await scene.query("update segment_contacts set manually_added = false where segment_id = $1", [id]);
+  await scene.build();
+  await scene.editContact(contactId, { city: newCity() });
+  await scene.follow();
+  assert.deepEqual(await scene.members(id), [contactId]);
 });
 
 test("new filters are applied to all contacts, in slices, and say how far they are", async () => {
   const [old, city] = [newCity(), newCity()];
-  const [one, two] = [await fixture.addContact({ city: old }), await fixture.addContact({ city })];
-  const { id } = await fixture.addSegment([isFrom(old)]);
-  await fixture.build();
-  assert.deepEqual(await fixture.members(id), [one]);
-  await fixture.editSegment(id, { filters: [isFrom(city)] });
+  const [one, two] = [await scene.addContact({ city: old }), await scene.addContact({ city })];
+  const { id } = await scene.addSegment([isFrom(old)]);
+  await scene.build();
+  assert.deepEqual(await scene.members(id), [one]);
+  await scene.editSegment(id, { filters: [isFrom(city)] });
   const request = { $typeName: "tidings.contact.v1.GetSegmentBuildRequest" as const, id };
-  assert.equal((await fixture.segments.getSegmentBuild(request, listCall())).state, "waiting");
-  await fixture.build();
-  assert.deepEqual(await fixture.members(id), [two]);
-  const { state, progress, added, removed } = await fixture.segments.getSegmentBuild(request, listCall());
+  assert.equal((await scene.segments.getSegmentBuild(request, listCall())).state, "waiting");
+  await scene.build();
+  assert.deepEqual(await scene.members(id), [two]);
+  const { state, progress, added, removed } = await scene.segments.getSegmentBuild(request, listCall());
   assert.deepEqual({ state, progress, added, removed }, { state: "done", progress: 1, added: 1, removed: 1 });
 });
 
 test("an unpublished segment keeps its members, and follows nobody until it is published", async () => {
   const city = newCity();
-  const { id } = await fixture.addSegment([isFrom(city)], { isPublished: false });
-  const contactId = await fixture.addContact({ city });
-  await fixture.follow();
-  await fixture.build();
-  assert.deepEqual(await fixture.members(id), []);
-  await fixture.editSegment(id, { isPublished: true });
-  await fixture.build();
-  assert.deepEqual(await fixture.members(id), [contactId]);
+  const { id } = await scene.addSegment([isFrom(city)], { isPublished: false });
+  const contactId = await scene.addContact({ city });
+  await scene.follow();
+  await scene.build();
+  assert.deepEqual(await scene.members(id), []);
+  await scene.editSegment(id, { isPublished: true });
+  await scene.build();
+  assert.deepEqual(await scene.members(id), [contactId]);
 });
 
 test("a segment of a segment follows its definition, and what is done to it by hand", async () => {
   const city = newCity();
-  const [inCity, elsewhere] = [
-    await fixture.addContact({ city }),
-    await fixture.addContact({ city: newCity() }),
-  ];
-  const inner = await fixture.addSegment([isFrom(city)]);
-  const outer = await fixture.addSegment([inSegment(inner.id)]);
-  await fixture.build();
-  assert.deepEqual(await fixture.members(outer.id), [inCity]);
+  const [inCity, elsewhere] = [await scene.addContact({ city }), await scene.addContact({ city: newCity() })];
+  const inner = await scene.addSegment([isFrom(city)]);
+  const outer = await scene.addSegment([inSegment(inner.id)]);
+  await scene.build();
+  assert.deepEqual(await scene.members(outer.id), [inCity]);
   await add(inner.id, elsewhere);
-  assert.deepEqual(await fixture.members(outer.id), [inCity, elsewhere]);
+  assert.deepEqual(await scene.members(outer.id), [inCity, elsewhere]);
   await remove(inner.id, inCity);
-  assert.deepEqual(await fixture.members(outer.id), [elsewhere]);
-  await fixture.editSegment(inner.id, { filters: [isFrom("Nowhere")] });
-  await fixture.build();
-  assert.deepEqual(await fixture.members(outer.id), [elsewhere]);
+  assert.deepEqual(await scene.members(outer.id), [elsewhere]);
+  await scene.editSegment(inner.id, { filters: [isFrom("Nowhere")] });
+  await scene.build();
+  assert.deepEqual(await scene.members(outer.id), [elsewhere]);
 });
 
 test("who is in no segment at all is in the segment of those, until another one takes it", async () => {
   const city = newCity();
-  const contactId = await fixture.addContact({ city, position: city });
-  const lonely = await fixture.addSegment([
+  const contactId = await scene.addContact({ city, position: city });
+  const lonely = await scene.addSegment([
     { field: "position", object: "lead", operator: "=", filter: city },
     { glue: "and", field: "leadlist", object: "lead", operator: "empty", filter: "" },
   ]);
-  await fixture.build();
-  assert.deepEqual(await fixture.members(lonely.id), [contactId]);
-  const other = await fixture.addSegment([]);
+  await scene.build();
+  assert.deepEqual(await scene.members(lonely.id), [contactId]);
+  const other = await scene.addSegment([]);
   await add(other.id, contactId);
-  assert.deepEqual(await fixture.members(lonely.id), []);
+  assert.deepEqual(await scene.members(lonely.id), []);
   await remove(other.id, contactId);
-  assert.deepEqual(await fixture.members(lonely.id), [contactId]);
+  assert.deepEqual(await scene.members(lonely.id), [contactId]);
 });
 
 test("whom a build finds is no longer in the segment of those that are in none", async () => {
   const city = newCity();
-  const contactId = await fixture.addContact({ city, position: city });
-  const lonely = await fixture.addSegment([
+  const contactId = await scene.addContact({ city, position: city });
+  const lonely = await scene.addSegment([
     { field: "position", object: "lead", operator: "=", filter: city },
     { glue: "and", field: "leadlist", object: "lead", operator: "empty", filter: "" },
   ]);
-  await fixture.build();
-  assert.deepEqual(await fixture.members(lonely.id), [contactId]);
-  const other = await fixture.addSegment([isFrom(city)]);
-  await fixture.build();
-  assert.deepEqual([await fixture.members(other.id), await fixture.members(lonely.id)], [[contactId], []]);
+  await scene.build();
+  assert.deepEqual(await scene.members(lonely.id), [contactId]);
+  const other = await scene.addSegment([isFrom(city)]);
+  await scene.build();
+  assert.deepEqual([await scene.members(other.id), await scene.members(lonely.id)], [[contactId], []]);
 });
 
 test("only segments that read what changed are asked again", async () => {
   const city = newCity();
-  const contactId = await fixture.addContact({ city });
-  const { id } = await fixture.addSegment([isFrom(city)]);
-  await fixture.build();
-  await fixture.follow();
-  await fixture.query("delete from segment_contacts where segment_id = $1", [id]);
-  await fixture.editContact(contactId, { position: "Baker" });
-  await fixture.follow();
-  assert.deepEqual(await fixture.members(id), []);
-  await fixture.editContact(contactId, { city: city.toUpperCase() });
-  await fixture.follow();
-  assert.deepEqual(await fixture.members(id), [contactId]);
+  const contactId = await scene.addContact({ city });
+  const { id } = await scene.addSegment([isFrom(city)]);
+  await scene.build();
+  await scene.follow();
+  await scene.query("delete from segment_contacts where segment_id = $1", [id]);
+  await scene.editContact(contactId, { position: "Baker" });
+  await scene.follow();
+  assert.deepEqual(await scene.members(id), []);
+  await scene.editContact(contactId, { city: city.toUpperCase() });
+  await scene.follow();
+  assert.deepEqual(await scene.members(id), [contactId]);
 });
 
 test("each change of members is told once, many contacts in one event", async () => {
   const city = newCity();
-  for (let count = 0; count < 3; count += 1) await fixture.addContact({ city });
-  const { id, alias } = await fixture.addSegment([isFrom(city)]);
-  await fixture.newEvents();
-  await fixture.build();
-  const members = await fixture.members(id);
+  for (let count = 0; count < 3; count += 1) await scene.addContact({ city });
+  const { id, alias } = await scene.addSegment([isFrom(city)]);
+  await scene.newEvents();
+  await scene.build();
+  const members = await scene.members(id);
   await remove(id, members[0] ?? 0);
-  await fixture.requestBuild(id);
-  await fixture.build();
-  const told = (await fixture.newEvents()).map(({ subject, payload }) => {
+  await scene.requestBuild(id);
+  await scene.build();
+  const told = (await scene.newEvents()).map(({ subject, payload }) => {
     const { action, contactIds, ...event } = fromBinary(SegmentMembershipChangedSchema, payload);
     return { subject, alias: event.alias, action, contactIds };
   });
@@ -228,19 +225,19 @@ test("each change of members is told once, many contacts in one event", async ()
 
 test("a segment whose filters read a field that is gone keeps its members and says why", async () => {
   const city = newCity();
-  const contactId = await fixture.addContact({ city });
-  const inner = await fixture.addSegment([isFrom(city)]);
-  const outer = await fixture.addSegment([inSegment(inner.id)]);
-  await fixture.build();
-  await fixture.segments.deleteSegment(
+  const contactId = await scene.addContact({ city });
+  const inner = await scene.addSegment([isFrom(city)]);
+  const outer = await scene.addSegment([inSegment(inner.id)]);
+  await scene.build();
+  await scene.segments.deleteSegment(
     { $typeName: "tidings.contact.v1.DeleteSegmentRequest", id: inner.id },
     listCall(),
   );
-  await fixture.requestBuild(outer.id);
-  await fixture.build();
-  assert.deepEqual(await fixture.members(outer.id), [contactId]);
+  await scene.requestBuild(outer.id);
+  await scene.build();
+  assert.deepEqual(await scene.members(outer.id), [contactId]);
   const request = { $typeName: "tidings.contact.v1.GetSegmentBuildRequest" as const, id: outer.id };
-  const { state, problem } = await fixture.segments.getSegmentBuild(request, listCall());
+  const { state, problem } = await scene.segments.getSegmentBuild(request, listCall());
   assert.equal(state, "failed");
   assert.match(problem ?? "", /there is no segment/);
 });
@@ -256,30 +253,30 @@ describe("by hand", () => {
   };
 
   test("a merged contact is the one it became part of", async () => {
-    const [survivor, merged] = [await fixture.addContact({}), await fixture.addContact({})];
-    await fixture.handlers.mergeContacts(
+    const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
+    await scene.handlers.mergeContacts(
       { $typeName: "tidings.contact.v1.MergeContactsRequest", id: survivor, mergedId: merged },
       callAs(),
     );
-    const { id } = await fixture.addSegment([]);
+    const { id } = await scene.addSegment([]);
     const { contactIds } = await add(id, merged);
     assert.deepEqual(contactIds, [merged]);
-    assert.deepEqual(await fixture.members(id), [survivor]);
+    assert.deepEqual(await scene.members(id), [survivor]);
   });
 
   test("of many contacts those are told that are members then", async () => {
-    const contactId = await fixture.addContact({});
-    const { id } = await fixture.addSegment([]);
+    const contactId = await scene.addContact({});
+    const { id } = await scene.addSegment([]);
     const { contactIds } = await add(id, contactId, 2_000_000_000);
     assert.deepEqual(contactIds, [contactId]);
   });
 
   test("an unknown contact and an unknown segment are not found, a segment of somebody else is forbidden", async () => {
-    const contactId = await fixture.addContact({});
-    const { id } = await fixture.addSegment([], { isGlobal: false });
+    const contactId = await scene.addContact({});
+    const { id } = await scene.addSegment([], { isGlobal: false });
     const codeOf = async (id: number, contact: number, actor?: Actor) => {
       try {
-        await fixture.segments.addSegmentContacts(request(id, contact), listCall(actor));
+        await scene.segments.addSegmentContacts(request(id, contact), listCall(actor));
         return undefined;
       } catch (error) {
         return error instanceof Fault ? error.code : error;
@@ -299,29 +296,29 @@ describe("by hand", () => {
 
 test("a contact that is in and out of a segment many times at once ends where it belongs", async () => {
   const city = newCity();
-  const ids = await Promise.all(Array.from({ length: 10 }, () => fixture.addContact({ city })));
-  const { id } = await fixture.addSegment([isFrom(city)]);
-  await fixture.follow();
+  const ids = await Promise.all(Array.from({ length: 10 }, () => scene.addContact({ city })));
+  const { id } = await scene.addSegment([isFrom(city)]);
+  await scene.follow();
   const wander = async (contactId: number, turn: number) => {
-    await fixture.editContact(contactId, { city: turn % 2 === 0 ? "Elsewhere" : city });
-    await fixture.requestBuild(id);
-    await Promise.all([fixture.follow(), fixture.build(), fixture.follow()]);
+    await scene.editContact(contactId, { city: turn % 2 === 0 ? "Elsewhere" : city });
+    await scene.requestBuild(id);
+    await Promise.all([scene.follow(), scene.build(), scene.follow()]);
   };
   for (let turn = 0; turn < 6; turn += 1) await Promise.all(ids.map((contactId) => wander(contactId, turn)));
-  await fixture.follow();
+  await scene.follow();
   assert.deepEqual(
-    await fixture.members(id),
+    await scene.members(id),
     [...ids].sort((one, other) => one - other),
   );
 });
 
 test("a category is kept by its id, answered as an object, and has to exist", async () => {
-  await fixture.query(
+  await scene.query(
     "insert into categories (id, version, title, alias, bundle) values (5, 1, 'Letters', 'letters', 'segment')",
   );
   const categoryOf = (segment: { category?: { shown?: Uint8Array } | undefined } | undefined) =>
     segment?.category?.shown ? JSON.parse(Buffer.from(segment.category.shown).toString()) : null;
-  const created = await fixture.addSegment([], { category: { id: 5 } });
+  const created = await scene.addSegment([], { category: { id: 5 } });
   assert.deepEqual(categoryOf(created), {
     createdByUser: null,
     modifiedByUser: null,
@@ -332,18 +329,18 @@ test("a category is kept by its id, answered as an object, and has to exist", as
     color: null,
     bundle: "segment",
   });
-  const renamed = await fixture.editSegment(created.id, { name: "Renamed" });
+  const renamed = await scene.editSegment(created.id, { name: "Renamed" });
   assert.equal(categoryOf(renamed.segment)?.id, 5);
-  const again = await fixture.editSegment(created.id, { category: { id: 5 } });
+  const again = await scene.editSegment(created.id, { category: { id: 5 } });
   assert.equal(categoryOf(again.segment)?.title, "Letters");
-  const cleared = await fixture.editSegment(created.id, { category: { id: 0 } });
+  const cleared = await scene.editSegment(created.id, { category: { id: 0 } });
   assert.equal(categoryOf(cleared.segment), null);
-  await fixture.query(
+  await scene.query(
     "insert into categories (id, version, title, alias, bundle) values (7, 1, 'Pages', 'pages', 'page')",
   );
   for (const id of [6, 7, -1]) {
     await assert.rejects(
-      async () => fixture.addSegment([], { category: { id } }),
+      async () => scene.addSegment([], { category: { id } }),
       (error) => error instanceof Fault && error.violations[0]?.field === "category",
     );
   }
@@ -360,14 +357,14 @@ describe("who sees only what is theirs", () => {
   const list = async (search: string) => {
     const query = listQuery({ search });
     const request = { $typeName: "tidings.contact.v1.ListSegmentsRequest" as const, query };
-    const { segments = [], totalSize } = await fixture.segments.listSegments(request, listCall(own));
+    const { segments = [], totalSize } = await scene.segments.listSegments(request, listCall(own));
     return { ids: segments.map(({ id }) => id), totalSize };
   };
 
   test("sees the global ones too, which are not theirs to edit", async () => {
-    const shared = await fixture.addSegment([]);
-    const hidden = await fixture.addSegment([], { isGlobal: false });
-    const mine = await fixture.addSegment([], { isGlobal: false }, own);
+    const shared = await scene.addSegment([]);
+    const hidden = await scene.addSegment([], { isGlobal: false });
+    const mine = await scene.addSegment([], { isGlobal: false }, own);
     const ids = `ids:${shared.id},${hidden.id},${mine.id}`;
     assert.deepEqual((await list(ids)).ids.toSorted(), [shared.id, mine.id]);
     assert.equal((await list(ids)).totalSize, 2);
@@ -381,7 +378,7 @@ describe("who sees only what is theirs", () => {
       }
     };
     const remove = (id: number) => () =>
-      fixture.segments.deleteSegment(
+      scene.segments.deleteSegment(
         { $typeName: "tidings.contact.v1.DeleteSegmentRequest", id },
         listCall(own),
       );
@@ -392,17 +389,17 @@ describe("who sees only what is theirs", () => {
 
 test("contacts of a company follow its name, and leave with it", async () => {
   const [old, renamed] = [newCity(), newCity()];
-  const contactId = await fixture.addContact({ company: old });
+  const contactId = await scene.addContact({ company: old });
   const filter = { operator: "=", filter: renamed };
-  const byCompany = await fixture.addSegment([{ ...filter, field: "companyname", object: "company" }]);
-  const byField = await fixture.addSegment([{ ...filter, field: "company", object: "lead" }]);
-  await fixture.build();
-  await fixture.follow();
-  const membersOfBoth = async () => [await fixture.members(byCompany.id), await fixture.members(byField.id)];
+  const byCompany = await scene.addSegment([{ ...filter, field: "companyname", object: "company" }]);
+  const byField = await scene.addSegment([{ ...filter, field: "company", object: "lead" }]);
+  await scene.build();
+  await scene.follow();
+  const membersOfBoth = async () => [await scene.members(byCompany.id), await scene.members(byField.id)];
   assert.deepEqual(await membersOfBoth(), [[], []]);
-  const [company] = await fixture.query("select id from companies where companyname = $1", [old]);
+  const [company] = await scene.query("select id from companies where companyname = $1", [old]);
   const id = Number(company?.id);
-  const companies = companyHandlers(fixture.services);
+  const companies = companyHandlers(scene.services);
   await companies.updateCompany(
     {
       $typeName: "tidings.contact.v1.UpdateCompanyRequest",
@@ -412,10 +409,10 @@ test("contacts of a company follow its name, and leave with it", async () => {
     },
     callAs(),
   );
-  await fixture.follow();
+  await scene.follow();
   assert.deepEqual(await membersOfBoth(), [[contactId], [contactId]]);
   await companies.deleteCompany({ $typeName: "tidings.contact.v1.DeleteCompanyRequest", id }, callAs());
-  await fixture.follow();
-  await fixture.build();
+  await scene.follow();
+  await scene.build();
   assert.deepEqual(await membersOfBoth(), [[], []]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
-import { segmentFixture } from "./fixture.ts";
+import { segmentScene } from "../testing/segment-scene.ts";
 
 /**
  * Segments against a plain reading of their rules, over contacts and filters made at random. Whatever happens to the
@@ -22,12 +22,12 @@ interface Rule {
   filter: unknown;
 }
 
-let fixture: Awaited<ReturnType<typeof segmentFixture>>;
+let scene: Awaited<ReturnType<typeof segmentScene>>;
 before(async () => {
-  fixture = await segmentFixture();
-  await fixture.addField("born", "date");
+  scene = await segmentScene();
+  await scene.addField("born", "date");
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const CITIES = ["Rome", "rome", "Oslo", "New York", "100% Rome", "a_b"];
 const DATES = ["2024-01-31", "2024-02-29", "1999-12-31"];
@@ -132,26 +132,26 @@ test("members are those whom the rules name, after builds and after every change
       fc.array(fc.array(anyRule, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 4 }),
       fc.array(fc.tuple(fc.nat(), person), { maxLength: 8 }),
       async (people, definitions, edits) => {
-        await fixture.query("delete from contacts");
-        await fixture.query("delete from segments");
+        await scene.query("delete from contacts");
+        await scene.query("delete from segments");
         const current = new Map<number, Person>();
         for (const each of people)
-          current.set(await fixture.addContact(values(each), { points: each.points }), each);
+          current.set(await scene.addContact(values(each), { points: each.points }), each);
         const ids: number[] = [];
-        for (const rules of definitions) ids.push((await fixture.addSegment(rules)).id);
+        for (const rules of definitions) ids.push((await scene.addSegment(rules)).id);
 
         const check = async (when: string) => {
           for (const [index, rules] of definitions.entries()) {
             const expected = [...current].filter(([, each]) => isMember(each, rules)).map(([id]) => id);
             assert.deepEqual(
-              await fixture.members(ids[index] ?? 0),
+              await scene.members(ids[index] ?? 0),
               expected,
               `${when}: ${JSON.stringify(rules)}`,
             );
           }
         };
-        await fixture.build();
-        await fixture.newEvents();
+        await scene.build();
+        await scene.newEvents();
         await check("built");
 
         for (const [pick, change] of edits) {
@@ -160,10 +160,10 @@ test("members are those whom the rules name, after builds and after every change
           const blanked = Object.fromEntries(
             Object.entries(values(change)).map(([name, value]) => [name, value ?? ""]),
           );
-          await fixture.editContact(id, blanked);
+          await scene.editContact(id, blanked);
           current.set(id, { ...change, points });
         }
-        await fixture.follow();
+        await scene.follow();
         await check("followed");
       },
     ),

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/contact.proto.
  */
 export const file_tidings_contact_v1_contact: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIqUICgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIYCgVvd25lchgOIAEoDEIEqLUYAUgJiAEBEhgKBXN0YWdlGA8gASgMQgSotRgBSAqIAQESHgoMaXBfYWRkcmVzc2VzGBAgASgMQgiYtRgBqLUYARISCgR0YWdzGBEgASgMQgSotRgBEhkKB3V0bXRhZ3MYEiABKAxCCJi1GAGotRgBEhwKDmRvX25vdF9jb250YWN0GBMgASgMQgSotRgBEh0KD2ZyZXF1ZW5jeV9ydWxlcxgUIAEoDEIEqLUYARIYCgZmaWVsZHMYFSABKAxCCJi1GAGotRgBEhgKBnZhbHVlcxgWIAEoDEIIoLUYAbC1GAESIgoUb3ZlcndyaXRlX3dpdGhfYmxhbmsYFyABKAhCBKC1GAESHQoKaXBfYWRkcmVzcxgYIAEoCUIEoLUYAUgLiAEBEhsKCWNvbXBhbmllcxgZIAEoDEIIoLUYAai1GAE6GqK2GBYKCmxlYWQ6bGVhZHMSCENvbnRhY3RzQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQgkKB19wb2ludHNCCAoGX2NvbG9yQg4KDF9sYXN0X2FjdGl2ZUISChBfZGF0ZV9pZGVudGlmaWVkQggKBl9vd25lckIICgZfc3RhZ2VCDQoLX2lwX2FkZHJlc3MiXgoMU2F2ZWRDb250YWN0EiwKB2NvbnRhY3QYASABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBIPCgdjcmVhdGVkGAIgASgIEg8KB2lnbm9yZWQYAyADKAkicgoaQ2hhbmdlQ29udGFjdFBvaW50c1JlcXVlc3QSCgoCaWQYASABKAUSEAoIb3BlcmF0b3IYAiABKAkSDQoFZGVsdGEYAyABKAUSEgoKZXZlbnRfbmFtZRgEIAEoCRITCgthY3Rpb25fbmFtZRgFIAEoCSItChtDaGFuZ2VDb250YWN0UG9pbnRzUmVzcG9uc2USDgoGcG9pbnRzGAEgASgFIkQKFkFkZERvTm90Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSDwoHY2hhbm5lbBgCIAEoCRINCgVlbnRyeRgDIAEoDCI4ChlSZW1vdmVEb05vdENvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEg8KB2NoYW5uZWwYAiABKAkiSwoMUmVtb3ZlZEVudHJ5Eg0KBWZvdW5kGAEgASgIEiwKB2NvbnRhY3QYAiABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCItChFBZGRVdG1UYWdzUmVxdWVzdBIKCgJpZBgBIAEoBRIMCgR0YWdzGAIgASgMIjcKFFJlbW92ZVV0bVRhZ3NSZXF1ZXN0EgoKAmlkGAEgASgFEhMKC3V0bV90YWdzX2lkGAIgASgFIkgKFlNldENvbnRhY3RTdGFnZVJlcXVlc3QSCgoCaWQYASABKAUSFQoIc3RhZ2VfaWQYAiABKAVIAIgBAUILCglfc3RhZ2VfaWQiGQoXU2V0Q29udGFjdFN0YWdlUmVzcG9uc2UiNQoUTWVyZ2VDb250YWN0c1JlcXVlc3QSCgoCaWQYASABKAUSEQoJbWVyZ2VkX2lkGAIgASgFIikKG0xpc3RDb250YWN0Q29tcGFuaWVzUmVxdWVzdBIKCgJpZBgBIAEoBSJFChxMaXN0Q29udGFjdENvbXBhbmllc1Jlc3BvbnNlEhEKCWNvbXBhbmllcxgBIAEoDBISCgp0b3RhbF9zaXplGAIgASgFIhoKGExpc3RDb250YWN0RmllbGRzUmVxdWVzdCIrChlMaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlEg4KBmZpZWxkcxgBIAEoDCI3ChVSZW5kZXJDb250YWN0c1JlcXVlc3QSEQoJc25hcHNob3RzGAEgAygMEgsKA2lkcxgCIAMoBSI9ChZSZW5kZXJDb250YWN0c1Jlc3BvbnNlEhAKCGNvbnRhY3RzGAEgAygMEhEKCW93bmVyX2lkcxgCIAMoBTLrCAoUQ29udGFjdE1ldGhvZFNlcnZpY2USfAoTQ2hhbmdlQ29udGFjdFBvaW50cxIuLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVxdWVzdBovLnRpZGluZ3MuY29udGFjdC52MS5DaGFuZ2VDb250YWN0UG9pbnRzUmVzcG9uc2UiBJC1GAMSYAoPQWRkRG9Ob3RDb250YWN0EioudGlkaW5ncy5jb250YWN0LnYxLkFkZERvTm90Q29udGFjdFJlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJrChJSZW1vdmVEb05vdENvbnRhY3QSLS50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlRG9Ob3RDb250YWN0UmVxdWVzdBogLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVkRW50cnkiBJC1GAMSVgoKQWRkVXRtVGFncxIlLnRpZGluZ3MuY29udGFjdC52MS5BZGRVdG1UYWdzUmVxdWVzdBobLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0IgSQtRgDEmEKDVJlbW92ZVV0bVRhZ3MSKC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlVXRtVGFnc1JlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlZEVudHJ5IgSQtRgDEnAKD1NldENvbnRhY3RTdGFnZRIqLnRpZGluZ3MuY29udGFjdC52MS5TZXRDb250YWN0U3RhZ2VSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlNldENvbnRhY3RTdGFnZVJlc3BvbnNlIgSQtRgDElwKDU1lcmdlQ29udGFjdHMSKC50aWRpbmdzLmNvbnRhY3QudjEuTWVyZ2VDb250YWN0c1JlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJ+ChRMaXN0Q29udGFjdENvbXBhbmllcxIvLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QaMC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZSIDkAIBEnkKEUxpc3RDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgFEnAKDlJlbmRlckNvbnRhY3RzEikudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbnRhY3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5SZW5kZXJDb250YWN0c1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIqUICgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIYCgVvd25lchgOIAEoDEIEqLUYAUgJiAEBEhgKBXN0YWdlGA8gASgMQgSotRgBSAqIAQESHgoMaXBfYWRkcmVzc2VzGBAgASgMQgiYtRgBqLUYARISCgR0YWdzGBEgASgMQgSotRgBEhkKB3V0bXRhZ3MYEiABKAxCCJi1GAGotRgBEhwKDmRvX25vdF9jb250YWN0GBMgASgMQgSotRgBEh0KD2ZyZXF1ZW5jeV9ydWxlcxgUIAEoDEIEqLUYARIYCgZmaWVsZHMYFSABKAxCCJi1GAGotRgBEhgKBnZhbHVlcxgWIAEoDEIIoLUYAbC1GAESIgoUb3ZlcndyaXRlX3dpdGhfYmxhbmsYFyABKAhCBKC1GAESHQoKaXBfYWRkcmVzcxgYIAEoCUIEoLUYAUgLiAEBEhsKCWNvbXBhbmllcxgZIAEoDEIIoLUYAai1GAE6GqK2GBYKCmxlYWQ6bGVhZHMSCENvbnRhY3RzQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQgkKB19wb2ludHNCCAoGX2NvbG9yQg4KDF9sYXN0X2FjdGl2ZUISChBfZGF0ZV9pZGVudGlmaWVkQggKBl9vd25lckIICgZfc3RhZ2VCDQoLX2lwX2FkZHJlc3MiXgoMU2F2ZWRDb250YWN0EiwKB2NvbnRhY3QYASABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdBIPCgdjcmVhdGVkGAIgASgIEg8KB2lnbm9yZWQYAyADKAkicgoaQ2hhbmdlQ29udGFjdFBvaW50c1JlcXVlc3QSCgoCaWQYASABKAUSEAoIb3BlcmF0b3IYAiABKAkSDQoFZGVsdGEYAyABKAUSEgoKZXZlbnRfbmFtZRgEIAEoCRITCgthY3Rpb25fbmFtZRgFIAEoCSItChtDaGFuZ2VDb250YWN0UG9pbnRzUmVzcG9uc2USDgoGcG9pbnRzGAEgASgFIkQKFkFkZERvTm90Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSDwoHY2hhbm5lbBgCIAEoCRINCgVlbnRyeRgDIAEoDCI4ChlSZW1vdmVEb05vdENvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEg8KB2NoYW5uZWwYAiABKAkiSwoMUmVtb3ZlZEVudHJ5Eg0KBWZvdW5kGAEgASgIEiwKB2NvbnRhY3QYAiABKAsyGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCJIChZTZXRDb250YWN0U3RhZ2VSZXF1ZXN0EgoKAmlkGAEgASgFEhUKCHN0YWdlX2lkGAIgASgFSACIAQFCCwoJX3N0YWdlX2lkIhkKF1NldENvbnRhY3RTdGFnZVJlc3BvbnNlIjUKFE1lcmdlQ29udGFjdHNSZXF1ZXN0EgoKAmlkGAEgASgFEhEKCW1lcmdlZF9pZBgCIAEoBSIpChtMaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QSCgoCaWQYASABKAUiRQocTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZRIRCgljb21wYW5pZXMYASABKAwSEgoKdG90YWxfc2l6ZRgCIAEoBSIaChhMaXN0Q29udGFjdEZpZWxkc1JlcXVlc3QiKwoZTGlzdENvbnRhY3RGaWVsZHNSZXNwb25zZRIOCgZmaWVsZHMYASABKAwiNwoVUmVuZGVyQ29udGFjdHNSZXF1ZXN0EhEKCXNuYXBzaG90cxgBIAMoDBILCgNpZHMYAiADKAUiPQoWUmVuZGVyQ29udGFjdHNSZXNwb25zZRIQCghjb250YWN0cxgBIAMoDBIRCglvd25lcl9pZHMYAiADKAUysAcKFENvbnRhY3RNZXRob2RTZXJ2aWNlEnwKE0NoYW5nZUNvbnRhY3RQb2ludHMSLi50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbmdlQ29udGFjdFBvaW50c1JlcXVlc3QaLy50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbmdlQ29udGFjdFBvaW50c1Jlc3BvbnNlIgSQtRgDEmAKD0FkZERvTm90Q29udGFjdBIqLnRpZGluZ3MuY29udGFjdC52MS5BZGREb05vdENvbnRhY3RSZXF1ZXN0GhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiBJC1GAMSawoSUmVtb3ZlRG9Ob3RDb250YWN0Ei0udGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZURvTm90Q29udGFjdFJlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlZEVudHJ5IgSQtRgDEnAKD1NldENvbnRhY3RTdGFnZRIqLnRpZGluZ3MuY29udGFjdC52MS5TZXRDb250YWN0U3RhZ2VSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlNldENvbnRhY3RTdGFnZVJlc3BvbnNlIgSQtRgDElwKDU1lcmdlQ29udGFjdHMSKC50aWRpbmdzLmNvbnRhY3QudjEuTWVyZ2VDb250YWN0c1JlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJ+ChRMaXN0Q29udGFjdENvbXBhbmllcxIvLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QaMC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZSIDkAIBEnkKEUxpc3RDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgFEnAKDlJlbmRlckNvbnRhY3RzEikudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbnRhY3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5SZW5kZXJDb250YWN0c1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options]);
 
 /**
  * A person known to the system. Creating one that has the unique identifier of another edits that one; giving one the
@@ -332,52 +332,6 @@ export const RemovedEntrySchema: GenMessage<RemovedEntry> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_contact, 6);
 
 /**
- * @generated from message tidings.contact.v1.AddUtmTagsRequest
- */
-export type AddUtmTagsRequest = Message<"tidings.contact.v1.AddUtmTagsRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * JSON: the body as it was sent.
-   *
-   * @generated from field: bytes tags = 2;
-   */
-  tags: Uint8Array;
-};
-
-/**
- * Describes the message tidings.contact.v1.AddUtmTagsRequest.
- * Use `create(AddUtmTagsRequestSchema)` to create a new message.
- */
-export const AddUtmTagsRequestSchema: GenMessage<AddUtmTagsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 7);
-
-/**
- * @generated from message tidings.contact.v1.RemoveUtmTagsRequest
- */
-export type RemoveUtmTagsRequest = Message<"tidings.contact.v1.RemoveUtmTagsRequest"> & {
-  /**
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: int32 utm_tags_id = 2;
-   */
-  utmTagsId: number;
-};
-
-/**
- * Describes the message tidings.contact.v1.RemoveUtmTagsRequest.
- * Use `create(RemoveUtmTagsRequestSchema)` to create a new message.
- */
-export const RemoveUtmTagsRequestSchema: GenMessage<RemoveUtmTagsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 8);
-
-/**
  * @generated from message tidings.contact.v1.SetContactStageRequest
  */
 export type SetContactStageRequest = Message<"tidings.contact.v1.SetContactStageRequest"> & {
@@ -397,7 +351,7 @@ export type SetContactStageRequest = Message<"tidings.contact.v1.SetContactStage
  * Use `create(SetContactStageRequestSchema)` to create a new message.
  */
 export const SetContactStageRequestSchema: GenMessage<SetContactStageRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 9);
+  messageDesc(file_tidings_contact_v1_contact, 7);
 
 /**
  * @generated from message tidings.contact.v1.SetContactStageResponse
@@ -410,7 +364,7 @@ export type SetContactStageResponse = Message<"tidings.contact.v1.SetContactStag
  * Use `create(SetContactStageResponseSchema)` to create a new message.
  */
 export const SetContactStageResponseSchema: GenMessage<SetContactStageResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 10);
+  messageDesc(file_tidings_contact_v1_contact, 8);
 
 /**
  * @generated from message tidings.contact.v1.MergeContactsRequest
@@ -434,7 +388,7 @@ export type MergeContactsRequest = Message<"tidings.contact.v1.MergeContactsRequ
  * Use `create(MergeContactsRequestSchema)` to create a new message.
  */
 export const MergeContactsRequestSchema: GenMessage<MergeContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 11);
+  messageDesc(file_tidings_contact_v1_contact, 9);
 
 /**
  * @generated from message tidings.contact.v1.ListContactCompaniesRequest
@@ -451,7 +405,7 @@ export type ListContactCompaniesRequest = Message<"tidings.contact.v1.ListContac
  * Use `create(ListContactCompaniesRequestSchema)` to create a new message.
  */
 export const ListContactCompaniesRequestSchema: GenMessage<ListContactCompaniesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 12);
+  messageDesc(file_tidings_contact_v1_contact, 10);
 
 /**
  * @generated from message tidings.contact.v1.ListContactCompaniesResponse
@@ -475,7 +429,7 @@ export type ListContactCompaniesResponse = Message<"tidings.contact.v1.ListConta
  * Use `create(ListContactCompaniesResponseSchema)` to create a new message.
  */
 export const ListContactCompaniesResponseSchema: GenMessage<ListContactCompaniesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 13);
+  messageDesc(file_tidings_contact_v1_contact, 11);
 
 /**
  * @generated from message tidings.contact.v1.ListContactFieldsRequest
@@ -488,7 +442,7 @@ export type ListContactFieldsRequest = Message<"tidings.contact.v1.ListContactFi
  * Use `create(ListContactFieldsRequestSchema)` to create a new message.
  */
 export const ListContactFieldsRequestSchema: GenMessage<ListContactFieldsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 14);
+  messageDesc(file_tidings_contact_v1_contact, 12);
 
 /**
  * @generated from message tidings.contact.v1.ListContactFieldsResponse
@@ -507,7 +461,7 @@ export type ListContactFieldsResponse = Message<"tidings.contact.v1.ListContactF
  * Use `create(ListContactFieldsResponseSchema)` to create a new message.
  */
 export const ListContactFieldsResponseSchema: GenMessage<ListContactFieldsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 15);
+  messageDesc(file_tidings_contact_v1_contact, 13);
 
 /**
  * A thousand at most in all.
@@ -533,7 +487,7 @@ export type RenderContactsRequest = Message<"tidings.contact.v1.RenderContactsRe
  * Use `create(RenderContactsRequestSchema)` to create a new message.
  */
 export const RenderContactsRequestSchema: GenMessage<RenderContactsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 16);
+  messageDesc(file_tidings_contact_v1_contact, 14);
 
 /**
  * @generated from message tidings.contact.v1.RenderContactsResponse
@@ -557,7 +511,7 @@ export type RenderContactsResponse = Message<"tidings.contact.v1.RenderContactsR
  * Use `create(RenderContactsResponseSchema)` to create a new message.
  */
 export const RenderContactsResponseSchema: GenMessage<RenderContactsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_contact, 17);
+  messageDesc(file_tidings_contact_v1_contact, 15);
 
 /**
  * The methods of contacts beyond the standard ones (AIP-136).
@@ -593,24 +547,6 @@ export const ContactMethodService: GenService<{
   removeDoNotContact: {
     methodKind: "unary";
     input: typeof RemoveDoNotContactRequestSchema;
-    output: typeof RemovedEntrySchema;
-  },
-  /**
-   * @generated from rpc tidings.contact.v1.ContactMethodService.AddUtmTags
-   */
-  addUtmTags: {
-    methodKind: "unary";
-    input: typeof AddUtmTagsRequestSchema;
-    output: typeof ContactSchema;
-  },
-  /**
-   * INVALID_ARGUMENT when the contact has no such UTM tags.
-   *
-   * @generated from rpc tidings.contact.v1.ContactMethodService.RemoveUtmTags
-   */
-  removeUtmTags: {
-    methodKind: "unary";
-    input: typeof RemoveUtmTagsRequestSchema;
     output: typeof RemovedEntrySchema;
   },
   /**

@@ -5,6 +5,7 @@ import { type ItemStatus, ItemStatusSchema } from "@tidings/proto/tidings/type/v
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
+import { withoutEntities, withoutTags } from "@tidings/runtime/plain-text";
 import { prepared } from "@tidings/store/database";
 import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
 import {
@@ -15,7 +16,6 @@ import {
 } from "@tidings/store/repository";
 import { placeOf } from "@tidings/store/resource";
 import { onlyOf, standardHandlers } from "@tidings/store/standard-handlers";
-import { cleanTag } from "./contact/body.ts";
 
 export function tagHandlers(context: ResourceContext): Handlers<typeof TagService> {
   const tags = repository<Tag>(context, TagSchema, {
@@ -29,6 +29,11 @@ export function tagHandlers(context: ResourceContext): Handlers<typeof TagServic
     create: async (tag, call) => onlyOf(await createOrMatch([tag], call)),
     batchCreate: createOrMatch,
   });
+}
+
+/** A tag as it is kept: its tags of HTML are gone and its entities are signs. */
+export function cleanTag(text: string): string {
+  return withoutEntities(withoutTags(text)).trim();
 }
 
 /** A tag that a contact brought along. */

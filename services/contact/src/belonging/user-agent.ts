@@ -3,8 +3,8 @@ import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import type { Call } from "@tidings/rpc/call";
 import { joined, prepared, type Transaction } from "@tidings/store/database";
 import UAParser from "ua-parser-js";
-import { deviceRepository } from "../device.ts";
-import type { ContactContext } from "./save.ts";
+import type { ContactContext } from "../contact/save.ts";
+import { deviceRepository } from "./device.ts";
 
 /** What the API calls the kinds of device that the parser tells apart; what it cannot place is a desktop. */
 const KINDS = new Map([

@@ -1,13 +1,16 @@
+import type { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, invalid } from "@tidings/rpc/fault";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { textOf as readText } from "@tidings/runtime/plain-text";
 import { prepared } from "@tidings/store/database";
+import { editContact } from "../contact/edit.ts";
+import { writeContact } from "../contact/read.ts";
+import type { ContactContext } from "../contact/save.ts";
 import { dateTimeText } from "../field/value.ts";
-import { parseJson } from "../record/body.ts";
-import { editContact } from "./edit.ts";
-import type { ContactRow } from "./row.ts";
-import type { ContactContext } from "./save.ts";
+import { parseJson } from "../input/json.ts";
+import type { ContactRow } from "../rows/contact.ts";
 import { noteDevice } from "./user-agent.ts";
 
 /** Columns and the names clients send them by. */
@@ -40,8 +43,18 @@ const trimStatement = prepared(
 );
 const deleteStatement = prepared("utm_tags_delete", "delete from utm_tags where contact_id = $1 and id = $2");
 
+export function utmTagHandlers(context: ContactContext): Handlers<typeof UtmTagService> {
+  return {
+    addUtmTags: async (request, call) => writeContact(context, await addUtmTags(context, request, call)),
+    removeUtmTags: async (request, call) => ({
+      found: true,
+      contact: await writeContact(context, await removeUtmTags(context, request, call)),
+    }),
+  };
+}
+
 /** Records how a contact came. Unknown members are ignored; `lastActive` says when. */
-export function addUtmTags(
+function addUtmTags(
   context: ContactContext,
   request: { id: number; tags: Uint8Array },
   call: Call,
@@ -70,7 +83,7 @@ export function addUtmTags(
 }
 
 /** Throws INVALID_ARGUMENT when the contact has no UTM tags of this id. */
-export function removeUtmTags(
+function removeUtmTags(
   context: ContactContext,
   { id, utmTagsId }: { id: number; utmTagsId: number },
   call: Call,

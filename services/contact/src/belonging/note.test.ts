@@ -14,19 +14,19 @@ import {
 } from "@tidings/proto/tidings/contact/v1/note_service";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { belongingFixture, type NoteMembers, ownerOnly } from "./belonging/fixture.ts";
-import { callAs, listQuery, parse } from "./contact/fixture.ts";
+import { belongingScene, type NoteMembers, ownerOnly } from "../testing/belonging-scene.ts";
+import { callAs, listQuery, parse } from "../testing/contact-scene.ts";
 
 const ADA = 11;
 const BOB = 12;
-let fixture: Awaited<ReturnType<typeof belongingFixture>>;
+let scene: Awaited<ReturnType<typeof belongingScene>>;
 before(async () => {
-  fixture = await belongingFixture();
+  scene = await belongingScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const getNote = async (id: number, actor?: Actor) =>
-  fixture.notes.getNote(create(GetNoteRequestSchema, { id }), callAs(actor));
+  scene.notes.getNote(create(GetNoteRequestSchema, { id }), callAs(actor));
 
 function updateRequest(id: number, { lead, ...members }: NoteMembers & { lead?: number }) {
   const paths = Object.keys(members);
@@ -44,7 +44,7 @@ async function listNotes(
   { contactId, actor }: { contactId?: number; actor?: Actor } = {},
 ) {
   const request = { query: listQuery(query), ...(contactId !== undefined && { contactId }) };
-  const answer = await fixture.notes.listNotes(create(ListNotesRequestSchema, request), callAs(actor));
+  const answer = await scene.notes.listNotes(create(ListNotesRequestSchema, request), callAs(actor));
   return { texts: (answer.notes ?? []).map(({ text }) => text), totalSize: answer.totalSize };
 }
 
@@ -54,8 +54,8 @@ function isFault(code: Code, message?: string) {
 }
 
 test("a note is general and of now when nothing else is said, and shows its contact", async () => {
-  const contactId = await fixture.addContact(ADA, { city: "London" });
-  const note = await fixture.addNote(contactId);
+  const contactId = await scene.addContact(ADA, { city: "London" });
+  const note = await scene.addNote(contactId);
   assert.equal(note.type, "general");
   assert.ok(Math.abs(Number(note.dateTime?.seconds) * 1_000 - Date.now()) < 60_000);
   const lead = shown(note);
@@ -66,22 +66,22 @@ test("a note is general and of now when nothing else is said, and shows its cont
 });
 
 test("a note of no contact, or of one that is not there or not visible, is refused", async () => {
-  const foreign = await fixture.addContact(BOB);
+  const foreign = await scene.addContact(BOB);
   const refused = isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory");
   for (const lead of [0, 2_000_000_000])
-    await assert.rejects(fixture.addNote(lead), refused, JSON.stringify(lead));
-  await assert.rejects(fixture.addNote(foreign, {}, ownerOnly(ADA)), refused);
+    await assert.rejects(scene.addNote(lead), refused, JSON.stringify(lead));
+  await assert.rejects(scene.addNote(foreign, {}, ownerOnly(ADA)), refused);
 });
 
 test("an unknown type, an empty text and one that is too long are named", async () => {
-  const contactId = await fixture.addContact(ADA);
+  const contactId = await scene.addContact(ADA);
   for (const [members, field] of [
     [{ type: "rumour" }, "type"],
     [{ text: "" }, "text"],
     [{ text: "<script>alert(1)</script>" }, "text"],
     [{ text: "x".repeat(65_536) }, "text"],
   ] as const) {
-    await assert.rejects(fixture.addNote(contactId, members), (error) => {
+    await assert.rejects(scene.addNote(contactId, members), (error) => {
       assert.ok(error instanceof Fault);
       assert.deepEqual(
         error.violations.map((violation) => violation.field),
@@ -93,7 +93,7 @@ test("an unknown type, an empty text and one that is too long are named", async 
 });
 
 test("a text keeps its formatting and links, and nothing that runs, loads or restyles", async () => {
-  const contactId = await fixture.addContact(ADA);
+  const contactId = await scene.addContact(ADA);
   for (const [sent, stored] of [
     ["Tom & Jerry", "Tom & Jerry"],
     ['<p onclick="x()" style="color:red">Hi <b>Ada</b></p>', "<p>Hi <b>Ada</b></p>"],
@@ -114,38 +114,34 @@ test("a text keeps its formatting and links, and nothing that runs, loads or res
       "<ul><li>one</li></ul><blockquote>said</blockquote>",
     ],
   ] as const) {
-    const { id } = await fixture.addNote(contactId, { text: sent });
+    const { id } = await scene.addNote(contactId, { text: sent });
     assert.equal((await getNote(id)).text, stored, sent);
   }
 });
 
 test("a text that is made to be slow to clean is cleaned in no time", async () => {
-  const contactId = await fixture.addContact(ADA);
+  const contactId = await scene.addContact(ADA);
   for (const part of ["<p>", "<", "<a href=", "<!--", "</", "&#", "<ul><li>"]) {
     const startedAtMs = performance.now();
     const text = `a${part.repeat(Math.floor(65_000 / part.length))}`;
-    await fixture.addNote(contactId, { text });
+    await scene.addNote(contactId, { text });
     assert.ok(performance.now() - startedAtMs < 2_000, part);
   }
 });
 
 test("the notes of others' contacts and of nobody's do not exist for who sees only its own", async () => {
   const ada = ownerOnly(ADA);
-  const contacts = [
-    await fixture.addContact(ADA),
-    await fixture.addContact(BOB),
-    await fixture.addContact(null),
-  ];
+  const contacts = [await scene.addContact(ADA), await scene.addContact(BOB), await scene.addContact(null)];
   const notes = [];
-  for (const contact of contacts) notes.push(await fixture.addNote(contact, { text: "Seen by whom" }));
+  for (const contact of contacts) notes.push(await scene.addNote(contact, { text: "Seen by whom" }));
   const ids = notes.map(({ id }) => id);
   const [own = 0, ...others] = ids;
   assert.equal((await getNote(own, ada)).id, own);
   for (const id of others) {
     await assert.rejects(getNote(id, ada), isFault(Code.NOT_FOUND));
-    const edit = async () => fixture.notes.updateNote(updateRequest(id, { text: "x" }), callAs(ada));
+    const edit = async () => scene.notes.updateNote(updateRequest(id, { text: "x" }), callAs(ada));
     await assert.rejects(edit, isFault(Code.NOT_FOUND));
-    const remove = async () => fixture.notes.deleteNote(create(DeleteNoteRequestSchema, { id }), callAs(ada));
+    const remove = async () => scene.notes.deleteNote(create(DeleteNoteRequestSchema, { id }), callAs(ada));
     await assert.rejects(remove, isFault(Code.NOT_FOUND));
   }
   const search = `ids:${ids.join(",")}`;
@@ -154,7 +150,7 @@ test("the notes of others' contacts and of nobody's do not exist for who sees on
   assert.equal((await listNotes({ ids }, { actor: ada })).texts.length, 1);
 
   const requests = ids.map((id) => updateRequest(id, { text: "Edited" }));
-  const edited = await fixture.notes.batchUpdateNotes(
+  const edited = await scene.notes.batchUpdateNotes(
     create(BatchUpdateNotesRequestSchema, { requests }),
     callAs(ada),
   );
@@ -163,7 +159,7 @@ test("the notes of others' contacts and of nobody's do not exist for who sees on
     edited.statuses?.map(({ error }) => error?.code),
     codes,
   );
-  const removed = await fixture.notes.batchDeleteNotes(
+  const removed = await scene.notes.batchDeleteNotes(
     create(BatchDeleteNotesRequestSchema, { ids }),
     callAs(ada),
   );
@@ -174,11 +170,11 @@ test("the notes of others' contacts and of nobody's do not exist for who sees on
 });
 
 test("a batch fails only where the contact is not there", async () => {
-  const contactId = await fixture.addContact(ADA);
+  const contactId = await scene.addContact(ADA);
   const requests = [contactId, 2_000_000_000, contactId].map((lead) => ({
     note: create(NoteSchema, { text: "In a batch", contact: { id: lead } }),
   }));
-  const { notes = [], statuses = [] } = await fixture.notes.batchCreateNotes(
+  const { notes = [], statuses = [] } = await scene.notes.batchCreateNotes(
     create(BatchCreateNotesRequestSchema, { requests }),
     callAs(),
   );
@@ -192,13 +188,13 @@ test("a batch fails only where the contact is not there", async () => {
 test("a note stays with its contact unless it is moved to one that the caller may change", async () => {
   const seesAll = { ...ownerOnly(ADA), permissions: { "lead:leads": ["viewother", "editown", "create"] } };
   const [own, second, foreign] = [
-    await fixture.addContact(ADA),
-    await fixture.addContact(ADA),
-    await fixture.addContact(BOB),
+    await scene.addContact(ADA),
+    await scene.addContact(ADA),
+    await scene.addContact(BOB),
   ];
-  const { id } = await fixture.addNote(own);
+  const { id } = await scene.addNote(own);
   const move = async (lead: number, actor: Actor) =>
-    (await fixture.notes.updateNote(updateRequest(id, { lead }), callAs(actor))).note;
+    (await scene.notes.updateNote(updateRequest(id, { lead }), callAs(actor))).note;
   await assert.rejects(move(foreign, seesAll), isFault(Code.PERMISSION_DENIED));
   await assert.rejects(move(foreign, ownerOnly(ADA)), isFault(Code.INVALID_ARGUMENT, "lead ID is mandatory"));
   assert.equal((await move(0, ownerOnly(ADA)))?.contact?.id, own);
@@ -206,12 +202,12 @@ test("a note stays with its contact unless it is moved to one that the caller ma
 });
 
 test("notes are found by type, by text and by contact, the latest first", async () => {
-  const contactId = await fixture.addContact(ADA);
-  const other = await fixture.addContact(ADA);
-  await fixture.addNote(contactId, { text: "Hello", type: "call" });
-  await fixture.addNote(contactId, { text: "Good-bye", type: "email" });
-  await fixture.addNote(other, { text: "Hello too" });
-  await fixture.query("update notes set date_added = date_added - interval '1 day' where text = 'Hello'");
+  const contactId = await scene.addContact(ADA);
+  const other = await scene.addContact(ADA);
+  await scene.addNote(contactId, { text: "Hello", type: "call" });
+  await scene.addNote(contactId, { text: "Good-bye", type: "email" });
+  await scene.addNote(other, { text: "Hello too" });
+  await scene.query("update notes set date_added = date_added - interval '1 day' where text = 'Hello'");
   const of = { contactId };
   assert.deepEqual(await listNotes({}, of), { texts: ["Good-bye", "Hello"], totalSize: 2 });
   assert.deepEqual((await listNotes({ search: "type:call" }, of)).texts, ["Hello"]);
@@ -220,31 +216,31 @@ test("notes are found by type, by text and by contact, the latest first", async 
 });
 
 test("the list of a contact that is not there, or not visible, is NOT_FOUND", async () => {
-  const foreign = await fixture.addContact(BOB);
+  const foreign = await scene.addContact(BOB);
   const missing = isFault(Code.NOT_FOUND, "Contact not found.");
   await assert.rejects(listNotes({}, { contactId: 2_000_000_000 }), missing);
   await assert.rejects(listNotes({}, { contactId: foreign, actor: ownerOnly(ADA) }), missing);
 });
 
 test("notes follow a merge, under the id of either contact, and go with their contact", async () => {
-  const [survivor, merged] = [await fixture.addContact(ADA), await fixture.addContact(ADA)];
-  const { id } = await fixture.addNote(merged, { text: "Moved" });
+  const [survivor, merged] = [await scene.addContact(ADA), await scene.addContact(ADA)];
+  const { id } = await scene.addNote(merged, { text: "Moved" });
   const request = create(MergeContactsRequestSchema, { id: survivor, mergedId: merged });
-  await fixture.handlers.mergeContacts(request, callAs());
+  await scene.handlers.mergeContacts(request, callAs());
   assert.equal((await getNote(id)).contact?.id, survivor);
   assert.deepEqual((await listNotes({}, { contactId: merged })).texts, ["Moved"]);
-  assert.equal((await fixture.addNote(merged)).contact?.id, survivor);
-  await fixture.deleteContact(survivor);
+  assert.equal((await scene.addNote(merged)).contact?.id, survivor);
+  await scene.deleteContact(survivor);
   await assert.rejects(getNote(id), isFault(Code.NOT_FOUND));
 });
 
 test("a note changes nothing of its contact, and tells of itself", async () => {
-  const contactId = await fixture.addContact(ADA);
+  const contactId = await scene.addContact(ADA);
   const contact = "select version, date_modified from contacts where id = $1";
-  const [before] = await fixture.query(contact, [contactId]);
-  const { id } = await fixture.addNote(contactId);
-  assert.deepEqual(await fixture.query(contact, [contactId]), [before]);
-  const events = await fixture.query(
+  const [before] = await scene.query(contact, [contactId]);
+  const { id } = await scene.addNote(contactId);
+  assert.deepEqual(await scene.query(contact, [contactId]), [before]);
+  const events = await scene.query(
     `select subject, encode(payload, 'base64') as payload from outbox
      where subject like 'tidings.contact.note.%' and aggregate_id = $1`,
     [id],

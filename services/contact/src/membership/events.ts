@@ -1,6 +1,5 @@
 import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
-import type { Definition } from "./definitions.ts";
 
 const CONTACTS_MAX = 500;
 
@@ -11,22 +10,30 @@ export interface MembershipChange {
   isAdded: boolean;
 }
 
+/** A segment as far as those are told that hear of its members. */
+export interface NamedSegment {
+  id: number;
+  version: number;
+  name: string;
+  alias: string;
+}
+
 /** Tells who came and went, many contacts in one event. */
 export function membershipEvents(
   changes: MembershipChange[],
-  definitionOf: (segmentId: number) => Pick<Definition, "id" | "version" | "name" | "alias"> | undefined,
+  segmentOf: (segmentId: number) => NamedSegment | undefined,
 ): DomainEvent[] {
   const groups = Map.groupBy(changes, ({ segmentId, isAdded }) => `${segmentId} ${isAdded}`);
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
-    const definition = first && definitionOf(first.segmentId);
-    if (!definition) return [];
+    const segment = first && segmentOf(first.segmentId);
+    if (!segment) return [];
     const ids = group.map(({ contactId }) => contactId);
     return slices(ids).map((contactIds) =>
-      domainEvent("tidings.contact.segment.membership_changed", definition, SegmentMembershipChangedSchema, {
-        segmentId: definition.id,
-        name: definition.name,
-        alias: definition.alias,
+      domainEvent("tidings.contact.segment.membership_changed", segment, SegmentMembershipChangedSchema, {
+        segmentId: segment.id,
+        name: segment.name,
+        alias: segment.alias,
         action: first.isAdded ? "added" : "removed",
         contactIds,
       }),

@@ -7,20 +7,20 @@ import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
-import { ADMINISTRATOR, callAs, contactBody, contactFixture } from "../contact/fixture.ts";
 import { fieldsOf } from "../field/field.ts";
-import { buildOptions } from "./build.ts";
-import { requestBuilds } from "./build-request.ts";
-import { dayOptions } from "./day.ts";
-import { definitionReader } from "./definitions.ts";
-import { react } from "./react.ts";
-import { segmentHandlers } from "./segment.ts";
+import { buildOptions } from "../segment/build.ts";
+import { requestBuilds } from "../segment/build-request.ts";
+import { dayOptions } from "../segment/day.ts";
+import { definitionReader } from "../segment/definitions.ts";
+import { react } from "../segment/react.ts";
+import { segmentHandlers } from "../segment/segment.ts";
+import { ADMINISTRATOR, callAs, contactBody, contactScene } from "./contact-scene.ts";
 
 const DEADLINE_MS = 20_000;
 
 /** For tests: segments over a database of their own, whose events are handled when a test says so. */
-export async function segmentFixture() {
-  const contacts = await contactFixture();
+export async function segmentScene() {
+  const contacts = await contactScene();
   const { database } = contacts.context;
   const services = {
     ...contacts.context,

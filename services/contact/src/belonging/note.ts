@@ -6,8 +6,8 @@ import type { SearchCommand } from "@tidings/store/search";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { timestampFromMilliseconds } from "@tidings/store/timestamp";
 import { sql } from "kysely";
-import { listOfContact, OWNED_THROUGH_CONTACT } from "./belonging/contact-reference.ts";
-import { plainHtml } from "./belonging/plain-html.ts";
+import { listOfContact, OWNED_THROUGH_CONTACT } from "./contact-reference.ts";
+import { plainHtml } from "./plain-html.ts";
 
 const commands = new Map<string, SearchCommand>([["type", ({ text }) => sql`type = ${text}`]]);
 

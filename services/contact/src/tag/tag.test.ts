@@ -7,16 +7,16 @@ import {
   UpdateTagRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { callAs, contactFixture } from "./contact/fixture.ts";
+import { callAs, contactScene } from "../testing/contact-scene.ts";
 import { tagHandlers } from "./tag.ts";
 
-let fixture: Awaited<ReturnType<typeof contactFixture>>;
+let scene: Awaited<ReturnType<typeof contactScene>>;
 let handlers: ReturnType<typeof tagHandlers>;
 before(async () => {
-  fixture = await contactFixture();
-  handlers = tagHandlers(fixture.context);
+  scene = await contactScene();
+  handlers = tagHandlers(scene.context);
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const add = (tag: string) => handlers.createTag(create(CreateTagRequestSchema, { tag: { tag } }), callAs());
 

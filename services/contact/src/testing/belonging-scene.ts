@@ -3,9 +3,9 @@ import { DeleteContactRequestSchema } from "@tidings/proto/tidings/contact/v1/co
 import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import { type Note, NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
 import type { Actor } from "@tidings/rpc/actor";
-import { callAs, contactBody, contactFixture } from "../contact/fixture.ts";
-import { deviceHandlers } from "../device.ts";
-import { noteHandlers } from "../note.ts";
+import { deviceHandlers } from "../belonging/device.ts";
+import { noteHandlers } from "../belonging/note.ts";
+import { callAs, contactBody, contactScene } from "./contact-scene.ts";
 
 export type NoteMembers = Partial<Pick<Note, "text" | "type">>;
 export type DeviceMembers = Partial<Pick<Device, "device" | "deviceBrand" | "clientInfo">>;
@@ -17,22 +17,22 @@ export function ownerOnly(id: number): Actor {
 }
 
 /** For tests: notes and devices, and the contacts they belong to. */
-export async function belongingFixture() {
-  const fixture = await contactFixture();
-  const { database } = fixture.context;
-  const notes = noteHandlers(fixture.context);
-  const devices = deviceHandlers(fixture.context);
+export async function belongingScene() {
+  const scene = await contactScene();
+  const { database } = scene.context;
+  const notes = noteHandlers(scene.context);
+  const devices = deviceHandlers(scene.context);
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, Date.now() + 20_000);
 
   return {
-    ...fixture,
+    ...scene,
     notes,
     devices,
     query,
     async addContact(ownerId: number | null, values: Record<string, unknown> = {}): Promise<number> {
       const contact = contactBody({ firstname: "Ada", ...values });
-      const created = await fixture.handlers.createContact(
+      const created = await scene.handlers.createContact(
         { $typeName: "tidings.contact.v1.CreateContactRequest", contact },
         callAs(),
       );
@@ -41,7 +41,7 @@ export async function belongingFixture() {
       return id;
     },
     async deleteContact(id: number): Promise<void> {
-      await fixture.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), callAs());
+      await scene.handlers.deleteContact(create(DeleteContactRequestSchema, { id }), callAs());
     },
     async addNote(contactId: number, members: NoteMembers = {}, actor?: Actor): Promise<Note> {
       const note = create(NoteSchema, { text: "A note", ...members, contact: { id: contactId } });

@@ -11,19 +11,19 @@ import {
 } from "@tidings/proto/tidings/contact/v1/device_service";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { belongingFixture, type DeviceMembers, json, ownerOnly } from "./belonging/fixture.ts";
-import { callAs, listQuery, parse } from "./contact/fixture.ts";
+import { belongingScene, type DeviceMembers, json, ownerOnly } from "../testing/belonging-scene.ts";
+import { callAs, listQuery, parse } from "../testing/contact-scene.ts";
 
 const ADA = 11;
 const BOB = 12;
-let fixture: Awaited<ReturnType<typeof belongingFixture>>;
+let scene: Awaited<ReturnType<typeof belongingScene>>;
 before(async () => {
-  fixture = await belongingFixture();
+  scene = await belongingScene();
 });
-after(() => fixture.close());
+after(() => scene.close());
 
 const getDevice = async (id: number, actor?: Actor) =>
-  fixture.devices.getDevice(create(GetDeviceRequestSchema, { id }), callAs(actor));
+  scene.devices.getDevice(create(GetDeviceRequestSchema, { id }), callAs(actor));
 
 async function moveDevice(id: number, lead: number): Promise<void> {
   const request = create(UpdateDeviceRequestSchema, {
@@ -31,7 +31,7 @@ async function moveDevice(id: number, lead: number): Promise<void> {
     device: create(DeviceSchema, { contact: { id: lead } }),
     updateMask: create(FieldMaskSchema, { paths: ["contact"] }),
   });
-  await fixture.devices.updateDevice(request, callAs());
+  await scene.devices.updateDevice(request, callAs());
 }
 
 function isFault(code: Code, message?: string) {
@@ -40,9 +40,9 @@ function isFault(code: Code, message?: string) {
 }
 
 test("a device shows its contact and what was seen of it", async () => {
-  const contactId = await fixture.addContact(ADA);
+  const contactId = await scene.addContact(ADA);
   const clientInfo = { type: "browser", name: "Firefox" };
-  const { id } = await fixture.addDevice(contactId, { device: "desktop", clientInfo: json(clientInfo) });
+  const { id } = await scene.addDevice(contactId, { device: "desktop", clientInfo: json(clientInfo) });
   const device = await getDevice(id);
   assert.deepEqual([device.device, device.deviceBrand], ["desktop", undefined]);
   assert.deepEqual(parse(device.clientInfo), clientInfo);
@@ -51,20 +51,20 @@ test("a device shows its contact and what was seen of it", async () => {
 
 test("a device of no contact, or of one that is not there or not visible, is refused", async () => {
   const refused = isFault(Code.INVALID_ARGUMENT, "contact ID is mandatory");
-  for (const lead of [0, 2_000_000_000]) await assert.rejects(fixture.addDevice(lead), refused);
-  const foreign = await fixture.addContact(BOB);
-  await assert.rejects(fixture.addDevice(foreign, {}, ownerOnly(ADA)), refused);
+  for (const lead of [0, 2_000_000_000]) await assert.rejects(scene.addDevice(lead), refused);
+  const foreign = await scene.addContact(BOB);
+  await assert.rejects(scene.addDevice(foreign, {}, ownerOnly(ADA)), refused);
 });
 
 test("a text that is too long and client info that is neither list nor object are named", async () => {
-  const contactId = await fixture.addContact(ADA);
+  const contactId = await scene.addContact(ADA);
   const bad: [DeviceMembers, string][] = [
     [{ deviceBrand: "x".repeat(192) }, "deviceBrand"],
     [{ clientInfo: json("Firefox") }, "clientInfo"],
     [{ clientInfo: json(["x".repeat(10_000)]) }, "clientInfo"],
   ];
   for (const [members, field] of bad) {
-    await assert.rejects(fixture.addDevice(contactId, members), (error) => {
+    await assert.rejects(scene.addDevice(contactId, members), (error) => {
       assert.ok(error instanceof Fault);
       assert.deepEqual(
         error.violations.map((violation) => violation.field),
@@ -77,14 +77,14 @@ test("a text that is too long and client info that is neither list nor object ar
 
 test("the devices of others' contacts do not exist for who sees only its own", async () => {
   const ada = ownerOnly(ADA);
-  const own = await fixture.addDevice(await fixture.addContact(ADA));
-  const other = await fixture.addDevice(await fixture.addContact(BOB));
+  const own = await scene.addDevice(await scene.addContact(ADA));
+  const other = await scene.addDevice(await scene.addContact(BOB));
   await assert.rejects(getDevice(other.id, ada), isFault(Code.NOT_FOUND));
   const query = listQuery({ search: `ids:${own.id},${other.id}` });
-  const listed = await fixture.devices.listDevices(create(ListDevicesRequestSchema, { query }), callAs(ada));
+  const listed = await scene.devices.listDevices(create(ListDevicesRequestSchema, { query }), callAs(ada));
   assert.deepEqual([listed.devices?.map(({ id }) => id), listed.totalSize], [[own.id], 1]);
   const ids = [own.id, other.id];
-  const removed = await fixture.devices.batchDeleteDevices(
+  const removed = await scene.devices.batchDeleteDevices(
     create(BatchDeleteDevicesRequestSchema, { ids }),
     callAs(ada),
   );
@@ -95,10 +95,10 @@ test("the devices of others' contacts do not exist for who sees only its own", a
 });
 
 test("what is told of a device names its contact, and the one it was taken from", async () => {
-  const [first, second] = [await fixture.addContact(ADA), await fixture.addContact(ADA)];
-  const { id } = await fixture.addDevice(first);
+  const [first, second] = [await scene.addContact(ADA), await scene.addContact(ADA)];
+  const { id } = await scene.addDevice(first);
   await moveDevice(id, second);
-  const rows = await fixture.query(
+  const rows = await scene.query(
     `select subject, encode(payload, 'base64') as payload from outbox
      where subject like 'tidings.contact.device.%' and aggregate_id = $1 order by id`,
     [id],
@@ -115,14 +115,14 @@ test("what is told of a device names its contact, and the one it was taken from"
 });
 
 test("the devices of a contact are listed by it, follow a merge, and go with their contact", async () => {
-  const [survivor, merged] = [await fixture.addContact(ADA), await fixture.addContact(ADA)];
-  const { id } = await fixture.addDevice(merged);
-  await fixture.addDevice(await fixture.addContact(ADA));
+  const [survivor, merged] = [await scene.addContact(ADA), await scene.addContact(ADA)];
+  const { id } = await scene.addDevice(merged);
+  await scene.addDevice(await scene.addContact(ADA));
   const request = create(MergeContactsRequestSchema, { id: survivor, mergedId: merged });
-  await fixture.handlers.mergeContacts(request, callAs());
+  await scene.handlers.mergeContacts(request, callAs());
   const asked = create(ListDevicesRequestSchema, { query: listQuery(), contactId: survivor });
-  const listed = await fixture.devices.listDevices(asked, callAs());
+  const listed = await scene.devices.listDevices(asked, callAs());
   assert.deepEqual([listed.devices?.map((device) => device.id), listed.totalSize], [[id], 1]);
-  await fixture.deleteContact(survivor);
+  await scene.deleteContact(survivor);
   await assert.rejects(getDevice(id), isFault(Code.NOT_FOUND));
 });

@@ -1,8 +1,8 @@
 import type { Actor } from "@tidings/rpc/actor";
 import { folded } from "@tidings/runtime/folded";
 import type { Row } from "@tidings/store/database";
-import { OWNER_JSON } from "../record/owner.ts";
-import { type RecordColumn, recordTable } from "../record/table.ts";
+import { OWNER_JSON } from "./owner.ts";
+import { type RecordColumn, recordTable } from "./table.ts";
 
 export const COMPANY_COLUMNS: RecordColumn[] = [
   { name: "id", sqlType: "integer" },

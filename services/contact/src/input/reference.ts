@@ -1,9 +1,5 @@
 import type { Violation } from "@tidings/rpc/fault";
-
-// JSON the gateway wrote: any shape a client may have sent.
-export function parseJson(bytes: Uint8Array) {
-  return JSON.parse(Buffer.from(bytes).toString());
-}
+import { parseJson } from "./json.ts";
 
 /** What clients send for nothing. */
 const EMPTY = new Set<unknown>([null, "", 0, "0"]);

@@ -6,9 +6,9 @@ import {
 import type { Row } from "@tidings/store/database";
 import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
 import type { FieldSet } from "../field/catalogue.ts";
-import { changedNames, snapshotOf } from "../record/change.ts";
-import type { RowChange } from "../record/save.ts";
-import { companyTable } from "./row.ts";
+import { companyTable } from "../rows/company.ts";
+import { changedNames, snapshotOf } from "./change.ts";
+import type { RowChange } from "./save.ts";
 
 const SUBJECT = "tidings.contact.company";
 

@@ -4,8 +4,8 @@ import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
 import { type ResourceContext, repository } from "@tidings/store/repository";
 import { standardHandlers } from "@tidings/store/standard-handlers";
-import { listOfContact, OWNED_THROUGH_CONTACT } from "./belonging/contact-reference.ts";
-import { parseJson } from "./record/body.ts";
+import { parseJson } from "../input/json.ts";
+import { listOfContact, OWNED_THROUGH_CONTACT } from "./contact-reference.ts";
 
 export function deviceRepository(context: ResourceContext) {
   return repository<Device>(context, DeviceSchema, {

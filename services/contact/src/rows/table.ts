@@ -1,5 +1,16 @@
 import { prepared, type Row, type Statement, type Transaction } from "@tidings/store/database";
-import type { Claim, OwnClaim } from "./identifier.ts";
+
+/** A value of a unique field in the form in which no two records may share it. */
+export interface Claim {
+  key: string;
+  field: string;
+  value: string;
+}
+
+/** A claim and the record that has it, or is to have it. */
+export interface OwnClaim extends Claim {
+  recordId: number;
+}
 
 export interface RecordColumn {
   name: string;

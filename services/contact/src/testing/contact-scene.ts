@@ -9,14 +9,16 @@ import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
+import { utmTagHandlers } from "../belonging/utm-tags.ts";
+import { contactHandlers } from "../contact/contact.ts";
+import { contactMethods } from "../contact/methods.ts";
 import { fieldCatalogues } from "../field/catalogue.ts";
 import { references } from "../references.ts";
-import { contactHandlers } from "./contact.ts";
 
 export const ADMINISTRATOR: Actor = { kind: "user", id: 1, name: "Admin User", admin: true, permissions: {} };
 
 /** For tests: the handlers of contacts over a database of their own. */
-export async function contactFixture() {
+export async function contactScene() {
   const testDatabase = await createTestDatabase();
   const log = createLog("contact", "silent");
   const database = openDatabase({ url: testDatabase.url("contact"), log });
@@ -30,7 +32,7 @@ export async function contactFixture() {
   };
   return {
     context,
-    handlers: contactHandlers(context),
+    handlers: { ...contactHandlers(context), ...contactMethods(context), ...utmTagHandlers(context) },
     testDatabase,
     async close() {
       await database.close();

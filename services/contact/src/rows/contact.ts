@@ -1,6 +1,6 @@
 import type { Row } from "@tidings/store/database";
-import { OWNER_JSON } from "../record/owner.ts";
-import { type RecordColumn, recordTable } from "../record/table.ts";
+import { OWNER_JSON } from "./owner.ts";
+import { type RecordColumn, recordTable } from "./table.ts";
 
 /**
  * A contact as it is read and written: its columns in Postgres' text form, and two derived JSON texts (tags and

@@ -1,0 +1,54 @@
+import type { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import type { Handlers } from "@tidings/rpc/definition";
+import { fieldListJson } from "../field/field-list.ts";
+import { renderRecords } from "../record/render.ts";
+import { addDoNotContact, removeDoNotContact } from "./channel.ts";
+import { listContactCompanies } from "./companies-of-contact.ts";
+import { contactWriter } from "./contact-json.ts";
+import { followMerge } from "./edit.ts";
+import { mergeContacts } from "./merge.ts";
+import { changePoints } from "./points.ts";
+import { currentRows, readContact, writeContact } from "./read.ts";
+import type { ContactContext } from "./save.ts";
+import { setContactStage } from "./stage.ts";
+
+/** What contacts have beyond the standard methods. */
+export function contactMethods(context: ContactContext): Handlers<typeof ContactMethodService> {
+  const { database, catalogues } = context;
+  return {
+    changeContactPoints: async (request, call) => ({ points: await changePoints(context, request, call) }),
+
+    addDoNotContact: async (request, call) =>
+      writeContact(context, await addDoNotContact(context, request, call)),
+
+    async removeDoNotContact(request, call) {
+      const { found, row } = await removeDoNotContact(context, request, call);
+      return { found, contact: await writeContact(context, row) };
+    },
+
+    async setContactStage({ id, stageId }, call) {
+      await setContactStage(context, { id, stageId }, call);
+      return {};
+    },
+
+    mergeContacts: async ({ id, mergedId }, call) =>
+      writeContact(context, await mergeContacts(context, { id, mergedId }, call)),
+
+    listContactCompanies: ({ id }, call) =>
+      followMerge(database, id, call, async (contactId) => {
+        await readContact(database, contactId, call);
+        return listContactCompanies(database, contactId, call);
+      }),
+
+    async listContactFields() {
+      return { fields: fieldListJson((await catalogues.latest()).contact) };
+    },
+
+    async renderContacts(request, call) {
+      const readCurrent = (ids: number[]) => currentRows(database, ids, call.deadlineMs);
+      const writer = contactWriter(await catalogues.current());
+      const { texts, ownerIds } = await renderRecords(request, readCurrent, writer, "owner_id");
+      return { contacts: texts, ownerIds };
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
+import type { Call } from "@tidings/rpc/call";
+import { type Database, prepared } from "@tidings/store/database";
+import type { FieldContext } from "../field/catalogue.ts";
+import { reachedRow } from "../record/reach.ts";
+import { CONTACT_SELECT, type ContactRow } from "../rows/contact.ts";
+import { contactWriter } from "./contact-json.ts";
+
+const getStatement = prepared("contacts_get", `select ${CONTACT_SELECT} from contacts c where c.id = $1`);
+const currentStatement = prepared(
+  "contacts_current",
+  `select ${CONTACT_SELECT} from contacts c where c.id = any (array(select unnest($1::integer[])))`,
+);
+
+/** A contact as it is now. Throws NOT_FOUND when it is not there for the caller. */
+export async function readContact(database: Database, id: number, call: Call): Promise<ContactRow> {
+  const [row] = await database.query(getStatement, [id], call.deadlineMs);
+  return reachedRow(call, Verb.VIEW, row, "owner_id");
+}
+
+/** Contacts as they are now, by their ids; those that are gone are left out. */
+export async function currentRows(
+  database: Database,
+  ids: number[],
+  deadlineMs: number,
+): Promise<Map<number, ContactRow>> {
+  if (ids.length === 0) return new Map();
+  const rows = await database.query(currentStatement, [ids], deadlineMs);
+  return new Map(rows.map((row) => [Number(row.id), row]));
+}
+
+/** A contact as the API answers it, under the definitions of fields it was read or written with. */
+export async function writeContact({ catalogues }: FieldContext, row: ContactRow): Promise<Contact> {
+  return contactWriter(await catalogues.atLeast(Number(row.field_revision ?? 0))).message(row);
+}
