@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { circlesOfRooms } from "./rooms.ts";
 import { presentServices, standardServices } from "./standard-services.ts";
 import { root, runTool, type ToolResult } from "./tool.ts";
 
@@ -11,6 +12,7 @@ const checks: Record<string, () => Promise<ToolResult>> = {
   "proto lint": () => runTool({ command: "buf", args: ["lint"], cwd: "proto" }),
   "proto format": () => runTool({ command: "buf", args: ["format", "--diff", "--exit-code"], cwd: "proto" }),
   "generated code": generatedCodeIsCurrent,
+  rooms: roomsDependOneWay,
 };
 
 const results = await Promise.all(
@@ -26,6 +28,11 @@ const results = await Promise.all(
 const failures = results.filter(({ ok }) => !ok);
 for (const { output } of failures) console.log(`\n${output.trim()}`);
 process.exitCode = failures.length > 0 ? 1 : 0;
+
+async function roomsDependOneWay(): Promise<ToolResult> {
+  const circles = circlesOfRooms();
+  return { ok: circles.length === 0, output: `Folders import each other: ${circles.join("; ")}` };
+}
 
 async function generatedCodeIsCurrent(): Promise<ToolResult> {
   const services = await standardServices();
