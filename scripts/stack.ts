@@ -1,6 +1,6 @@
-import { join } from "node:path";
 import { migrate, roleUrl } from "@tidings/store/migrate";
 import type { ActorKeyRing } from "./actor-keys.ts";
+import { bundleOf } from "./bundle.ts";
 import { placeProcesses } from "./placement.ts";
 import { type ProcessName, processes } from "./processes.ts";
 import { rolePasswordOf } from "./secrets.ts";
@@ -49,14 +49,13 @@ export interface Stack {
   kill(): void;
 }
 
-const ROOT = join(import.meta.dirname, "..");
 const nowhere: LogSink = () => undefined;
 
-/** Migrates the database and runs every process of the product against it. Done when all are ready. */
+/** Migrates the database and runs every process of the product, from its bundle, against it. Done when all are ready. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const placements = await placeProcesses(options, await databaseUrls(options.database));
   const starts = placements.map(async ({ row, name, env }) => {
-    const entry = join(ROOT, row.entry);
+    const entry = bundleOf(row.entry);
     const supervised = await superviseProcess({ name, entry, env, log: options.log ?? nowhere });
     return Object.assign(supervised, { baseUrl: `http://127.0.0.1:${env.PORT}` });
   });

@@ -3,6 +3,7 @@ import { join, relative } from "node:path";
 import { isFree } from "@tidings/embedded/free-port";
 import { startNats } from "@tidings/embedded/nats";
 import { startPostgres } from "@tidings/embedded/postgres";
+import { bundleProcesses } from "./bundle.ts";
 import { lockDataDir } from "./data-lock.ts";
 import { logToFiles } from "./log-files.ts";
 import { readSecrets, type Secrets, writeSecrets } from "./secrets.ts";
@@ -47,6 +48,8 @@ async function start(): Promise<void> {
     throw new Error(`Port ${config.PORT} is in use. Choose another: PORT=${config.PORT + 1} npm start`);
   }
   console.log("Starting Tidings ...");
+  const bundled = bundleProcesses();
+  bundled.catch(() => undefined); // awaited below
   const secretsFile = join(config.DATA_DIR, "secrets.json");
   const secrets = readSecrets(secretsFile);
   const adminUrl = await databaseUrl(config);
@@ -56,6 +59,7 @@ async function start(): Promise<void> {
 
   const password = administratorPassword(config, secrets);
   const logs = join(config.DATA_DIR, "logs");
+  await bundled;
   stack = await startStack({
     database: { adminUrl, rolePassword: secrets.rolePassword },
     natsUrl,

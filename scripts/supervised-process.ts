@@ -95,13 +95,10 @@ export async function superviseProcess(options: ProcessOptions): Promise<Supervi
   };
 }
 
-/** Loads nothing unless an OTLP endpoint is configured. */
-const TRACING = import.meta.resolve("@tidings/runtime/tracing-preload");
-
 /** In a process group of its own: a Ctrl-C in the terminal does not reach it before it is its turn. */
 function spawnRun({ name, entry, env, log }: ProcessOptions): Run {
   const child = fork(entry, [], {
-    execArgv: ["--import", TRACING],
+    execArgv: [],
     detached: true,
     env,
     stdio: ["ignore", "pipe", "pipe", "ipc"],

@@ -8,6 +8,7 @@ import { type Postgres, startPostgres } from "@tidings/embedded/postgres";
 import { serverProgram } from "@tidings/embedded/server-program";
 import { migrate } from "@tidings/store/migrate";
 import { Client } from "pg";
+import { bundleProcesses } from "./bundle.ts";
 import { processes } from "./processes.ts";
 import { onStopSignal } from "./stop-signal.ts";
 
@@ -36,6 +37,7 @@ async function runWithServers(args: string[]): Promise<number> {
       startPostgres({ dataDir: join(folder, "postgres"), durable: false }),
       serverProgram("nats-server"),
       serverProgram("redis-server"),
+      bundleProcesses(),
     ]);
     await createTemplate(postgres.url);
     stopped.signal.throwIfAborted();

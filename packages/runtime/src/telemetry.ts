@@ -8,11 +8,12 @@ import {
   SpanStatusCode,
   trace,
 } from "@opentelemetry/api";
+import "./tracing.ts";
 
 const tracer = trace.getTracer("tidings");
 /** What work gets instead of a span when tracing is off: it costs nothing. */
 const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
-/** The preload has run before this module, or there is no tracing. */
+/** What was imported has registered a provider by now, or there is no tracing. */
 const isTracing = "forceFlush" in provider();
 
 /** The W3C trace context of the current span, to be stored or sent; undefined when tracing is off. */
