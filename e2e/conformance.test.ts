@@ -158,7 +158,7 @@ async function longestLag(): Promise<number> {
   const lags = await Promise.all(
     PROCESSES.map(async (name) => {
       const metrics = await fetch(`http://127.0.0.1:${await stack.lines.opsPort(name)}/metrics`);
-      const [, seconds] = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(await metrics.text()) ?? [];
+      const [, seconds] = /^tidings_event_loop_lag_max_seconds (\S+)$/m.exec(await metrics.text()) ?? [];
       return Number(seconds);
     }),
   );

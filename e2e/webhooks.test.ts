@@ -58,7 +58,7 @@ async function settled(hookId: number): Promise<void> {
   await eventually(async () => {
     const rows = await query(
       stack.database,
-      `select 1 from contact.outbox where published_at is null
+      `select 1 from contact.outbox_waiting
        union all select 1 from webhook.deliveries where webhook_id = ${hookId} and state = 'waiting'`,
     );
     assert.equal(rows.length, 0);

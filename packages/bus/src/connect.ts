@@ -20,6 +20,9 @@ export interface Bus {
   payloadMax(): number;
   /** Calls `listener` each time the connection is made or made again. */
   onConnected(listener: () => void): void;
+  /** Wakes the processes that listen now; nothing is kept for others. Not a subject of any stream. */
+  nudge(subject: string): void;
+  onNudge(subject: string, listener: () => void): void;
   close(): Promise<void>;
 }
 
@@ -49,6 +52,7 @@ const PING_INTERVAL_MS = 10_000;
 export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
   const closing = new AbortController();
   const listeners: (() => void)[] = [];
+  const nudges = new Map<string, () => void>();
   let connection: NatsConnection | undefined;
   let client: BusClient | undefined;
   let isConnected = false;
@@ -76,6 +80,7 @@ export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
     });
     if (closing.signal.aborted) return opened.close();
     connection = opened;
+    for (const [subject, callback] of nudges) opened.subscribe(subject, { callback });
     client = {
       jetstream: jetstream(opened),
       manager: await jetstreamManager(opened, { checkAPI: false }),
@@ -112,6 +117,13 @@ export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
     },
     payloadMax: () => (connection?.info?.max_payload ?? DEFAULT_PAYLOAD_MAX) - ENVELOPE_MAX,
     onConnected: (listener) => listeners.push(listener),
+    nudge(subject) {
+      if (isConnected) connection?.publish(subject);
+    },
+    onNudge(subject, callback) {
+      nudges.set(subject, callback);
+      connection?.subscribe(subject, { callback });
+    },
     async close() {
       closing.abort();
       // A drain waits for the server: without one there is nothing to wait for.

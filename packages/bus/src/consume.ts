@@ -50,8 +50,9 @@ const IN_FLIGHT_MAX = 20 * BATCH_MAX;
 const ATTEMPTS_MAX = 10;
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 600_000];
 const WORKING_INTERVAL_MS = ACK_WAIT_MS / 3;
-/** Short, so that a lost stream is noticed within seconds: two missed heartbeats of half of this. */
-const PULL_EXPIRES_MS = 5_000;
+const PULL_EXPIRES_MS = 30_000;
+/** Short, so that a lost stream is noticed within seconds: by two heartbeats that are missing. */
+const HEARTBEAT_MS = 5_000;
 const RESTART_MS = 500;
 /** A connection that is away does not hold up the end. */
 const DRAIN_LIMIT_MS = 1_000;
@@ -98,6 +99,7 @@ async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSigna
   const messages = await consumer.consume({
     max_messages: BATCH_MAX,
     expires: PULL_EXPIRES_MS,
+    idle_heartbeat: HEARTBEAT_MS,
     abort_on_missing_resource: true,
     callback: (message) => {
       arrived.push(message);

@@ -79,7 +79,7 @@ test("a projection is made from nothing while its owner is written to, and an ow
   const ids = made.items.map(({ id }) => id);
   await eventually(async () => {
     const [row] = await owner.query(
-      { text: "select count(*) as waiting from outbox where published_at is null" },
+      { text: "select count(*) as waiting from outbox_waiting" },
       [],
       Date.now() + 20_000,
     );

@@ -7,6 +7,13 @@ export const messagingMigrations: Record<string, Migration> = {
   "0000_messaging": { up: createMessaging },
   // Who did it: {kind, id, name}; null where nobody asked for it.
   "0000_messaging_actor": statements("alter table outbox add column actor jsonb"),
+  // What is not published yet, beside the events: to mark them in their own rows copied each of them.
+  "0000_messaging_waiting": statements(
+    `create table outbox_waiting (
+      id bigint primary key, xid xid8 not null default pg_current_xact_id(), created_at timestamptz not null default now()
+    ) with (autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_scale_factor = 0)`,
+    "comment on column outbox.published_at is 'null in events of a version before this one: the relay takes them over'",
+  ),
 };
 
 async function createMessaging(db: Kysely<unknown>): Promise<void> {

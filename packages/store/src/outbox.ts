@@ -24,10 +24,20 @@ export interface Outbox {
   onCommitted(listener: () => void): void;
 }
 
+/**
+ * A statement that appends events: `selected` gives subject, aggregate id, version, payload, traceparent and actor. It may
+ * follow other parts of a `with`, each with a comma behind it.
+ */
+export function appending(selected: string, before = ""): string {
+  return `with ${before} event as (
+     insert into outbox (subject, aggregate_id, aggregate_version, payload, traceparent, actor, published_at)
+     select s.*, now() from (${selected}) as s returning id)
+   insert into outbox_waiting (id) select id from event`;
+}
+
 const insertEvents = prepared(
   "outbox_append",
-  `insert into outbox (subject, aggregate_id, aggregate_version, payload, traceparent, actor)
-   select *, $5, $6::jsonb from unnest($1::text[], $2::int[], $3::int[], $4::bytea[])`,
+  appending("select *, $5::text, $6::jsonb from unnest($1::text[], $2::int[], $3::int[], $4::bytea[])"),
 );
 
 export function createOutbox(): Outbox {

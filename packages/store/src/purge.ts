@@ -3,14 +3,16 @@ import { backgroundDeadline, type Database, prepared, type Statement } from "./d
 const SLICE = 1_000;
 
 /**
- * Only the oldest slice is looked at, in key order: the work is bounded whether much, little or nothing is due. Rows
- * that are still unpublished stay.
+ * Only the oldest slice is looked at, in key order: the work is bounded whether much, little or nothing is due. Events
+ * that are not published yet stay.
  */
 const purgeOutbox = prepared(
   "purge_outbox",
-  `with oldest as (select id, published_at from outbox order by id limit ${SLICE})
+  `with oldest as (select id, created_at from outbox order by id limit ${SLICE})
    delete from outbox using oldest
-   where outbox.id = oldest.id and oldest.published_at < now() - interval '7 days'
+   where outbox.id = oldest.id and oldest.created_at < $1::timestamptz
+     and not exists (select from outbox_waiting w where w.id = oldest.id)
+     and (select set_config('synchronous_commit', 'off', true)) is not null
    returning 1`,
 );
 const purgeInbox = prepared(
@@ -20,9 +22,9 @@ const purgeInbox = prepared(
    returning 1`,
 );
 
-/** Forgets events that were published a week ago and those consumed a month ago. */
-export async function purgeMessages(database: Database): Promise<void> {
-  await purgeInSlices(database, purgeOutbox, SLICE);
+/** Forgets events that happened before, as far as they are published, and which ones were consumed a month ago. */
+export async function purgeMessages(database: Database, before: Date): Promise<void> {
+  await purgeInSlices(database, purgeOutbox, SLICE, [before.toISOString()]);
   await purgeInSlices(database, purgeInbox, SLICE);
 }
 

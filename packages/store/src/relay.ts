@@ -1,6 +1,7 @@
 import { SpanKind } from "@opentelemetry/api";
 import type { Bus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
+import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
 import { publish } from "@tidings/bus/publish";
 import { ensureStream, type StreamDefinition } from "@tidings/bus/streams";
 import type { Log } from "@tidings/runtime/log";
@@ -30,11 +31,19 @@ export interface RelayOptions {
 }
 
 const BATCH = 500;
-const POLL_MS = 50;
+/** For what nobody told of. */
+const POLL_MS = 5_000;
+/** While older transactions run. */
+const HELD_MS = 20;
+/** Not a leader: it looks whether it has become one. */
+const FOLLOWER_MS = 1_000;
 /** What is committed within so short a time is published in one pass. */
 const GATHER_MS = 5;
 const AWAY_MS = 250;
-const UPKEEP_MS = 5_000;
+const UPKEEP_MS = 15_000;
+const PURGE_MS = 60_000;
+/** Events stay this much longer than the slowest consumer of the stream needs them. */
+const KEPT_MS = 10 * 60_000;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 30_000;
 
@@ -60,28 +69,37 @@ const heldEvents = new Gauge({
  */
 const selectPending = prepared(
   "relay_pending",
-  `select id, event_id, subject, aggregate_id, aggregate_version, payload, traceparent, actor,
-          to_char(created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time
-   from outbox
-   where published_at is null
-     and (xid < pg_snapshot_xmin(pg_current_snapshot()) or created_at < clock_timestamp() - interval '2 seconds')
-   order by id limit ${BATCH}`,
+  `select w.id, o.event_id, o.subject, o.aggregate_id, o.aggregate_version, o.payload, o.traceparent, o.actor,
+          to_char(o.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as time,
+          w.xid < pg_snapshot_xmin(pg_current_snapshot())
+            or w.created_at < clock_timestamp() - interval '2 seconds' as is_due
+   from (select * from outbox_waiting order by id limit ${BATCH}) as w
+   cross join lateral (select * from outbox where id = w.id limit 1) as o
+   order by w.id`,
 );
+/** Not worth a wait for the disk: what is published twice is known by its id. */
 const markPublished = prepared(
   "relay_mark",
-  "update outbox set published_at = now() where id = any($1::bigint[])",
+  `delete from outbox_waiting
+   where id = any($1::bigint[]) and (select set_config('synchronous_commit', 'off', true)) is not null`,
 );
 const selectOldest = prepared(
   "relay_oldest",
-  `select (select extract(epoch from now() - created_at) from outbox where published_at is null order by id limit 1)
-     as seconds,
-     (select count(*) from (select from outbox
-       where published_at is null and xid >= pg_snapshot_xmin(pg_current_snapshot()) limit ${BATCH}) as held) as held`,
+  `select (select extract(epoch from now() - created_at) from outbox_waiting order by id limit 1) as seconds,
+     (select count(*) from (select from outbox_waiting
+       where xid >= pg_snapshot_xmin(pg_current_snapshot()) limit ${BATCH}) as held) as held`,
+);
+/** Replicas of a version before the table of what waits go on writing as they know it, while they last. */
+const takeOver = prepared(
+  "relay_take_over",
+  `with taken as (
+     update outbox set published_at = now() where published_at is null returning id, xid, created_at)
+   insert into outbox_waiting (id, xid, created_at) select * from taken on conflict do nothing`,
 );
 
 /**
- * Takes events from the outbox to the bus, each at least once and, while nothing fails, in order. Commits of this
- * process wake it; it polls for those of its replicas. What NATS does not take stays in the outbox.
+ * Takes events from the outbox to the bus, each at least once and, while nothing fails, in order. The process that leads is
+ * woken by its own commits and by those of its replicas. What NATS does not take stays in the outbox.
  */
 export function startRelay(options: RelayOptions): Relay {
   const { database, bus, outbox, log } = options;
@@ -90,8 +108,11 @@ export function startRelay(options: RelayOptions): Relay {
   let isStopping = false;
   let isStreamKnown = false;
   let upkeepAt = 0;
+  let purgeAt = performance.now() + PURGE_MS;
+  const nudges = `nudge.relay.${options.stream.name}`;
 
-  outbox.onCommitted(() => wakeUp.nudge());
+  outbox.onCommitted(() => (leadership.isLeader() ? wakeUp.nudge() : bus.nudge(nudges)));
+  bus.onNudge(nudges, () => wakeUp.nudge());
   bus.onConnected(() => {
     isStreamKnown = false;
     wakeUp.force();
@@ -104,18 +125,27 @@ export function startRelay(options: RelayOptions): Relay {
     oldestSeconds.set(Number(row?.seconds ?? 0));
     heldEvents.set(Number(row?.held ?? 0));
     isStreamKnown = false;
-    await purgeMessages(database);
+    await database.query(takeOver, [], backgroundDeadline());
+  };
+
+  const purge = async () => {
+    if (purgeAt > performance.now()) return;
+    purgeAt = performance.now() + PURGE_MS;
+    const oldest = await oldestUnacknowledged(bus, options.stream);
+    await purgeMessages(database, new Date(Math.min(oldest?.getTime() ?? Date.now(), Date.now()) - KEPT_MS));
   };
 
   /** Milliseconds until the next pass is worth while. */
   const pass = async (): Promise<number> => {
-    if (!leadership.isLeader()) return POLL_MS;
+    if (!leadership.isLeader()) return FOLLOWER_MS;
     await upkeep();
     if (!bus.isConnected()) return AWAY_MS;
     if (!isStreamKnown) await replayIfLost(database, await ensureStream(bus, options.stream), log);
     isStreamKnown = true;
-    const count = await publishPending(database, bus);
-    return count === BATCH ? 0 : POLL_MS;
+    const { waiting, held } = await publishPending(database, bus);
+    await purge();
+    if (waiting === BATCH && held < BATCH) return 0;
+    return held > 0 ? HELD_MS : POLL_MS;
   };
 
   const run = async () => {
@@ -148,9 +178,9 @@ export function startRelay(options: RelayOptions): Relay {
 }
 
 /** One pass over what is due. Rows that were not acknowledged stay; the first reason is thrown after the rest is marked. */
-async function publishPending(database: Database, bus: Bus): Promise<number> {
-  const rows = await database.query(selectPending, [], backgroundDeadline());
-  if (rows.length === 0) return 0;
+async function publishPending(database: Database, bus: Bus): Promise<{ waiting: number; held: number }> {
+  const waiting = await database.query(selectPending, [], backgroundDeadline());
+  const rows = waiting.filter((row) => row.is_due === "t");
   const outcomes: PromiseSettledResult<void>[] = [];
   for (const run of runsOf(rows, bus.payloadMax()))
     outcomes.push(...(await Promise.allSettled(run.map((row) => publishRow(bus, row)))));
@@ -159,7 +189,7 @@ async function publishPending(database: Database, bus: Bus): Promise<number> {
   published.inc(ids.length);
   const failure = outcomes.find((outcome) => outcome.status === "rejected");
   if (failure) throw failure.reason;
-  return rows.length;
+  return { waiting: waiting.length, held: waiting.length - rows.length };
 }
 
 /** What is published at once: a large payload takes its time, and what comes after it has to wait. */

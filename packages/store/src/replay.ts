@@ -13,12 +13,12 @@ const rememberStream = prepared(
   `insert into relay_stream (name, created_at) values ($1, $2::timestamptz)
    on conflict (name) do update set created_at = excluded.created_at`,
 );
-const forgetPublished = prepared(
-  "replay_forget",
+const publishAgain = prepared(
+  "replay_again",
   `with slice as (
-     select id from outbox where id > $1 and published_at is not null order by id limit ${SLICE}
-   ), cleared as (
-     update outbox set published_at = null from slice where outbox.id = slice.id
+     select id, xid, created_at from outbox where id > $1 order by id limit ${SLICE}
+   ), again as (
+     insert into outbox_waiting (id, xid, created_at) select * from slice on conflict do nothing
    )
    select max(id) as last from slice`,
 );
@@ -34,7 +34,7 @@ export async function replayIfLost(database: Database, stream: StreamIdentity, l
   log.info({ stream: stream.name, created: stream.created }, "stream is new, publishing the outbox again");
   let last = "0";
   while (last !== "") {
-    const [row] = await database.query(forgetPublished, [last], backgroundDeadline());
+    const [row] = await database.query(publishAgain, [last], backgroundDeadline());
     last = row?.last ?? "";
   }
   await database.query(rememberStream, identity, backgroundDeadline());

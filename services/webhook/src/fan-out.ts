@@ -98,8 +98,10 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
       const deliveries = await render(notifications.slice(start, start + RENDERED_MAX), options);
       for (const rows of inStatements(deliveries)) await insert(database, rows, firstDelaySeconds);
     }
+    // What nobody wants to be told of has no effect to remember.
+    if (notifications.length === 0) return;
     await database.query(recordStatement, [CONSUMER, ids], backgroundDeadline());
-    if (notifications.length > 0) options.onDeliveries();
+    options.onDeliveries();
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Call } from "@tidings/rpc/call";
 import { prepared } from "@tidings/store/database";
+import { appending } from "@tidings/store/outbox";
 import { CONTACT_UPDATED, mirroredPayload, unlinkedPayload } from "../contact/events.ts";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companyDeleted } from "../record/company-events.ts";
@@ -9,7 +10,13 @@ import { companyTable } from "../rows/company.ts";
 /** Contacts whose primary company goes fall back to the latest of their others. Each is told of what it lost. */
 const unlinkStatement = prepared(
   "companies_unlink",
-  `with lost as (
+  appending(
+    `select $2::text, c.id, c.version, $4::bytea || (
+     select string_agg(p.payload, ''::bytea order by p.company_id)
+     from lost l join unnest($1::integer[], $3::bytea[]) as p (company_id, payload) on p.company_id = l.company_id
+     where l.contact_id = c.id), null::text, null::jsonb
+   from changed c`,
+    `lost as (
      delete from company_contacts where company_id = any ($1::integer[]) returning contact_id, company_id, is_primary
    ), next as (
      select distinct on (cc.contact_id) cc.contact_id, cc.company_id
@@ -25,13 +32,8 @@ const unlinkStatement = prepared(
      left join next n on n.contact_id = l.contact_id left join companies co on co.id = n.company_id
      where c.id = l.contact_id
      returning c.id, c.version
-   )
-   insert into outbox (subject, aggregate_id, aggregate_version, payload)
-   select $2, c.id, c.version, $4::bytea || (
-     select string_agg(p.payload, ''::bytea order by p.company_id)
-     from lost l join unnest($1::integer[], $3::bytea[]) as p (company_id, payload) on p.company_id = l.company_id
-     where l.contact_id = c.id)
-   from changed c`,
+   ),`,
+  ),
 );
 
 const deleteStatement = prepared("companies_delete", "delete from companies where id = any ($1::integer[])");

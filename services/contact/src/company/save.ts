@@ -3,7 +3,7 @@ import type { Call } from "@tidings/rpc/call";
 import { type Fault, invalid } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
+import { appending, type Outbox } from "@tidings/store/outbox";
 import { CONTACT_UPDATED, mirroredPayload } from "../contact/events.ts";
 import type { FieldContext } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
@@ -76,15 +76,16 @@ function fillBlanksWithDefaults(row: Row, { mode, set }: Application<CompanyChan
 
 const mirrorStatement = prepared(
   "companies_mirror_names",
-  `with changed as (
+  appending(
+    "select $3::text, id, version, $4::bytea, null::text, null::jsonb from changed order by id",
+    `changed as (
      update contacts c set company = n.name, version = c.version + 1
      from unnest($1::integer[], $2::text[]) as n(company_id, name)
      join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
      where c.id = cc.contact_id and c.company is distinct from n.name
      returning c.id, c.version
-   )
-   insert into outbox (subject, aggregate_id, aggregate_version, payload)
-   select $3, id, version, $4::bytea from changed order by id`,
+   ),`,
+  ),
 );
 
 /** The contacts of a company that is called otherwise now carry its new name. */
