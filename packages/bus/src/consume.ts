@@ -56,6 +56,7 @@ const HEARTBEAT_MS = 5_000;
 const RESTART_MS = 500;
 /** A connection that is away does not hold up the end. */
 const DRAIN_LIMIT_MS = 1_000;
+const GATHER_MS = 5;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 5_000;
 
@@ -122,6 +123,8 @@ async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSigna
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
+        // What was published together arrives together.
+        if (!signal.aborted && !end.isReached()) await sleep(GATHER_MS, signal);
       }
     }
   } finally {

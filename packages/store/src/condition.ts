@@ -10,7 +10,14 @@ export interface Filterable {
   type: ColumnType;
   /** Equality with a text, where it takes another form than comparing `sql` so that an index serves it. */
   equals?(value: string): RawBuilder<unknown>;
+  near?: Near | undefined;
 }
+
+/**
+ * The rows that an index finds for an ILIKE pattern of a whole text: those whose text matches it, and some more.
+ * Undefined where no index helps.
+ */
+export type Near = (pattern: string) => RawBuilder<unknown> | undefined;
 
 /** API name to column. What is not in the map does not exist. */
 export type ColumnMap = ReadonlyMap<string, Filterable>;
@@ -19,6 +26,8 @@ type Predicate = RawBuilder<unknown>;
 
 const DEPTH_MAX = 5;
 const VALUES_MAX = 1_000;
+/** Of more values each row is asked instead. */
+const LOOKED_UP_MAX = 50;
 
 /** The `where` clauses of a list as one predicate. Names come from the map, values travel as parameters. */
 export function wherePredicate(conditions: Condition[], columns: ColumnMap, depth = 1): Predicate[] {
@@ -49,7 +58,7 @@ const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Pred
   gte: (column, values) => sql`${comparable(column)} >= ${operand(column, one(values))}`,
   lt: (column, values) => sql`${comparable(column)} < ${operand(column, one(values))}`,
   lte: (column, values) => sql`${comparable(column)} <= ${operand(column, one(values))}`,
-  like: (column, values) => sql`${asText(column)} ilike ${likePattern(one(values))}`,
+  like: (column, values) => like(column, likePattern(one(values))),
   notLike: (column, values) => sql`${asText(column)} not ilike ${likePattern(one(values))}`,
   in: (column, values) => oneOf(column, values),
   notIn: (column, values) => sql`${comparable(column)} not in (${operands(column, values)})`,
@@ -62,13 +71,31 @@ const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Pred
 };
 
 function equal(column: Filterable, value: string): Predicate {
-  return column.equals?.(value) ?? sql`${comparable(column)} = ${operand(column, value)}`;
+  const exact = column.equals?.(value);
+  if (exact) return exact;
+  const predicate = sql`${comparable(column)} = ${operand(column, value)}`;
+  return narrowed(predicate, column.near, literalPattern(value));
+}
+
+function like(column: Filterable, pattern: string): Predicate {
+  return narrowed(sql`${asText(column)} ilike ${pattern}`, column.near, pattern);
 }
 
 function oneOf(column: Filterable, values: string[]): Predicate {
-  const { equals } = column;
-  if (equals && values.length > 0) return any(values.map(equals));
+  const isFound = values.length > 0 && values.length <= LOOKED_UP_MAX;
+  if (isFound && (column.equals || column.near)) return any(values.map((value) => equal(column, value)));
   return sql`${comparable(column)} in (${operands(column, values)})`;
+}
+
+/** The predicate, among the rows that an index finds. */
+export function narrowed(predicate: Predicate, near: Near | undefined, pattern: string): Predicate {
+  const found = near?.(pattern);
+  return found ? sql`(${found} and ${predicate})` : predicate;
+}
+
+/** The pattern of LIKE that only this text matches. */
+function literalPattern(text: string): string {
+  return text.replaceAll(/[\\%_]/g, "\\$&");
 }
 
 /** Text compares without regard to case, as the API's clients expect. */

@@ -2,7 +2,7 @@ import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
 import { compileSql } from "./compile-sql.ts";
-import { all, type ColumnMap, knownColumn, wherePredicate } from "./condition.ts";
+import { all, type ColumnMap, knownColumn, type Near, wherePredicate } from "./condition.ts";
 import type { Database, Row, Statement } from "./database.ts";
 import { type SearchCommand, searchPredicate } from "./search.ts";
 
@@ -16,8 +16,8 @@ export interface ListSource {
   columns: ColumnMap;
   published: RawBuilder<unknown> | undefined;
   catchAll: RawBuilder<unknown>[];
-  /** All of `catchAll` as one text, where an index of its own makes it faster to look for a part of it. */
-  searchText?: RawBuilder<unknown>;
+  /** Of all columns of `catchAll`. */
+  near?: Near;
   commands: ReadonlyMap<string, SearchCommand>;
   defaultOrder: Order[];
 }

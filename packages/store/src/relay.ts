@@ -37,8 +37,8 @@ const POLL_MS = 5_000;
 const HELD_MS = 20;
 /** Not a leader: it looks whether it has become one. */
 const FOLLOWER_MS = 1_000;
-/** What is committed within so short a time is published in one pass. */
-const GATHER_MS = 5;
+/** What is committed within so short a time is published in one pass, and costs all who hear of it one transaction. */
+const GATHER_MS = 20;
 const AWAY_MS = 250;
 const UPKEEP_MS = 15_000;
 const PURGE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { badRequest } from "@tidings/rpc/fault";
 import { withoutTags } from "@tidings/runtime/plain-text";
 import { type RawBuilder, sql } from "kysely";
-import { all, any } from "./condition.ts";
+import { all, any, type Near, narrowed } from "./condition.ts";
 
 /** One word, phrase or `command:value` of a search. */
 export interface SearchTerm {
@@ -34,7 +34,7 @@ const TERMS_MAX = 50;
 /** What can be searched: see ListSource. */
 export interface Searched {
   catchAll: RawBuilder<unknown>[];
-  searchText?: RawBuilder<unknown>;
+  near?: Near | undefined;
   commands: ReadonlyMap<string, SearchCommand>;
 }
 
@@ -58,19 +58,19 @@ function termPredicate(term: SearchTerm, searched: Searched): Predicate {
   return term.negated ? sql`not coalesce(${predicate}, false)` : predicate;
 }
 
-function catchAllPredicate(term: SearchTerm, { catchAll, searchText }: Searched): Predicate {
+function catchAllPredicate(term: SearchTerm, { catchAll, near }: Searched): Predicate {
   const isPart = !term.strict && !term.text.includes("%");
   const pattern = isPart ? `%${escapeLike(term.text)}%` : escapeLike(term.text);
-  const columns = isPart && searchText ? [searchText] : catchAll;
-  const matches = any(columns.map((column) => sql`${column} ilike ${pattern}`));
+  const matches = narrowed(any(catchAll.map((column) => sql`${column} ilike ${pattern}`)), near, pattern);
   return term.negated ? sql`not coalesce(${matches}, false)` : matches;
 }
 
 /** The usual meaning of `column:value`: begins with the value, or equals it when strict or given wildcards. */
-export function columnCommand(column: RawBuilder<unknown>): SearchCommand {
+export function columnCommand(column: RawBuilder<unknown>, near?: Near): SearchCommand {
   return (term) => {
     const asWritten = term.strict || term.text.includes("%");
-    return sql`${column} ilike ${asWritten ? escapeLike(term.text) : `${escapeLike(term.text)}%`}`;
+    const pattern = asWritten ? escapeLike(term.text) : `${escapeLike(term.text)}%`;
+    return narrowed(sql`${column} ilike ${pattern}`, near, pattern);
   };
 }
 

@@ -16,6 +16,7 @@ import { followSegmentFailures } from "./migrations/0017_segment_failures.ts";
 import { foldNames } from "./migrations/0018_folded_names.ts";
 import { rebuildProjections } from "./migrations/0019_projections.ts";
 import { moveToJobs } from "./migrations/0020_jobs.ts";
+import { searchContacts } from "./migrations/0021_contact_search.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -35,4 +36,5 @@ export const migrations: Migrations = {
   "0018_folded_names": { up: foldNames },
   "0019_projections": rebuildProjections,
   "0020_jobs": moveToJobs,
+  "0021_contact_search": searchContacts,
 };

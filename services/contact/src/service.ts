@@ -22,6 +22,7 @@ import { companyHandlers } from "./company/company.ts";
 import type { ContactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
 import { contactMethods } from "./contact/methods.ts";
+import { startSearchUpkeep } from "./contact/search-upkeep.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldsOf } from "./field/field.ts";
 import { startFieldUpkeep } from "./field/upkeep.ts";
@@ -64,6 +65,7 @@ export function openContactService({ config, database, outbox, bus, log }: Found
       implement(DeviceService, deviceHandlers(context)),
     ],
     work: {
+      "search upkeep": startSearchUpkeep(database, outbox, log),
       "field upkeep": startFieldUpkeep(database, log),
       "segment builds": startBuilding(context),
       "segment days": startDays(context),

@@ -1,10 +1,9 @@
 import type { Call } from "@tidings/rpc/call";
 import type { ListSource } from "@tidings/store/list";
 import { standardCommands } from "@tidings/store/resource-list";
-import { columnCommand } from "@tidings/store/search";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
-import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
+import { fieldCommands, filterableRecordColumns } from "../record/filter.ts";
 import { COMPANY_COLUMNS, COMPANY_SELECT } from "../rows/company.ts";
 
 const HIDDEN = new Set(["version", "custom", "name_key"]);
@@ -27,7 +26,7 @@ export function companyListSource(set: FieldSet, call: Call): ListSource {
   };
   sources.set(set, base);
   const commands = standardCommands((name) => (STANDARD.has(name) ? sql.ref(`co.${name}`) : undefined), call);
-  for (const [alias, text] of searchableFields(set)) commands.set(alias, columnCommand(text));
+  for (const [alias, command] of fieldCommands(set)) commands.set(alias, command);
   return { ...base, commands };
 }
 

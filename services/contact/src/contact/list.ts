@@ -5,11 +5,12 @@ import { columnCommand, idsCommand, type SearchCommand } from "@tidings/store/se
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
-import { filterableRecordColumns, searchableFields } from "../record/filter.ts";
+import { fieldCommands, filterableRecordColumns } from "../record/filter.ts";
 import { CONTACT_COLUMNS, CONTACT_SELECT } from "../rows/contact.ts";
+import { nearText } from "./near-text.ts";
 import { relationCommands } from "./relation-commands.ts";
 
-/** What a plain term looks into; the index contacts_search_text is made of the same columns. */
+/** What a plain term looks into. */
 const CATCH_ALL =
   `firstname lastname email company city state zipcode country facebook foursquare instagram linkedin
   skype twitter`.split(/\s+/);
@@ -26,8 +27,6 @@ const NOT_FILTERABLE = new Set([
 // A constant of this program, not a caller's text.
 const SELECT = sql.raw(CONTACT_SELECT);
 
-const SEARCH_TEXT = sql`contact_search_text(${sql.join(CATCH_ALL.map(column))})`;
-
 const sources = new WeakMap<FieldSet, Omit<ListSource, "commands">>();
 
 /** What the list of contacts can be searched, filtered and ordered by. */
@@ -36,17 +35,17 @@ export function contactListSource(set: FieldSet, call: Call): ListSource {
     from: sql`contacts c`,
     id: column("id"),
     select: SELECT,
-    columns: filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set),
+    columns: filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set, nearText),
     published: column("is_published"),
     catchAll: [...CATCH_ALL.map(column), ...addedSocial(set)],
-    ...(addedSocial(set).length === 0 && { searchText: SEARCH_TEXT }),
+    near: nearText,
     defaultOrder: [{ column: "last_active", descending: true } as ListSource["defaultOrder"][number]],
   };
   sources.set(set, base);
   return { ...base, commands: contactCommands(set, call) };
 }
 
-/** Social handles that were added are searched too, without the index. */
+/** Social handles that were added are searched too. */
 function addedSocial(set: FieldSet) {
   return set.fields
     .filter(({ group, isColumn }) => group === "social" && !isColumn)
@@ -55,7 +54,7 @@ function addedSocial(set: FieldSet) {
 
 function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> {
   const commands = standardCommands((name) => (name === "id" ? column(name) : undefined), call);
-  for (const [alias, text] of searchableFields(set)) commands.set(alias, columnCommand(text));
+  for (const [alias, command] of fieldCommands(set, nearText)) commands.set(alias, command);
   const states = new Map([
     ["anonymous", sql`c.date_identified is null`],
     ["mine", sql`c.owner_id = ${call.actor.id}::integer`],
@@ -64,8 +63,8 @@ function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> 
     ["unpublished", sql`not c.is_published`],
   ]);
   for (const [name, command] of relationCommands()) commands.set(name, command);
-  const firstname = columnCommand(column("firstname"));
-  const lastname = columnCommand(column("lastname"));
+  const firstname = columnCommand(column("firstname"), nearText);
+  const lastname = columnCommand(column("lastname"), nearText);
   const ownerFirst = columnCommand(sql`o.first_name`);
   const ownerLast = columnCommand(sql`o.last_name`);
   const stageName = columnCommand(sql`s.name`);
@@ -85,7 +84,7 @@ function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> 
     })
     .set("ip", (term) => {
       const named = columnCommand(sql`i.ip_address`)(term);
-      return sql`c.ip_address_ids && array(select i.id from ip_addresses i where ${named})`;
+      return sql`c.ip_address_ids <> '{}' and c.ip_address_ids && array(select i.id from ip_addresses i where ${named})`;
     });
 }
 

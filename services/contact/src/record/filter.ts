@@ -1,7 +1,8 @@
 import { camelCase } from "@tidings/store/camel-case";
 import type { ColumnType } from "@tidings/store/columns";
-import type { Filterable } from "@tidings/store/condition";
-import { type RawBuilder, sql } from "kysely";
+import type { Filterable, Near } from "@tidings/store/condition";
+import { columnCommand, type SearchCommand } from "@tidings/store/search";
+import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
 import type { RecordColumn } from "../rows/table.ts";
@@ -20,18 +21,27 @@ export function filterableRecordColumns(
   columns: RecordColumn[],
   hidden: ReadonlySet<string>,
   set: FieldSet,
+  near?: Near,
 ): Map<string, Filterable> {
   const filterable = new Map<string, Filterable>();
   for (const { name, sqlType } of columns) {
     if (hidden.has(name)) continue;
-    const entry = { sql: sql.ref(`${alias}.${name}`), type: TYPES[sqlType] ?? "text" };
+    const type = TYPES[sqlType] ?? "text";
+    const entry = { sql: sql.ref(`${alias}.${name}`), type, near: type === "text" ? near : undefined };
     filterable.set(name, entry).set(camelCase(name), entry);
   }
-  for (const field of set.fields) if (!field.isColumn) filterable.set(field.alias, fieldExpression(field));
+  for (const field of set.fields) {
+    if (field.isColumn) continue;
+    const expression = fieldExpression(field);
+    filterable.set(field.alias, { ...expression, near: expression.type === "text" ? near : undefined });
+  }
   return filterable;
 }
 
-/** Every field by its alias, as text to search in. */
-export function searchableFields(set: FieldSet): [string, RawBuilder<unknown>][] {
-  return set.fields.map((field) => [field.alias, sql`${fieldExpression(field).sql}::text`]);
+/** A search command for every field: its value, as text. */
+export function fieldCommands(set: FieldSet, near?: Near): [string, SearchCommand][] {
+  return set.fields.map((field) => {
+    const { sql: value, type } = fieldExpression(field);
+    return [field.alias, columnCommand(sql`${value}::text`, type === "text" ? near : undefined)];
+  });
 }

@@ -1,0 +1,16 @@
+import { type RawBuilder, sql } from "kysely";
+
+/** Stands before and behind each text of `contact_search`. */
+const SEPARATOR = "\x1f";
+
+/** What the index can look for (pg_trgm): three letters in a row, or the beginning or the end of a word. */
+const LETTER = "[\\p{L}\\p{N}]";
+const INDEXED = new RegExp(`${LETTER}{3}|[^\\p{L}\\p{N}%_]${LETTER}|${LETTER}{2}[^\\p{L}\\p{N}%_]`, "u");
+
+/** Contacts any text of which matches the pattern: one index over all texts serves every field. */
+export function nearText(pattern: string): RawBuilder<unknown> | undefined {
+  const surrounded = `%${SEPARATOR}${pattern}${SEPARATOR}%`;
+  return INDEXED.test(surrounded)
+    ? sql`c.id in (select found.id from contact_search found where found.text ilike ${surrounded})`
+    : undefined;
+}
