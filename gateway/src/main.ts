@@ -46,7 +46,7 @@ const options = {
 await run(options, async ({ onStop, isStopping }) => {
   const database = openDatabase({ url: config.DATABASE_URL, log });
   onStop("database", database.close);
-  const redis = config.REDIS_URL ? connectRedis(config.REDIS_URL, log) : undefined;
+  const redis = config.REDIS_URL ? await connectRedis(config.REDIS_URL, log) : undefined;
   if (redis) onStop("redis", () => redis.destroy());
   const bus = connectBus({ url: config.NATS_URL, name: "gateway", replicas: config.NATS_REPLICAS, log });
   onStop("bus", bus.close);

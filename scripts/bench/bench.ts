@@ -108,7 +108,7 @@ async function bench(options: BenchOptions): Promise<void> {
   for (const latency of latencies) printLatency(latency);
   const costs = isWanted("auth") ? await measureSignInCost(ours, own, ways, options) : [];
   if (costs.length > 0) printSignInCosts(costs);
-  const lists = isWanted("list") ? await measureListLatency(ours, postgres.url, contacts) : [];
+  const lists = isWanted("list") ? await measureListLatency(ours, postgres.url, options) : [];
   if (lists.length > 0) printListLatencies(lists);
   const segments = isWanted("segment") ? await measureSegments(ours, postgres.url) : undefined;
   writeResult(RESULT_FILE, about, lines, { latencies, costs, lists, ...segments });

@@ -4,6 +4,7 @@ import { Client } from "pg";
 import { callApi } from "./call-api.ts";
 import { CUSTOM_ALIAS, type MainQuery, mainQueries, SEGMENT_ALIAS } from "./main-queries.ts";
 import type { Target } from "./measure.ts";
+import type { BenchOptions } from "./options.ts";
 import { explainQueries, plansText, type RecordedStatement } from "./query-plans.ts";
 import { schemaUrl } from "./schema-url.ts";
 import { waitForBuild } from "./segment-speed.ts";
@@ -20,16 +21,16 @@ const REQUESTS = 40;
 const WARM_UP = 5;
 const PLANS_FILE = join(import.meta.dirname, "../../docs/query-plans.md");
 
-/** How long each of the main lists takes, through the API and as bare SQL; also writes down how they are answered. */
+/** How long each of the main lists takes, through the API and as bare SQL; writes down how they are answered, if asked to. */
 export async function measureListLatency(
   target: Target,
   databaseUrl: string,
-  contacts: number,
+  { contacts, writesPlans }: BenchOptions,
 ): Promise<ListLatency[]> {
   await prepareData(target, databaseUrl);
   const queries = mainQueries(contacts);
   const plans = await explainQueries(schemaUrl(databaseUrl, "contact"), queries);
-  writeFileSync(PLANS_FILE, plansText(plans, contacts));
+  if (writesPlans) writeFileSync(PLANS_FILE, plansText(plans, contacts));
   const latencies: ListLatency[] = [];
   for (const { query, statements } of plans) {
     latencies.push(await measureOne(target, schemaUrl(databaseUrl, "contact"), query, statements));

@@ -38,7 +38,11 @@ export function mainQueries(contacts: number): MainQuery[] {
       path: `contacts?${where("lastname", "like", "%lace-4242")}`,
       index: "contact_search_text",
     },
-    { name: "last name begins", path: "contacts?search=lastname:lovelace-4242", index: "contact_search_text" },
+    {
+      name: "last name begins",
+      path: "contacts?search=lastname:lovelace-4242",
+      index: "contact_search_text",
+    },
     {
       name: "custom field equals",
       path: `contacts?${where(CUSTOM_ALIAS, "eq", "code 77")}`,

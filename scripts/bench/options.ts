@@ -8,10 +8,12 @@ export interface BenchOptions {
   only: string[];
   /** The process that writes a CPU profile when it ends. */
   profiled: "contact" | "webhook" | "gateway" | undefined;
+  /** Writes docs/query-plans.md anew. */
+  writesPlans: boolean;
 }
 
 const USAGE =
-  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway]";
+  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway] [--plans]";
 const PROFILED = ["contact", "webhook", "gateway"] as const;
 
 /** Throws an error that tells the usage. */
@@ -23,6 +25,7 @@ export function readOptions(args: string[]): BenchOptions {
       seconds: { type: "string", default: "3" },
       only: { type: "string", default: "" },
       prof: { type: "string" },
+      plans: { type: "boolean", default: false },
     },
   });
   const contacts = Number(values.contacts);
@@ -30,5 +33,11 @@ export function readOptions(args: string[]): BenchOptions {
   const profiled = PROFILED.find((name) => name === values.prof);
   const isValid = Number.isInteger(contacts) && contacts >= 1_000 && seconds > 0;
   if (!isValid || (values.prof && !profiled)) throw new Error(`Usage: ${USAGE}`);
-  return { contacts, seconds, only: values.only.split(",").filter(Boolean), profiled };
+  return {
+    contacts,
+    seconds,
+    only: values.only.split(",").filter(Boolean),
+    profiled,
+    writesPlans: values.plans,
+  };
 }

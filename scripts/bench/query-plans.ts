@@ -83,7 +83,7 @@ export function plansText(plans: QueryPlan[], contacts: number): string {
   return `# How the main lists of contacts are answered
 
 \`explain\` of the statements of each list at ${contacts.toLocaleString("en")} contacts, written by
-\`npm run bench -- --contacts ${contacts} --only list\`. \`scripts/bench/query-plans.test.ts\` fails when one of them scans the
+\`npm run bench -- --contacts ${contacts} --only list --plans\`. \`scripts/bench/query-plans.test.ts\` fails when one of them scans the
 table of contacts from end to end.
 
 ${sections.join("\n")}`;

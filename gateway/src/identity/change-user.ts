@@ -46,7 +46,7 @@ export function userRepository(database: Database, outbox: Outbox, problems: Vio
 export function userChanges(database: Database, outbox: Outbox): UserChanges {
   const createUser = async (sent: User | undefined, call: Call): Promise<Saved<User>> => {
     const user = create(UserSchema, sent);
-    const password = newPassword(user.plainPassword, user);
+    const password = await newPassword(user.plainPassword, user);
     const hash = "password" in password ? await hashPassword(password.password) : undefined;
     return changeIdentity(database, call.deadlineMs, async (transaction, joined) => {
       user.roleId = sentRoleId(user);
@@ -225,7 +225,7 @@ async function passwordChange(
       return { problem: "The present password is not right." };
     await guesses.delete(String(user.id));
   }
-  const read = newPassword(sent, user);
+  const read = await newPassword(sent, user);
   return "problem" in read ? read : { hash: await hashPassword(read.password) };
 }
 

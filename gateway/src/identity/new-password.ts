@@ -9,15 +9,15 @@ const WEAK =
 type Known = Pick<User, "username" | "email" | "firstName" | "lastName">;
 
 /** What somebody sent as a new password, or what is wrong with it. */
-export function newPassword(
+export async function newPassword(
   sent: Uint8Array | undefined,
   user: Known,
-): { password: string } | { problem: string } {
+): Promise<{ password: string } | { problem: string }> {
   const { password, confirm } = sentPassword(sent);
   if (typeof password !== "string" || password === "") return { problem: "A password is required." };
   if (password !== confirm) return { problem: "The passwords do not match." };
   if (Buffer.byteLength(password) > BYTES_MAX) return { problem: `A password may have ${BYTES_MAX} bytes.` };
-  if (!isStrong(password, [user.username, user.email, user.firstName, user.lastName]))
+  if (!(await isStrong(password, [user.username, user.email, user.firstName, user.lastName])))
     return { problem: WEAK };
   return { password };
 }

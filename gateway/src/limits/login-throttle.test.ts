@@ -76,7 +76,7 @@ describe("in memory", () => suite(() => loginThrottle(undefined)));
 
 describe("in Redis", async () => {
   const server = await startTestRedis();
-  const redis = connectRedis(server.url, createLog("limits", "silent"));
+  const redis = await connectRedis(server.url, createLog("limits", "silent"));
   after(async () => {
     redis.destroy();
     await server.stop();
@@ -84,7 +84,7 @@ describe("in Redis", async () => {
   await eventually(() => assert.ok(redis.isReady));
   suite(() => loginThrottle(redis));
   test("what one gateway learnt the other knows", async () => {
-    const elsewhere = connectRedis(server.url, createLog("limits", "silent"));
+    const elsewhere = await connectRedis(server.url, createLog("limits", "silent"));
     after(() => elsewhere.destroy());
     await eventually(() => assert.ok(elsewhere.isReady));
     await attempts(loginThrottle(redis), 5, "shared");

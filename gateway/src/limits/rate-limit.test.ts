@@ -21,7 +21,7 @@ function limiter(points: number, redis?: Redis) {
 
 async function startRedis() {
   const server = await startTestRedis();
-  const redis = connectRedis(server.url, log);
+  const redis = await connectRedis(server.url, log);
   after(async () => {
     redis.destroy();
     await server.stop();
@@ -72,7 +72,7 @@ describe("in memory", () => {
 describe("in Redis", () => {
   test("two gateways share the points of a key", async () => {
     const { server, redis } = await startRedis();
-    const other = connectRedis(server.url, log);
+    const other = await connectRedis(server.url, log);
     after(() => other.destroy());
     await eventually(() => assert.ok(other.isReady));
     const options = { name: "shared", points: 2, windowSeconds: 60 };
@@ -83,7 +83,7 @@ describe("in Redis", () => {
   });
 
   test("a Redis that is not there when we start neither fails nor hangs a request", async () => {
-    const redis = connectRedis("redis://127.0.0.1:1", log);
+    const redis = await connectRedis("redis://127.0.0.1:1", log);
     after(() => redis.destroy());
     const limit = limiter(1, redis);
     await consume(limit, "a", answer());

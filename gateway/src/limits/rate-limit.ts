@@ -8,12 +8,15 @@ import {
   RateLimiterRes,
   RLWrapperTimeouts,
 } from "rate-limiter-flexible";
-import { createClient } from "redis";
 
-export type Redis = ReturnType<typeof connectRedis>;
+export type Redis = Awaited<ReturnType<typeof connectRedis>>;
 
-/** A connection that may come and go: a limit that cannot ask Redis counts in memory until it can again. */
-export function connectRedis(url: string, log: Log) {
+/**
+ * A connection that may come and go: a limit that cannot ask Redis counts in memory until it can again. The client is
+ * loaded here: who has no Redis has no need of its 30 MB.
+ */
+export async function connectRedis(url: string, log: Log) {
+  const { createClient } = await import("redis");
   const redis = createClient({
     url,
     disableOfflineQueue: true,

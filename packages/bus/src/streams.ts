@@ -52,7 +52,8 @@ export const contactSegments: DurableDefinition = {
 
 export const ACK_WAIT_MS = 30_000;
 const DUPLICATE_WINDOW_MS = 5 * 60_000;
-const MAX_AGE_MS = 7 * 24 * 3600_000;
+/** How long a stream remembers. */
+export const MAX_AGE_MS = 7 * 24 * 3600_000;
 const STREAM_NAME_IN_USE = 10058;
 
 /** A stream that was deleted and made again has another moment of creation (ISO 8601, nanoseconds). */

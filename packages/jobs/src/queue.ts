@@ -55,8 +55,8 @@ export interface Queue<J extends Claimed> {
    * one that was served last first, so that none waits for another's backlog. Replicas skip what others are just claiming.
    */
   claim(database: Database, claiming: Claiming): Promise<J[]>;
-  /** Keeps jobs for another lease. Answers the ids of those that are still ours. */
-  renew(database: Database, held: Claimed[]): Promise<Set<string>>;
+  /** Keeps jobs for another lease. Answers those that are still ours: not one that we have claimed again since. */
+  renew(database: Database, held: Claimed[]): Promise<Set<Claimed>>;
   /** Gives jobs back that were not attempted. */
   release(database: Database, held: Claimed[]): Promise<void>;
   /** Milliseconds until the next job may be claimed, negative when one may be; undefined when none waits. */
@@ -77,7 +77,8 @@ export function jobQueue<J extends Claimed>(definition: JobTable<J>): Queue<J> {
     },
     async renew(database, held) {
       const rows = await database.query(renew, leases(held), backgroundDeadline());
-      return new Set(rows.map(({ id }) => id ?? ""));
+      const leased = new Set(rows.map(({ id, lease_token }) => `${id} ${lease_token}`));
+      return new Set(held.filter(({ id, leaseToken }) => leased.has(`${id} ${leaseToken}`)));
     },
     async release(database, held) {
       if (held.length > 0) await database.query(release, leases(held), backgroundDeadline());
@@ -163,7 +164,7 @@ function statements<J extends Claimed>({
     ),
     renew: prepared(
       `${name}_renew`,
-      `update ${table} set ${due} = now() + ${LEASE} ${held} returning ${table}.id`,
+      `update ${table} set ${due} = now() + ${LEASE} ${held} returning ${table}.id, ${table}.lease_token`,
     ),
     release: prepared(`${name}_release`, `update ${table} set ${due} = now() ${held}`),
     due: prepared(

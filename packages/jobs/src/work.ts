@@ -145,8 +145,8 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
     if (held.length === 0) return;
     const fromMs = performance.now();
     const ours = await queue.renew(database, held);
-    for (const job of held) if (ours.has(job.id)) hold(job, fromMs);
-    for (const lane of lanes.values()) lane.waiting = lane.waiting.filter(({ id }) => ours.has(id));
+    for (const job of held) if (ours.has(job)) hold(job, fromMs);
+    for (const lane of lanes.values()) lane.waiting = lane.waiting.filter((job) => ours.has(job));
   };
 
   /** Milliseconds until something is to be done that nobody wakes us for. */

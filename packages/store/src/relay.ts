@@ -3,7 +3,7 @@ import type { Bus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
 import { publish } from "@tidings/bus/publish";
-import { ensureStream, type StreamDefinition } from "@tidings/bus/streams";
+import { ensureStream, MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
 import type { Log } from "@tidings/runtime/log";
 import { currentTraceparent, inSpan } from "@tidings/runtime/telemetry";
 import { Counter, Gauge } from "prom-client";
@@ -42,7 +42,7 @@ const GATHER_MS = 20;
 const AWAY_MS = 250;
 const UPKEEP_MS = 15_000;
 const PURGE_MS = 60_000;
-/** Events stay this much longer than the slowest consumer of the stream needs them. */
+/** Events stay this much longer than the slowest consumer of the stream needs them, and no longer than the stream has them. */
 const KEPT_MS = 10 * 60_000;
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 30_000;
@@ -131,8 +131,10 @@ export function startRelay(options: RelayOptions): Relay {
   const purge = async () => {
     if (purgeAt > performance.now()) return;
     purgeAt = performance.now() + PURGE_MS;
-    const oldest = await oldestUnacknowledged(bus, options.stream);
-    await purgeMessages(database, new Date(Math.min(oldest?.getTime() ?? Date.now(), Date.now()) - KEPT_MS));
+    const now = Date.now();
+    const neededMs = (await oldestUnacknowledged(bus, options.stream))?.getTime() ?? now;
+    const beforeMs = Math.max(Math.min(neededMs, now) - KEPT_MS, now - MAX_AGE_MS);
+    await purgeMessages(database, new Date(beforeMs));
   };
 
   /** Milliseconds until the next pass is worth while. */
