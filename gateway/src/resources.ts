@@ -1,4 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_group_service";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
@@ -43,6 +44,7 @@ export const resources: Resource[] = [
   row("notes", "note", NoteService),
   row("hooks", "hook", WebhookService, { shape: "byId" }),
   row("segments", "list", SegmentService, { many: "lists" }),
+  row("points/groups", "pointGroup", PointGroupService, { many: "pointGroups" }),
   row("roles", "role", RoleService),
   row("stages", "stage", StageService),
   row("tags", "tag", TagService, { shape: "byId" }),

@@ -1,4 +1,5 @@
 import { categories } from "@tidings/projection/categories";
+import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_group_service";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import type { Foundation, Parts } from "@tidings/service/start-service";
@@ -11,7 +12,7 @@ import type { CampaignConfig } from "./config.ts";
 export function openCampaignService({ database, outbox }: Foundation<CampaignConfig>): Parts {
   const context = { database, outbox, references: { category: categoryReference(database) } };
   return {
-    services: [implementResource(StageService, context)],
+    services: [implementResource(StageService, context), implementResource(PointGroupService, context)],
     snapshots: [resourceSnapshots(database, StageSchema)],
     projections: [categories(["stages"])],
   };
