@@ -20,7 +20,7 @@ export const searchContacts: Migration = statements(
    return E'\\x1f' || concat_ws(E'\\x1f', ${TEXTS.map((name) => `c.${name}`).join(", ")},
      case when c.custom <> '{}' then (select string_agg(value, E'\\x1f') from jsonb_each_text(c.custom)) end) || E'\\x1f'`,
   "insert into contact_search (id, text) select c.id, contact_text(c) from contacts c",
-  `create function write_contact_search() returns trigger language plpgsql as $$
+  `create function write_contact_search() returns trigger language plpgsql set search_path from current as $$
    begin
      if tg_op = 'DELETE' then
        delete from contact_search where id = old.id;
