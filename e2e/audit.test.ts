@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { resources } from "@tidings/gateway/resources";
-import { AUDITED } from "@tidings/reporting/audited";
+import { auditedBySubject } from "@tidings/reporting/audited";
 import { standardOf } from "@tidings/rpc/standard";
+import { placeOf } from "@tidings/store/resource";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Entity } from "./client.ts";
 import { make, newPerson } from "./people.ts";
@@ -75,10 +76,7 @@ test("no secret is written down", async () => {
 });
 
 test("every resource that is mounted is audited", () => {
-  const told = new Set([...AUDITED.map(({ name }) => name), "Contact", "Company"]);
-  const mounted = resources.map(({ service }) => standardOf(service).resource.name);
-  assert.deepEqual(
-    mounted.filter((name) => !told.has(name)),
-    [],
-  );
+  const mounted = resources.map(({ service }) => placeOf(standardOf(service).resource).events);
+  const silent = mounted.filter((events) => !auditedBySubject(`${events}.created`));
+  assert.deepEqual(silent, []);
 });

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { circlesOfRooms } from "./rooms.ts";
-import { presentServices, standardServices } from "./standard-services.ts";
+import { presentServices, RESOURCES_FILE, resourcesModule, standardServices } from "./standard-services.ts";
 import { root, runTool, type ToolResult } from "./tool.ts";
 
 const checks: Record<string, () => Promise<ToolResult>> = {
@@ -44,6 +44,7 @@ async function generatedCodeIsCurrent(): Promise<ToolResult> {
   try {
     const generated = await runTool({ command: "buf", args: ["generate", "--output", folder], cwd: "proto" });
     if (!generated.ok) return generated;
+    await writeFile(join(folder, RESOURCES_FILE), await resourcesModule());
     const args = ["--recursive", "--brief", "gen", join(folder, "gen")];
     const { ok, output } = await runTool({ command: "diff", args, cwd: "proto" });
     return { ok, output: `${output}Run: npm run generate` };
