@@ -103,8 +103,9 @@ const takeOver = prepared(
  */
 export function startRelay(options: RelayOptions): Relay {
   const { database, bus, outbox, log } = options;
-  const leadership = electLeader({ url: options.databaseUrl, name: "relay", log });
   const wakeUp = createWakeUp();
+  const onChange = () => wakeUp.nudge();
+  const leadership = electLeader({ url: options.databaseUrl, name: "relay", log, onChange });
   let isStopping = false;
   let isStreamKnown = false;
   let upkeepAt = 0;
