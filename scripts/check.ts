@@ -3,7 +3,13 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { circlesOfRooms } from "./rooms.ts";
-import { presentServices, RESOURCES_FILE, resourcesModule, standardServices } from "./standard-services.ts";
+import {
+  handWrittenFiles,
+  presentServices,
+  RESOURCES_FILE,
+  resourcesModule,
+  standardServices,
+} from "./standard-services.ts";
 import { root, runTool, type ToolResult } from "./tool.ts";
 
 const checks: Record<string, () => Promise<ToolResult>> = {
@@ -35,7 +41,8 @@ async function roomsDependOneWay(): Promise<ToolResult> {
 }
 
 async function generatedCodeIsCurrent(): Promise<ToolResult> {
-  const services = await standardServices();
+  const files = await handWrittenFiles();
+  const services = standardServices(files);
   const paths = new Set([...presentServices(), ...services.keys()]);
   const drifted = [...paths].filter((path) => textOf(join(root, "proto", path)) !== services.get(path));
   if (drifted.length > 0)
@@ -44,7 +51,7 @@ async function generatedCodeIsCurrent(): Promise<ToolResult> {
   try {
     const generated = await runTool({ command: "buf", args: ["generate", "--output", folder], cwd: "proto" });
     if (!generated.ok) return generated;
-    await writeFile(join(folder, RESOURCES_FILE), await resourcesModule());
+    await writeFile(join(folder, RESOURCES_FILE), resourcesModule(files));
     const args = ["--recursive", "--brief", "gen", join(folder, "gen")];
     const { ok, output } = await runTool({ command: "diff", args, cwd: "proto" });
     return { ok, output: `${output}Run: npm run generate` };

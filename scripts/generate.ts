@@ -6,11 +6,12 @@ const folder = join(root, "proto");
 const generation = { command: "buf", args: ["generate"], cwd: "proto" };
 // The options that say what a resource is are generated themselves. While a standard service is out of date this may fail.
 await runTool(generation);
-const { presentServices, RESOURCES_FILE, resourcesModule, standardServices } = await import(
+const { handWrittenFiles, presentServices, RESOURCES_FILE, resourcesModule, standardServices } = await import(
   "./standard-services.ts"
 );
-const services = await standardServices();
+const files = await handWrittenFiles();
+const services = standardServices(files);
 for (const path of presentServices()) if (!services.has(path)) await rm(join(folder, path));
 for (const [path, text] of services) await writeFile(join(folder, path), text);
 await runTools([generation]);
-await writeFile(join(folder, RESOURCES_FILE), await resourcesModule());
+await writeFile(join(folder, RESOURCES_FILE), resourcesModule(files));

@@ -26,8 +26,7 @@ export function presentServices(): string[] {
  * The standard service of each resource (AIP-131 to AIP-135, 231 to 235) as the text of a .proto file, by its path below
  * `proto`. A message that the author of the resource declares under a name of these is used in its place.
  */
-export async function standardServices(): Promise<Map<string, string>> {
-  const files = await handWrittenFiles();
+export function standardServices(files: DescFile[]): Map<string, string> {
   const services = new Map<string, string>();
   for (const file of files)
     for (const message of file.messages)
@@ -40,8 +39,8 @@ export async function standardServices(): Promise<Map<string, string>> {
 export const RESOURCES_FILE = "gen/tidings/resources_pb.ts";
 
 /** The text of that module. What tests alone declare is not in it. */
-export async function resourcesModule(): Promise<string> {
-  const messages = (await handWrittenFiles())
+export function resourcesModule(files: DescFile[]): string {
+  const messages = files
     .filter(({ name }) => !name.startsWith("tidings/sample/"))
     .flatMap((file) => file.messages.filter((message) => hasOption(message, resourceOption)))
     .toSorted((one, other) => (one.typeName < other.typeName ? -1 : 1));
@@ -60,7 +59,8 @@ ${messages.map(({ name }) => `  ${name}Schema,`).join("\n")}
 `;
 }
 
-async function handWrittenFiles(): Promise<DescFile[]> {
+/** What authors write: all files but those of standard services. */
+export async function handWrittenFiles(): Promise<DescFile[]> {
   const image = join(tmpdir(), `tidings-${process.pid}.binpb`);
   const excluded = presentServices().flatMap((path) => ["--exclude-path", path]);
   const args = ["build", ...excluded, "--output", image];

@@ -52,6 +52,12 @@ export interface DatabaseOptions {
   connectionsMax?: number;
 }
 
+/**
+ * In a WHERE: the commit of this statement alone does not wait for the disk. For what is harmless when it comes back after a
+ * crash.
+ */
+export const WITHOUT_FLUSH = "(select set_config('synchronous_commit', 'off', true)) is not null";
+
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A database that said nothing until so long after its statement should have ended is not there. */
 const SILENCE_MS = 1_000;

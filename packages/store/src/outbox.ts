@@ -1,5 +1,15 @@
-import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  clearField,
+  clone,
+  create,
+  type DescMessage,
+  getOption,
+  type Message,
+  type MessageInitShape,
+  toBinary,
+} from "@bufbuild/protobuf";
 import type { EventActor } from "@tidings/bus/event";
+import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import { prepared, type Transaction } from "./database.ts";
@@ -84,4 +94,12 @@ export function domainEvent<S extends DescMessage>(
     aggregateVersion: aggregate.version,
     payload: toBinary(schema, create(schema, message)),
   };
+}
+
+/** What may be told to others: events outlive the row and are read by every service. */
+export function encodeEvent(schema: DescMessage, message: Message): Uint8Array {
+  const secrets = schema.fields.filter((field) => getOption(field, secret));
+  const shown = secrets.length > 0 ? clone(schema, message) : message;
+  for (const field of secrets) clearField(shown, field);
+  return toBinary(schema, shown);
 }

@@ -1,4 +1,4 @@
-import { backgroundDeadline, type Database, prepared, type Statement } from "./database.ts";
+import { backgroundDeadline, type Database, prepared, type Statement, WITHOUT_FLUSH } from "./database.ts";
 
 const SLICE = 1_000;
 
@@ -12,7 +12,7 @@ const purgeOutbox = prepared(
    delete from outbox using oldest
    where outbox.id = oldest.id and oldest.created_at < $1::timestamptz
      and not exists (select from outbox_waiting w where w.id = oldest.id)
-     and (select set_config('synchronous_commit', 'off', true)) is not null
+     and ${WITHOUT_FLUSH}
    returning 1`,
 );
 const purgeInbox = prepared(

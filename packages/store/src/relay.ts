@@ -7,7 +7,7 @@ import { ensureStream, MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/st
 import type { Log } from "@tidings/runtime/log";
 import { currentTraceparent, inSpan } from "@tidings/runtime/telemetry";
 import { Counter, Gauge } from "prom-client";
-import { backgroundDeadline, type Database, prepared, type Row } from "./database.ts";
+import { backgroundDeadline, type Database, prepared, type Row, WITHOUT_FLUSH } from "./database.ts";
 import { electLeader } from "./leader.ts";
 import type { Outbox } from "./outbox.ts";
 import { purgeMessages } from "./purge.ts";
@@ -81,7 +81,7 @@ const selectPending = prepared(
 const markPublished = prepared(
   "relay_mark",
   `delete from outbox_waiting
-   where id = any($1::bigint[]) and (select set_config('synchronous_commit', 'off', true)) is not null`,
+   where id = any($1::bigint[]) and ${WITHOUT_FLUSH}`,
 );
 const selectOldest = prepared(
   "relay_oldest",

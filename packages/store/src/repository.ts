@@ -11,7 +11,7 @@ import { type Column, columnsOf, fillFromRow, toRecord } from "./columns.ts";
 import { type Database, type Row, type Transaction, violatedConstraint } from "./database.ts";
 import { changedDraft, newDraft, newItems, stamp, stampCreated, stampModified } from "./draft.ts";
 import { listPage } from "./list.ts";
-import type { Outbox } from "./outbox.ts";
+import { encodeEvent, type Outbox } from "./outbox.ts";
 import { type OwnershipOptions, ownershipOf } from "./ownership.ts";
 import {
   awaitReferred,
@@ -26,7 +26,6 @@ import { placeOf, type Resource } from "./resource.ts";
 import { type ListOptions, resourceList } from "./resource-list.ts";
 import { rowStatements } from "./row-statements.ts";
 import { rulesOf } from "./rules.ts";
-import { encodeEvent } from "./snapshots.ts";
 
 /** What the resources of a service stand on. */
 export interface ResourceContext {

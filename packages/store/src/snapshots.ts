@@ -1,18 +1,10 @@
-import {
-  clearField,
-  clone,
-  create,
-  type DescMessage,
-  getOption,
-  type Message,
-  toBinary,
-} from "@bufbuild/protobuf";
-import { secret } from "@tidings/proto/tidings/api/v1/options";
+import { create, type DescMessage } from "@bufbuild/protobuf";
 import { type Snapshot, SnapshotSchema, SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
 import { notFound } from "@tidings/rpc/fault";
 import { type Implementation, implement } from "@tidings/rpc/server";
 import { columnsOf, fillFromRow } from "./columns.ts";
 import { type Database, prepared } from "./database.ts";
+import { encodeEvent } from "./outbox.ts";
 import { placeOf } from "./resource.ts";
 
 /** Things of one type, in the order of ids, from after `afterId` on. */
@@ -45,14 +37,6 @@ export function resourceSnapshots(database: Database, schema: DescMessage): Snap
       );
     },
   };
-}
-
-/** What may be told to others: events outlive the row and are read by every service. */
-export function encodeEvent(schema: DescMessage, message: Message): Uint8Array {
-  const secrets = schema.fields.filter((field) => getOption(field, secret));
-  const shown = secrets.length > 0 ? clone(schema, message) : message;
-  for (const field of secrets) clearField(shown, field);
-  return toBinary(schema, shown);
 }
 
 export function implementSnapshots(sources: SnapshotSource[]): Implementation {

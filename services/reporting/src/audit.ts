@@ -6,9 +6,7 @@ import { isOutage } from "@tidings/rpc/outage";
 import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
 import { keepDeadLetter } from "@tidings/store/dead-letter";
 import { newEvents } from "@tidings/store/inbox";
-import { type Audited, auditedBySubject } from "./audited.ts";
-
-const OWNERS = ["contact", "content", "campaign", "webhook", "identity"];
+import { AUDITED_OWNERS, type Audited, auditedBySubject } from "./audited.ts";
 
 const readStatement = prepared(
   "audited_read",
@@ -31,7 +29,7 @@ const writeStatement = prepared(
 
 /** Writes down who changed what, as all services tell it. */
 export function startAuditing(database: Database, bus: Bus): { stop(): Promise<void> } {
-  const consumptions = OWNERS.map((owner): Consumption => {
+  const consumptions = AUDITED_OWNERS.map((owner): Consumption => {
     const stream = streamOf(owner);
     const name = `reporting-audit-${owner}`;
     return consume(bus, {

@@ -2,19 +2,10 @@ import type { Actor } from "@tidings/rpc/actor";
 import { folded } from "@tidings/runtime/folded";
 import type { Row } from "@tidings/store/database";
 import { OWNER_JSON } from "./owner.ts";
-import { type RecordColumn, recordTable } from "./table.ts";
+import { type RecordColumn, recordTable, STANDARD_COLUMNS } from "./table.ts";
 
 export const COMPANY_COLUMNS: RecordColumn[] = [
-  { name: "id", sqlType: "integer" },
-  { name: "version", sqlType: "integer" },
-  { name: "is_published", sqlType: "boolean" },
-  { name: "date_added", sqlType: "timestamptz" },
-  { name: "created_by", sqlType: "integer" },
-  { name: "created_by_user", sqlType: "text" },
-  { name: "date_modified", sqlType: "timestamptz" },
-  { name: "modified_by", sqlType: "integer" },
-  { name: "modified_by_user", sqlType: "text" },
-  { name: "owner_id", sqlType: "integer" },
+  ...STANDARD_COLUMNS,
   { name: "score", sqlType: "integer" },
   { name: "custom", sqlType: "jsonb" },
   // The name in the form in which companies are found by it.

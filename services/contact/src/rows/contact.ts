@@ -1,6 +1,6 @@
 import type { Row } from "@tidings/store/database";
 import { OWNER_JSON } from "./owner.ts";
-import { type RecordColumn, recordTable } from "./table.ts";
+import { type RecordColumn, recordTable, STANDARD_COLUMNS } from "./table.ts";
 
 /**
  * A contact as it is read and written: its columns in Postgres' text form, and two derived JSON texts (tags and
@@ -9,16 +9,7 @@ import { type RecordColumn, recordTable } from "./table.ts";
 export type ContactRow = Row;
 
 const OWN_COLUMNS: RecordColumn[] = [
-  { name: "id", sqlType: "integer" },
-  { name: "version", sqlType: "integer" },
-  { name: "is_published", sqlType: "boolean" },
-  { name: "date_added", sqlType: "timestamptz" },
-  { name: "created_by", sqlType: "integer" },
-  { name: "created_by_user", sqlType: "text" },
-  { name: "date_modified", sqlType: "timestamptz" },
-  { name: "modified_by", sqlType: "integer" },
-  { name: "modified_by_user", sqlType: "text" },
-  { name: "owner_id", sqlType: "integer" },
+  ...STANDARD_COLUMNS,
   { name: "date_identified", sqlType: "timestamptz" },
   { name: "tag_ids", sqlType: "integer[]" },
   { name: "ip_address_ids", sqlType: "integer[]" },

@@ -17,6 +17,20 @@ export interface RecordColumn {
   sqlType: string;
 }
 
+/** What every table of records begins with. */
+export const STANDARD_COLUMNS: RecordColumn[] = [
+  { name: "id", sqlType: "integer" },
+  { name: "version", sqlType: "integer" },
+  { name: "is_published", sqlType: "boolean" },
+  { name: "date_added", sqlType: "timestamptz" },
+  { name: "created_by", sqlType: "integer" },
+  { name: "created_by_user", sqlType: "text" },
+  { name: "date_modified", sqlType: "timestamptz" },
+  { name: "modified_by", sqlType: "integer" },
+  { name: "modified_by_user", sqlType: "text" },
+  { name: "owner_id", sqlType: "integer" },
+];
+
 /** A table of records that have fields: contacts and companies. */
 export interface TableDefinition {
   name: string;
