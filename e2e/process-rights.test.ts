@@ -5,7 +5,8 @@ import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact"
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { type Actor, actorSigner } from "@tidings/rpc/actor";
-import { connect, rpcClient } from "@tidings/rpc/client";
+import { rpcClient } from "@tidings/rpc/client";
+import { connect } from "@tidings/rpc/connection";
 import { Fault } from "@tidings/rpc/fault";
 import { processes } from "@tidings/scripts/processes";
 import { Client } from "pg";

@@ -8,18 +8,16 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
-import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import type { Actor, ActorSigner } from "./actor.ts";
-import { channelOptions } from "./channel.ts";
+import type { Connection } from "./connection.ts";
 import { methodDefinition } from "./definition.ts";
-import { trailersToFault } from "./fault-status.ts";
-import { isRefused, isUnanswered, type RetryBudget, retryBudget } from "./retry.ts";
+import { isUnanswered, isUnreached, type RetryBudget, retryBudget } from "./retry.ts";
 
 /** What a caller says with each request. */
 export interface Outgoing {
   actor: Actor;
-  /** Milliseconds since the epoch; on the way it becomes the gRPC deadline. */
+  /** Milliseconds since the epoch; the server is told how much of it is left. */
   deadlineMs: number;
   requestId: string;
 }
@@ -30,19 +28,10 @@ export type RpcClient<S extends DescService> = {
     : never;
 };
 
-/** A connection to the replicas behind an address (`host:port`); several services may share it. */
-export function connect(address: string): Client {
-  return new Client(`dns:///${address}`, credentials.createInsecure(), {
-    ...channelOptions,
-    // Over all replicas that the name stands for.
-    "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
-  });
-}
-
 /** Every method of a service as a promise-returning function. Failures are thrown as Fault. */
 export function rpcClient<S extends DescService>(
   service: S,
-  connection: Client,
+  connection: Connection,
   sign: ActorSigner,
 ): RpcClient<S> {
   const retries = retryBudget();
@@ -54,32 +43,22 @@ export function rpcClient<S extends DescService>(
   return Object.fromEntries(methods) as RpcClient<S>;
 }
 
-function unary(method: DescMethod, connection: Client, sign: ActorSigner, retries: RetryBudget) {
+function unary(method: DescMethod, connection: Connection, sign: ActorSigner, retries: RetryBudget) {
   const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
-  const attempt = (message: Message, outgoing: Outgoing): Promise<Message> => {
-    const metadata = new Metadata();
-    metadata.set("tidings-actor", sign(outgoing.actor));
-    metadata.set("tidings-request-id", outgoing.requestId);
-    const traceparent = currentTraceparent();
-    if (traceparent) metadata.set("traceparent", traceparent);
-    return new Promise((resolve, reject) => {
-      const done = (error: ServiceError | null, response?: Message) =>
-        error ? reject(trailersToFault(error)) : resolve(response as Message);
-      const options = { deadline: outgoing.deadlineMs };
-      connection.makeUnaryRequest(
-        path,
-        requestSerialize,
-        responseDeserialize,
+  const name = path.slice(1);
+  const mayRepeat = method.idempotency === Idempotency.NO_SIDE_EFFECTS ? isUnanswered : isUnreached;
+  return async (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
+    const message = requestSerialize(create(method.input, request));
+    const { actor, requestId, deadlineMs } = outgoing;
+    const call = () =>
+      connection.call({
+        method: name,
+        actor: sign(actor),
+        requestId,
+        traceparent: currentTraceparent() ?? "",
         message,
-        metadata,
-        options,
-        done,
-      );
-    });
-  };
-  const mayRepeat = method.idempotency === Idempotency.NO_SIDE_EFFECTS ? isUnanswered : isRefused;
-  return (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
-    const message: Message = create(method.input, request);
-    return retries.run(() => attempt(message, outgoing), mayRepeat);
+        deadlineMs,
+      });
+    return responseDeserialize((await retries.run(call, mayRepeat)) as Buffer);
   };
 }

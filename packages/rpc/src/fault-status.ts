@@ -1,12 +1,12 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type Any, anyIs, anyPack, anyUnpack, durationFromMs, durationMs } from "@bufbuild/protobuf/wkt";
 import { Metadata, type ServiceError } from "@grpc/grpc-js";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "@tidings/proto/google/rpc/error_details";
 import { type Status, StatusSchema } from "@tidings/proto/google/rpc/status";
 import { type ItemStatus, ItemStatusSchema } from "@tidings/proto/tidings/type/v1/batch";
-import { Code, deadlineExceeded, Fault, unavailable } from "./fault.ts";
+import { Fault } from "./fault.ts";
 
-const DETAILS_KEY = "grpc-status-details-bin";
+export const DETAILS_KEY = "grpc-status-details-bin";
 const DOMAIN = "tidings";
 
 /** A Fault as google.rpc.Status (AIP-193): ErrorInfo always, BadRequest and RetryInfo where they apply. */
@@ -58,16 +58,6 @@ export function faultToTrailers(fault: Fault): Partial<ServiceError> {
   const metadata = new Metadata();
   metadata.set(DETAILS_KEY, Buffer.from(toBinary(StatusSchema, faultToStatus(fault))));
   return { code: fault.code, details: fault.message, metadata };
-}
-
-/** What a gRPC client received. A failure of the transport itself has no details of ours. */
-export function trailersToFault(error: ServiceError): Fault {
-  const [details] = error.metadata?.get(DETAILS_KEY) ?? [];
-  if (Buffer.isBuffer(details)) return statusToFault(fromBinary(StatusSchema, details));
-  if (error.code === Code.UNAVAILABLE) return unavailable(error);
-  if (error.code === Code.DEADLINE_EXCEEDED || error.code === Code.CANCELLED) return deadlineExceeded(error);
-  const message = "Internal error.";
-  return new Fault({ code: Code.INTERNAL, reason: "TRANSPORT", message, cause: error });
 }
 
 function unpack<S extends Parameters<typeof anyUnpack>[1]>(details: Any[], schema: S) {

@@ -82,6 +82,14 @@ export function unavailable(cause: unknown, retryAfterSeconds = 1): Fault {
   return new Fault({ code: Code.UNAVAILABLE, reason: "UNAVAILABLE", message, retryAfterSeconds, cause });
 }
 
+export const UNREACHED = "UNREACHED";
+
+/** Nobody was there to send a call to: it was certainly not looked at. */
+export function unreached(cause: unknown): Fault {
+  const { code, message } = unavailable(cause);
+  return new Fault({ code, reason: UNREACHED, message, retryAfterSeconds: 1, cause });
+}
+
 export function exhausted(message: string, retryAfterSeconds = 1): Fault {
   return new Fault({ code: Code.RESOURCE_EXHAUSTED, reason: "EXHAUSTED", message, retryAfterSeconds });
 }

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { ServiceError } from "@grpc/grpc-js";
-import { Code, Fault } from "./fault.ts";
+import { Code, Fault, UNREACHED } from "./fault.ts";
 
 export interface RetryBudget {
   /** Runs a call. One that may be repeated is tried up to twice more, as long as the budget lasts. */
@@ -12,15 +11,10 @@ export function isUnanswered({ code }: Fault): boolean {
   return code === Code.UNAVAILABLE;
 }
 
-/**
- * The server was closing the connection and says that it did not look at the call (RFC 9113, 8.7): whatever it was may be
- * sent again. grpc-js tells this in its text alone.
- */
-export function isRefused({ code, cause }: Fault): boolean {
-  return code === Code.UNAVAILABLE && (cause as ServiceError | undefined)?.details === REFUSED;
+/** Nobody was there: whatever it was may be sent again. */
+export function isUnreached({ reason }: Fault): boolean {
+  return reason === UNREACHED;
 }
-
-const REFUSED = "Stream refused by server";
 
 const RETRIES_MAX = 2;
 const FIRST_BACKOFF_MS = 25;
@@ -31,8 +25,7 @@ const TOKENS_PER_SUCCESS = 0.1;
 
 /**
  * Retries with full jitter and a budget shared by all calls of a client (retry throttling of gRPC proposal A6): when a
- * service is down for everybody, retries do not add to its load. The transport's own retries cost every call a tenth of
- * its time; these cost only the calls that fail.
+ * service is down for everybody, retries do not add to its load.
  */
 export function retryBudget(): RetryBudget {
   let tokens = TOKENS_MAX;
@@ -45,10 +38,8 @@ export function retryBudget(): RetryBudget {
           return result;
         } catch (error) {
           if (!(error instanceof Fault) || !mayRepeat(error) || retries === RETRIES_MAX) throw error;
-          // A server that closes a connection is well: what it refuses costs nothing.
-          const price = isRefused(error) ? 0 : 1;
-          if (price > 0 && tokens < TOKENS_MAX / 2) throw error;
-          tokens -= price;
+          if (tokens < TOKENS_MAX / 2) throw error;
+          tokens -= 1;
           await pause(Math.random() * Math.min(BACKOFF_MAX_MS, FIRST_BACKOFF_MS * 3 ** retries));
         }
       }

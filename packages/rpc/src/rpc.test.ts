@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { after, before, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { createLog } from "@tidings/runtime/log";
 import { type Actor, actorSigner, actorVerifier } from "./actor.ts";
-import { connect, type Outgoing, rpcClient } from "./client.ts";
+import { type Outgoing, rpcClient } from "./client.ts";
+import { type Connection, connect } from "./connection.ts";
 import type { Handlers } from "./definition.ts";
 import { Code, Fault, invalid, notFound } from "./fault.ts";
 import { implement, type RpcServer, serve } from "./server.ts";
+import { connectAlone } from "./testing/alone.ts";
 
 const keys = keyPair();
 const log = createLog("rpc", "silent");
@@ -38,12 +40,6 @@ before(async () => {
 });
 after(() => server.drain());
 
-function clientWith(privateKey: string) {
-  const connection = connect(`127.0.0.1:${server.port}`);
-  after(() => connection.close());
-  return rpcClient(TagService, connection, actorSigner(privateKey, "contact"));
-}
-
 function outgoing(actor: Actor = admin, budgetMs = 5_000): Outgoing {
   return { actor, deadlineMs: Date.now() + budgetMs, requestId: "request-1" };
 }
@@ -52,60 +48,83 @@ function hasCode(code: Code) {
   return (error: unknown) => error instanceof Fault && error.code === code;
 }
 
-test("a handler learns the actor, the request id and a deadline shorter than the caller's", async () => {
-  const sent = outgoing();
-  getTag = ({ id }, call) => {
-    assert.deepEqual(call.actor, admin);
-    assert.equal(call.requestId, "request-1");
-    assert.ok(call.deadlineMs < sent.deadlineMs);
-    return { id, tag: "red" };
-  };
-  const { id, tag } = await clientWith(keys.privateKey).getTag({ id: 7 }, sent);
-  assert.deepEqual({ id, tag }, { id: 7, tag: "red" });
-});
+for (const [way, open] of [
+  ["on a line", connect],
+  ["alone", connectAlone],
+] as [string, (address: string) => Connection][]) {
+  describe(`a call that goes ${way}`, () => {
+    function clientWith(privateKey: string) {
+      const connection = open(`127.0.0.1:${server.port}`);
+      after(() => connection.close());
+      return rpcClient(TagService, connection, actorSigner(privateKey, "contact"));
+    }
 
-test("a fault crosses the wire with its reason and every violation", async () => {
-  await assert.rejects(clientWith(keys.privateKey).createTag({}, outgoing()), (error: Fault) => {
-    assert.equal(error.code, Code.INVALID_ARGUMENT);
-    assert.equal(error.reason, "INVALID");
-    assert.deepEqual(error.violations, [{ field: "tag", message: "A value is required." }]);
-    return true;
+    test("a handler learns the actor, the request id and a deadline shorter than the caller's", async () => {
+      const sent = outgoing();
+      getTag = ({ id }, call) => {
+        assert.deepEqual(call.actor, admin);
+        assert.equal(call.requestId, "request-1");
+        assert.ok(call.deadlineMs < sent.deadlineMs);
+        return { id, tag: "red" };
+      };
+      const { id, tag } = await clientWith(keys.privateKey).getTag({ id: 7 }, sent);
+      assert.deepEqual({ id, tag }, { id: 7, tag: "red" });
+    });
+
+    test("a fault crosses the wire with its reason and every violation", async () => {
+      await assert.rejects(clientWith(keys.privateKey).createTag({}, outgoing()), (error: Fault) => {
+        assert.equal(error.code, Code.INVALID_ARGUMENT);
+        assert.equal(error.reason, "INVALID");
+        assert.deepEqual(error.violations, [{ field: "tag", message: "A value is required." }]);
+        return true;
+      });
+    });
+
+    test("what was not foreseen tells the caller nothing about itself", async () => {
+      getTag = () => {
+        throw new Error("relation tags does not exist");
+      };
+      await assert.rejects(clientWith(keys.privateKey).getTag({ id: 1 }, outgoing()), (error: Fault) => {
+        assert.equal(error.code, Code.INTERNAL);
+        assert.equal(error.message, "Internal error.");
+        return true;
+      });
+    });
+
+    test("a call that outlives its deadline ends as DEADLINE_EXCEEDED", async () => {
+      getTag = () => new Promise(() => undefined);
+      await assert.rejects(
+        clientWith(keys.privateKey).getTag({ id: 1 }, outgoing(admin, 200)),
+        hasCode(Code.DEADLINE_EXCEEDED),
+      );
+    });
+
+    test("an actor signed with another key is refused", async () => {
+      getTag = () => ({});
+      const stranger = clientWith(keyPair().privateKey);
+      await assert.rejects(stranger.getTag({ id: 1 }, outgoing()), hasCode(Code.UNAUTHENTICATED));
+    });
+
+    test("an actor without the right is refused before the handler runs", async () => {
+      getTag = () => assert.fail("the handler ran");
+      const nobody: Actor = { ...admin, admin: false };
+      await assert.rejects(
+        clientWith(keys.privateKey).getTag({ id: 1 }, outgoing(nobody)),
+        hasCode(Code.PERMISSION_DENIED),
+      );
+    });
+
+    test("a missing thing stays a missing thing", async () => {
+      getTag = () => {
+        throw notFound();
+      };
+      await assert.rejects(
+        clientWith(keys.privateKey).getTag({ id: 1 }, outgoing()),
+        hasCode(Code.NOT_FOUND),
+      );
+    });
   });
-});
-
-test("what was not foreseen tells the caller nothing about itself", async () => {
-  getTag = () => {
-    throw new Error("relation tags does not exist");
-  };
-  await assert.rejects(clientWith(keys.privateKey).getTag({ id: 1 }, outgoing()), (error: Fault) => {
-    assert.equal(error.code, Code.INTERNAL);
-    assert.equal(error.message, "Internal error.");
-    return true;
-  });
-});
-
-test("a call that outlives its deadline ends as DEADLINE_EXCEEDED", async () => {
-  getTag = () => new Promise(() => undefined);
-  await assert.rejects(
-    clientWith(keys.privateKey).getTag({ id: 1 }, outgoing(admin, 200)),
-    hasCode(Code.DEADLINE_EXCEEDED),
-  );
-});
-
-test("an actor signed with another key is refused", async () => {
-  getTag = () => ({});
-  const stranger = clientWith(keyPair().privateKey);
-  await assert.rejects(stranger.getTag({ id: 1 }, outgoing()), hasCode(Code.UNAUTHENTICATED));
-});
-
-test("an actor without the right is refused before the handler runs", async () => {
-  getTag = () => assert.fail("the handler ran");
-  const nobody: Actor = { ...admin, admin: false };
-  await assert.rejects(
-    clientWith(keys.privateKey).getTag({ id: 1 }, outgoing(nobody)),
-    hasCode(Code.PERMISSION_DENIED),
-  );
-});
+}
 
 test("a server that is not there is UNAVAILABLE", async () => {
   const connection = connect("127.0.0.1:1");
@@ -139,21 +158,6 @@ test("draining waits for the call in flight", async () => {
   await drained;
 });
 
-test("a missing thing stays a missing thing", async () => {
-  getTag = () => {
-    throw notFound();
-  };
-  await assert.rejects(clientWith(keys.privateKey).getTag({ id: 1 }, outgoing()), hasCode(Code.NOT_FOUND));
-});
-
-function keyPair() {
-  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-  return {
-    privateKey: privateKey.export({ format: "der", type: "pkcs8" }).toString("base64"),
-    publicKey: publicKey.export({ format: "der", type: "spki" }).toString("base64"),
-  };
-}
-
 test("no call is lost when connections are renewed, and none is made twice", async () => {
   const made: string[] = [];
   const renewing = await serve(
@@ -171,10 +175,9 @@ test("no call is lost when connections are renewed, and none is made twice", asy
       log,
       verifyActor: actorVerifier([`user+client:${keys.publicKey}`], "contact"),
       inFlightMax: 256,
-      connectionAgeMs: 100,
     },
   );
-  const connection = connect(`127.0.0.1:${renewing.port}`);
+  const connection = connect(`127.0.0.1:${renewing.port}`, { lineAgeMs: 100 });
   const client = rpcClient(TagService, connection, actorSigner(keys.privateKey, "contact"));
   const sent: string[] = [];
   const callSteadily = async (worker: number) => {
@@ -190,3 +193,11 @@ test("no call is lost when connections are renewed, and none is made twice", asy
   await renewing.drain();
   assert.deepEqual(made.toSorted(), sent.toSorted());
 });
+
+function keyPair() {
+  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
+  return {
+    privateKey: privateKey.export({ format: "der", type: "pkcs8" }).toString("base64"),
+    publicKey: publicKey.export({ format: "der", type: "spki" }).toString("base64"),
+  };
+}

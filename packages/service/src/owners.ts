@@ -1,7 +1,8 @@
 import type { ListSnapshots } from "@tidings/projection/rebuild";
 import { SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
 import { actorSigner } from "@tidings/rpc/actor";
-import { connect, type RpcClient, rpcClient } from "@tidings/rpc/client";
+import { type RpcClient, rpcClient } from "@tidings/rpc/client";
+import { connect } from "@tidings/rpc/connection";
 import { OWNERS, type ServiceConfig, variableOf } from "@tidings/runtime/config";
 
 const TIMEOUT_MS = 10_000;

@@ -1,7 +1,8 @@
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { ActorSigner } from "@tidings/rpc/actor";
-import { connect, rpcClient } from "@tidings/rpc/client";
+import { rpcClient } from "@tidings/rpc/client";
+import { connect } from "@tidings/rpc/connection";
 import type { Render, Rendered } from "./fan-out.ts";
 import type { Source } from "./occurrence.ts";
 import { serviceActor } from "./service-actor.ts";

@@ -1,0 +1,117 @@
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { SpanKind } from "@opentelemetry/api";
+import type { Log } from "@tidings/runtime/log";
+import { inSpan } from "@tidings/runtime/telemetry";
+import { Counter, Histogram } from "prom-client";
+import type { ActorVerifier } from "./actor.ts";
+import type { Call } from "./call.ts";
+import { actingAs } from "./current-actor.ts";
+import { Code, deadlineExceeded, exhausted, type Fault, toFault } from "./fault.ts";
+import { permittedCall, type Requirement } from "./permission.ts";
+
+/** A call as it comes in, on a line or alone. */
+export interface Incoming {
+  /** Reads the request; may throw. */
+  request(): Message;
+  /** The signed actor; empty when none was sent. */
+  actor: string;
+  requestId: string;
+  traceparent: string | undefined;
+  /** When the caller gives up, in milliseconds since the epoch; not finite when it does not say. */
+  deadlineMs: number;
+}
+
+/** Answers a call. Whatever goes wrong is thrown as a Fault, counted and, where it is ours, logged. */
+export type Answering = (incoming: Incoming) => Promise<Message>;
+
+export type Handler = (request: Message, call: Call) => unknown;
+
+export interface AnsweringOptions {
+  log: Log;
+  verifyActor: ActorVerifier;
+  /** All calls being worked on, whatever their method. Those above `max` are refused at once instead of queued. */
+  admission: { inFlight: number; max: number };
+}
+
+/** A hop keeps this much of the deadline for the way back. */
+const HOP_MS = 50;
+const DEFAULT_DEADLINE_MS = 30_000;
+
+const duration = new Histogram({
+  name: "tidings_rpc_duration_seconds",
+  help: "Time from a call's arrival to its answer",
+  labelNames: ["method", "code"],
+  buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+});
+
+const clockDisagreements = new Counter({
+  name: "tidings_rpc_clock_disagreements_total",
+  help: "Calls refused because the clock of the caller and ours differ by a minute or more",
+});
+
+/** What every call goes through: admission, identity, deadline, permission, and then its handler. */
+export function answering(
+  method: DescMethod,
+  handler: Handler,
+  requirement: Requirement,
+  { log, verifyActor, admission }: AnsweringOptions,
+): Answering {
+  const name = `${method.parent.typeName}/${method.name}`;
+  return async (incoming) => {
+    const startedAt = performance.now();
+    const finish = (code: Code) =>
+      duration.observe({ method: name, code }, (performance.now() - startedAt) / 1000);
+    const work = async (): Promise<Message> => {
+      if (admission.inFlight > admission.max) throw exhausted("The service is busy.");
+      const call = readCall(incoming, requirement, verifyActor);
+      const answer = await actingAs(call.actor, () => handler(incoming.request(), call));
+      return create(method.output, answer as Message);
+    };
+    admission.inFlight += 1;
+    try {
+      const { traceparent } = incoming;
+      const answer = await inSpan(name, { kind: SpanKind.SERVER, traceparent }, work);
+      finish(Code.OK);
+      return answer;
+    } catch (error) {
+      const fault = toFault(error);
+      finish(fault.code);
+      logFault(log, name, incoming.requestId, fault);
+      throw fault;
+    } finally {
+      admission.inFlight -= 1;
+    }
+  };
+}
+
+function readCall(incoming: Incoming, requirement: Requirement, verifyActor: ActorVerifier): Call {
+  const actor = verifyActor(incoming.actor);
+  const now = Date.now();
+  const { requestId, deadlineMs: givenUpMs } = incoming;
+  const deadlineMs = Number.isFinite(givenUpMs) ? givenUpMs - HOP_MS : now + DEFAULT_DEADLINE_MS;
+  if (deadlineMs - now < HOP_MS / 2) throw deadlineExceeded();
+  return permittedCall(requirement, { actor, deadlineMs, requestId });
+}
+
+/** A caller's mistake is the caller's business; only what went wrong on our side is logged. */
+function logFault(log: Log, method: string, requestId: string, fault: Fault): void {
+  const fields = { method, request_id: requestId, err: fault.cause ?? fault };
+  if (fault.reason === "ACTOR_EXPIRED") noteClocks(log, fields);
+  if (fault.code === Code.INTERNAL) log.error(fields, "call failed");
+  else if (fault.code === Code.UNAVAILABLE || fault.code === Code.DEADLINE_EXCEEDED)
+    log.warn(fields, "call failed");
+}
+
+const CLOCK_NOTE_EVERY_MS = 60_000;
+let clocksNotedAt = Number.NEGATIVE_INFINITY;
+
+/** Every call fails while two clocks differ: said once a minute, counted always. */
+function noteClocks(log: Log, fields: object): void {
+  clockDisagreements.inc();
+  if (performance.now() - clocksNotedAt < CLOCK_NOTE_EVERY_MS) return;
+  clocksNotedAt = performance.now();
+  log.error(
+    fields,
+    "calls are refused: the clock of this process and that of its caller differ by a minute or more",
+  );
+}

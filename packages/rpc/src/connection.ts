@@ -1,0 +1,96 @@
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { unreached } from "./fault.ts";
+import type { Line, OutgoingCall } from "./line.ts";
+import { type Replica, replicaAt } from "./replica.ts";
+
+/** All replicas behind a name. */
+export interface Connection {
+  /** Sends a call to one of them; the answer is still encoded. Rejects with a Fault. */
+  call(call: OutgoingCall): Promise<Uint8Array>;
+  close(): void;
+}
+
+interface ConnectionOptions {
+  lineAgeMs?: number;
+  /** The addresses that a host name stands for; asked of the system when absent. */
+  lookUp?: (host: string) => Promise<string[]>;
+}
+
+const LINE_AGE_MS = 120_000;
+/** How old the list of replicas may be. Nobody looks while there are no calls. */
+const LOOK_UP_EVERY_MS = 5_000;
+
+/**
+ * Connects, with the first call, to all replicas that `host:port` stands for. Lines are renewed after `lineAgeMs`: one that
+ * leads through a balancer may then lead to another replica.
+ */
+export function connect(address: string, options: ConnectionOptions = {}): Connection {
+  const { lineAgeMs = LINE_AGE_MS, lookUp = addressesOf } = options;
+  const [host, port] = splitAddress(address);
+  const replicas = new Map<string, Replica>();
+  let lookedUpMs = Number.NEGATIVE_INFINITY;
+  let lookingUp: Promise<void> | undefined;
+  /** The lines that may be used: those that stand, or those being opened when none does. */
+  let usable: Line[] = [];
+
+  const sort = () => {
+    const lines = [...replicas.values()].flatMap((replica) => replica.lines);
+    const open = lines.filter(({ state }) => state === "open");
+    usable = open.length > 0 ? open : lines;
+  };
+  const keep = (addresses: string[]) => {
+    for (const known of addresses)
+      if (!replicas.has(known)) replicas.set(known, replicaAt(known, lineAgeMs, sort));
+    for (const [known, replica] of replicas) {
+      if (addresses.includes(known)) continue;
+      replicas.delete(known);
+      replica.close();
+    }
+  };
+  const find = async () => {
+    lookedUpMs = Date.now();
+    try {
+      keep((await lookUp(host)).map((ip) => (isIP(ip) === 6 ? `[${ip}]:${port}` : `${ip}:${port}`)));
+    } catch {
+      // Those that are known stay when the name is not: they may well be there.
+    }
+    lookingUp = undefined;
+  };
+  const call = async (call: OutgoingCall): Promise<Uint8Array> => {
+    if (Date.now() - lookedUpMs > LOOK_UP_EVERY_MS) lookingUp = find();
+    if (replicas.size === 0) await lookingUp;
+    for (const replica of replicas.values()) replica.tend();
+    const line = lessBusyOfTwo(usable);
+    if (!line) throw unreached(new Error(`there is nobody at ${address}`));
+    return line.call(call);
+  };
+  return {
+    call,
+    close() {
+      lookedUpMs = Number.POSITIVE_INFINITY;
+      keep([]);
+    },
+  };
+}
+
+/**
+ * Of two lines by chance, the one with fewer calls under way: a replica that is slow, or has stopped, gets few (Mitzenmacher, "The
+ * Power of Two Choices in Randomized Load Balancing", 2001).
+ */
+function lessBusyOfTwo(lines: Line[]): Line | undefined {
+  const one = lines[Math.floor(Math.random() * lines.length)];
+  const other = lines[Math.floor(Math.random() * lines.length)];
+  return one && other && other.waiting < one.waiting ? other : one;
+}
+
+async function addressesOf(host: string): Promise<string[]> {
+  if (isIP(host)) return [host];
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+/** `[::1]:5000` and `contact:5000`. */
+function splitAddress(address: string): [host: string, port: string] {
+  const colon = address.lastIndexOf(":");
+  return [address.slice(0, colon).replace(/^\[|\]$/g, ""), address.slice(colon + 1)];
+}

@@ -1,0 +1,157 @@
+import { create } from "@bufbuild/protobuf";
+import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import {
+  type Answer,
+  type Call,
+  CallSchema,
+  type CarryCallsRequest,
+  CarryCallsRequestSchema,
+  type CarryCallsResponse,
+  LineService,
+} from "@tidings/proto/tidings/api/v1/line";
+import { channelOptions } from "./channel.ts";
+import { methodDefinition } from "./definition.ts";
+import { deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "./fault.ts";
+import { statusToFault } from "./fault-status.ts";
+import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
+
+/** A call as it goes out. */
+export interface OutgoingCall {
+  /** `tidings.contact.v1.TagService/GetTag` */
+  method: string;
+  actor: string;
+  requestId: string;
+  traceparent: string;
+  message: Uint8Array;
+  /** Milliseconds since the epoch. */
+  deadlineMs: number;
+}
+
+/**
+ * A connection to one replica with one stream that carries all calls to it. It is `opening` until the replica says that
+ * it stands, and `closed` once it takes no more calls: because it was asked to, by us or by the replica, which leaves nothing
+ * unanswered, or because it broke.
+ */
+export interface Line {
+  readonly address: string;
+  readonly state: "opening" | "open" | "closed";
+  /** Calls that wait for their answer. */
+  readonly waiting: number;
+  call(call: OutgoingCall): Promise<Uint8Array>;
+  close(): void;
+}
+
+interface Waiting {
+  resolve(message: Uint8Array): void;
+  reject(fault: Fault): void;
+  timer: NodeJS.Timeout;
+}
+
+const { path, requestSerialize, responseDeserialize } = methodDefinition(LineService.method.carryCalls);
+
+/** Opens a line to `address` (`host:port`, no name that stands for several). `onChange` hears of each new state. */
+export function openLine(address: string, onChange: (line: Line) => void): Line {
+  // A connection of its own: behind one address of a balancer a new line may find another replica.
+  const options = { ...channelOptions, "grpc.use_local_subchannel_pool": 1 };
+  const client = new Client(address, credentials.createInsecure(), options);
+  const stream = client.makeBidiStreamRequest<CarryCallsRequest, CarryCallsResponse>(
+    path,
+    requestSerialize,
+    (bytes) => responseDeserialize(bytes) as CarryCallsResponse,
+  );
+  const waiting = new Map<number, Waiting>();
+  const answers = inlet<Answer>();
+  let state: Line["state"] = "opening";
+  let stands = false;
+  let isBroken = false;
+  let first: () => void = () => undefined;
+  let lastId = 0;
+
+  const calls = outlet<Call>(
+    {
+      write: (calls, done) => {
+        const send = () => stream.write(create(CarryCallsRequestSchema, { calls }), done);
+        // What was held back was certainly not looked at, should nothing come of the line.
+        if (stands) send();
+        else first = send;
+      },
+      end: () => stream.end(),
+    },
+    (id, message, more) => create(CallSchema, { id, message, more }),
+  );
+  const turn = (next: Line["state"]) => {
+    state = next;
+    onChange(line);
+  };
+  /** Takes a call off the line; undefined when it had its answer. */
+  const settled = (id: number): Waiting | undefined => {
+    const call = waiting.get(id);
+    if (call) clearTimeout(call.timer);
+    waiting.delete(id);
+    return call;
+  };
+  const giveUp = (id: number) => {
+    settled(id)?.reject(deadlineExceeded());
+    answers.forget(id);
+    if (state !== "closed") calls.send(create(CallSchema, { id, givenUp: true }));
+    // The line would wait for an answer that nobody waits for.
+    else if (waiting.size === 0) stream.cancel();
+  };
+  const take = (part: Answer) => {
+    const { id } = part;
+    if (part.closing) return line.close();
+    // Given up: nobody waits for what is left of it.
+    if (!waiting.has(id)) return;
+    try {
+      const answer = answers.take(part);
+      if (answer?.error) settled(id)?.reject(statusToFault(answer.error));
+      else if (answer) settled(id)?.resolve(answer.message);
+    } catch {
+      settled(id)?.reject(exhausted("The answer is too long."));
+    }
+  };
+  const broken = (error: ServiceError | undefined) => {
+    if (isBroken) return;
+    isBroken = true;
+    const fault = stands ? unavailable(error) : unreached(error);
+    for (const id of [...waiting.keys()]) settled(id)?.reject(fault);
+    client.close();
+    if (state !== "closed") turn("closed");
+  };
+
+  const line: Line = {
+    address,
+    get state() {
+      return state;
+    },
+    get waiting() {
+      return waiting.size;
+    },
+    call({ deadlineMs, message, ...rest }) {
+      return new Promise((resolve, reject) => {
+        const timeoutMs = deadlineMs - Date.now();
+        if (timeoutMs <= 0) return reject(deadlineExceeded());
+        if (message.length > MESSAGE_BYTES_MAX) return reject(exhausted("The request is too long."));
+        const id = ++lastId;
+        waiting.set(id, { resolve, reject, timer: setTimeout(giveUp, timeoutMs, id) });
+        calls.send(create(CallSchema, { ...rest, id, message, timeoutMs: Math.ceil(timeoutMs) }));
+      });
+    },
+    close() {
+      if (state === "closed") return;
+      turn("closed");
+      calls.end();
+    },
+  };
+  stream.on("metadata", () => {
+    stands = true;
+    if (state === "opening") turn("open");
+    first();
+  });
+  stream.on("data", ({ answers }: CarryCallsResponse) => {
+    for (const answer of answers) take(answer);
+  });
+  stream.on("error", broken);
+  stream.on("end", () => broken(undefined));
+  return line;
+}

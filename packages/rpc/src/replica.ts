@@ -1,0 +1,55 @@
+import { type Line, openLine } from "./line.ts";
+
+/** One replica of a service, with a line to it as long as there are calls. */
+export interface Replica {
+  /** Those that stand, or are being opened, in the order of age: a young one, and an old one until that one stands. */
+  readonly lines: readonly Line[];
+  /** Opens a line when there is no young one; does nothing while the last attempt is recent. */
+  tend(): void;
+  close(): void;
+}
+
+/** A replica that is back is found within two seconds, however long it was away. */
+const FIRST_BACKOFF_MS = 250;
+const BACKOFF_MAX_MS = 1_000;
+
+/** The replica at `address`. A line is old after `lineAgeMs`; `onChange` hears that there are others than before. */
+export function replicaAt(address: string, lineAgeMs: number, onChange: () => void): Replica {
+  let lines: Line[] = [];
+  /** When the youngest line is old, and when the next may be opened. */
+  let oldAtMs = 0;
+  let openAtMs = 0;
+  let backoffMs = FIRST_BACKOFF_MS;
+
+  const changed = (line: Line) => {
+    const others = lines.filter((other) => other !== line);
+    if (line.state === "open") {
+      openAtMs = 0;
+      backoffMs = FIRST_BACKOFF_MS;
+      for (const old of others) old.close();
+    } else {
+      if (lines.at(-1) === line) oldAtMs = 0;
+      lines = others;
+    }
+    onChange();
+  };
+  return {
+    get lines() {
+      return lines;
+    },
+    tend() {
+      const now = Date.now();
+      if (now < oldAtMs || now < openAtMs) return;
+      // All lines would otherwise grow old together.
+      oldAtMs = now + lineAgeMs * (0.9 + Math.random() / 5);
+      openAtMs = now + backoffMs * Math.random();
+      backoffMs = Math.min(BACKOFF_MAX_MS, 2 * backoffMs);
+      lines.push(openLine(address, changed));
+      onChange();
+    },
+    close() {
+      oldAtMs = Number.POSITIVE_INFINITY;
+      for (const line of [...lines]) line.close();
+    },
+  };
+}
