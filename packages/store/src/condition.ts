@@ -24,6 +24,9 @@ export type ColumnMap = ReadonlyMap<string, Filterable>;
 
 type Predicate = RawBuilder<unknown>;
 
+/** The predicate of who sees all there is: where it is all there is to ask, a total that is kept is the answer. */
+export const EVERYTHING = sql`true`;
+
 const DEPTH_MAX = 5;
 const VALUES_MAX = 1_000;
 /** Of more values each row is asked instead. */

@@ -2,7 +2,7 @@ import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
 import { compileSql } from "./compile-sql.ts";
-import { all, type ColumnMap, knownColumn, type Near, wherePredicate } from "./condition.ts";
+import { all, type ColumnMap, EVERYTHING, knownColumn, type Near, wherePredicate } from "./condition.ts";
 import type { Database, Row, Statement } from "./database.ts";
 import { type SearchCommand, searchPredicate } from "./search.ts";
 
@@ -20,6 +20,8 @@ export interface ListSource {
   near?: Near;
   commands: ReadonlyMap<string, SearchCommand>;
   defaultOrder: Order[];
+  /** The total of a query for who sees everything, as SQL, where it need not be counted (totals.ts). */
+  keptTotal?(query: ListQuery): RawBuilder<unknown> | undefined;
 }
 
 export interface Page {
@@ -54,7 +56,9 @@ export async function listPage(
     : sql`select ${source.select} from ${source.from} where ${source.id} in (${ids}) order by ${order}`;
   const [rows, totalSize] = await Promise.all([
     run(database, page, deadlineMs),
-    query.skipTotal ? 0 : count(database, source, filter, deadlineMs),
+    query.skipTotal
+      ? 0
+      : total(database, keptTotal(source, query, visible) ?? counted(source, filter), deadlineMs),
   ]);
   return query.idsOnly ? { rows: [], ids: rows.map(idOf), totalSize } : { rows, ids: [], totalSize };
 }
@@ -72,17 +76,21 @@ async function listByIds(
   return { rows: await run(database, wanted, deadlineMs), ids: [], totalSize: 0 };
 }
 
-async function count(
-  database: Database,
+function keptTotal(
   source: ListSource,
-  filter: RawBuilder<unknown>,
-  deadlineMs: number,
-): Promise<number> {
-  const [row] = await run(
-    database,
-    sql`select count(*) as total from ${source.from} where ${filter}`,
-    deadlineMs,
-  );
+  query: ListQuery,
+  visible: RawBuilder<unknown>,
+): RawBuilder<unknown> | undefined {
+  const isNarrowed = visible !== EVERYTHING || query.where.length > 0 || query.publishedOnly;
+  return isNarrowed ? undefined : source.keptTotal?.(query);
+}
+
+function counted(source: ListSource, filter: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`select count(*) from ${source.from} where ${filter}`;
+}
+
+async function total(database: Database, query: RawBuilder<unknown>, deadlineMs: number): Promise<number> {
+  const [row] = await run(database, sql`select (${query}) as total`, deadlineMs);
   return Number(row?.total ?? 0);
 }
 

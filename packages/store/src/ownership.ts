@@ -2,6 +2,7 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { type RawBuilder, sql } from "kysely";
 import type { Column } from "./columns.ts";
+import { EVERYTHING } from "./condition.ts";
 
 /** Rows that belong to whom another row belongs to: `by` names a row of `through`, and `column` there the user. */
 export interface OwnerReference {
@@ -36,7 +37,7 @@ export function ownershipOf({ table, owner, shared }: OwnershipOptions, columns:
     isShared: shared ?? "false",
     visible(call) {
       const reach = call.reach(Verb.VIEW);
-      if (reach !== "own") return reach === "all" ? sql`true` : sql`false`;
+      if (reach !== "own") return reach === "all" ? EVERYTHING : sql`false`;
       const own = belongsTo(call.actor.id);
       return shared ? sql`(${own} or ${sql.ref(shared)})` : own;
     },

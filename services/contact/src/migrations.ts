@@ -17,6 +17,7 @@ import { foldNames } from "./migrations/0018_folded_names.ts";
 import { rebuildProjections } from "./migrations/0019_projections.ts";
 import { moveToJobs } from "./migrations/0020_jobs.ts";
 import { searchContacts } from "./migrations/0021_contact_search.ts";
+import { keepTotals } from "./migrations/0022_totals.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -37,4 +38,5 @@ export const migrations: Migrations = {
   "0019_projections": rebuildProjections,
   "0020_jobs": moveToJobs,
   "0021_contact_search": searchContacts,
+  "0022_totals": keepTotals,
 };

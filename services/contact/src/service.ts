@@ -15,6 +15,7 @@ import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { resourceSnapshots } from "@tidings/store/snapshots";
 import { standardHandlers } from "@tidings/store/standard-handlers";
+import { startTotals } from "@tidings/store/totals";
 import { deviceHandlers } from "./belonging/device.ts";
 import { noteHandlers } from "./belonging/note.ts";
 import { utmTagHandlers } from "./belonging/utm-tags.ts";
@@ -28,6 +29,7 @@ import { fieldsOf } from "./field/field.ts";
 import { startFieldUpkeep } from "./field/upkeep.ts";
 import { projections, segmentKeeping } from "./projection/keeping.ts";
 import { references } from "./references.ts";
+import { totals } from "./rows/totals.ts";
 import { startBuilding } from "./segment/build.ts";
 import { startDays } from "./segment/day.ts";
 import { definitionReader } from "./segment/definitions.ts";
@@ -66,6 +68,7 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     ],
     work: {
       "search upkeep": startSearchUpkeep(database, outbox, log),
+      totals: startTotals(database, outbox, log, totals),
       "field upkeep": startFieldUpkeep(database, log),
       "segment builds": startBuilding(context),
       "segment days": startDays(context),

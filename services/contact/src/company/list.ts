@@ -1,6 +1,8 @@
+import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import type { ListSource } from "@tidings/store/list";
 import { standardCommands } from "@tidings/store/resource-list";
+import { totalOf } from "@tidings/store/totals";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldCommands, filterableRecordColumns } from "../record/filter.ts";
@@ -23,6 +25,7 @@ export function companyListSource(set: FieldSet, call: Call): ListSource {
     published: sql.ref("co.is_published"),
     catchAll: [sql.ref("co.companyname"), sql.ref("co.companyemail")],
     defaultOrder: [],
+    keptTotal: ({ search }: ListQuery) => (search.trim() === "" ? totalOf("companies") : undefined),
   };
   sources.set(set, base);
   const commands = standardCommands((name) => (STANDARD.has(name) ? sql.ref(`co.${name}`) : undefined), call);

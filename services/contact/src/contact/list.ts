@@ -1,14 +1,16 @@
+import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import type { ListSource } from "@tidings/store/list";
 import { standardCommands } from "@tidings/store/resource-list";
 import { columnCommand, idsCommand, type SearchCommand } from "@tidings/store/search";
+import { totalOf } from "@tidings/store/totals";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
 import { fieldCommands, filterableRecordColumns } from "../record/filter.ts";
 import { CONTACT_COLUMNS, CONTACT_SELECT } from "../rows/contact.ts";
 import { nearText } from "./near-text.ts";
-import { relationCommands } from "./relation-commands.ts";
+import { relationCommands, segmentOf } from "./relation-commands.ts";
 
 /** What a plain term looks into. */
 const CATCH_ALL =
@@ -39,10 +41,20 @@ export function contactListSource(set: FieldSet, call: Call): ListSource {
     published: column("is_published"),
     catchAll: [...CATCH_ALL.map(column), ...addedSocial(set)],
     near: nearText,
+    keptTotal,
     defaultOrder: [{ column: "last_active", descending: true } as ListSource["defaultOrder"][number]],
   };
   sources.set(set, base);
   return { ...base, commands: contactCommands(set, call) };
+}
+
+/** All contacts, or those of a segment. */
+function keptTotal({ search }: ListQuery) {
+  if (search.trim() === "") return totalOf("contacts");
+  const alias = segmentOf(search);
+  return alias === undefined
+    ? undefined
+    : totalOf("segment_contacts", sql`(select s.id from segments s where s.alias = ${alias})`);
 }
 
 /** Social handles that were added are searched too. */

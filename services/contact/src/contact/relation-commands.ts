@@ -1,4 +1,4 @@
-import { columnCommand, idsCommand, type SearchCommand } from "@tidings/store/search";
+import { columnCommand, idsCommand, parseSearch, type SearchCommand } from "@tidings/store/search";
 import { type RawBuilder, sql } from "kysely";
 
 type Condition = RawBuilder<unknown>;
@@ -35,6 +35,15 @@ export function relationCommands(): [name: string, command: SearchCommand][] {
     // Members of each of them: `one+two`.
     ["common", ({ text: aliases }) => sql`(${sql.join(aliases.split("+").map(memberOf), sql` and `)})`],
   ];
+}
+
+/** The alias of the segment whose members a search asks for, if it asks for nothing else. */
+export function segmentOf(search: string): string | undefined {
+  const { nodes, negated } = parseSearch(search);
+  const [node, ...others] = nodes;
+  const isMembers =
+    !negated && others.length === 0 && node?.kind === "term" && node.command === "segment" && !node.negated;
+  return isMembers ? node.text : undefined;
 }
 
 /** Contacts with a row `r` among these that fits. */

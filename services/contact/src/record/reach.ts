@@ -1,6 +1,7 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, notFound } from "@tidings/rpc/fault";
+import { EVERYTHING } from "@tidings/store/condition";
 import type { Row } from "@tidings/store/database";
 import { type RawBuilder, sql } from "kysely";
 
@@ -39,6 +40,6 @@ export function reachedRow<R extends Row>(
 /** The same rule as a predicate, for lists and totals; `owner` is the column as the statement names it. */
 export function visibleRecords(call: Call, owner: string): RawBuilder<unknown> {
   const reach = call.reach(Verb.VIEW);
-  if (reach === "all") return sql`true`;
+  if (reach === "all") return EVERYTHING;
   return reach === "own" ? sql`${sql.ref(owner)} = ${call.actor.id}::integer` : sql`false`;
 }
