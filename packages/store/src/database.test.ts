@@ -168,3 +168,17 @@ test("bad values are the caller's fault, lost connections are nobody's, and both
 test("a role sees no schema but its own", async () => {
   await assert.rejects(database.query({ text: "select * from webhook.webhooks" }, [], soon()));
 });
+
+test("a prepared statement answers the same columns each time, after an error too, and with no rows none", async () => {
+  const statement = {
+    name: "test_columns",
+    text: `select n as "a b", n as n, null as "1" from generate_series(1, 10 / $1::integer) n`,
+  };
+  const ask = (divisor: number) => database.query(statement, [divisor], soon());
+  const one = [{ "a b": "1", n: "1", "1": null }];
+  assert.deepEqual(await ask(10), one);
+  assert.deepEqual(await ask(10), one);
+  await assert.rejects(ask(0), hasCode(Code.INVALID_ARGUMENT));
+  const [first, none, last] = await Promise.all([ask(10), ask(11), ask(10)]);
+  assert.deepEqual([first, none, last], [one, [], one]);
+});

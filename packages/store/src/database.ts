@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import {
   badRequest,
   deadlineExceeded,
@@ -11,6 +12,7 @@ import type { Log } from "@tidings/runtime/log";
 import { DatabaseError, Pool, type PoolClient } from "pg";
 import { camelCase } from "./camel-case.ts";
 import { gatheringSocket } from "./socket.ts";
+import { TextQuery } from "./text-query.ts";
 
 /** Columns in Postgres' text form: most values go straight to JSON and need no other. */
 export type Row = Record<string, string | null>;
@@ -64,7 +66,7 @@ const SILENCE_MS = 1_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const PING_MS = 2_000;
 const TRANSACTION_ATTEMPTS = 4;
-const RAW_TEXT = { getTypeParser: () => (text: string) => text };
+const FIRST_BACKOFF_MS = 5;
 
 const texts = new Map<string, string>();
 
@@ -132,6 +134,8 @@ export function openDatabase(options: DatabaseOptions): Database {
           return await withClient(deadlineMs, (client) => runTransaction(client, work));
         } catch (error) {
           if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
+          // Whoever won has the locks before we ask for them again.
+          await pause(Math.random() * FIRST_BACKOFF_MS * 2 ** attempt);
         }
       }
     },
@@ -191,13 +195,11 @@ const BEGIN = { text: "begin" };
 const COMMIT = { text: "commit" };
 const ROLLBACK = { text: "rollback" };
 
-async function send(client: PoolClient, statement: Statement, values: unknown[]): Promise<Row[]> {
-  try {
-    const result = await client.query<Row>({ ...statement, values, types: RAW_TEXT });
-    return result.rows;
-  } catch (error) {
-    throw databaseFault(error);
-  }
+function send(client: PoolClient, statement: Statement, values: unknown[]): Promise<Row[]> {
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null, rows: Row[]) => (error ? reject(databaseFault(error)) : resolve(rows));
+    client.query(new TextQuery(statement, values, done));
+  });
 }
 
 /** Seconds that a connection's statements may take at present; asked for again only when it changes. */
