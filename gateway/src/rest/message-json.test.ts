@@ -29,10 +29,18 @@ test("times are ISO 8601 in UTC with an offset and without milliseconds", () => 
 });
 
 test("raw JSON is passed on byte for byte, and empty raw JSON is null", () => {
-  const fields = Buffer.from('{ "core":{"city":{"value":"Köln 🐘"}} , "n": 1.0 }');
-  const text = writeContact(create(ContactSchema, { fields }));
-  assert.ok(text.includes(`"fields":${fields}`));
+  const owner = Buffer.from('{ "core":{"city":{"value":"Köln 🐘"}} , "n": 1.0 }');
+  const text = writeContact(create(ContactSchema, { owner }));
+  assert.ok(text.includes(`"owner":${owner}`));
   assert.equal(JSON.parse(text).tags, null);
+});
+
+test("values are written into the form they came with, and without one they are the whole", () => {
+  const form = { constants: '{"a":\u001f,"all":[\u001f,\u001f]}', slots: [0, 1, 0] };
+  const filled = writeContact(create(ContactSchema, { fields: { form, values: '"x"\u001f"Köln"' } }));
+  assert.deepEqual(JSON.parse(filled).fields, { a: "x", all: ["Köln", "x"] });
+  const whole = writeContact(create(ContactSchema, { fields: { values: '{"a":1}' } }));
+  assert.deepEqual(JSON.parse(whole).fields, { a: 1 });
 });
 
 test("raw JSON that is a part of a larger buffer is written without its neighbours", () => {

@@ -6,7 +6,9 @@ import {
   raw_json as rawJson,
   reference,
 } from "@tidings/proto/tidings/api/v1/options";
+import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
+import { textOf } from "@tidings/rpc/formed-json";
 
 /** Writes a message as REST JSON. With `select` only those members are written, and of them none that are null. */
 export type MessageWriter = (message: Message, select?: ReadonlySet<string>) => string;
@@ -66,6 +68,7 @@ const PRINTED = new Set([ScalarType.INT32, ScalarType.DOUBLE, ScalarType.BOOL]);
 function valueWriter(field: DescField): (value: never) => string {
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return writeTimestamp;
+    if (field.message === FormedJsonSchema) return textOf;
     return getOption(field, reference) === "" ? messageWriter(field.message) : writeReference;
   }
   if (field.fieldKind === "list" && field.message) {

@@ -1,8 +1,10 @@
 import type { DescMessage, DescMethod, DescService, Message } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
+import { type FormedJson, FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Outgoing, RpcClient } from "@tidings/rpc/client";
+import { shareForm } from "@tidings/rpc/formed-json";
 import { standardOf } from "@tidings/rpc/standard";
 
 export interface UpdateItem {
@@ -46,10 +48,21 @@ export interface StandardMethods {
 type Fields = Record<string, unknown>;
 type Methods = Record<string, (request: Fields, outgoing: Outgoing) => Promise<Fields>>;
 
+/** Gives the messages of one answer the form that came with the first of them. */
+function formSharing(resource: DescMessage): (items: Message[]) => Message[] {
+  const members = resource.fields.filter(({ message }) => message === FormedJsonSchema);
+  return (items) => {
+    for (const { localName } of members)
+      shareForm(items.map((item) => (item as unknown as Record<string, FormedJson | undefined>)[localName]));
+    return items;
+  };
+}
+
 /** The standard methods of a service, through its client. */
 export function standardMethods(service: DescService, client: RpcClient<DescService>): StandardMethods {
   const standard = standardOf(service);
   const { resource, one, many } = standard;
+  const formed = formSharing(resource);
   // Which message a method takes is known from its descriptor and not to the compiler: the one place that says so.
   const methods = client as unknown as Methods;
   const call = (method: DescMethod, request: Fields, outgoing: Outgoing): Promise<Fields> => {
@@ -60,7 +73,8 @@ export function standardMethods(service: DescService, client: RpcClient<DescServ
   const updateRequest = ({ message, ...rest }: UpdateItem) => ({ ...rest, [one]: message });
   const savedOf = ({ [one]: item, created, ignored }: Fields) =>
     ({ item, created, ignored: ignored ?? [] }) as Saved;
-  const batchOf = ({ [many]: items, statuses }: Fields) => ({ items, statuses }) as BatchAnswer;
+  const batchOf = ({ [many]: items, statuses }: Fields) =>
+    ({ items: formed(items as Message[]), statuses }) as BatchAnswer;
   const messageOf = (answer: Fields) => answer as unknown as Message;
 
   return {
@@ -68,7 +82,7 @@ export function standardMethods(service: DescService, client: RpcClient<DescServ
     get: async (id, outgoing) => messageOf(await call(standard.get, { id }, outgoing)),
     list: async (query, outgoing) => {
       const { [many]: items, totalSize, ids } = await call(standard.list, { query }, outgoing);
-      return { items, totalSize, ids } as Listed;
+      return { items: formed(items as Message[]), totalSize, ids } as Listed;
     },
     create: async (message, outgoing) => savedOf(await call(standard.create, { [one]: message }, outgoing)),
     update: async (item, outgoing) => savedOf(await call(standard.update, updateRequest(item), outgoing)),

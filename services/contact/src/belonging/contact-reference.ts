@@ -52,5 +52,5 @@ export async function listOfContact(
 
 function summary({ id, points, color, fields }: ReturnType<ReturnType<typeof contactWriter>["message"]>) {
   const members = `"id":${id},"points":${points},"color":${JSON.stringify(color ?? null)}`;
-  return Buffer.from(`{${members},"fields":${Buffer.from(fields).toString()}}`);
+  return Buffer.from(`{${members},"fields":${fields?.values}}`);
 }

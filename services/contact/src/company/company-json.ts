@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
+import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { Row } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
@@ -10,6 +11,8 @@ import { fillStamps, jsonOrNull, perCatalogue, stampMembers } from "../record/re
 export interface CompanyWriter {
   /** What the API answers. */
   message(row: Row): Company;
+  /** The messages of one answer: what is constant in them comes with the first. */
+  messages(): (row: Row) => Company;
   /** The company of a webhook, written from a snapshot. */
   webhookJson(row: Row): Buffer;
   /** The same of a company as it is stored. */
@@ -21,15 +24,25 @@ export const companyWriter = perCatalogue(createWriter);
 function createWriter({ company: set }: FieldCatalogue): CompanyWriter {
   const fields = fieldsWriter(set);
   const json = (row: Row) => Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
+  const write = (stored: Row, fieldsOf: (row: Row) => MessageInitShape<typeof FormedJsonSchema>): Company => {
+    const row = withCustomValues(stored, set);
+    const company = create(CompanySchema);
+    fillStamps(company, row);
+    if (row.owner) company.owner = Buffer.from(row.owner);
+    company.score = Number(row.score);
+    company.fields = create(FormedJsonSchema, fieldsOf(row));
+    return company;
+  };
   return {
-    message(stored) {
-      const row = withCustomValues(stored, set);
-      const company = create(CompanySchema);
-      fillStamps(company, row);
-      if (row.owner) company.owner = Buffer.from(row.owner);
-      company.score = Number(row.score);
-      company.fields = fields.json(row);
-      return company;
+    message: (stored) => write(stored, (row) => ({ values: fields.json(row) })),
+    messages() {
+      let form: typeof fields.form | undefined = fields.form;
+      return (stored) =>
+        write(stored, (row) => {
+          const own = form && { form };
+          form = undefined;
+          return { ...own, values: fields.values(row) };
+        });
     },
     webhookJson: (row) => json(row),
     currentJson: (row) => json(withCustomValues(row, set)),

@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { CompanyChange } from "@tidings/proto/tidings/contact/v1/events";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, type Fault } from "@tidings/rpc/fault";
 import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
@@ -36,7 +37,7 @@ async function addContact(values: Record<string, unknown>, companyIds?: number[]
   const contact = contactBody(values);
   if (companyIds) contact.companies = Buffer.from(JSON.stringify(companyIds));
   const request = { $typeName: "tidings.contact.v1.CreateContactRequest" as const, contact };
-  return (await scene.handlers.createContact(request, call)).contact as { id: number; fields: Uint8Array };
+  return (await scene.handlers.createContact(request, call)).contact as { id: number; fields: FormedJson };
 }
 
 async function editContact(
@@ -54,7 +55,7 @@ async function editContact(
     updateMask,
     allowMissing: false,
   };
-  return (await scene.handlers.updateContact(request, call)).contact as { fields: Uint8Array };
+  return (await scene.handlers.updateContact(request, call)).contact as { fields: FormedJson };
 }
 
 async function companyOf(id: number): Promise<string | null> {
@@ -62,7 +63,7 @@ async function companyOf(id: number): Promise<string | null> {
     { $typeName: "tidings.contact.v1.GetContactRequest", id },
     call,
   );
-  return parse((contact as { fields: Uint8Array }).fields).all.company;
+  return parse((contact as { fields: FormedJson }).fields).all.company;
 }
 
 async function linksOf(id: number): Promise<[name: string, isPrimary: string][]> {

@@ -43,7 +43,7 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
   });
 
   const batchResponse = async (outcomes: SettledOutcome[]) => {
-    const { message } = companyWriter(await catalogues.current());
+    const message = companyWriter(await catalogues.current()).messages();
     return {
       companies: outcomes.map((outcome) => ("row" in outcome ? message(outcome.row) : create(CompanySchema))),
       statuses: outcomes.map(statusOf),
@@ -58,8 +58,11 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
         owner: "co.created_by",
         source: ({ company }) => companyListSource(company, call),
       });
-      const { message } = companyWriter(catalogue);
-      return { companies: page.rows.map(message), totalSize: page.totalSize, ids: page.ids };
+      return {
+        companies: page.rows.map(companyWriter(catalogue).messages()),
+        totalSize: page.totalSize,
+        ids: page.ids,
+      };
     },
 
     async createCompany({ company }, call) {

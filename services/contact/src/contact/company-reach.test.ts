@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { CompanyChange } from "@tidings/proto/tidings/contact/v1/events";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code } from "@tidings/rpc/fault";
 import { companyHandlers } from "../company/company.ts";
@@ -47,7 +48,7 @@ async function addContact(values: Record<string, unknown>, actor: Actor = ADMINI
   contact.owner = Buffer.from("77");
   const request = { $typeName: "tidings.contact.v1.CreateContactRequest" as const, contact };
   const saved = await scene.handlers.createContact(request, callAs(actor));
-  return saved.contact as { id: number; fields: Uint8Array };
+  return saved.contact as { id: number; fields: FormedJson };
 }
 
 async function patch(id: number, values: Record<string, unknown>, actor: Actor, companyIds?: unknown) {
@@ -60,7 +61,7 @@ async function patch(id: number, values: Record<string, unknown>, actor: Actor, 
     updateMask: undefined,
     allowMissing: false,
   };
-  return (await scene.handlers.updateContact(request, callAs(actor))).contact as { fields: Uint8Array };
+  return (await scene.handlers.updateContact(request, callAs(actor))).contact as { fields: FormedJson };
 }
 
 async function linked(id: number, actor: Actor): Promise<Record<string, string>[]> {

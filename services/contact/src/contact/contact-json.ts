@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { timestampFromText } from "@tidings/store/timestamp";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
@@ -11,6 +12,8 @@ import { type ContactRow, doNotContactOf, ipAddressesOf } from "../rows/contact.
 export interface ContactWriter {
   /** What the API answers. */
   message(row: ContactRow): Contact;
+  /** The messages of one answer: what is constant in them comes with the first. */
+  messages(): (row: ContactRow) => Contact;
   /** The contact of a webhook, written from a snapshot. */
   webhookJson(row: ContactRow): Buffer;
   /** The same of a contact as it is stored. */
@@ -24,24 +27,37 @@ export const contactWriter = perCatalogue(createWriter);
 function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
   const fields = fieldsWriter(set);
   const json = (row: ContactRow) => Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
+  const write = (
+    stored: ContactRow,
+    fieldsOf: (row: ContactRow) => MessageInitShape<typeof FormedJsonSchema>,
+  ): Contact => {
+    const row = withCustomValues(stored, set);
+    const contact = create(ContactSchema);
+    fillStamps(contact, row);
+    contact.points = Number(row.points);
+    if (row.last_active) contact.lastActive = timestampFromText(row.last_active);
+    if (row.date_identified) contact.dateIdentified = timestampFromText(row.date_identified);
+    contact.preferredProfileImage = "gravatar";
+    if (row.owner) contact.owner = Buffer.from(row.owner);
+    if (row.stage) contact.stage = Buffer.from(row.stage);
+    contact.ipAddresses = row.ip_addresses ? jsonBytes(ipAddressesByAddress(row)) : EMPTY_OBJECT;
+    contact.tags = row.tags ? Buffer.from(row.tags) : EMPTY_LIST;
+    contact.utmtags = row.utm_tags ? Buffer.from(row.utm_tags) : EMPTY_LIST;
+    contact.doNotContact = row.do_not_contact === "{}" ? EMPTY_LIST : jsonBytes(doNotContactList(row));
+    contact.frequencyRules = Buffer.from(row.frequency_rules ?? "{}");
+    contact.fields = create(FormedJsonSchema, fieldsOf(row));
+    return contact;
+  };
   return {
-    message(stored) {
-      const row = withCustomValues(stored, set);
-      const contact = create(ContactSchema);
-      fillStamps(contact, row);
-      contact.points = Number(row.points);
-      if (row.last_active) contact.lastActive = timestampFromText(row.last_active);
-      if (row.date_identified) contact.dateIdentified = timestampFromText(row.date_identified);
-      contact.preferredProfileImage = "gravatar";
-      if (row.owner) contact.owner = Buffer.from(row.owner);
-      if (row.stage) contact.stage = Buffer.from(row.stage);
-      contact.ipAddresses = row.ip_addresses ? jsonBytes(ipAddressesByAddress(row)) : EMPTY_OBJECT;
-      contact.tags = row.tags ? Buffer.from(row.tags) : EMPTY_LIST;
-      contact.utmtags = row.utm_tags ? Buffer.from(row.utm_tags) : EMPTY_LIST;
-      contact.doNotContact = row.do_not_contact === "{}" ? EMPTY_LIST : jsonBytes(doNotContactList(row));
-      contact.frequencyRules = Buffer.from(row.frequency_rules ?? "{}");
-      contact.fields = fields.json(row);
-      return contact;
+    message: (stored) => write(stored, (row) => ({ values: fields.json(row) })),
+    messages() {
+      let form: typeof fields.form | undefined = fields.form;
+      return (stored) =>
+        write(stored, (row) => {
+          const own = form && { form };
+          form = undefined;
+          return { ...own, values: fields.values(row) };
+        });
     },
     webhookJson: (row) => json(row),
     currentJson: (row) => json(withCustomValues(row, set)),

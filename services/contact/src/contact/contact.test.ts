@@ -6,6 +6,7 @@ import {
   CreateContactRequestSchema,
   UpdateContactRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/contact_service";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
@@ -24,13 +25,13 @@ async function add(contact: Contact) {
     create(CreateContactRequestSchema, { contact }),
     callAs(),
   );
-  return { id: saved?.id ?? 0, created, all: parse(saved?.fields as Uint8Array).all, contact: saved };
+  return { id: saved?.id ?? 0, created, all: parse(saved?.fields as FormedJson).all, contact: saved };
 }
 
 async function edit(id: number, contact: Contact, paths = ["values"], allowMissing = false, actor?: Actor) {
   const request = create(UpdateContactRequestSchema, { id, contact, updateMask: { paths }, allowMissing });
   const { contact: saved, created } = await scene.handlers.updateContact(request, callAs(actor));
-  return { id: saved?.id ?? 0, created, all: parse(saved?.fields as Uint8Array).all, contact: saved };
+  return { id: saved?.id ?? 0, created, all: parse(saved?.fields as FormedJson).all, contact: saved };
 }
 
 async function get(id: number, actor?: Actor) {
@@ -38,7 +39,7 @@ async function get(id: number, actor?: Actor) {
     { $typeName: "tidings.contact.v1.GetContactRequest", id },
     callAs(actor),
   );
-  return { contact, all: parse(contact.fields as Uint8Array).all };
+  return { contact, all: parse(contact.fields as FormedJson).all };
 }
 
 async function events(id: number) {
@@ -59,7 +60,7 @@ test("a created contact has all field groups and its values in `all`", async () 
   assert.equal(all.firstname, "Ada");
   assert.equal(all.email, email);
   assert.equal(all.lastname, null);
-  const groups = parse(contact?.fields as Uint8Array);
+  const groups = parse(contact?.fields as FormedJson);
   assert.deepEqual(Object.keys(groups), ["core", "social", "personal", "professional", "all"]);
   assert.equal(groups.core.email.value, email);
   assert.equal(groups.core.email.id, "6");

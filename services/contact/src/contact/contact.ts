@@ -21,7 +21,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
   });
 
   const batchResponse = async (outcomes: SettledOutcome[]) => {
-    const { message } = contactWriter(await catalogues.current());
+    const message = contactWriter(await catalogues.current()).messages();
     return {
       contacts: outcomes.map((outcome) => ("row" in outcome ? message(outcome.row) : create(ContactSchema))),
       statuses: outcomes.map(statusOf),
@@ -41,8 +41,11 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
         owner: "c.owner_id",
         source: ({ contact }) => contactListSource(contact, call),
       });
-      const { message } = contactWriter(catalogue);
-      return { contacts: page.rows.map(message), totalSize: page.totalSize, ids: page.ids };
+      return {
+        contacts: page.rows.map(contactWriter(catalogue).messages()),
+        totalSize: page.totalSize,
+        ids: page.ids,
+      };
     },
 
     async createContact({ contact }, call) {

@@ -6,8 +6,10 @@ import {
   CreateContactRequestSchema,
   ListContactsRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/contact_service";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { Code, Fault } from "@tidings/rpc/fault";
+import { shareForm } from "@tidings/rpc/formed-json";
 import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
 
 const PEOPLE = [
@@ -32,7 +34,8 @@ after(() => scene.close());
 async function list(query: MessageInitShape<typeof ListQuerySchema>) {
   const request = create(ListContactsRequestSchema, { query: listQuery(query) });
   const { contacts = [], totalSize, ids } = await scene.handlers.listContacts(request, callAs());
-  const names = contacts.map(({ fields }) => parse(fields as Uint8Array).all.firstname ?? "-");
+  shareForm(contacts.map(({ fields }) => fields as FormedJson));
+  const names = contacts.map(({ fields }) => parse(fields as FormedJson).all.firstname ?? "-");
   return { names, totalSize, ids };
 }
 

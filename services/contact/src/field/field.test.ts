@@ -4,6 +4,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import { ConditionSchema } from "@tidings/proto/tidings/type/v1/list";
 import { Code, type Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
@@ -52,7 +53,7 @@ async function addContact(
     { $typeName: "tidings.contact.v1.CreateContactRequest", contact },
     call,
   );
-  return saved.contact as { id: number; fields: Uint8Array };
+  return saved.contact as { id: number; fields: FormedJson };
 }
 
 async function listed(
@@ -70,7 +71,7 @@ async function listed(
   return contacts.map(({ id }) => id);
 }
 
-const all = (contact: { fields: Uint8Array }) => parse(contact.fields).all;
+const all = (contact: { fields: FormedJson }) => parse(contact.fields).all;
 
 test("a field that was just added is written, read, filtered, ordered and searched by, on every replica", async () => {
   const { alias } = await addField({ type: "number", properties: json({ scale: 1 }) });
@@ -96,7 +97,7 @@ test("a replica that did not see the definition reads the value a moment later a
     { $typeName: "tidings.contact.v1.GetContactRequest", id },
     call,
   );
-  assert.equal(all(read as { fields: Uint8Array })[alias], "seen");
+  assert.equal(all(read as { fields: FormedJson })[alias], "seen");
 });
 
 const list = json({ list: [{ label: "Red", value: "r" }, "g", { label: "Blue", value: "b" }] });
@@ -243,7 +244,7 @@ test("a shipped field that is fixed cannot be deleted; one that is not can", asy
     { $typeName: "tidings.contact.v1.GetContactRequest", id: contact.id },
     call,
   );
-  assert.ok(!(alias in all(read as { fields: Uint8Array })));
+  assert.ok(!(alias in all(read as { fields: FormedJson })));
   await assert.rejects(listed(alias, "eq", ["value"]), { code: Code.INVALID_ARGUMENT });
 });
 
@@ -270,7 +271,7 @@ test("a default fills new contacts, a required field has to be there, a stale op
   assert.equal(all(contact)[filled.alias], "dflt");
   await update(select.id, { properties: json({ list: "a|c" }) }, ["properties"]);
   const { contact: edited } = await edit(contact.id, { lastname: "E" });
-  assert.equal(all(edited as { fields: Uint8Array })[select.alias], null);
+  assert.equal(all(edited as { fields: FormedJson })[select.alias], null);
 
   const required = await addField({ isRequired: true });
   await assert.rejects(addContact({ firstname: "Without" }), { code: Code.INVALID_ARGUMENT });

@@ -1,38 +1,82 @@
+import { fill, SEPARATOR } from "@tidings/rpc/formed-json";
 import type { Row } from "@tidings/store/database";
 import { FIELD_GROUPS, type Field, type FieldSet } from "./catalogue.ts";
 
-/** Writes the `fields` of a contact or a company. All but the values is text made beforehand, once a catalogue. */
+/** Writes the `fields` of a contact or a company. All but the values is made beforehand, once a catalogue. */
 export interface FieldsWriter {
+  /** What is constant in all of it. */
+  form: Form;
+  /** What is not: the values of the form. */
+  values(row: Row): string;
+  /** The groups and the flat map `all`. */
+  json(row: Row): string;
   /** The groups without the braces around them: `"core":{...},"social":{...}`. */
   groups(row: Row): string;
-  /** The groups and the flat map `all`. */
-  json(row: Row): Buffer;
+}
+
+interface Form {
+  constants: string;
+  slots: number[];
+}
+
+/** A field and where its value stands among the values; the same one twice unless it is shown in another way. */
+interface Placed {
+  field: Field;
+  value: number;
+  normalized: number;
 }
 
 export function fieldsWriter(set: FieldSet): FieldsWriter {
-  const groups = groupsWriter(set);
-  const all = flatWriter(set);
-  return { groups, json: (row) => Buffer.from(`{${groups(row)},"all":{"id":${row.id}${all(row)}}}`) };
+  const { placed, values } = place(set);
+  const groups = groupsText(set, placed);
+  const all = placed.map(({ field, value }) => `,${JSON.stringify(field.alias)}:${slot(value)}`).join("");
+  const form = formOf(`{${groups},"all":{"id":${slot(ID)}${all}}}`);
+  const groupsForm = formOf(groups);
+  return {
+    form,
+    values,
+    json: (row) => fill(form, values(row)),
+    groups: (row) => fill(groupsForm, values(row)),
+  };
 }
 
-function groupsWriter(set: FieldSet): (row: Row) => string {
-  const groups = groupsOf(set).map((group) => ({
-    opening: `"${group}":{`,
-    fields: set.fields.filter((field) => groupOf(field) === group).map(entryWriter),
-  }));
-  return (row) => {
-    let text = "";
-    for (const { opening, fields } of groups) {
-      text += text === "" ? opening : `,${opening}`;
-      let separator = "";
-      for (const write of fields) {
-        text += separator + write(row);
-        separator = ",";
-      }
-      text += "}";
-    }
-    return text;
+/** The record's id is the first of its values. */
+const ID = 0;
+
+function place({ fields }: FieldSet): { placed: Placed[]; values(row: Row): string } {
+  const writers: ((row: Row) => string)[] = [(row) => row.id ?? "null"];
+  const add = ({ alias }: Field, write: (text: string) => string) =>
+    writers.push((row) => {
+      const text = row[alias];
+      return text === null || text === undefined ? "null" : write(text);
+    }) - 1;
+  const placed = fields.map((field) => {
+    const value = add(field, valueWriter(field));
+    const normalized = normalizedWriter(field);
+    return { field, value, normalized: normalized ? add(field, normalized) : value };
+  });
+  return { placed, values: (row) => writers.map((write) => write(row)).join(SEPARATOR) };
+}
+
+/** A place for a value in the text of a form. */
+function slot(value: number): string {
+  return `${SEPARATOR}${value}${SEPARATOR}`;
+}
+
+function formOf(text: string): Form {
+  const parts = text.split(SEPARATOR);
+  return {
+    constants: parts.filter((_, index) => index % 2 === 0).join(SEPARATOR),
+    slots: parts.filter((_, index) => index % 2 === 1).map(Number),
   };
+}
+
+function groupsText(set: FieldSet, placed: Placed[]): string {
+  const texts = groupsOf(set).map((group) => {
+    const entries = placed.filter(({ field }) => groupOf(field) === group).map(entryText);
+    return `"${group}":{${entries.join(",")}}`;
+  });
+  return texts.join(",");
 }
 
 const COMPANY_GROUPS = ["core", "professional", "other"];
@@ -46,7 +90,7 @@ function groupOf({ object, group }: Field): string {
   return object === "lead" || COMPANY_GROUPS.includes(group) ? group : "other";
 }
 
-function entryWriter(field: Field): (row: Row) => string {
+function entryText({ field, value, normalized }: Placed): string {
   const definition = {
     id: String(field.id),
     label: field.label,
@@ -59,32 +103,8 @@ function entryWriter(field: Field): (row: Row) => string {
     properties: Object.keys(field.properties).length > 0 ? field.properties : [],
     default_value: field.defaultValue,
   };
-  const opening = `${JSON.stringify(field.alias)}:${JSON.stringify(definition).slice(0, -1)},"value":`;
-  const unset = `${opening}null,"normalizedValue":null}`;
-  const value = valueWriter(field);
-  const normalized = normalizedWriter(field);
-  return (row) => {
-    const text = row[field.alias];
-    if (text === null || text === undefined) return unset;
-    const json = value(text);
-    return `${opening}${json},"normalizedValue":${normalized ? normalized(text) : json}}`;
-  };
-}
-
-function flatWriter(set: FieldSet): (row: Row) => string {
-  const fields = set.fields.map((field) => ({
-    alias: field.alias,
-    opening: `,${JSON.stringify(field.alias)}:`,
-    value: valueWriter(field),
-  }));
-  return (row) => {
-    let text = "";
-    for (const { alias, opening, value } of fields) {
-      const column = row[alias];
-      text += opening + (column === null || column === undefined ? "null" : value(column));
-    }
-    return text;
-  };
+  const opening = `${JSON.stringify(field.alias)}:${JSON.stringify(definition).slice(0, -1)}`;
+  return `${opening},"value":${slot(value)},"normalizedValue":${slot(normalized)}}`;
 }
 
 /** A column's text as JSON: numbers and switches as numbers, date-times as `Y-m-d H:i:s`, all else a string. */

@@ -1,9 +1,11 @@
 import { createSecretKey } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
+import { textOf } from "@tidings/rpc/formed-json";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
@@ -68,8 +70,12 @@ export function listQuery(query: MessageInitShape<typeof ListQuerySchema> = {}):
   return create(ListQuerySchema, { pageSize: 30, ...query });
 }
 
-export function parse(bytes: Uint8Array | undefined) {
-  return JSON.parse(Buffer.from(bytes ?? []).toString());
+export function parse(json: Uint8Array | FormedJson | undefined) {
+  return JSON.parse(
+    json && "values" in json && !(json instanceof Uint8Array)
+      ? textOf(json)
+      : Buffer.from(json ?? []).toString(),
+  );
 }
 
 function json(value: unknown): Uint8Array<ArrayBuffer> {
