@@ -1,13 +1,23 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, headers } from "@nats-io/transport-node";
+import { decodePack, PACKED } from "@tidings/bus/pack";
 
 const CONTACT = "CONTACT";
 
-/** How many events the stream of contacts holds. */
+/** How many events the stream of contacts holds, in whatever number of messages, and each of them however often. */
 export async function countEvents(natsUrl: string): Promise<number> {
   await using connection = await connected(natsUrl);
-  const manager = await jetstreamManager(connection.nats);
-  return (await manager.streams.info(CONTACT)).state.messages;
+  const { streams } = await jetstreamManager(connection.nats);
+  const { first_seq: first, last_seq: last } = (await streams.info(CONTACT)).state;
+  const ids = new Set<string>();
+  for (let seq = first; seq <= last; seq += 1) {
+    const message = await streams.getMessage(CONTACT, { seq });
+    if (!message) continue;
+    const { header, subject, data } = message;
+    const packed = header.has(PACKED) ? decodePack(subject, data) : [{ id: header.get("ce-id") }];
+    for (const { id } of packed) ids.add(id);
+  }
+  return ids.size;
 }
 
 /** What the latest event on a subject carries, as bytes. */

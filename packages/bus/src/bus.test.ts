@@ -7,7 +7,8 @@ import { startTestNats } from "@tidings/testkit/nats";
 import { type Bus, BusUnavailable, connectBus } from "./connect.ts";
 import { type ConsumeOptions, consume, type DeadLetter } from "./consume.ts";
 import type { Event } from "./event.ts";
-import { publish } from "./publish.ts";
+import { packsOf } from "./pack.ts";
+import { publish, publishPack } from "./publish.ts";
 import { ACK_WAIT_MS, type DurableDefinition, ensureDurable, ensureStream } from "./streams.ts";
 
 const log = createLog("test", "silent");
@@ -108,6 +109,58 @@ test("an event that fails for the tenth time is set aside", async () => {
   await eventually(() => assert.equal(letters.length, 1));
   assert.equal(letters[0]?.id, event.id);
   assert.equal(letters[0]?.attempts, 10);
+  await eventually(async () => assert.equal(await unacknowledged(durable), 0));
+});
+
+test("events of one subject that follow each other are one message, and arrive as they were published", async () => {
+  const durable = await newDurable();
+  const actor = { kind: "user", id: 1, name: "Ada Lovelace" };
+  const events = Array.from({ length: 120 }, (_, index) => newEvent(durable, index % 2 ? { actor } : {}));
+  const packs = packsOf(events);
+  for (const pack of packs) await publishPack(bus, pack);
+  assert.equal(await messagesIn(durable), packs.length);
+  assert.ok(packs.length <= 3, `${packs.length} messages`);
+  const { received } = collect(durable);
+  await eventually(() => assert.equal(received.length, 120));
+  const plain = received.map((event) => ({ ...event, payload: Buffer.from(event.payload) }));
+  assert.deepEqual(plain, events);
+});
+
+test("what is traced, of another subject or large goes alone", () => {
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const event = (subject: string, more: Partial<Event> = {}): Event => ({
+    ...{ id: randomUUID(), subject, aggregateId: 1, aggregateVersion: 1, time: "" },
+    ...{ traceparent: undefined, actor: undefined, payload: Buffer.from("x") },
+    ...more,
+  });
+  const large = Buffer.alloc(200_000);
+  const events = [event("a"), event("a"), event("b"), event("a"), event("a", { traceparent }), event("a")];
+  const sizes = (some: Event[]) => packsOf(some).map((pack) => pack.length);
+  assert.deepEqual(sizes(events), [2, 1, 1, 1, 1]);
+  assert.deepEqual(
+    sizes([event("a"), event("a", { payload: large }), event("a", { payload: large })]),
+    [2, 1],
+  );
+  assert.deepEqual(packsOf(events).flat(), events);
+});
+
+test("of a pack only what fails comes again, and is set aside in the end", async () => {
+  const durable = await newDurable();
+  const events = Array.from({ length: 8 }, () => newEvent(durable));
+  const bad = new Set([events[2]?.id, events[7]?.id]);
+  const handle = async (batch: Event[]) => {
+    if (batch.some(({ id }) => bad.has(id))) throw new Error("cannot be handled");
+  };
+  await publishPack(bus, events);
+  await refuse(durable, 9);
+  const letters: DeadLetter[] = [];
+  const { received } = collect(durable, handle, { deadLetter: async (letter) => void letters.push(letter) });
+  await eventually(() => assert.equal(letters.length, 2));
+  assert.deepEqual(
+    letters.map(({ id, headers }) => [id, headers["ce-id"]]),
+    [...bad].map((id) => [id, id]),
+  );
+  assert.equal(received.length, 6);
   await eventually(async () => assert.equal(await unacknowledged(durable), 0));
 });
 

@@ -5,8 +5,10 @@ import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
 import { Counter } from "prom-client";
 import { type Bus, BusUnavailable } from "./connect.ts";
-import { type Event, readEvent } from "./event.ts";
+import { type Event, readEvents } from "./event.ts";
 import { linkTo } from "./link.ts";
+import { eventsIn } from "./pack.ts";
+import { headersOf } from "./publish.ts";
 import { ACK_WAIT_MS, type DurableDefinition, ensureDurable } from "./streams.ts";
 
 export interface ConsumeOptions {
@@ -62,7 +64,7 @@ const BACKOFF_MAX_MS = 5_000;
 
 /**
  * Consumes a durable until stopped, through lost connections, deleted streams and failing handlers. A batch is what has
- * arrived when the one before is done, at most 100 events. When a batch fails, its halves are tried, so that a single bad
+ * arrived when the one before is done, a hundred events and the rest of their pack. When a batch fails, its halves are tried, so that a single bad
  * event does not hold up the others; that one is delivered again later and given up after 10 attempts.
  */
 export function consume(bus: Bus, options: ConsumeOptions): Consumption {
@@ -117,7 +119,7 @@ async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSigna
   }, WORKING_INTERVAL_MS);
   try {
     while (!signal.aborted && !end.isReached()) {
-      batch = arrived.splice(0, BATCH_MAX).sort((one, other) => one.seq - other.seq);
+      batch = takeBatch(arrived).sort((one, other) => one.seq - other.seq);
       if (batch.length > 0) await handleBatch(bus, batch, options, signal);
       else {
         await new Promise<void>((resolve) => {
@@ -135,6 +137,14 @@ async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSigna
     for (const message of arrived) message.nak();
   }
   await end.promise;
+}
+
+/** Messages of a hundred events, or the few more that come in a pack. */
+function takeBatch(arrived: JsMsg[]): JsMsg[] {
+  let [messages, events] = [0, 0];
+  for (; messages < arrived.length && events < BATCH_MAX; messages += 1)
+    events += eventsIn(arrived[messages] as JsMsg);
+  return arrived.splice(0, messages);
 }
 
 /**
@@ -159,9 +169,20 @@ function followEnd(messages: ConsumerMessages, onEnd: () => void) {
   return { promise, isReached: () => reached };
 }
 
+interface Item {
+  message: JsMsg;
+  event: Event;
+}
+
+interface Failure {
+  reason: unknown;
+  /** The event that failed; none where its message cannot be read. */
+  event?: Event;
+}
+
 /**
  * Lets the batch be handled. One that fails is split, and so on, until the event that fails stands alone and all others are
- * done.
+ * done. A message that has failing events comes again with all of its events: those that are done are known to the handler.
  */
 async function handleBatch(
   bus: Bus,
@@ -169,32 +190,57 @@ async function handleBatch(
   options: ConsumeOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const failure = await tryToHandle(bus, batch, options, signal);
-  if (failure === undefined) return acknowledge(batch);
-  if (signal.aborted) return release(batch);
-  const [message] = batch;
-  if (batch.length === 1 && message) return retryLater(bus, message, failure.reason, options);
-  const middle = Math.ceil(batch.length / 2);
-  await handleBatch(bus, batch.slice(0, middle), options, signal);
-  await handleBatch(bus, batch.slice(middle), options, signal);
+  const failures = new Map<JsMsg, Failure[]>();
+  const interrupted = new Set<JsMsg>();
+  const fail = (message: JsMsg, failure: Failure) => {
+    if (signal.aborted) interrupted.add(message);
+    else failures.set(message, [...(failures.get(message) ?? []), failure]);
+  };
+  const read = async (message: JsMsg): Promise<Item[]> => {
+    const outcome = await insist(bus, 1, () => readEvents(bus, message), options, signal);
+    if ("value" in outcome) return outcome.value.map((event) => ({ message, event }));
+    fail(message, outcome);
+    return [];
+  };
+  const handle = async (items: Item[]): Promise<void> => {
+    const events = items.map(({ event }) => event);
+    const outcome = await insist(bus, items.length, () => handleInSpan(events, options), options, signal);
+    if ("value" in outcome) return;
+    if (items.length === 1 || signal.aborted) {
+      for (const { message, event } of items) fail(message, { ...outcome, event });
+      return;
+    }
+    const middle = Math.ceil(items.length / 2);
+    await handle(items.slice(0, middle));
+    await handle(items.slice(middle));
+  };
+  const items = (await Promise.all(batch.map(read))).flat();
+  if (items.length > 0) await handle(items);
+  for (const message of batch) {
+    const failed = failures.get(message);
+    // What we did not come to, since we are to stop, is left to others.
+    if (interrupted.has(message)) message.nak();
+    else if (failed) await retryLater(bus, message, failed, options);
+    else message.ack();
+  }
 }
 
-/** The failure, or undefined. While what the handler needs is away it is tried again with the same messages. */
-async function tryToHandle(
+/** What came of it. While what is needed is away it is tried again. */
+async function insist<T>(
   bus: Bus,
-  batch: JsMsg[],
+  events: number,
+  work: () => Promise<T>,
   options: ConsumeOptions,
   signal: AbortSignal,
-): Promise<{ reason: unknown } | undefined> {
+): Promise<{ value: T } | { reason: unknown }> {
   const durable = options.durable.name;
   for (let tries = 1; ; tries += 1) {
     try {
-      await handleInSpan(bus, batch, options);
-      return undefined;
+      return { value: await work() };
     } catch (reason) {
       const isOutage = reason instanceof BusUnavailable || options.isOutage(reason);
       failures.inc({ durable, cause: isOutage ? "outage" : "events" });
-      const fields = { err: reason, durable, events: batch.length, tries };
+      const fields = { err: reason, durable, events, tries };
       bus.log.warn(
         fields,
         isOutage ? "events wait for what their handler needs" : "events could not be handled",
@@ -207,8 +253,7 @@ async function tryToHandle(
 }
 
 /** One span: it continues the trace of the first event and links to those of the others. */
-async function handleInSpan(bus: Bus, batch: JsMsg[], { durable, handle }: ConsumeOptions): Promise<void> {
-  const events = await Promise.all(batch.map((message) => readEvent(bus, message)));
+async function handleInSpan(events: Event[], { durable, handle }: ConsumeOptions): Promise<void> {
   const [first, ...others] = events;
   const attributes = {
     "messaging.system": "nats",
@@ -222,18 +267,28 @@ async function handleInSpan(bus: Bus, batch: JsMsg[], { durable, handle }: Consu
   });
 }
 
-async function retryLater(bus: Bus, message: JsMsg, error: unknown, options: ConsumeOptions): Promise<void> {
+async function retryLater(
+  bus: Bus,
+  message: JsMsg,
+  failed: Failure[],
+  options: ConsumeOptions,
+): Promise<void> {
   const attempts = message.info.deliveryCount;
-  const fields = { err: error, durable: options.durable.name, subject: message.subject, attempts };
+  const fields = {
+    err: failed[0]?.reason,
+    durable: options.durable.name,
+    subject: message.subject,
+    attempts,
+  };
   const delayMs = RETRY_DELAYS_MS[Math.min(attempts, RETRY_DELAYS_MS.length) - 1];
   if (attempts < ATTEMPTS_MAX) {
     bus.log.warn(fields, "event could not be handled, trying again later");
     return message.nak(delayMs);
   }
   try {
-    await options.deadLetter(await deadLetterOf(bus, message, error));
-    setAside.inc({ durable: options.durable.name });
-    bus.log.error(fields, "event could not be handled and was set aside");
+    for (const failure of failed) await options.deadLetter(deadLetterOf(message, failure));
+    setAside.inc({ durable: options.durable.name }, failed.length);
+    bus.log.error({ ...fields, events: failed.length }, "events could not be handled and were set aside");
     message.term();
   } catch (cause) {
     bus.log.error({ ...fields, err: cause }, "event could not be set aside");
@@ -241,28 +296,17 @@ async function retryLater(bus: Bus, message: JsMsg, error: unknown, options: Con
   }
 }
 
-async function deadLetterOf(bus: Bus, message: JsMsg, error: unknown): Promise<DeadLetter> {
+function deadLetterOf(message: JsMsg, { event, reason }: Failure): DeadLetter {
+  const { subject, data } = message;
+  const attempts = message.info.deliveryCount;
+  if (event) {
+    const { id, payload } = event;
+    return { id, subject, headers: headersOf(event), payload, error: reason, attempts };
+  }
   const names = message.headers?.keys() ?? [];
   const headers = Object.fromEntries(names.map((name) => [name, message.headers?.get(name) ?? ""]));
-  return {
-    id: headers["ce-id"] ?? `${message.info.stream}:${message.seq}`,
-    subject: message.subject,
-    headers,
-    payload: await readEvent(bus, message).then(
-      ({ payload }) => payload,
-      () => message.data,
-    ),
-    error,
-    attempts: message.info.deliveryCount,
-  };
-}
-
-function acknowledge(batch: JsMsg[]): void {
-  for (const message of batch) message.ack();
-}
-
-function release(batch: JsMsg[]): void {
-  for (const message of batch) message.nak();
+  const id = headers["ce-id"] ?? `${message.info.stream}:${message.seq}`;
+  return { id, subject, headers, payload: data, error: reason, attempts };
 }
 
 /** Exponential with full jitter. */

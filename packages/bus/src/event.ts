@@ -1,6 +1,7 @@
 import type { JsMsg } from "@nats-io/jetstream";
 import type { Bus } from "./connect.ts";
 import { loadPayload } from "./large-payload.ts";
+import { decodePack, PACKED } from "./pack.ts";
 
 /** An event as its consumers see it. */
 export interface Event {
@@ -26,8 +27,13 @@ export interface EventActor {
   name: string;
 }
 
-/** Reads a message of our streams. Throws when a header is missing: then it is none of ours. */
-export async function readEvent(bus: Bus, message: JsMsg): Promise<Event> {
+/** The events of a message of our streams, in order. Throws when a header is missing: then it is none of ours. */
+export async function readEvents(bus: Bus, message: JsMsg): Promise<Event[]> {
+  if (message.headers?.has(PACKED)) return decodePack(message.subject, message.data);
+  return [await readEvent(bus, message)];
+}
+
+async function readEvent(bus: Bus, message: JsMsg): Promise<Event> {
   const header = (name: string): string => {
     const value = message.headers?.get(name);
     if (!value) throw new Error(`message ${message.seq} on ${message.subject} has no ${name}`);

@@ -2,6 +2,7 @@ import { headers } from "@nats-io/transport-node";
 import type { Bus } from "./connect.ts";
 import type { Event } from "./event.ts";
 import { storePayload } from "./large-payload.ts";
+import { encodePack, PACKED } from "./pack.ts";
 
 const ACK_TIMEOUT_MS = 2_000;
 const NOTHING = new Uint8Array(0);
@@ -13,16 +14,7 @@ const NOTHING = new Uint8Array(0);
  */
 export async function publish(bus: Bus, event: Event): Promise<void> {
   const fields = headers();
-  fields.set("ce-specversion", "1.0");
-  fields.set("ce-id", event.id);
-  fields.set("ce-type", event.subject);
-  fields.set("ce-source", sourceOf(event.subject));
-  fields.set("ce-time", event.time);
-  fields.set("ce-subject", String(event.aggregateId));
-  fields.set("ce-aggregateversion", String(event.aggregateVersion));
-  fields.set("content-type", "application/protobuf");
-  if (event.traceparent) fields.set("traceparent", event.traceparent);
-  if (event.actor) fields.set("ce-actor", encodeURIComponent(JSON.stringify(event.actor)));
+  for (const [name, value] of Object.entries(headersOf(event))) fields.set(name, value);
   const isLarge = event.payload.length > bus.payloadMax();
   if (isLarge) fields.set("ce-dataref", await storePayload(bus, event.id, event.payload));
   await bus.client().jetstream.publish(event.subject, isLarge ? NOTHING : event.payload, {
@@ -30,6 +22,37 @@ export async function publish(bus: Bus, event: Event): Promise<void> {
     headers: fields,
     timeout: ACK_TIMEOUT_MS,
   });
+}
+
+/** Publishes what goes together (`packsOf`), as `publish` does. A pack that is repeated with the same events is one. */
+export async function publishPack(bus: Bus, events: Event[]): Promise<void> {
+  const [first, ...others] = events;
+  if (!first) return;
+  if (others.length === 0) return publish(bus, first);
+  const fields = headers();
+  fields.set(PACKED, String(events.length));
+  fields.set("content-type", "application/protobuf; proto=tidings.api.v1.EventPack");
+  await bus.client().jetstream.publish(first.subject, encodePack(events), {
+    msgID: `${first.id}+${others.length}`,
+    headers: fields,
+    timeout: ACK_TIMEOUT_MS,
+  });
+}
+
+/** What the headers of an event's message say of it. */
+export function headersOf(event: Event): Record<string, string> {
+  return {
+    "ce-specversion": "1.0",
+    "ce-id": event.id,
+    "ce-type": event.subject,
+    "ce-source": sourceOf(event.subject),
+    "ce-time": event.time,
+    "ce-subject": String(event.aggregateId),
+    "ce-aggregateversion": String(event.aggregateVersion),
+    "content-type": "application/protobuf",
+    ...(event.traceparent && { traceparent: event.traceparent }),
+    ...(event.actor && { "ce-actor": encodeURIComponent(JSON.stringify(event.actor)) }),
+  };
 }
 
 /** `tidings.contact.contact.created` comes from `/tidings/contact`. */

@@ -2,7 +2,8 @@ import { SpanKind } from "@opentelemetry/api";
 import type { Bus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
-import { publish } from "@tidings/bus/publish";
+import { packsOf } from "@tidings/bus/pack";
+import { publish, publishPack } from "@tidings/bus/publish";
 import { ensureStream, MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
 import type { Log } from "@tidings/runtime/log";
 import { currentTraceparent, inSpan } from "@tidings/runtime/telemetry";
@@ -185,8 +186,11 @@ async function publishPending(database: Database, bus: Bus): Promise<{ waiting: 
   const waiting = await database.query(selectPending, [], backgroundDeadline());
   const rows = waiting.filter((row) => row.is_due === "t");
   const outcomes: PromiseSettledResult<void>[] = [];
-  for (const run of runsOf(rows, bus.payloadMax()))
-    outcomes.push(...(await Promise.allSettled(run.map((row) => publishRow(bus, row)))));
+  for (const run of runsOf(rows, bus.payloadMax())) {
+    const packs = packsOf(run.map(eventOf));
+    const published = await Promise.allSettled(packs.map((pack) => publishTraced(bus, pack)));
+    outcomes.push(...published.flatMap((outcome, index) => packs[index]?.map(() => outcome) ?? []));
+  }
   const ids = rows.filter((_, index) => outcomes[index]?.status === "fulfilled").map(({ id }) => id);
   if (ids.length > 0) await database.query(markPublished, [ids], backgroundDeadline());
   published.inc(ids.length);
@@ -207,9 +211,9 @@ function runsOf(rows: Row[], payloadMax: number): Row[][] {
   return runs;
 }
 
-async function publishRow(bus: Bus, row: Row): Promise<void> {
-  const event = eventOf(row);
-  if (!event.traceparent) return publish(bus, event);
+async function publishTraced(bus: Bus, pack: Event[]): Promise<void> {
+  const [event] = pack;
+  if (!event?.traceparent) return publishPack(bus, pack);
   const span = { kind: SpanKind.PRODUCER, traceparent: event.traceparent };
   await inSpan(`publish ${event.subject}`, span, () =>
     publish(bus, { ...event, traceparent: currentTraceparent() ?? event.traceparent }),
