@@ -58,7 +58,8 @@ export function mainQueries(contacts: number): MainQuery[] {
   ];
 }
 
-function where(column: string, expr: string, value: string): string {
+/** One clause of a list's `where`. */
+export function where(column: string, expr: string, value: string): string {
   const members = { col: column, expr, val: value };
   return Object.entries(members)
     .map(([name, text]) => `where[0][${name}]=${encodeURIComponent(text)}`)

@@ -14,10 +14,10 @@ export interface Filterable {
 }
 
 /**
- * The rows that an index finds for an ILIKE pattern of a whole text: those whose text matches it, and some more.
+ * The rows that an index finds for ILIKE patterns of a whole text: those with a text that matches one of them, and some more.
  * Undefined where no index helps.
  */
-export type Near = (pattern: string) => RawBuilder<unknown> | undefined;
+export type Near = (patterns: string[]) => RawBuilder<unknown> | undefined;
 
 /** API name to column. What is not in the map does not exist. */
 export type ColumnMap = ReadonlyMap<string, Filterable>;
@@ -74,14 +74,16 @@ const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Pred
 };
 
 function equal(column: Filterable, value: string): Predicate {
+  const patterns = [literalPattern(value)];
   const exact = column.equals?.(value);
-  if (exact) return exact;
-  const predicate = sql`${comparable(column)} = ${operand(column, value)}`;
-  return narrowed(predicate, column.near, literalPattern(value));
+  if (!exact) return narrowed(sql`${comparable(column)} = ${operand(column, value)}`, column.near, patterns);
+  // It has an index of its own, but beside others that have not it is looked for with them.
+  if (column.near?.(patterns)) narrowings.set(exact, { near: column.near, patterns, predicate: exact });
+  return exact;
 }
 
 function like(column: Filterable, pattern: string): Predicate {
-  return narrowed(sql`${asText(column)} ilike ${pattern}`, column.near, pattern);
+  return narrowed(sql`${asText(column)} ilike ${pattern}`, column.near, [pattern]);
 }
 
 function oneOf(column: Filterable, values: string[]): Predicate {
@@ -90,10 +92,23 @@ function oneOf(column: Filterable, values: string[]): Predicate {
   return sql`${comparable(column)} in (${operands(column, values)})`;
 }
 
-/** The predicate, among the rows that an index finds. */
-export function narrowed(predicate: Predicate, near: Near | undefined, pattern: string): Predicate {
-  const found = near?.(pattern);
-  return found ? sql`(${found} and ${predicate})` : predicate;
+interface Narrowing {
+  near: Near;
+  patterns: string[];
+  /** What was narrowed. */
+  predicate: Predicate;
+}
+
+/** Of predicates that were narrowed: by what. */
+const narrowings = new WeakMap<Predicate, Narrowing>();
+
+/** The predicate, among the rows that an index finds for one of the patterns. */
+export function narrowed(predicate: Predicate, near: Near | undefined, patterns: string[]): Predicate {
+  const found = near?.(patterns);
+  if (!near || !found) return predicate;
+  const result = sql`(${found} and ${predicate})`;
+  narrowings.set(result, { near, patterns, predicate });
+  return result;
 }
 
 /** The pattern of LIKE that only this text matches. */
@@ -185,9 +200,24 @@ function printable(text: string): string {
 }
 
 export function all(predicates: Predicate[]): Predicate {
-  return predicates.length === 0 ? sql`true` : sql`(${sql.join(predicates, sql` and `)})`;
+  if (predicates.length === 0) return sql`true`;
+  const predicate = sql`(${sql.join(predicates, sql` and `)})`;
+  const narrowing = predicates.map((part) => narrowings.get(part)).find((found) => found !== undefined);
+  if (narrowing) narrowings.set(predicate, { ...narrowing, predicate });
+  return predicate;
 }
 
+/** Where each of several is narrowed they are looked for together: Postgres joins no two look-ups by OR. */
 export function any(predicates: Predicate[]): Predicate {
-  return predicates.length === 0 ? sql`false` : sql`(${sql.join(predicates, sql` or `)})`;
+  if (predicates.length === 0) return sql`false`;
+  const parts = predicates.flatMap((predicate) => narrowings.get(predicate) ?? []);
+  const near = parts[0]?.near;
+  const areNarrowed = parts.length === predicates.length && parts.every((part) => part.near === near);
+  const joined = (some: Predicate[]) => sql`(${sql.join(some, sql` or `)})`;
+  if (predicates.length === 1 || !areNarrowed) return joined(predicates);
+  return narrowed(
+    joined(parts.map(({ predicate }) => predicate)),
+    near,
+    parts.flatMap(({ patterns }) => patterns),
+  );
 }

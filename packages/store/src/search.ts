@@ -61,7 +61,7 @@ function termPredicate(term: SearchTerm, searched: Searched): Predicate {
 function catchAllPredicate(term: SearchTerm, { catchAll, near }: Searched): Predicate {
   const isPart = !term.strict && !term.text.includes("%");
   const pattern = isPart ? `%${escapeLike(term.text)}%` : escapeLike(term.text);
-  const matches = narrowed(any(catchAll.map((column) => sql`${column} ilike ${pattern}`)), near, pattern);
+  const matches = narrowed(any(catchAll.map((column) => sql`${column} ilike ${pattern}`)), near, [pattern]);
   return term.negated ? sql`not coalesce(${matches}, false)` : matches;
 }
 
@@ -70,7 +70,7 @@ export function columnCommand(column: RawBuilder<unknown>, near?: Near): SearchC
   return (term) => {
     const asWritten = term.strict || term.text.includes("%");
     const pattern = asWritten ? escapeLike(term.text) : `${escapeLike(term.text)}%`;
-    return narrowed(sql`${column} ilike ${pattern}`, near, pattern);
+    return narrowed(sql`${column} ilike ${pattern}`, near, [pattern]);
   };
 }
 

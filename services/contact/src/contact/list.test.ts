@@ -57,6 +57,26 @@ for (const [query, names] of [
   [where("date_added", "gt", "2020-01-01"), ["Alan", "Grace", "Ada", "Under_score", "-"]],
   [where("attribution", "eq", "1.5"), ["Under_score"]],
   [where("isPublished", "eq", "0"), []],
+  [where("city", "in", "paris", "New York"), ["Grace", "-"]],
+  [where("createdByUser", "eq", "admin user"), ["Alan", "Grace", "Ada", "Under_score", "-"]],
+  [
+    {
+      where: [
+        {
+          expr: "orX",
+          conditions: [
+            where("city", "eq", "paris").where[0],
+            where("email", "eq", "ada@example.com").where[0],
+            {
+              expr: "andX",
+              conditions: [where("city", "like", "lon%").where[0], where("points", "gt", "20").where[0]],
+            },
+          ],
+        },
+      ],
+    },
+    ["Ada", "Alan", "-"],
+  ],
   [
     {
       where: [

@@ -7,10 +7,10 @@ const SEPARATOR = "\x1f";
 const LETTER = "[\\p{L}\\p{N}]";
 const INDEXED = new RegExp(`${LETTER}{3}|[^\\p{L}\\p{N}%_]${LETTER}|${LETTER}{2}[^\\p{L}\\p{N}%_]`, "u");
 
-/** Contacts any text of which matches the pattern: one index over all texts serves every field. */
-export function nearText(pattern: string): RawBuilder<unknown> | undefined {
-  const surrounded = `%${SEPARATOR}${pattern}${SEPARATOR}%`;
-  return INDEXED.test(surrounded)
-    ? sql`c.id in (select found.id from contact_search found where found.text ilike ${surrounded})`
-    : undefined;
+/** Contacts any text of which matches one of the patterns: one index over all texts serves every field. */
+export function nearText(patterns: string[]): RawBuilder<unknown> | undefined {
+  const surrounded = patterns.map((pattern) => `%${SEPARATOR}${pattern}${SEPARATOR}%`);
+  if (!surrounded.every((pattern) => INDEXED.test(pattern))) return undefined;
+  const fits = surrounded.map((pattern) => sql`found.text ilike ${pattern}`);
+  return sql`c.id in (select found.id from contact_search found where ${sql.join(fits, sql` or `)})`;
 }

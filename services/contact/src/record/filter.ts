@@ -27,7 +27,9 @@ export function filterableRecordColumns(
   for (const { name, sqlType } of columns) {
     if (hidden.has(name)) continue;
     const type = TYPES[sqlType] ?? "text";
-    const entry = { sql: sql.ref(`${alias}.${name}`), type, near: type === "text" ? near : undefined };
+    // Who made a contact is a text too, but none of its fields.
+    const isSearched = type === "text" && set.byAlias.has(name);
+    const entry = { sql: sql.ref(`${alias}.${name}`), type, near: isSearched ? near : undefined };
     filterable.set(name, entry).set(camelCase(name), entry);
   }
   for (const field of set.fields) {
