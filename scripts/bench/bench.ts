@@ -11,8 +11,10 @@ import { loadContacts, THROUGH_API_MAX } from "./load-contacts.ts";
 import type { Target } from "./measure.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { measureRawBatch } from "./raw-batch.ts";
+import { changes, type KeptResult, readKept } from "./regressions.ts";
 import {
   type Line,
+  printChanges,
   printHeader,
   printLatency,
   printLine,
@@ -60,6 +62,7 @@ async function runBench(): Promise<number> {
 
 async function bench(options: BenchOptions): Promise<void> {
   const startedAt = performance.now();
+  const kept = options.comparedWith === undefined ? undefined : readKept(options.comparedWith);
   console.log(`Starting, and loading ${options.contacts} contacts ...`);
   const ways = await waysIn();
   starting = startTemporaryStack({ env: stackEnv(options, ways), actorKeyRing: ways.actorKeyRing });
@@ -103,6 +106,7 @@ async function bench(options: BenchOptions): Promise<void> {
       ours: comparison.ours,
       bare: raw,
       ratio,
+      costs: comparison.costs.map((cost) => (cost * comparison.bare.cpu) / raw.cpu),
     });
   }
   for (const latency of latencies) printLatency(latency);
@@ -112,7 +116,16 @@ async function bench(options: BenchOptions): Promise<void> {
   if (lists.length > 0) printListLatencies(lists);
   const segments = isWanted("segment") ? await measureSegments(ours, postgres.url) : undefined;
   writeResult(RESULT_FILE, about, lines, { latencies, costs, lists, ...segments });
+  const worse = kept ? tellChanges(options.comparedWith ?? "", kept, lines) : 0;
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
+  if (worse > 0) throw new Error(`${worse} lines take more CPU than before, by more than their noise.`);
+}
+
+/** How many lines have become worse. */
+function tellChanges(path: string, kept: KeptResult, lines: Line[]): number {
+  const all = changes(kept.lines, lines);
+  printChanges(path, kept, all);
+  return all.filter(({ verdict }) => verdict === "worse").length;
 }
 
 async function measureSegments(target: Target, databaseUrl: string) {

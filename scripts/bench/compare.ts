@@ -7,6 +7,8 @@ export interface Comparison {
   bare: Round;
   /** Our requests per second as a share of the bare server's. */
   ratio: number;
+  /** CPU of a request as a multiple of the bare server's, round by round. */
+  costs: number[];
 }
 
 const ROUNDS = 3;
@@ -30,7 +32,8 @@ export async function compare(
     bare.push(await round(targets.bare, seconds));
   }
   const result = { ours: medianRound(ours), bare: medianRound(bare) };
-  return { ...result, ratio: result.ours.requestsPerSecond / result.bare.requestsPerSecond };
+  const costs = ours.map(({ cpu }, index) => cpu / (bare[index]?.cpu ?? 0));
+  return { ...result, costs, ratio: result.ours.requestsPerSecond / result.bare.requestsPerSecond };
 }
 
 export function medianRound(rounds: Round[]): Round {

@@ -8,12 +8,14 @@ export interface BenchOptions {
   only: string[];
   /** The process that writes a CPU profile when it ends. */
   profiled: "contact" | "webhook" | "gateway" | undefined;
+  /** The result of an earlier run, to say what has become worse since. */
+  comparedWith: string | undefined;
   /** Writes docs/query-plans.md anew. */
   writesPlans: boolean;
 }
 
 const USAGE =
-  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway] [--plans]";
+  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway] [--plans] [--compare docs/bench.json]";
 const PROFILED = ["contact", "webhook", "gateway"] as const;
 
 /** Throws an error that tells the usage. */
@@ -25,6 +27,7 @@ export function readOptions(args: string[]): BenchOptions {
       seconds: { type: "string", default: "3" },
       only: { type: "string", default: "" },
       prof: { type: "string" },
+      compare: { type: "string" },
       plans: { type: "boolean", default: false },
     },
   });
@@ -38,6 +41,7 @@ export function readOptions(args: string[]): BenchOptions {
     seconds,
     only: values.only.split(",").filter(Boolean),
     profiled,
+    comparedWith: values.compare,
     writesPlans: values.plans,
   };
 }

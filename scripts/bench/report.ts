@@ -1,8 +1,9 @@
 import { writeFileSync } from "node:fs";
-import { availableParallelism, cpus, loadavg } from "node:os";
+import { availableParallelism, cpus, hostname, loadavg } from "node:os";
 import type { DeliveryLatency } from "./delivery-latency.ts";
 import type { ListLatency } from "./list-latency.ts";
 import type { Round } from "./measure.ts";
+import type { Change, KeptResult } from "./regressions.ts";
 import type { SegmentBuild, SegmentReaction } from "./segment-speed.ts";
 import type { SignInCost } from "./sign-in-cost.ts";
 
@@ -14,12 +15,15 @@ export interface Line {
   bare: Round;
   /** Our requests per second as a share of the bare server's. */
   ratio: number;
+  /** CPU of a request as a multiple of the bare server's, round by round. */
+  costs: number[];
   goal: number;
   /** The most that p99 / p50 of ours may be. */
   spreadGoal?: number;
 }
 
 export interface Surroundings {
+  machine: string;
   node: string;
   postgres: string;
   processor: string;
@@ -38,6 +42,7 @@ export function surroundings(
 ): Surroundings {
   const processor = cpus()[0]?.model ?? "unknown processor";
   return {
+    machine: hostname(),
     node: process.version,
     processor,
     cores: availableParallelism(),
@@ -112,6 +117,19 @@ export function printLatency({ name, events, refused, p50, p99, cpu, goalMs }: D
   console.log(
     row([name, "", p50.toFixed(1), p99.toFixed(1), cpu ? Math.round(cpu).toString() : "", ...BLANKS, note]),
   );
+}
+
+/** CPU of a request against the bare path, then and now. */
+export function printChanges(path: string, before: KeptResult, all: Change[]): void {
+  console.log(
+    `\n${row([`against ${path}`, "before", "now", "change", "noise", `measured on ${before.machine}`])}`,
+  );
+  for (const { title, before: was, now, noise, verdict } of all) {
+    const percent = (share: number) => `${(100 * share).toFixed(0)} %`;
+    console.log(
+      row([title, was.toFixed(2), now.toFixed(2), percent(now / was - 1), percent(noise), verdict]),
+    );
+  }
 }
 
 export function writeResult(path: string, about: Surroundings, lines: Line[], others: object): void {
