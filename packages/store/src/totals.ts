@@ -1,5 +1,6 @@
 import type { Log } from "@tidings/runtime/log";
 import { type RawBuilder, sql } from "kysely";
+import { afterCommits } from "./after-commits.ts";
 import { backgroundDeadline, type Database, type Statement, WITHOUT_FLUSH } from "./database.ts";
 import type { Outbox } from "./outbox.ts";
 
@@ -95,20 +96,15 @@ const REPAIR_EVERY_MS = 24 * 3_600_000;
 
 /** Folds the totals two seconds after something was written, and counts once a day whether they are right. */
 export function startTotals(database: Database, outbox: Outbox, log: Log, totals: Total[]): { stop(): void } {
-  let timer: NodeJS.Timeout | undefined;
-  const run = async () => {
-    await foldTotals(database).catch((error) => log.warn({ err: error }, "totals were not folded, later"));
-    timer = undefined;
-  };
-  outbox.onCommitted(() => {
-    timer ??= setTimeout(run, FOLD_AFTER_MS);
-  });
+  const folding = afterCommits({ outbox, log, name: "totals", delayMs: FOLD_AFTER_MS }, () =>
+    foldTotals(database),
+  );
   const repair = () =>
     repairTotals(database, totals, log).catch((error) => log.warn({ err: error }, "totals were not counted"));
   const daily = setInterval(repair, REPAIR_EVERY_MS).unref();
   return {
     stop() {
-      clearTimeout(timer);
+      folding.stop();
       clearInterval(daily);
     },
   };
