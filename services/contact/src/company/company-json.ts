@@ -1,6 +1,6 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
-import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { Row } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
@@ -24,25 +24,20 @@ export const companyWriter = perCatalogue(createWriter);
 function createWriter({ company: set }: FieldCatalogue): CompanyWriter {
   const fields = fieldsWriter(set);
   const json = (row: Row) => Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
-  const write = (stored: Row, fieldsOf: (row: Row) => MessageInitShape<typeof FormedJsonSchema>): Company => {
+  const write = (stored: Row, fieldsOf: (row: Row) => FormedJson): Company => {
     const row = withCustomValues(stored, set);
     const company = create(CompanySchema);
     fillStamps(company, row);
     if (row.owner) company.owner = Buffer.from(row.owner);
     company.score = Number(row.score);
-    company.fields = create(FormedJsonSchema, fieldsOf(row));
+    company.fields = fieldsOf(row);
     return company;
   };
   return {
-    message: (stored) => write(stored, (row) => ({ values: fields.json(row) })),
+    message: (stored) => write(stored, fields.alone),
     messages() {
-      let form: typeof fields.form | undefined = fields.form;
-      return (stored) =>
-        write(stored, (row) => {
-          const own = form && { form };
-          form = undefined;
-          return { ...own, values: fields.values(row) };
-        });
+      const fieldsOf = fields.together();
+      return (stored) => write(stored, fieldsOf);
     },
     webhookJson: (row) => json(row),
     currentJson: (row) => json(withCustomValues(row, set)),

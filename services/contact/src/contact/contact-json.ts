@@ -1,6 +1,6 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
-import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
+import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import { timestampFromText } from "@tidings/store/timestamp";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
@@ -27,10 +27,7 @@ export const contactWriter = perCatalogue(createWriter);
 function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
   const fields = fieldsWriter(set);
   const json = (row: ContactRow) => Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
-  const write = (
-    stored: ContactRow,
-    fieldsOf: (row: ContactRow) => MessageInitShape<typeof FormedJsonSchema>,
-  ): Contact => {
+  const write = (stored: ContactRow, fieldsOf: (row: ContactRow) => FormedJson): Contact => {
     const row = withCustomValues(stored, set);
     const contact = create(ContactSchema);
     fillStamps(contact, row);
@@ -45,19 +42,14 @@ function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
     contact.utmtags = row.utm_tags ? Buffer.from(row.utm_tags) : EMPTY_LIST;
     contact.doNotContact = row.do_not_contact === "{}" ? EMPTY_LIST : jsonBytes(doNotContactList(row));
     contact.frequencyRules = Buffer.from(row.frequency_rules ?? "{}");
-    contact.fields = create(FormedJsonSchema, fieldsOf(row));
+    contact.fields = fieldsOf(row);
     return contact;
   };
   return {
-    message: (stored) => write(stored, (row) => ({ values: fields.json(row) })),
+    message: (stored) => write(stored, fields.alone),
     messages() {
-      let form: typeof fields.form | undefined = fields.form;
-      return (stored) =>
-        write(stored, (row) => {
-          const own = form && { form };
-          form = undefined;
-          return { ...own, values: fields.values(row) };
-        });
+      const fieldsOf = fields.together();
+      return (stored) => write(stored, fieldsOf);
     },
     webhookJson: (row) => json(row),
     currentJson: (row) => json(withCustomValues(row, set)),

@@ -1,15 +1,15 @@
+import { create } from "@bufbuild/protobuf";
+import { type FormedJson, FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { fill, SEPARATOR } from "@tidings/rpc/formed-json";
 import type { Row } from "@tidings/store/database";
 import { FIELD_GROUPS, type Field, type FieldSet } from "./catalogue.ts";
 
 /** Writes the `fields` of a contact or a company. All but the values is made beforehand, once a catalogue. */
 export interface FieldsWriter {
-  /** What is constant in all of it. */
-  form: Form;
-  /** What is not: the values of the form. */
-  values(row: Row): string;
   /** The groups and the flat map `all`. */
-  json(row: Row): string;
+  alone(row: Row): FormedJson;
+  /** The same for the messages of one answer: what is constant in them comes with the first. */
+  together(): (row: Row) => FormedJson;
   /** The groups without the braces around them: `"core":{...},"social":{...}`. */
   groups(row: Row): string;
 }
@@ -33,9 +33,15 @@ export function fieldsWriter(set: FieldSet): FieldsWriter {
   const form = formOf(`{${groups},"all":{"id":${slot(ID)}${all}}}`);
   const groupsForm = formOf(groups);
   return {
-    form,
-    values,
-    json: (row) => fill(form, values(row)),
+    alone: (row) => create(FormedJsonSchema, { values: fill(form, values(row)) }),
+    together() {
+      let isFirst = true;
+      return (row) => {
+        const own = isFirst && { form };
+        isFirst = false;
+        return create(FormedJsonSchema, { ...own, values: values(row) });
+      };
+    },
     groups: (row) => fill(groupsForm, values(row)),
   };
 }
