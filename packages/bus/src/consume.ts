@@ -53,8 +53,8 @@ const ATTEMPTS_MAX = 10;
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 600_000];
 const WORKING_INTERVAL_MS = ACK_WAIT_MS / 3;
 const PULL_EXPIRES_MS = 30_000;
-/** Short, so that a lost stream is noticed within seconds: by two heartbeats that are missing. */
-const HEARTBEAT_MS = 5_000;
+/** A stream that is lost without a word is noticed by two heartbeats that are missing; one that is deleted says so. */
+const HEARTBEAT_MS = 15_000;
 const RESTART_MS = 500;
 /** A connection that is away does not hold up the end. */
 const DRAIN_LIMIT_MS = 1_000;

@@ -171,8 +171,8 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
           await renewAll();
         }
         failures = 0;
-        await wakeUp.sleep(wakeUp.isNudged() ? 0 : Math.max(1, await untilNext(renewAt)));
-        await wakeUp.rest(GATHER_MS);
+        const restMs = wakeUp.isNudged() ? 0 : Math.max(1, await untilNext(renewAt));
+        if (await wakeUp.sleep(restMs)) await wakeUp.rest(GATHER_MS);
       } catch (error) {
         failures += 1;
         log.warn(

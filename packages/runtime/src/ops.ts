@@ -3,14 +3,14 @@ import type { AddressInfo } from "node:net";
 import { collectDefaultMetrics, Gauge, register } from "prom-client";
 
 const NEVER_MS = 2 ** 31 - 1;
-const LOOK_MS = 250;
+const LOOK_MS = 1_000;
 
 export interface OpsServer {
   port: number;
   close(): Promise<void>;
 }
 
-// The histograms of the event loop's delay tick a hundred times a second, also when nothing happens: this looks four times.
+// The histograms of the event loop's delay tick a hundred times a second, also when nothing happens: this looks once.
 collectDefaultMetrics({ eventLoopMonitoringPrecision: NEVER_MS });
 for (const statistic of ["min", "max", "mean", "stddev", "p50", "p90", "p99"])
   register.removeSingleMetric(`nodejs_eventloop_lag_${statistic}_seconds`);

@@ -33,7 +33,7 @@ export interface RelayOptions {
 
 const BATCH = 500;
 /** For what nobody told of. */
-const POLL_MS = 5_000;
+const POLL_MS = 15_000;
 /** While older transactions run. */
 const HELD_MS = 20;
 /** Not a leader: it looks whether it has become one. */
@@ -159,8 +159,7 @@ export function startRelay(options: RelayOptions): Relay {
         const delayMs = await pass();
         failures = 0;
         if (delayMs === 0) continue; // a full batch: there is more
-        await wakeUp.sleep(delayMs);
-        await wakeUp.rest(GATHER_MS);
+        if (await wakeUp.sleep(delayMs)) await wakeUp.rest(GATHER_MS);
       } catch (error) {
         failures += 1;
         isStreamKnown = false;

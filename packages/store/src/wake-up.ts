@@ -5,8 +5,8 @@ export interface WakeUp {
   isNudged(): boolean;
   /** Ends any sleep or rest, or skips the next one. */
   force(): void;
-  /** Until the time is over or a nudge. */
-  sleep(durationMs: number): Promise<void>;
+  /** Until the time is over or a nudge: was it one? */
+  sleep(durationMs: number): Promise<boolean>;
   /** Until the time is over; nudges do not count. */
   rest(durationMs: number): Promise<void>;
 }
@@ -39,8 +39,10 @@ export function createWakeUp(): WakeUp {
     },
     async sleep(durationMs) {
       if (!isNudged && !isForced) await wait(durationMs);
+      const wasNudged = isNudged;
       isNudged = false;
       isForced = false;
+      return wasNudged;
     },
     async rest(durationMs) {
       isResting = true;
