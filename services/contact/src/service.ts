@@ -22,12 +22,14 @@ import { utmTagHandlers } from "./belonging/utm-tags.ts";
 import { companyHandlers } from "./company/company.ts";
 import type { ContactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
+import { contactSnapshots } from "./contact/events.ts";
 import { contactMethods } from "./contact/methods.ts";
 import { startSearchUpkeep } from "./contact/search-upkeep.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldsOf } from "./field/field.ts";
 import { startFieldUpkeep } from "./field/upkeep.ts";
 import { projections, segmentKeeping } from "./projection/keeping.ts";
+import { companySnapshots } from "./record/company-events.ts";
 import { references } from "./references.ts";
 import { totals } from "./rows/totals.ts";
 import { startBuilding } from "./segment/build.ts";
@@ -74,7 +76,11 @@ export function openContactService({ config, database, outbox, bus, log }: Found
       "segment days": startDays(context),
       "segment reaction": startReacting(context, bus),
     },
-    snapshots: [TagSchema, SegmentSchema].map((schema) => resourceSnapshots(database, schema)),
+    snapshots: [
+      contactSnapshots(context),
+      companySnapshots(context),
+      ...[TagSchema, SegmentSchema].map((schema) => resourceSnapshots(database, schema)),
+    ],
     projections,
     keeping: () => segmentKeeping(context),
   };

@@ -6,10 +6,18 @@ import {
   ContactSavedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
-import type { FieldSet } from "../field/catalogue.ts";
+import type { SnapshotSource } from "@tidings/store/snapshots";
+import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { changedNames, snapshotOf } from "../record/change.ts";
 import type { RowChange } from "../record/save.ts";
-import { type ContactRow, companiesOf, contactTable, doNotContactOf } from "../rows/contact.ts";
+import { recordSnapshots } from "../record/snapshots.ts";
+import {
+  CONTACT_SELECT,
+  type ContactRow,
+  companiesOf,
+  contactTable,
+  doNotContactOf,
+} from "../rows/contact.ts";
 import { statusOf } from "./do-not-contact.ts";
 
 const SUBJECT = "tidings.contact.contact";
@@ -27,6 +35,18 @@ export function mirroredPayload(changed: string[]): Buffer {
 /** What such an event says besides of a company that is gone: fields that repeat are added by appending (proto encoding). */
 export function unlinkedPayload(companyId: number): Buffer {
   return encode({ companies: [{ companyId, added: false }] });
+}
+
+/** All contacts as the event of their last save told of them, what it changed apart. */
+export function contactSnapshots(context: Pick<FieldContext, "database" | "catalogues">): SnapshotSource {
+  return recordSnapshots(context, {
+    type: ContactSavedSchema.typeName,
+    table: "contacts",
+    alias: "c",
+    select: CONTACT_SELECT,
+    fields: ({ contact }) => contact,
+    saved: (row) => encode({ snapshot: snapshotOf(row), identified: row.date_identified !== null }),
+  });
 }
 
 function encode(saved: MessageInitShape<typeof ContactSavedSchema>): Buffer {

@@ -1,14 +1,17 @@
+import { create } from "@bufbuild/protobuf";
 import {
   CompanyCreatedSchema,
   CompanyDeletedSchema,
   CompanyUpdatedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import type { Row } from "@tidings/store/database";
-import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
-import type { FieldSet } from "../field/catalogue.ts";
-import { companyTable } from "../rows/company.ts";
+import { type DomainEvent, domainEvent, encodeEvent } from "@tidings/store/outbox";
+import type { SnapshotSource } from "@tidings/store/snapshots";
+import type { FieldContext, FieldSet } from "../field/catalogue.ts";
+import { COMPANY_SELECT, companyTable } from "../rows/company.ts";
 import { changedNames, snapshotOf } from "./change.ts";
 import type { RowChange } from "./save.ts";
+import { recordSnapshots } from "./snapshots.ts";
 
 const SUBJECT = "tidings.contact.company";
 
@@ -19,6 +22,19 @@ export function companySaved({ before, row }: RowChange, set: FieldSet): DomainE
   if (!before) return domainEvent(`${SUBJECT}.created`, aggregate, CompanyCreatedSchema, { snapshot });
   const changed = changedNames(companyTable, { before, row }, set);
   return domainEvent(`${SUBJECT}.updated`, aggregate, CompanyUpdatedSchema, { snapshot, changed });
+}
+
+/** All companies as the event of their last save told of them, what it changed apart. */
+export function companySnapshots(context: Pick<FieldContext, "database" | "catalogues">): SnapshotSource {
+  return recordSnapshots(context, {
+    type: CompanyUpdatedSchema.typeName,
+    table: "companies",
+    alias: "co",
+    select: COMPANY_SELECT,
+    fields: ({ company }) => company,
+    saved: (row) =>
+      encodeEvent(CompanyUpdatedSchema, create(CompanyUpdatedSchema, { snapshot: snapshotOf(row) })),
+  });
 }
 
 export function companyDeleted(row: Row): DomainEvent {

@@ -1,0 +1,44 @@
+import { create } from "@bufbuild/protobuf";
+import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
+import { prepared, type Row } from "@tidings/store/database";
+import type { SnapshotSource } from "@tidings/store/snapshots";
+import type { FieldCatalogue, FieldContext, FieldSet } from "../field/catalogue.ts";
+import { withCustomValues } from "../field/values.ts";
+
+interface RecordKind {
+  /** The message that tells of a saved one. */
+  type: string;
+  table: string;
+  /** The select list of a row whose table is called `alias`. */
+  select: string;
+  alias: string;
+  fields(catalogue: FieldCatalogue): FieldSet;
+  /** That message for a record as it is. */
+  saved(row: Row): Uint8Array;
+}
+
+/** Records as the event of their last save told of them, for those who keep something of all there are. */
+export function recordSnapshots(
+  { database, catalogues }: Pick<FieldContext, "database" | "catalogues">,
+  { type, table, select, alias, fields, saved }: RecordKind,
+): SnapshotSource {
+  const statement = prepared(
+    `${table}_snapshots`,
+    `select ${select} from ${table} ${alias} where ${alias}.id > $1 order by ${alias}.id limit $2::integer`,
+  );
+  return {
+    type,
+    async list({ afterId, pageSize }, deadlineMs) {
+      const rows = await database.query(statement, [afterId, pageSize], deadlineMs);
+      const revision = Math.max(0, ...rows.map((row) => Number(row.field_revision ?? 0)));
+      const set = fields(await catalogues.atLeast(revision));
+      return rows.map((row) =>
+        create(SnapshotSchema, {
+          id: Number(row.id),
+          version: Number(row.version),
+          payload: saved(withCustomValues(row, set)),
+        }),
+      );
+    },
+  };
+}
