@@ -33,7 +33,7 @@ export interface RelayOptions {
 
 const BATCH = 500;
 /** For what nobody told of. */
-const POLL_MS = 15_000;
+const POLL_MS = 5_000;
 /** While older transactions run. */
 const HELD_MS = 20;
 /** Not a leader: it looks whether it has become one. */
