@@ -2,11 +2,11 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import type { DomainEvent } from "@tidings/store/outbox";
 import { type MembershipChange, membershipEvents } from "./events.ts";
 
-/** Who was taken out by hand comes back; who is a member already stays as he is. */
+/** Who was taken out by hand comes back; who is a member already stays as he is, and who is no more is left out. */
 const addStatement = prepared(
   "segment_contacts_add",
   `insert into segment_contacts (segment_id, contact_id, date_added, manually_added)
-   select $1, id, now(), true from unnest($2::integer[]) as id order by id
+   select $1, c.id, now(), true from contacts c where c.id = any($2::integer[]) order by c.id
    on conflict (segment_id, contact_id) do update set manually_added = true, manually_removed = false
    where segment_contacts.manually_removed
    returning contact_id`,

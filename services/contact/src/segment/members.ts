@@ -13,21 +13,50 @@ import { withoutCulprits } from "./culprits.ts";
 import type { Definition } from "./definitions.ts";
 import { followChanges } from "./follow.ts";
 import { handRead, MEMBERSHIP } from "./predicate.ts";
+import { together } from "./together.ts";
 import { takeTurn } from "./turn.ts";
 
+interface Wish {
+  definition: Definition;
+  ids: number[];
+  isAdded: boolean;
+  deadlineMs: number;
+}
+
 /** Puts contacts into a segment by hand, or takes them out; answers the ids of those that are so now. */
-export async function changeMembers(
-  services: BuildServices,
+export type ChangeMembers = (
   definition: Definition,
   contactIds: number[],
-  { call, isAdded }: { call: Call; isAdded: boolean },
-): Promise<number[]> {
+  options: { call: Call; isAdded: boolean },
+) => Promise<number[]>;
+
+/**
+ * Changes of one segment that come at the same time are one transaction and one event: they would wait for each other's turn
+ * all the same. Who made them is told, so that each transaction has those of one actor.
+ */
+export function memberChanges(services: BuildServices): ChangeMembers {
+  const ask = together<Wish>((wishes) => grant(services, wishes));
+  return async (definition, contactIds, { call, isAdded }) => {
+    const { actor, deadlineMs } = call;
+    const contacts = await reachedContacts(services.database, contactIds, call, Verb.EDIT);
+    const ids = [...new Set([...contacts.values()].map((row) => Number(row.id)))];
+    const key = [definition.id, isAdded, actor.kind, actor.id, actor.clientId, actor.name].join(" ");
+    await ask(key, { definition, ids, isAdded, deadlineMs });
+    return [...contacts.keys()];
+  };
+}
+
+/** All of them are about one segment, and in one direction. */
+async function grant(services: BuildServices, wishes: Wish[]): Promise<void> {
   const { database, catalogues, outbox } = services;
-  const contacts = await reachedContacts(database, contactIds, call, Verb.EDIT);
-  const ids = [...new Set([...contacts.values()].map((row) => Number(row.id)))];
+  const latest = wishes.at(-1);
+  if (!latest) return;
+  const { definition, isAdded } = latest;
+  const ids = [...new Set(wishes.flatMap((wish) => wish.ids))];
+  const deadlineMs = Math.max(...wishes.map((wish) => wish.deadlineMs));
   const catalogue = await catalogues.current();
   const change = () =>
-    database.transaction(call.deadlineMs, async (transaction) => {
+    database.transaction(deadlineMs, async (transaction) => {
       // First of all: whoever has the turn may want the same rows.
       takeTurn(transaction);
       const moved = await changeByHand(transaction, definition.id, ids, isAdded);
@@ -40,7 +69,6 @@ export async function changeMembers(
       await followChanges(services, transaction, catalogue, changes);
     });
   await withoutCulprits(services, () => ids, change);
-  return [...contacts.keys()];
 }
 
 const ofContactStatement = prepared(

@@ -416,3 +416,25 @@ test("contacts of a company follow its name, and leave with it", async () => {
   await scene.build();
   assert.deepEqual(await membersOfBoth(), [[], []]);
 });
+
+test("changes by hand that come at the same time are told once for each who makes them", async () => {
+  const { id } = await scene.addSegment([]);
+  const contacts = [];
+  for (let count = 0; count < 12; count += 1) contacts.push(await scene.addContact({ city: newCity() }));
+  await scene.newEvents();
+  const addAs = (actor: Actor, contactId: number) =>
+    scene.segments.addSegmentContacts(
+      { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id, contactIds: [contactId] },
+      { ...listCall(), actor },
+    );
+  const actors = ["Ada", "Grace"].map((name, index): Actor => ({ ...listCall().actor, id: index + 1, name }));
+  await Promise.all(contacts.map((contactId, index) => addAs(actors[index % 2] as Actor, contactId)));
+  for (const contactId of contacts) assert.equal(await rowOf(id, contactId), "added by hand");
+  const told = (await scene.newEvents()).filter(({ subject }) => subject.endsWith("membership_changed"));
+  const lists = told.map(({ payload }) => fromBinary(SegmentMembershipChangedSchema, payload).contactIds);
+  assert.deepEqual(
+    lists.flat().toSorted((a, b) => a - b),
+    contacts,
+  );
+  assert.ok(lists.length >= 2 && lists.length <= 6, `${lists.length} events`);
+});

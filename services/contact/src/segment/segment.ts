@@ -16,7 +16,7 @@ import { readBuild } from "./build-state.ts";
 import { checkSegment, readForCheck, type SegmentsAsOfNow } from "./check.ts";
 import { type Definition, nameable } from "./definitions.ts";
 import { FilterProblem } from "./filter.ts";
-import { changeMembers, listSegmentsOfContact } from "./members.ts";
+import { listSegmentsOfContact, memberChanges } from "./members.ts";
 import { preview } from "./preview.ts";
 import { segmentListCommands } from "./search.ts";
 import { explain } from "./why.ts";
@@ -36,6 +36,8 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
     prepare: (draft, { before, call, loaded }) => checkSegment(draft, before, { now: loaded, call }),
   });
 
+  const changeMembers = memberChanges(services);
+
   const definitionsNow = (call: Call) =>
     readDefinitions((statement) => database.query(statement, [], call.deadlineMs));
 
@@ -54,10 +56,10 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
 
     async addSegmentContacts({ id, contactIds }, call) {
       const definition = await usable(id, call);
-      return { contactIds: await changeMembers(services, definition, contactIds, { call, isAdded: true }) };
+      return { contactIds: await changeMembers(definition, contactIds, { call, isAdded: true }) };
     },
     async removeSegmentContact({ id, contactId }, call) {
-      await changeMembers(services, await usable(id, call), [contactId], { call, isAdded: false });
+      await changeMembers(await usable(id, call), [contactId], { call, isAdded: false });
       return {};
     },
     listContactSegments: async ({ contactId }, call) => ({
