@@ -14,10 +14,6 @@ export const channelOptions: ChannelOptions = {
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.keepalive_permit_without_calls": 1,
   "grpc.enable_channelz": 0,
-  // A service that is back is found within two seconds, however long it was away.
-  "grpc.initial_reconnect_backoff_ms": 250,
-  "grpc.max_reconnect_backoff_ms": 1_000,
-  "grpc.dns_min_time_between_resolutions_ms": 1_000,
-  // See retry.ts.
+  // Whoever may be asked again is asked by retry.ts, and a line that broke is opened anew by replica.ts.
   "grpc.enable_retries": 0,
 };
