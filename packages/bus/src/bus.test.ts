@@ -116,7 +116,7 @@ test("events of one subject that follow each other are one message, and arrive a
   const durable = await newDurable();
   const actor = { kind: "user", id: 1, name: "Ada Lovelace" };
   const events = Array.from({ length: 120 }, (_, index) => newEvent(durable, index % 2 ? { actor } : {}));
-  const packs = packsOf(events);
+  const packs = packsOf(events, bus.payloadMax());
   for (const pack of packs) await publishPack(bus, pack);
   assert.equal(await messagesIn(durable), packs.length);
   assert.ok(packs.length <= 3, `${packs.length} messages`);
@@ -135,13 +135,16 @@ test("what is traced, of another subject or large goes alone", () => {
   });
   const large = Buffer.alloc(200_000);
   const events = [event("a"), event("a"), event("b"), event("a"), event("a", { traceparent }), event("a")];
-  const sizes = (some: Event[]) => packsOf(some).map((pack) => pack.length);
+  const sizes = (some: Event[], payloadMax = 1_000_000) =>
+    packsOf(some, payloadMax).map((pack) => pack.length);
   assert.deepEqual(sizes(events), [2, 1, 1, 1, 1]);
   assert.deepEqual(
     sizes([event("a"), event("a", { payload: large }), event("a", { payload: large })]),
     [2, 1],
   );
-  assert.deepEqual(packsOf(events).flat(), events);
+  assert.deepEqual(packsOf(events, 1_000_000).flat(), events);
+  const small = Array.from({ length: 6 }, () => event("a", { payload: Buffer.alloc(1_000) }));
+  assert.deepEqual(sizes(small, 6_000), [2, 2, 2]);
 });
 
 test("of a pack only what fails comes again, and is set aside in the end", async () => {

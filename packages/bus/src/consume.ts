@@ -64,8 +64,9 @@ const BACKOFF_MAX_MS = 5_000;
 
 /**
  * Consumes a durable until stopped, through lost connections, deleted streams and failing handlers. A batch is what has
- * arrived when the one before is done, a hundred events and the rest of their pack. When a batch fails, its halves are tried, so that a single bad
- * event does not hold up the others; that one is delivered again later and given up after 10 attempts.
+ * arrived when the one before is done, a hundred events and the rest of their pack. When a batch fails, its halves are
+ * tried, so that a single bad event does not hold up the others; that one is delivered again later and given up after 10
+ * attempts.
  */
 export function consume(bus: Bus, options: ConsumeOptions): Consumption {
   const stopping = new AbortController();

@@ -8,30 +8,34 @@ export const PACKED = "tidings-events";
 
 const EVENTS_MAX = 50;
 const BYTES_MAX = 256 * 1024;
+/** What an event takes in a pack besides its payload, at most. */
+const ENVELOPE_BYTES = 1024;
 
 /**
  * Events as they are published: those that follow each other and are of one subject go together, since a message costs the
- * server and each consumer as much as what is in it. One that is traced or large goes alone.
+ * server and each consumer as much as what is in it. One that is traced or large goes alone. `payloadMax` is what the server takes.
  */
-export function packsOf(events: Event[]): Event[][] {
+export function packsOf(events: Event[], payloadMax: number): Event[][] {
+  const bytesMax = Math.min(BYTES_MAX, payloadMax);
   const packs: Event[][] = [];
   let bytes = 0;
   let last: Event | undefined;
   for (const event of events) {
     const pack = packs.at(-1);
-    bytes += event.payload.length;
+    const own = event.payload.length + ENVELOPE_BYTES;
+    bytes += own;
     const isTraced = event.traceparent !== undefined || last?.traceparent !== undefined;
     if (
       pack &&
       pack.length < EVENTS_MAX &&
-      bytes <= BYTES_MAX &&
+      bytes <= bytesMax &&
       !isTraced &&
       last?.subject === event.subject
     ) {
       pack.push(event);
     } else {
       packs.push([event]);
-      bytes = event.payload.length;
+      bytes = own;
     }
     last = event;
   }

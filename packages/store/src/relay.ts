@@ -186,7 +186,7 @@ async function publishPending(database: Database, bus: Bus): Promise<{ waiting: 
   const rows = waiting.filter((row) => row.is_due === "t");
   const outcomes: PromiseSettledResult<void>[] = [];
   for (const run of runsOf(rows, bus.payloadMax())) {
-    const packs = packsOf(run.map(eventOf));
+    const packs = packsOf(run.map(eventOf), bus.payloadMax());
     const published = await Promise.allSettled(packs.map((pack) => publishTraced(bus, pack)));
     outcomes.push(...published.flatMap((outcome, index) => packs[index]?.map(() => outcome) ?? []));
   }
