@@ -1,7 +1,7 @@
 import type { Log } from "@tidings/runtime/log";
 import { type RawBuilder, sql } from "kysely";
 import { afterCommits } from "./after-commits.ts";
-import { backgroundDeadline, type Database, type Statement, WITHOUT_FLUSH } from "./database.ts";
+import { backgroundDeadline, type Database, prepared, type Statement, WITHOUT_FLUSH } from "./database.ts";
 import type { Outbox } from "./outbox.ts";
 
 /** How many rows a table has, or how many there are of each value of a column, known without counting them. */
@@ -58,16 +58,16 @@ export function totalOf(table: string, key: RawBuilder<unknown> = sql`0`): RawBu
 }
 
 /** Makes one row of the many of a total. Only one process does so at a time; readers see those or that one. */
-const fold: Statement = {
-  name: "totals_fold",
-  text: `with folded as (
+const fold = prepared(
+  "totals_fold",
+  `with folded as (
       delete from totals t using (select of, key from totals group by of, key having count(*) > 1) as many
       where t.of = many.of and t.key = many.key and ${WITHOUT_FLUSH}
         and (select pg_try_advisory_xact_lock(hashtext(current_schema() || '.totals')))
       returning t.of, t.key, t.change)
     insert into totals (of, key, change)
     select of, key, sum(change) from folded group by of, key having sum(change) <> 0`,
-};
+);
 
 /** Counts, and adds what a total lacks: one statement sees the rows and the total as of one moment, whoever writes meanwhile. */
 function recount({ table, by = "0", where = "true" }: Total): Statement {
@@ -80,11 +80,14 @@ function recount({ table, by = "0", where = "true" }: Total): Statement {
   };
 }
 
+/** It reads whole tables, and nobody waits for it. */
+const REPAIR_LIMIT_MS = 10 * 60_000;
+
 /** Corrects totals that are not what counting says; answers how many were wrong. */
 export async function repairTotals(database: Database, totals: Total[], log: Log): Promise<number> {
   let wrong = 0;
   for (const total of totals) {
-    const rows = await database.query(recount(total), [], backgroundDeadline());
+    const rows = await database.query(recount(total), [], Date.now() + REPAIR_LIMIT_MS);
     if (rows.length > 0) log.error({ table: total.table, wrong: rows.slice(0, 10) }, "totals were wrong");
     wrong += rows.length;
   }
