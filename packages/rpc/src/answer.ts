@@ -6,6 +6,7 @@ import { Counter, Histogram } from "prom-client";
 import type { ActorVerifier } from "./actor.ts";
 import type { Call } from "./call.ts";
 import { actingAs } from "./current-actor.ts";
+import { methodName } from "./definition.ts";
 import { Code, deadlineExceeded, exhausted, type Fault, toFault } from "./fault.ts";
 import { permittedCall, type Requirement } from "./permission.ts";
 
@@ -56,7 +57,7 @@ export function answering(
   requirement: Requirement,
   { log, verifyActor, admission }: AnsweringOptions,
 ): Answering {
-  const name = `${method.parent.typeName}/${method.name}`;
+  const name = methodName(method);
   return async (incoming) => {
     const startedAt = performance.now();
     const finish = (code: Code) =>

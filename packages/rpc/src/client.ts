@@ -11,7 +11,7 @@ import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobu
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import type { Actor, ActorSigner } from "./actor.ts";
 import type { Connection } from "./connection.ts";
-import { methodDefinition } from "./definition.ts";
+import { methodDefinition, methodName } from "./definition.ts";
 import { isUnanswered, isUnreached, type RetryBudget, retryBudget } from "./retry.ts";
 
 /** What a caller says with each request. */
@@ -44,8 +44,8 @@ export function rpcClient<S extends DescService>(
 }
 
 function unary(method: DescMethod, connection: Connection, sign: ActorSigner, retries: RetryBudget) {
-  const { path, requestSerialize, responseDeserialize } = methodDefinition(method);
-  const name = path.slice(1);
+  const { requestSerialize, responseDeserialize } = methodDefinition(method);
+  const name = methodName(method);
   const mayRepeat = method.idempotency === Idempotency.NO_SIDE_EFFECTS ? isUnanswered : isUnreached;
   return async (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
     const message = requestSerialize(create(method.input, request));

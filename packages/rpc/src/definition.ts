@@ -19,10 +19,15 @@ export type Handlers<S extends DescService> = {
     : never;
 };
 
+/** `tidings.contact.v1.TagService/GetTag`: by this calls, metrics and logs know a method. */
+export function methodName({ parent, name }: DescMethod): string {
+  return `${parent.typeName}/${name}`;
+}
+
 /** A unary method in the form grpc-js wants, derived from its descriptor. */
 export function methodDefinition(method: DescMethod): MethodDefinition<Message, Message> {
   return {
-    path: `/${method.parent.typeName}/${method.name}`,
+    path: `/${methodName(method)}`,
     requestStream: false,
     responseStream: false,
     requestSerialize: encoder(method.input),

@@ -11,7 +11,7 @@ import type { ActorVerifier } from "./actor.ts";
 import { type Answering, answering, type Handler } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { channelOptions } from "./channel.ts";
-import { type Handlers, methodDefinition } from "./definition.ts";
+import { type Handlers, methodDefinition, methodName } from "./definition.ts";
 import { toFault } from "./fault.ts";
 import { faultToTrailers } from "./fault-status.ts";
 import { healthService } from "./health.ts";
@@ -64,7 +64,7 @@ export async function serve(implementations: Implementation[], options: ServeOpt
       const answers = answering(method, handler, requirement, { log, verifyActor, admission });
       definitions[method.localName] = definition;
       functions[method.localName] = unaryHandler(answers);
-      carried.set(definition.path.slice(1), { definition, answering: answers });
+      carried.set(methodName(method), { definition, answering: answers });
     }
     server.addService(definitions, functions);
   }
