@@ -17,10 +17,15 @@ export function cleanAlias(text: string, fallback: string): string {
   return alias || fallback;
 }
 
-/** The first of `base`, `base1`, `base2`, … that is not taken. */
-export function freeAlias(base: string, isTaken: (alias: string) => boolean): string {
-  for (let suffix = 0; ; suffix += 1) {
-    const alias = suffix === 0 ? base : `${base}${suffix}`;
+/** The first of `base`, `base1`, `base2`, … that is not taken; `base` gives way where it would be longer than allowed. */
+export function freeAlias(
+  base: string,
+  isTaken: (alias: string) => boolean,
+  { firstSuffix = 1, lengthMax = Number.POSITIVE_INFINITY } = {},
+): string {
+  if (!isTaken(base)) return base;
+  for (let suffix = firstSuffix; ; suffix += 1) {
+    const alias = `${base.slice(0, lengthMax - String(suffix).length)}${suffix}`;
     if (!isTaken(alias)) return alias;
   }
 }

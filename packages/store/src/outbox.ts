@@ -12,7 +12,7 @@ import type { EventActor } from "@tidings/bus/event";
 import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { currentTraceparent } from "@tidings/runtime/telemetry";
-import { prepared, type Transaction } from "./database.ts";
+import { prepared, type Statement, type Transaction } from "./database.ts";
 
 /** Something that happened to one aggregate (a contact, a webhook), told to whoever listens. */
 export interface DomainEvent {
@@ -28,47 +28,46 @@ export interface DomainEvent {
 export interface Outbox {
   /** Writes events in the transaction of the change they tell of. */
   append(transaction: Transaction, events: DomainEvent[]): void;
-  /** A statement of this transaction wrote events by itself: those who wait for some are told after the commit. */
-  appended(transaction: Transaction): void;
+  /** Runs a statement that writes events by itself, made with `appending`. */
+  appendBy(transaction: Transaction, statement: Statement, values: unknown[]): void;
   /** Calls `listener` after each commit that left events behind. */
   onCommitted(listener: () => void): void;
 }
 
 /**
- * A statement that appends events: `selected` gives subject, aggregate id, version, payload, traceparent and actor. It may
- * follow other parts of a `with`, each with a comma behind it.
+ * A statement that appends events: `selected` gives subject, aggregate id, version and payload. It may follow other parts
+ * of a `with`, each with a comma behind it. Its values begin at $3: the trace and the actor are the outbox's to give.
  */
 export function appending(selected: string, before = ""): string {
   return `with ${before} event as (
      insert into outbox (subject, aggregate_id, aggregate_version, payload, traceparent, actor, published_at)
-     select s.*, now() from (${selected}) as s returning id)
+     select s.*, $1::text, $2::jsonb, now() from (${selected}) as s returning id)
    insert into outbox_waiting (id) select id from event`;
 }
 
 const insertEvents = prepared(
   "outbox_append",
-  appending("select *, $5::text, $6::jsonb from unnest($1::text[], $2::int[], $3::int[], $4::bytea[])"),
+  appending("select * from unnest($3::text[], $4::int[], $5::int[], $6::bytea[])"),
 );
 
 export function createOutbox(): Outbox {
   const listeners: (() => void)[] = [];
-  const appended = (transaction: Transaction) =>
+  const appendBy: Outbox["appendBy"] = (transaction, statement, values) => {
+    transaction.execute(statement, [currentTraceparent() ?? null, actorJson(), ...values]);
     transaction.afterCommit(() => {
       for (const listener of listeners) listener();
     });
+  };
   return {
-    appended,
+    appendBy,
     append(transaction, events) {
       if (events.length === 0) return;
-      transaction.execute(insertEvents, [
+      appendBy(transaction, insertEvents, [
         events.map((event) => event.subject),
         events.map((event) => event.aggregateId),
         events.map((event) => event.aggregateVersion),
         events.map((event) => Buffer.from(event.payload)),
-        currentTraceparent() ?? null,
-        actorJson(),
       ]);
-      appended(transaction);
     },
     onCommitted: (listener) => listeners.push(listener),
   };

@@ -18,6 +18,7 @@ import { rebuildProjections } from "./migrations/0019_projections.ts";
 import { moveToJobs } from "./migrations/0020_jobs.ts";
 import { searchContacts } from "./migrations/0021_contact_search.ts";
 import { keepTotals } from "./migrations/0022_totals.ts";
+import { encodeProtoFields } from "./migrations/0023_proto_field.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -39,4 +40,5 @@ export const migrations: Migrations = {
   "0020_jobs": moveToJobs,
   "0021_contact_search": searchContacts,
   "0022_totals": keepTotals,
+  "0023_proto_field": encodeProtoFields,
 };

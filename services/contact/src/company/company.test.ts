@@ -1,11 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { create } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
-import type { CompanyChange } from "@tidings/proto/tidings/contact/v1/events";
+import {
+  type CompanyChange,
+  type ContactSaved,
+  ContactSavedSchema,
+} from "@tidings/proto/tidings/contact/v1/events";
+import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { Actor } from "@tidings/rpc/actor";
 import { Code, type Fault } from "@tidings/rpc/fault";
+import { contactSnapshots } from "../contact/events.ts";
+import { fieldsOf } from "../field/field.ts";
 import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
 import { contactEventsOf } from "../testing/event-reader.ts";
 import { companyHandlers } from "./company.ts";
@@ -156,6 +163,56 @@ test("the contact's company is the name of the primary one, and follows it", asy
   assert.equal(await companyOf(id), null);
   assert.deepEqual(await linksOf(id), []);
 });
+
+test("a contact whose company is called otherwise, or gone, is told of as it is", async () => {
+  const company = await addCompany({ companyname: name() });
+  const field = create(FieldSchema, { label: "Shoe size", type: "number" });
+  await fieldsOf(scene.context, "lead").create(field, call);
+  const values = {
+    firstname: "Told",
+    lastname: "\u{1f40c}".repeat(90),
+    email: "told@test.example",
+    shoe_size: 43,
+  };
+  const contact = contactBody(values, { tags: ["one", 'the "other"'] });
+  const request = { $typeName: "tidings.contact.v1.CreateContactRequest" as const, contact };
+  const { id } = (await scene.handlers.createContact(request, call)).contact as { id: number };
+  await companies.addCompanyContact(link(company.id, id), call);
+  await companies.updateCompany(
+    {
+      $typeName: "tidings.contact.v1.UpdateCompanyRequest",
+      id: company.id,
+      company: body({ companyname: name() }),
+      allowMissing: false,
+    },
+    call,
+  );
+  assert.deepEqual(await lastTold(id), await toldNow(id));
+  await companies.deleteCompany(
+    { $typeName: "tidings.contact.v1.DeleteCompanyRequest", id: company.id },
+    call,
+  );
+  assert.deepEqual(await lastTold(id), await toldNow(id));
+});
+
+/** The snapshot in the last event of a contact. */
+async function lastTold(id: number): Promise<unknown> {
+  const { message } = (await contactEventsOf(scene.context.database, id)).at(-1) ?? {};
+  return snapshotIn(message as ContactSaved | undefined);
+}
+
+/** The contact as whoever asks for all there are is told of it. */
+async function toldNow(id: number): Promise<unknown> {
+  const [told] = await contactSnapshots(scene.context).list(
+    { afterId: id - 1, pageSize: 1 },
+    Date.now() + 5_000,
+  );
+  return snapshotIn(fromBinary(ContactSavedSchema, told?.payload ?? new Uint8Array()));
+}
+
+function snapshotIn(saved: ContactSaved | undefined): unknown {
+  return JSON.parse(Buffer.from(saved?.snapshot ?? []).toString());
+}
 
 test("deleting a primary company makes the latest other one primary", async () => {
   const [one, two, three] = [name(), name(), name()];

@@ -1,7 +1,7 @@
 import type { Call } from "@tidings/rpc/call";
 import { prepared } from "@tidings/store/database";
 import { appending } from "@tidings/store/outbox";
-import { CONTACT_UPDATED, mirroredPayload, unlinkedPayload } from "../contact/events.ts";
+import { CONTACT_UPDATED, mirroredPayload, SNAPSHOT_FIELD, unlinkedPayload } from "../contact/events.ts";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companyDeleted } from "../record/company-events.ts";
 import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
@@ -11,17 +11,17 @@ import { companyTable } from "../rows/company.ts";
 const unlinkStatement = prepared(
   "companies_unlink",
   appending(
-    `select $2::text, c.id, c.version, $4::bytea || (
+    `select $4::text, c.id, c.version, ${SNAPSHOT_FIELD} || $6::bytea || (
      select string_agg(p.payload, ''::bytea order by p.company_id)
-     from lost l join unnest($1::integer[], $3::bytea[]) as p (company_id, payload) on p.company_id = l.company_id
-     where l.contact_id = c.id), null::text, null::jsonb
+     from lost l join unnest($3::integer[], $5::bytea[]) as p (company_id, payload) on p.company_id = l.company_id
+     where l.contact_id = c.id)
    from changed c`,
     `lost as (
-     delete from company_contacts where company_id = any ($1::integer[]) returning contact_id, company_id, is_primary
+     delete from company_contacts where company_id = any ($3::integer[]) returning contact_id, company_id, is_primary
    ), next as (
      select distinct on (cc.contact_id) cc.contact_id, cc.company_id
      from company_contacts cc join lost l on l.contact_id = cc.contact_id and l.is_primary
-     where cc.company_id <> all ($1::integer[]) order by cc.contact_id, cc.date_added desc, cc.company_id desc
+     where cc.company_id <> all ($3::integer[]) order by cc.contact_id, cc.date_added desc, cc.company_id desc
    ), promoted as (
      update company_contacts cc set is_primary = true from next n
      where cc.contact_id = n.contact_id and cc.company_id = n.company_id
@@ -31,7 +31,7 @@ const unlinkStatement = prepared(
      from (select contact_id, bool_or(is_primary) as lost_primary from lost group by contact_id) l
      left join next n on n.contact_id = l.contact_id left join companies co on co.id = n.company_id
      where c.id = l.contact_id
-     returning c.id, c.version
+     returning c.*
    ),`,
   ),
 );
@@ -49,7 +49,7 @@ export async function removeCompanies(
     const kind = { table: companyTable, set, ownerColumn: "created_by" as const };
     const { outcomes, removed } = await lockRemovable(transaction, kind, ids, call);
     const removedIds = removed.map(({ id }) => id);
-    transaction.execute(unlinkStatement, [
+    context.outbox.appendBy(transaction, unlinkStatement, [
       removedIds,
       CONTACT_UPDATED,
       removedIds.map((id) => unlinkedPayload(Number(id))),
@@ -57,7 +57,6 @@ export async function removeCompanies(
     ]);
     transaction.execute(deleteStatement, [removedIds]);
     context.outbox.append(transaction, removed.map(companyDeleted));
-    context.outbox.appended(transaction);
     return outcomes;
   });
 }

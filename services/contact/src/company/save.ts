@@ -4,7 +4,7 @@ import { type Fault, invalid } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Transaction } from "@tidings/store/database";
 import { appending, type Outbox } from "@tidings/store/outbox";
-import { CONTACT_UPDATED, mirroredPayload } from "../contact/events.ts";
+import { CONTACT_UPDATED, mirroredPayload, SNAPSHOT_FIELD } from "../contact/events.ts";
 import type { FieldContext } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
 import { companySaved } from "../record/company-events.ts";
@@ -77,13 +77,13 @@ function fillBlanksWithDefaults(row: Row, { mode, set }: Application<CompanyChan
 const mirrorStatement = prepared(
   "companies_mirror_names",
   appending(
-    "select $3::text, id, version, $4::bytea, null::text, null::jsonb from changed order by id",
+    `select $5::text, c.id, c.version, ${SNAPSHOT_FIELD} || $6::bytea from changed c order by c.id`,
     `changed as (
      update contacts c set company = n.name, version = c.version + 1
-     from unnest($1::integer[], $2::text[]) as n(company_id, name)
+     from unnest($3::integer[], $4::text[]) as n(company_id, name)
      join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
      where c.id = cc.contact_id and c.company is distinct from n.name
-     returning c.id, c.version
+     returning c.*
    ),`,
   ),
 );
@@ -92,11 +92,10 @@ const mirrorStatement = prepared(
 function mirrorNames(transaction: Transaction, changes: RowChange[], outbox: Outbox): void {
   const renamed = changes.filter(({ before, row }) => before && before.companyname !== row.companyname);
   if (renamed.length === 0) return;
-  transaction.execute(mirrorStatement, [
+  outbox.appendBy(transaction, mirrorStatement, [
     renamed.map(({ row }) => Number(row.id)),
     renamed.map(({ row }) => row.companyname),
     CONTACT_UPDATED,
     mirroredPayload(["company"]),
   ]);
-  outbox.appended(transaction);
 }

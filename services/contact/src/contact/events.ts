@@ -13,6 +13,7 @@ import type { RowChange } from "../record/save.ts";
 import { recordSnapshots } from "../record/snapshots.ts";
 import {
   CONTACT_SELECT,
+  CONTACT_SNAPSHOT,
   type ContactRow,
   companiesOf,
   contactTable,
@@ -24,10 +25,10 @@ const SUBJECT = "tidings.contact.contact";
 
 export const CONTACT_UPDATED = `${SUBJECT}.updated`;
 
-/**
- * What one statement tells of all contacts that changed with a company: without a snapshot, since nobody has read them.
- * Who has a company is no stranger.
- */
+/** The snapshot of a contact `c` as its field of a ContactSaved, for statements that change many whom nobody has read. */
+export const SNAPSHOT_FIELD = `proto_field(1, convert_to(${CONTACT_SNAPSHOT}, 'UTF8'))`;
+
+/** What else one statement tells of all contacts that changed with a company. Who has a company is no stranger. */
 export function mirroredPayload(changed: string[]): Buffer {
   return encode({ identified: true, changed });
 }

@@ -1,3 +1,4 @@
+import { freeAlias } from "@tidings/store/alias";
 import anyAscii from "any-ascii";
 import { COMPANY_COLUMNS } from "../rows/company.ts";
 import { CONTACT_COLUMNS } from "../rows/contact.ts";
@@ -45,14 +46,9 @@ export function isReservedAlias(text: string): boolean {
 }
 
 /** The alias made of a label or of what was asked for, unlike all that are taken: `shoe_size`, `shoe_size1`. */
-export function freeAlias(text: string, isTaken: (alias: string) => boolean, firstSuffix = 1): string {
-  const base = cleanAlias(text);
-  const isUsable = (alias: string) => !RESERVED.has(alias) && !isTaken(alias);
-  if (isUsable(base)) return base;
-  for (let suffix = firstSuffix; ; suffix += 1) {
-    const alias = `${base.slice(0, LENGTH_MAX - String(suffix).length)}${suffix}`;
-    if (isUsable(alias)) return alias;
-  }
+export function fieldAlias(text: string, isTaken: (alias: string) => boolean, firstSuffix: number): string {
+  const isUnusable = (alias: string) => RESERVED.has(alias) || isTaken(alias);
+  return freeAlias(cleanAlias(text), isUnusable, { firstSuffix, lengthMax: LENGTH_MAX });
 }
 
 /** Latin letters, digits and underscores, at most 25. */

@@ -8,7 +8,7 @@ import { type Database, prepared, violatedConstraint } from "@tidings/store/data
 import { type BatchResult, type Repository, repository, type Update } from "@tidings/store/repository";
 import { columnCommand, type SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
-import { freeAlias, isReservedAlias } from "./alias.ts";
+import { fieldAlias, isReservedAlias } from "./alias.ts";
 import { type FieldContext, type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";
 import { checkDefinition } from "./definition.ts";
 import { planUpkeep } from "./upkeep.ts";
@@ -141,7 +141,7 @@ async function withAliases(
   const taken = new Set(rows.map(({ alias }) => alias));
   return messages.map((message) => {
     const field = create(FieldSchema, message);
-    field.alias = freeAlias(field.alias || field.label, (alias) => taken.has(alias), firstSuffix);
+    field.alias = fieldAlias(field.alias || field.label, (alias) => taken.has(alias), firstSuffix);
     taken.add(field.alias);
     if (field.isUniqueIdentifer !== undefined) field.isUniqueIdentifier ??= field.isUniqueIdentifer;
     return field;

@@ -65,12 +65,27 @@ const DERIVED = {
   stage: `case when c.stage_id is not null then
     (select ${STAGE_JSON} from stages s where s.id = c.stage_id)
   end`,
-  /** The definitions of fields were of this revision when the row was read. */
-  field_revision: "(select revision from field_revision)",
 };
 
+/** The definitions of fields were of this revision when the row was read. */
+const FIELD_REVISION = { field_revision: "(select revision from field_revision)" };
+
 /** The select list of a contact `c`. */
-export const CONTACT_SELECT = selectList(DERIVED);
+export const CONTACT_SELECT = selectList({ ...DERIVED, ...FIELD_REVISION });
+
+/**
+ * What `snapshotOf` makes of a contact `c` that was read, made by Postgres: a text for each value there is. A boolean is
+ * a letter, as the protocol writes it.
+ */
+export const CONTACT_SNAPSHOT = `(select (jsonb_strip_nulls(to_jsonb(told)) || added.fields)::text
+  from (select ${[
+    ...CONTACT_COLUMNS.filter(({ name }) => name !== "custom").map(({ name, sqlType }) =>
+      sqlType === "boolean" ? `left(c.${name}::text, 1) as ${name}` : `c.${name}::text`,
+    ),
+    ...Object.entries(DERIVED).map(([name, sql]) => `(${sql})::text as ${name}`),
+  ].join(",\n  ")}) told,
+  (select coalesce(jsonb_object_agg(f.alias, v.value), '{}') as fields
+   from jsonb_each_text(c.custom) v join fields f on f.id = v.key::integer) added)`;
 
 export const contactTable = recordTable({
   name: "contacts",
@@ -78,6 +93,7 @@ export const contactTable = recordTable({
   columns: CONTACT_COLUMNS,
   lockSelect: selectList({
     ...DERIVED,
+    ...FIELD_REVISION,
     companies: `case when c.company is not null then ${CONTACT_COMPANIES} end`,
   }),
   identifiers: { table: "contact_identifiers", idColumn: "contact_id" },
