@@ -122,6 +122,7 @@ function valueReader(field: DescField): Reader {
     return getOption(field, reference) === "" ? objectReader(field.message) : referenceReader;
   }
   if (field.fieldKind === "list") {
+    if (field.message === ReferenceSchema) return referencesReader;
     return field.message
       ? listReader(objectReader(field.message))
       : checked(textsOrNumbers(scalarReader(field)));
@@ -204,6 +205,10 @@ const referenceReader: Reader = (value, path, violations) => {
   violations.push({ field: path, message: NOT_VALID });
   return undefined;
 };
+
+/** A list of such; what names nothing says nothing. */
+const referencesReader: Reader = (value, path, violations) =>
+  (listReader(referenceReader)(value, path, violations) as unknown[]).filter((one) => one !== undefined);
 
 /** Tags are kept where HTML is what the field is for. */
 function readText(value: unknown): string | undefined {

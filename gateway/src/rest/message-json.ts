@@ -3,11 +3,12 @@ import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import {
   input_only as inputOnly,
   internal,
+  keyed,
   raw_json as rawJson,
   reference,
 } from "@tidings/proto/tidings/api/v1/options";
 import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
-import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
+import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { textOf } from "@tidings/rpc/formed-json";
 
 /** Writes a message as REST JSON. With `select` only those members are written, and of them none that are null. */
@@ -72,6 +73,9 @@ function valueWriter(field: DescField): (value: never) => string {
     return getOption(field, reference) === "" ? messageWriter(field.message) : writeReference;
   }
   if (field.fieldKind === "list" && field.message) {
+    if (field.message === ReferenceSchema)
+      return (references: Reference[]) => `[${references.map(writeReference).join(",")}]`;
+    if (getOption(field, keyed)) return keyedWriter(messageWriter(field.message));
     const write = messageWriter(field.message);
     return (items: Message[]) => `[${items.map((item) => write(item)).join(",")}]`;
   }
@@ -83,6 +87,14 @@ function valueWriter(field: DescField): (value: never) => string {
   if (field.fieldKind === "list" && field.listKind === "scalar") return JSON.stringify;
   throw new Error(`${field.parent.typeName}.${field.name} has no REST form`);
 }
+
+/** In their order, which readers of JSON objects mostly keep; none of them is an empty list. */
+function keyedWriter(write: MessageWriter): (items: Keyed[]) => string {
+  return (items) =>
+    items.length === 0 ? "[]" : `{${items.map((item) => `"${item.id}":${write(item)}`).join(",")}}`;
+}
+
+type Keyed = Message & { id: number };
 
 /** `2024-05-01T10:00:00+00:00` */
 function writeTimestamp(value: Timestamp): string {

@@ -7,11 +7,11 @@ import type { Resource } from "./resource.ts";
 
 const LENGTH_MAX = 180;
 
-/** Latin letters, digits and hyphens; `fallback` when the text has none of them. */
-export function cleanAlias(text: string, fallback: string): string {
+/** Latin letters, digits, hyphens, and underscores where they are kept; `fallback` when the text has none of them. */
+export function cleanAlias(text: string, fallback: string, { keepsUnderscores = false } = {}): string {
   const alias = anyAscii(text)
     .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(keepsUnderscores ? /[^a-z0-9_]+/g : /[^a-z0-9]+/g, "-")
     .slice(0, LENGTH_MAX)
     .replaceAll(/^-|-$/g, "");
   return alias || fallback;
@@ -40,7 +40,7 @@ export type AliasMaker = (
 export function aliasMaker(table: string, schema: DescMessage, columns: Column[]): AliasMaker | undefined {
   const column = columns.find(({ field }) => getOption(field, aliasOption).of !== "");
   if (!column) return undefined;
-  const { of, within } = getOption(column.field, aliasOption);
+  const { of, within, keepsUnderscores } = getOption(column.field, aliasOption);
   const source = named(columns, of);
   const scope = within === "" ? undefined : named(columns, within);
   const lock = prepared(`${table}_alias_lock`, `select pg_advisory_xact_lock(hashtext('${table}.alias'))`);
@@ -57,7 +57,8 @@ export function aliasMaker(table: string, schema: DescMessage, columns: Column[]
       const sent = textOf(draft, column).trim();
       const kept = before ? textOf(before, column) : "";
       if (sent === kept && kept !== "") return [];
-      return [{ draft, base: cleanAlias(sent || kept || textOf(draft, source), fallback) }];
+      const text = sent || kept || textOf(draft, source);
+      return [{ draft, base: cleanAlias(text, fallback, { keepsUnderscores }) }];
     });
     if (wanted.length === 0) return;
     // One after the other: what two make at the same time would be the same.

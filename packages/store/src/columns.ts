@@ -104,6 +104,13 @@ const REFERENCE: Kind = {
   toJson: ({ id }: Reference) => id,
 };
 
+/** Things that are referred to, by their ids. */
+const REFERENCES: Kind = jsonKind(
+  [],
+  (ids: number[]) => ids.map((id) => create(ReferenceSchema, { id })),
+  (references: Reference[]) => references.map(({ id }) => id),
+);
+
 function jsonKind(
   zero: unknown,
   fromJson: (value: never) => unknown,
@@ -141,8 +148,8 @@ function columnOf(field: DescField): Column {
   const isChoice = getOption(field, choices).length > 0;
   return {
     ...kind,
-    // A choice that is taken back is the one of the beginning.
-    zero: isChoice && initially !== undefined ? initially : kind.zero,
+    // A choice that is taken back is the one of the beginning, and so is JSON.
+    zero: isChoice || kind.zero === undefined ? (initially ?? kind.zero) : kind.zero,
     name: kind === REFERENCE ? `${field.name}_id` : field.name,
     field,
     nullable: isNullable(field, kind) && initialJson === "",
@@ -161,7 +168,10 @@ function isNullable(field: DescField, kind: Kind): boolean {
 }
 
 function kindOf(field: DescField): Kind {
-  if (field.fieldKind === "list") return field.message ? nestedKind(field.message, true) : LIST;
+  if (field.fieldKind === "list") {
+    if (!field.message) return LIST;
+    return field.message === ReferenceSchema ? REFERENCES : nestedKind(field.message, true);
+  }
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return TIMESTAMP;
     return getOption(field, reference) === "" ? nestedKind(field.message, false) : REFERENCE;

@@ -120,6 +120,8 @@ export function stampModified(draft: Message, columns: Column[], call: Call): vo
     modified_by: call.actor.id ?? undefined,
     modified_by_user: call.actor.name,
   });
+  const revision = columns.find(({ name }) => name === "revision");
+  if (revision) writeField(draft, revision, (readField(draft, revision) as number) + 1);
 }
 
 /** Writes the columns of these names, as far as there are such. */

@@ -15,6 +15,8 @@ export interface ListSource {
   select: RawBuilder<unknown>;
   columns: ColumnMap;
   published: RawBuilder<unknown> | undefined;
+  /** What rows have to be to be in a list at all; who asks for them by their ids gets the others, too. */
+  listed?: RawBuilder<unknown> | undefined;
   catchAll: RawBuilder<unknown>[];
   /** Of all columns of `catchAll`. */
   near?: Near;
@@ -96,6 +98,7 @@ async function total(database: Database, query: RawBuilder<unknown>, deadlineMs:
 
 function listFilter(source: ListSource, query: ListQuery, visible: RawBuilder<unknown>): RawBuilder<unknown> {
   const predicates = [visible, ...wherePredicate(query.where, source.columns)];
+  if (source.listed) predicates.push(source.listed);
   if (query.publishedOnly && source.published) predicates.push(source.published);
   if (query.search.trim() !== "") predicates.push(searchPredicate(query.search, source));
   return all(predicates);

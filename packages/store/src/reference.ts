@@ -31,6 +31,13 @@ export interface ReferenceColumn {
   kind: ReferenceKind;
 }
 
+/** One write: what was there, who asks, and what was found of what it names. */
+interface Settling {
+  before: Message | undefined;
+  call: Call;
+  referred: Referred;
+}
+
 /** Things that were found for the references of a write, by column and id. */
 export type Referred = Map<Column, Map<number, Row>>;
 
@@ -80,11 +87,15 @@ export async function findReferred(
 export function settleReferences(
   columns: ReferenceColumn[],
   draft: Message,
-  { before, call, referred }: { before: Message | undefined; call: Call; referred: Referred },
+  { before, call, referred }: Settling,
 ): Violation[] | Fault {
   const violations: Violation[] = [];
   for (const { column, kind } of columns) {
     const { field } = column;
+    if (field.fieldKind === "list") {
+      violations.push(...settleList(column, kind, draft, { before, call, referred }));
+      continue;
+    }
     const kept = before && referenceIn(before, column);
     const isRequired = getOption(field, required);
     const asked = referenceIn(draft, column) ?? (isRequired ? kept : undefined);
@@ -98,6 +109,38 @@ export function settleReferences(
     else writeField(draft, column, create(ReferenceSchema, { id: Number(row?.id) }));
   }
   return violations;
+}
+
+/** The same for a list, in which nothing stands twice. */
+function settleList(
+  column: Column,
+  kind: ReferenceKind,
+  draft: Message,
+  { before, call, referred }: Settling,
+): Violation[] {
+  const { field } = column;
+  const kept = new Set(before ? referencesIn(before, column).map(({ id }) => id) : []);
+  const settled = new Set<number>();
+  for (const { id } of referencesIn(draft, column)) {
+    const row = kept.has(id) ? undefined : referred.get(column)?.get(id);
+    if (!row && !kept.has(id))
+      return [{ field: field.jsonName, message: `There is no ${kindName(field)} ${id}.` }];
+    const refusal = row && kind.refuse?.(row, { schema: field.parent, isNew: before === undefined, call });
+    if (refusal !== undefined)
+      return [{ field: field.jsonName, message: refusal instanceof Fault ? refusal.message : refusal }];
+    settled.add(row ? Number(row.id) : id);
+  }
+  writeField(
+    draft,
+    column,
+    [...settled].map((id) => create(ReferenceSchema, { id })),
+  );
+  return [];
+}
+
+/** `point_group`: a point group */
+function kindName(field: DescField): string {
+  return getOption(field, reference).replaceAll("_", " ");
 }
 
 /** Where it is said in words of its own, they are all that is said. */
@@ -115,7 +158,7 @@ export async function showReferences(
   call: Call,
 ): Promise<void> {
   for (const { column, kind } of columns) {
-    const references = items.flatMap((item) => referenceIn(item, column) ?? []);
+    const references = items.flatMap((item) => referencesIn(item, column));
     if (references.length === 0) continue;
     const shown = await kind.show([...new Set(references.map(({ id }) => id))], call);
     for (const reference of references) reference.shown = shown.get(reference.id) ?? new Uint8Array();
@@ -123,7 +166,14 @@ export async function showReferences(
 }
 
 function idsIn(messages: (Message | undefined)[], column: Column): number[] {
-  return messages.flatMap((message) => (message && referenceIn(message, column)?.id) || []);
+  return messages.flatMap((message) => (message ? referencesIn(message, column).map(({ id }) => id) : []));
+}
+
+/** All that a message refers to in this column. */
+function referencesIn(message: Message, column: Column): Reference[] {
+  if (column.field.fieldKind === "list") return readField(message, column) as Reference[];
+  const reference = referenceIn(message, column);
+  return reference ? [reference] : [];
 }
 
 /** An empty reference says nothing. */

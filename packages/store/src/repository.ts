@@ -1,4 +1,5 @@
-import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { isDeepStrictEqual } from "node:util";
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
@@ -6,6 +7,7 @@ import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, invalid, notFound, toFault, type Violation } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
+import { sql } from "kysely";
 import { aliasMaker } from "./alias.ts";
 import { type Column, columnsOf, fillFromRow, toRecord } from "./columns.ts";
 import { type Database, type Row, type Transaction, violatedConstraint } from "./database.ts";
@@ -24,7 +26,7 @@ import {
 } from "./reference.ts";
 import { placeOf, type Resource } from "./resource.ts";
 import { type ListOptions, resourceList } from "./resource-list.ts";
-import { rowStatements } from "./row-statements.ts";
+import { type Deletion, rowStatements } from "./row-statements.ts";
 import { rulesOf } from "./rules.ts";
 
 /** What the resources of a service stand on. */
@@ -40,10 +42,12 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
     Omit<OwnershipOptions, "table"> {
   /** Its permissions have no publish actions: who may write a row publishes it. Otherwise that takes their right. */
   freelyPublished?: boolean;
+  /** What becomes of rows that are deleted; they are gone unless it says otherwise. */
+  deletion?: Deletion;
   /** What a write waits for before its transaction. */
   before?(): Promise<unknown>;
-  /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. */
-  load?(transaction: Transaction, call: Call, messages: (T | undefined)[]): Promise<L>;
+  /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. `ids` are those to be edited. */
+  load?(transaction: Transaction, call: Call, messages: (T | undefined)[], ids: number[]): Promise<L>;
   /** Brings a draft into the form in which it is kept, in place, before its values are judged; what is too long is not. */
   clean?(draft: T): void;
   /**
@@ -135,8 +139,11 @@ export function repository<T extends Resource, L = undefined>(
   const referring = referenceColumns(columns, references);
   const makeAliases = aliasMaker(table, schema, columns);
   const ownership = ownershipOf({ ...options, table }, columns);
-  const statements = rowStatements(table, columns, ownership);
+  const { deletion = "gone" } = options;
+  const statements = rowStatements(table, columns, ownership, deletion);
   const source = resourceList(schema, columns, options);
+  const visible = (call: Call) =>
+    deletion === "kept" ? sql`${ownership.visible(call)} and date_deleted is null` : ownership.visible(call);
 
   const toStored = (row: Row): Stored<T> => ({
     message: fillFromRow(create(schema) as T, columns, row),
@@ -184,7 +191,7 @@ export function repository<T extends Resource, L = undefined>(
   const prepareDraft = (draft: T, before: Stored<T> | undefined, writing: Writing<L>): Outcome<T> => {
     const fault = faultIn(draft, before?.message, writing);
     if (fault) return { fault };
-    if (before && isSame(schema, before.message, draft)) return { saved: before, before, isChanged: false };
+    if (before && isSame(columns, before.message, draft)) return { saved: before, before, isChanged: false };
     if (before) stampModified(draft, columns, writing.call);
     const version = (before?.version ?? 0) + 1;
     return { saved: { message: draft, version }, before, isChanged: true };
@@ -242,9 +249,10 @@ export function repository<T extends Resource, L = undefined>(
     transaction: Transaction,
     call: Call,
     messages: (T | undefined)[],
+    ids: number[],
   ): Promise<Writing<L>> => ({
     call,
-    loaded: (await options.load?.(transaction, call, messages)) as L,
+    loaded: (await options.load?.(transaction, call, messages, ids)) as L,
     referred: await findReferred(referring, transaction, messages, call),
   });
 
@@ -258,7 +266,7 @@ export function repository<T extends Resource, L = undefined>(
     await options.before?.();
     await awaitReferred(referring, messages, call);
     return database.transaction(call.deadlineMs, async (transaction) => {
-      const writing = await load(transaction, call, messages);
+      const writing = await load(transaction, call, messages, []);
       const outcomes = messages.map((message) => prepareNew(message, writing));
       await write(transaction, outcomes);
       return outcomes;
@@ -270,8 +278,8 @@ export function repository<T extends Resource, L = undefined>(
     await options.before?.();
     await awaitReferred(referring, messages, call);
     return database.transaction(call.deadlineMs, async (transaction) => {
-      const writing = await load(transaction, call, messages);
       const ids = updates.map(({ id }) => id);
+      const writing = await load(transaction, call, messages, ids);
       const locked = await lock(transaction, ids, call);
       const outcomes = updates.map((update): Outcome<T> => {
         const isMissing = !locked.has(update.id);
@@ -350,7 +358,7 @@ export function repository<T extends Resource, L = undefined>(
     },
     async list(query, call) {
       const asked = query ?? create(ListQuerySchema);
-      const page = await listPage(database, source(call), asked, ownership.visible(call), call.deadlineMs);
+      const page = await listPage(database, source(call), asked, visible(call), call.deadlineMs);
       const items = page.rows.map((row) => toStored(row).message);
       return shown({ items, totalSize: page.totalSize, ids: page.ids }, call);
     },
@@ -414,6 +422,7 @@ async function numberItems(
   }
 }
 
-function isSame(schema: DescMessage, before: Message, after: Message): boolean {
-  return Buffer.from(toBinary(schema, before)).equals(toBinary(schema, after));
+/** JSON is compared by what it says, however it is written. */
+function isSame(columns: Column[], before: Message, after: Message): boolean {
+  return isDeepStrictEqual(toRecord(before, columns), toRecord(after, columns));
 }

@@ -12,6 +12,8 @@ import { columnCommand, idsCommand, type SearchCommand, type SearchTerm } from "
 export interface ListOptions {
   /** Texts that a plain search term looks into besides the columns that the message names. */
   search?: RawBuilder<unknown>[];
+  /** What rows have to be to be in a list at all. */
+  listed?: RawBuilder<unknown>;
   /** Search commands of its own, asked before the standard ones of the same name. */
   commands?: ReadonlyMap<string, SearchCommand>;
 }
@@ -36,6 +38,7 @@ export function resourceList(
     select: sql.join([...refs.values(), sql.ref("version")]),
     columns: filterable,
     published: ref("is_published"),
+    listed: options.listed,
     catchAll: [...search.map((name) => sql.ref(name)), ...(options.search ?? [])],
     defaultOrder: order.map(orderOf),
   };
@@ -64,6 +67,7 @@ export function standardCommands(
   const createdBy = column("created_by");
   const name = column("name");
   const category = column("category_id");
+  const language = column("language");
   const states = new Map([
     ["uncategorized", category && sql`${category} is null`],
     ["published", published],
@@ -75,6 +79,7 @@ export function standardCommands(
     ["is", (term) => states.get(term.text)],
   ]);
   if (name) commands.set("name", columnCommand(name));
+  if (language) commands.set("lang", columnCommand(language));
   if (category) commands.set("category", (term) => sql`${category} in (${categoriesOf(term)})`);
   return commands;
 }

@@ -2,8 +2,16 @@ import type { Column } from "./columns.ts";
 import { prepared } from "./database.ts";
 import type { Ownership } from "./ownership.ts";
 
+/** What becomes of a row that is deleted: it is gone, or kept with the time in `date_deleted`, where nobody sees it. */
+export type Deletion = "gone" | "kept";
+
 /** The statements of a table whose rows are written as JSON, prepared once for a process. */
-export function rowStatements(table: string, columns: Column[], { isOwn, isShared }: Ownership) {
+export function rowStatements(
+  table: string,
+  columns: Column[],
+  { isOwn, isShared }: Ownership,
+  deletion: Deletion,
+) {
   const names = columns.map(({ name }) => `"${name}"`);
   const definition = columns.map(({ name, sqlType }) => `"${name}" ${sqlType}`);
   const record = `json_to_recordset($1::json) as x(${definition.join(", ")}, version integer)`;
@@ -12,9 +20,10 @@ export function rowStatements(table: string, columns: Column[], { isOwn, isShare
   const row = `select ${selected}, ${isOwn("$2")} as is_own, ${isShared} as is_shared from ${table}`;
   // The sub-selects around arrays hide their lengths from the planner, which would plan anew for every call.
   const byIds = "where id = any (array(select unnest($1::integer[])))";
+  const present = deletion === "kept" ? " and date_deleted is null" : "";
   return {
-    get: prepared(`${table}_get`, `${row} where id = $1`),
-    lock: prepared(`${table}_lock`, `${row} ${byIds} order by id for update`),
+    get: prepared(`${table}_get`, `${row} where id = $1${present}`),
+    lock: prepared(`${table}_lock`, `${row} ${byIds}${present} order by id for update`),
     nextIds: prepared(
       `${table}_next_ids`,
       `select nextval(pg_get_serial_sequence('${table}', 'id')) as id from generate_series(1, (select $1::integer))`,
@@ -28,6 +37,11 @@ export function rowStatements(table: string, columns: Column[], { isOwn, isShare
       `${table}_update`,
       `update ${table} set ${assignments.join(", ")}, version = x.version from ${record} where ${table}.id = x.id`,
     ),
-    delete: prepared(`${table}_delete`, `delete from ${table} ${byIds}`),
+    delete: prepared(
+      `${table}_delete`,
+      deletion === "kept"
+        ? `update ${table} set date_deleted = now(), is_published = false, version = version + 1 ${byIds}`
+        : `delete from ${table} ${byIds}`,
+    ),
   };
 }
