@@ -1,4 +1,5 @@
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
+import { EMAIL_LENGTH_MAX, isEmailAddress } from "@tidings/runtime/email-address";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 import type { Field, FieldOption } from "./catalogue.ts";
 import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
@@ -11,10 +12,6 @@ const NOT_A_DATE = { problem: `This value is ${DATE_FORMS}.` };
 const EMAIL_NOT_VALID = { problem: "A valid email is required." };
 const TEXT_LENGTH_MAX = 191;
 const LONG_TEXT_LENGTH_MAX = 65_535;
-const EMAIL_LENGTH_MAX = 254;
-// One @, a dotted domain; `^ & * %` are refused although RFC 5321 allows some of them.
-const EMAIL =
-  /^[^\s@^&*%<>()[\],;:\\"]+@[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/iu;
 
 /** Reads what a caller sent for a field. Blank text is null. */
 export function readFieldValue(field: Field, input: unknown): FieldValue {
@@ -51,7 +48,7 @@ function readText(text: string, field: Field): FieldValue {
 
 function readEmail(text: string): FieldValue {
   if (text.length > EMAIL_LENGTH_MAX) return tooLong(EMAIL_LENGTH_MAX);
-  return EMAIL.test(text) ? { value: text } : EMAIL_NOT_VALID;
+  return isEmailAddress(text) ? { value: text } : EMAIL_NOT_VALID;
 }
 
 function limited(text: string, lengthMax: number): FieldValue {
