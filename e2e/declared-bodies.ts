@@ -28,7 +28,7 @@ export function declaredBodies(message: DescMessage, unique: () => string): Bodi
     refused: Object.fromEntries(
       columns.flatMap((column) => {
         const bad = badValue(column);
-        return bad === undefined ? [] : [[column.field.jsonName, { ...bodyOf(needed, 1)(), ...bad }]];
+        return bad === undefined ? [] : [[blamed(column.field), { ...bodyOf(needed, 1)(), ...bad }]];
       }),
     ),
     read: (entity, key) => entity[key],
@@ -59,6 +59,11 @@ function sampleOf({ field, type, immutable }: Column, text: string, number: numb
 function clearedTo({ nullable, zero, type, field }: Column): unknown {
   if (field.jsonName === "isPublished") return false;
   return nullable && type !== "boolean" ? null : zero;
+}
+
+/** Of a list of things it is the thing that is to blame. */
+function blamed({ fieldKind, message, jsonName }: DescField): string {
+  return fieldKind === "list" && message ? `${jsonName}[0]` : jsonName;
 }
 
 /** What the member does not take, as a body; undefined when it takes everything. */

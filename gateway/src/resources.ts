@@ -9,6 +9,14 @@ import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { CategoryService } from "@tidings/proto/tidings/content/v1/category_service";
+import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic_content_service";
+import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
+import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
+import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
+import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
+import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
+import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
+import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
@@ -40,6 +48,14 @@ export const resources: Resource[] = [
   row("fields/contact", "field", ContactFieldService, { many: "fields" }),
   row("fields/company", "field", CompanyFieldService, { many: "fields" }),
   row("categories", "category", CategoryService),
+  row("dynamiccontents", "dynamicContent", DynamicContentService, { many: "dynamicContents" }),
+  row("emails", "email", EmailService),
+  row("focus", "focus", FocusItemService, { shape: "byId" }),
+  row("messages", "message", MarketingMessageService, { shape: "byId" }),
+  row("notifications", "notification", NotificationService, { shape: "byId" }),
+  row("pages", "page", PageService),
+  row("smses", "sms", SmsService),
+  row("tweets", "tweet", TweetService),
   row("devices", "device", DeviceService),
   row("notes", "note", NoteService),
   row("hooks", "hook", WebhookService, { shape: "byId" }),

@@ -25,6 +25,7 @@ const GROUPS = new Map([
   ].map((name) => [name, name] as const),
   ["messages", "channel"],
   ["plugin:focus", "focus"],
+  ["plugin:svcSocial", "svcSocial"],
 ]);
 
 /** Categories, each under the permission that its bundle has. The RPCs admit everybody: who may do what is decided here. */

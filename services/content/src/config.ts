@@ -1,8 +1,9 @@
-import { port, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { neighbours, port, readConfig, serviceConfig } from "@tidings/runtime/config";
 
 /** Every variable the content service reads. */
 export const contentVariables = {
   ...serviceConfig,
+  ...neighbours("contact"),
   /** Where the public web is served to the gateway. */
   WEB_PORT: port.default(8081),
 };

@@ -1,12 +1,32 @@
+import { segments } from "@tidings/projection/segments";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { CategoryService } from "@tidings/proto/tidings/content/v1/category_service";
+import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic_content_service";
+import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
+import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
+import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
+import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
+import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
+import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
+import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
 import { implement } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
+import { implementResource } from "@tidings/store/implement-resource";
 import { resourceSnapshots } from "@tidings/store/snapshots";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { categories } from "./category.ts";
 import type { ContentConfig } from "./config.ts";
+import { dynamicContents } from "./dynamic-content.ts";
+import { emails } from "./email.ts";
+import { focusItems } from "./focus-item.ts";
+import { forgetSegments } from "./forget.ts";
+import { marketingMessages } from "./marketing-message.ts";
+import { notifications } from "./notification.ts";
+import { pages } from "./page.ts";
+import { references } from "./references.ts";
+import { smses } from "./sms.ts";
 import { webApp } from "./web.ts";
 
 /** Categories, and everything that is shown or sent to people. */
@@ -15,11 +35,25 @@ export async function openContentService({
   database,
   outbox,
 }: Foundation<ContentConfig>): Promise<Parts> {
-  const context = { database, outbox };
+  const context = { database, outbox, references: references(database) };
   const web = await serveHttp({ port: config.WEB_PORT, host: config.INTERNAL_ADDRESS }, webApp());
   return {
-    services: [implement(CategoryService, standardHandlers(CategoryService, categories(context)))],
+    services: [
+      implement(CategoryService, standardHandlers(CategoryService, categories(context))),
+      implement(DynamicContentService, standardHandlers(DynamicContentService, dynamicContents(context))),
+      implement(EmailService, standardHandlers(EmailService, emails(context))),
+      implement(FocusItemService, standardHandlers(FocusItemService, focusItems(context))),
+      implement(
+        MarketingMessageService,
+        standardHandlers(MarketingMessageService, marketingMessages(context)),
+      ),
+      implement(NotificationService, standardHandlers(NotificationService, notifications(context))),
+      implement(PageService, standardHandlers(PageService, pages(context))),
+      implement(SmsService, standardHandlers(SmsService, smses(context))),
+      implementResource(TweetService, context),
+    ],
     work: { "public web": { stop: web.drain } },
-    snapshots: [resourceSnapshots(database, CategorySchema)],
+    snapshots: [CategorySchema, EmailSchema].map((schema) => resourceSnapshots(database, schema)),
+    projections: [segments(forgetSegments)],
   };
 }

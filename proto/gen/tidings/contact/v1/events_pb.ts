@@ -24,8 +24,8 @@ export type ContactSaved = Message<"tidings.contact.v1.ContactSaved"> & {
   /**
    * The contact after the change, as a JSON object: a text for each column that is not empty, named as the field's alias
    * or, where callers do not name it, as in the database (date_identified, owner_id); values of added fields by their alias;
-   * tags, addresses and the like as JSON within the text. RenderContacts makes what receivers of webhooks get of it. Empty in events
-   * that one statement wrote for many contacts: the contact as it is, then.
+   * tags, addresses and the like as JSON within the text. RenderContacts makes what receivers of webhooks get of it. Empty in
+   * events of before migration 0023 that one statement wrote for many contacts: the contact as it is, then.
    *
    * @generated from field: bytes snapshot = 1;
    */

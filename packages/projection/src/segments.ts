@@ -1,0 +1,67 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
+import { reach } from "@tidings/rpc/permission";
+import { awaitRows } from "@tidings/store/await-rows";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import type { ReferenceKind } from "@tidings/store/reference";
+import type { Projection } from "./projection.ts";
+import { things } from "./things.ts";
+
+/** The table `segments`, where a service refers to segments. `forget` takes those that are gone out of what refers to them. */
+export function segments(forget: (transaction: Transaction, ids: number[]) => void): Projection {
+  return things(SegmentSchema, {
+    table: "segments",
+    columns: {
+      name: "text",
+      alias: "text",
+      description: "text",
+      is_published: "boolean",
+      is_global: "boolean",
+      created_by: "integer",
+      created_by_user: "text",
+      modified_by_user: "text",
+    },
+    row: (segment: Segment) => ({
+      name: segment.name,
+      alias: segment.alias,
+      description: segment.description,
+      is_published: segment.isPublished ?? true,
+      is_global: segment.isGlobal ?? true,
+      created_by: segment.createdBy,
+      created_by_user: segment.createdByUser,
+      modified_by_user: segment.modifiedByUser,
+    }),
+    changed(transaction, { gone }) {
+      if (gone.length > 0) forget(transaction, gone);
+    },
+  });
+}
+
+const findStatement = prepared(
+  "segments_referred",
+  `select id from segments where id = any((select $1::integer[])::integer[])
+   and ($2 or is_global or created_by = $3::integer)`,
+);
+const showStatement = prepared(
+  "segments_shown",
+  `select id, json_build_object('createdByUser', created_by_user, 'modifiedByUser', modified_by_user, 'id', id,
+     'name', name, 'alias', alias, 'description', description) as json
+   from segments where id = any((select $1::integer[])::integer[])`,
+);
+
+/** A segment that the caller may see, out of what is kept of the contact service's. */
+export function segmentReference(database: Database): ReferenceKind {
+  return {
+    await: (ids, { deadlineMs }) => awaitRows(database, "segments", ids, deadlineMs),
+    async find({ query }, ids, { actor }) {
+      const seen = reach(actor, "lead:lists", Verb.VIEW);
+      if (seen === "none") return new Map();
+      const rows = await query(findStatement, [ids, seen === "all", actor.id]);
+      return new Map(rows.map((row) => [Number(row.id), row]));
+    },
+    async show(ids, { deadlineMs }) {
+      const rows = await database.query(showStatement, [ids], deadlineMs);
+      return new Map(rows.map(({ id, json }) => [Number(id), Buffer.from(json ?? "null")]));
+    },
+  };
+}

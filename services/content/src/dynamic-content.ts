@@ -1,0 +1,29 @@
+import { type DynamicContent, DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { checkContactFilters } from "./contact-filters.ts";
+import { family, type Parents } from "./family.ts";
+import { jsonOf, notValid } from "./json-member.ts";
+import { DYNAMIC_CONTENT_SHOWN } from "./references.ts";
+import { checkUtmTags } from "./utm-tags.ts";
+
+export function dynamicContents(context: ResourceContext): Repository<DynamicContent> {
+  const kin = family(context.database, DynamicContentSchema, DYNAMIC_CONTENT_SHOWN, ["variant"]);
+  return repository<DynamicContent, Parents>(context, DynamicContentSchema, {
+    load: (transaction, _call, _messages, ids) => kin.load(transaction, ids),
+    prepare(draft, { before, loaded }) {
+      const filters = jsonOf(draft.filters);
+      const violations = [
+        ...checkContactFilters("filters", filters),
+        ...checkUtmTags(draft),
+        ...kin.check(draft, before, loaded),
+      ];
+      if (draft.isCampaignBased) return violations;
+      // What no campaign shows is found by its slot, and shown to whom it is for.
+      if (!draft.slotName) violations.push(notValid("slotName", "A slot name is required."));
+      if (Array.isArray(filters) && filters.length === 0)
+        violations.push(notValid("filters", "At least one filter is required."));
+      return violations;
+    },
+    show: kin.show,
+  });
+}

@@ -1,0 +1,100 @@
+import { type Email, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import type { Violation } from "@tidings/rpc/fault";
+import { isEmailAddress } from "@tidings/runtime/email-address";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { checkContactFilters } from "./contact-filters.ts";
+import { checkVariantSettings, family, type Parents } from "./family.ts";
+import { isNothing, isObject, jsonOf, notValid } from "./json-member.ts";
+import { EMAIL_SHOWN } from "./references.ts";
+import { checkUtmTags } from "./utm-tags.ts";
+import { restartTests } from "./variant-test.ts";
+
+const TOKENS_MAX = 100;
+const HEADERS_MAX = 50;
+/** A field of the contact, in which an address stands. */
+const CONTACT_FIELD = /^\{contactfield=[a-z0-9_]+(?:\|[^{}]*)?\}$/;
+/** A field name and its body on one line (RFC 5322, 2.2). */
+const HEADER_NAME = /^[!-9;-~]{1,191}$/;
+const HEADER_VALUE = /^[^\r\n\0]{0,998}$/;
+
+export function emails(context: ResourceContext): Repository<Email> {
+  const kin = family(context.database, EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
+  return repository<Email, Parents>(context, EmailSchema, {
+    listed: kin.listed,
+    load: (transaction, _call, _messages, ids) => kin.load(transaction, ids),
+    prepare(draft, { before, loaded }) {
+      // Who an email to one contact is for is not a matter of segments.
+      if (draft.emailType !== "list") draft.lists = [];
+      return [
+        ...checkAddresses(draft),
+        ...checkUtmTags(draft),
+        ...checkVariantSettings(draft),
+        ...checkDynamicContent(draft),
+        ...checkHeaders(draft),
+        ...(draft.emailType === "list" && draft.lists.length === 0
+          ? [notValid("lists", "At least one contact segment is required.")]
+          : []),
+        ...kin.check(draft, before, loaded),
+      ];
+    },
+    changed: restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]),
+    show: kin.show,
+  });
+}
+
+function checkAddresses({ fromAddress, replyToAddress, bccAddress }: Email): Violation[] {
+  const isFrom = !fromAddress || isEmailAddress(fromAddress) || CONTACT_FIELD.test(fromAddress);
+  return [
+    ...(isFrom ? [] : [notValid("fromAddress", "A valid email is required.")]),
+    ...checkAddress("replyToAddress", replyToAddress),
+    ...checkAddress("bccAddress", bccAddress),
+  ];
+}
+
+function checkAddress(field: string, address: string | undefined): Violation[] {
+  return !address || isEmailAddress(address) ? [] : [notValid(field, "A valid email is required.")];
+}
+
+/** `[{tokenName, content, filters: [{content, filters}]}]`: what a token stands for, depending on who reads it. */
+function checkDynamicContent(draft: Email): Violation[] {
+  const tokens = jsonOf(draft.dynamicContent);
+  if (!Array.isArray(tokens)) return [notValid("dynamicContent")];
+  if (tokens.length > TOKENS_MAX)
+    return [notValid("dynamicContent", `At most ${TOKENS_MAX} entries are supported.`)];
+  return tokens.flatMap((token, index) => {
+    const path = `dynamicContent[${index}]`;
+    if (!isObject(token)) return [notValid(path)];
+    return [
+      ...checkText(`${path}.tokenName`, token.tokenName),
+      ...checkText(`${path}.content`, token.content),
+      ...checkVersions(`${path}.filters`, token.filters ?? []),
+    ];
+  });
+}
+
+function checkVersions(path: string, versions: unknown): Violation[] {
+  if (!Array.isArray(versions)) return [notValid(path)];
+  return versions.flatMap((version, index) =>
+    isObject(version)
+      ? [
+          ...checkText(`${path}[${index}].content`, version.content),
+          ...checkContactFilters(`${path}[${index}].filters`, version.filters ?? []),
+        ]
+      : [notValid(`${path}[${index}]`)],
+  );
+}
+
+function checkText(path: string, value: unknown): Violation[] {
+  return value === undefined || value === null || typeof value === "string" ? [] : [notValid(path)];
+}
+
+function checkHeaders({ headers }: Email): Violation[] {
+  const sent = jsonOf(headers);
+  if (isNothing(sent)) return [];
+  if (!isObject(sent) || Object.keys(sent).length > HEADERS_MAX) return [notValid("headers")];
+  return Object.entries(sent).flatMap(([name, value]) =>
+    HEADER_NAME.test(name) && typeof value === "string" && HEADER_VALUE.test(value)
+      ? []
+      : [notValid("headers", "A header is a name and a line of text.")],
+  );
+}

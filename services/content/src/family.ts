@@ -1,0 +1,121 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
+import type { Call } from "@tidings/rpc/call";
+import type { Violation } from "@tidings/rpc/fault";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import { placeOf } from "@tidings/store/resource";
+import { type RawBuilder, sql } from "kysely";
+import { isNothing, isObject, jsonOf, kept, notValid } from "./json-member.ts";
+
+/** The ways in which one belongs to another of its kind. */
+export type Tie = "variant" | "translation";
+
+/** Of a write: the ids of rows to which others belong, by tie. */
+export type Parents = Record<Tie, Set<number>>;
+
+/** More of them are not shown with the one they belong to. */
+const CHILDREN_SHOWN_MAX = 100;
+
+const PARENT = { variant: "variantParent", translation: "translationParent" } as const;
+const CHILDREN = { variant: "variantChildren", translation: "translationChildren" } as const;
+
+interface Member {
+  id: number;
+  variantParent?: Reference | undefined;
+  translationParent?: Reference | undefined;
+  variantChildren?: Uint8Array | undefined;
+  translationChildren?: Uint8Array | undefined;
+}
+
+/**
+ * Variants of an A/B test and translations: each belongs to one that belongs to nobody. Lists hold those alone; the others
+ * are shown with them, as `shown` (SQL for JSON) has them.
+ */
+export function family(database: Database, schema: DescMessage, shown: string, ties: Tie[]) {
+  const { table } = placeOf(schema);
+  const parentsStatement = prepared(
+    `${table}_parents`,
+    ties
+      .map(
+        (tie) => `select p.id, '${tie}' as tie from unnest($1::integer[]) as p (id)
+        where exists (select from ${table} c where c.${tie}_parent_id = p.id)`,
+      )
+      .join(" union all "),
+  );
+  const children = ties.map((tie) => ({
+    tie,
+    statement: prepared(
+      `${table}_${tie}_children`,
+      `select p.id, (select json_agg(c.json) from (
+         select ${shown} as json from ${table} where ${tie}_parent_id = p.id order by id limit ${CHILDREN_SHOWN_MAX}) c
+       ) as json from unnest($1::integer[]) as p (id)`,
+    ),
+  }));
+
+  return {
+    listed: parentless(ties),
+    async load(transaction: Transaction, ids: number[]): Promise<Parents> {
+      const parents: Parents = { variant: new Set(), translation: new Set() };
+      if (ids.length === 0) return parents;
+      for (const { id, tie } of await transaction.query(parentsStatement, [ids]))
+        parents[tie as Tie].add(Number(id));
+      return parents;
+    },
+    check(draft: Member, before: Member | undefined, parents: Parents): Violation[] {
+      return ties.flatMap((tie) => {
+        const parent = draft[PARENT[tie]];
+        if (!parent || parent.id === before?.[PARENT[tie]]?.id) return [];
+        if (parent.id === draft.id) return [notValid(PARENT[tie], "It cannot belong to itself.")];
+        return parents[tie].has(draft.id) ? [notValid(PARENT[tie], `It has a ${tie} of its own.`)] : [];
+      });
+    },
+    async show(items: Member[], { deadlineMs }: Call): Promise<void> {
+      const ids = items.map(({ id }) => id);
+      for (const { tie, statement } of children) {
+        const rows = await database.query(statement, [ids], deadlineMs);
+        const byId = new Map(rows.map(({ id, json }) => [Number(id), json]));
+        for (const item of items) item[CHILDREN[tie]] = Buffer.from(byId.get(item.id) ?? "[]");
+      }
+    },
+  };
+}
+
+function parentless(ties: Tie[]): RawBuilder<unknown> {
+  return sql.join(
+    ties.map((tie) => sql`${sql.ref(`${tie}_parent_id`)} is null`),
+    sql` and `,
+  );
+}
+
+/** What decides a test, by kind. */
+const CRITERIA = new Set([
+  "email.openrate",
+  "email.clickthrough",
+  "page.bouncerate",
+  "page.dwelltime",
+  "form.submissions",
+  "asset.downloads",
+]);
+
+/** `{weight, winnerCriteria}` of a variant: its share in percent, and what the winner is told by. */
+export function checkVariantSettings(draft: { variantSettings?: Uint8Array | undefined }): Violation[] {
+  const sent = jsonOf(draft.variantSettings);
+  if (isNothing(sent)) {
+    draft.variantSettings = kept({});
+    return [];
+  }
+  if (!isObject(sent)) return [notValid("variantSettings")];
+  const weight = Number(sent.weight ?? 0);
+  if (!Number.isInteger(weight) || weight < 0 || weight > 100)
+    return [notValid("variantSettings.weight", "The weight is a whole number of percent.")];
+  const { winnerCriteria } = sent;
+  if (winnerCriteria !== undefined && winnerCriteria !== null && !CRITERIA.has(String(winnerCriteria)))
+    return [
+      notValid(
+        "variantSettings.winnerCriteria",
+        `This value is not valid. It is one of ${[...CRITERIA].join(", ")}.`,
+      ),
+    ];
+  draft.variantSettings = kept({ weight, winnerCriteria: winnerCriteria ?? null });
+  return [];
+}

@@ -1,0 +1,30 @@
+import type { Violation } from "@tidings/rpc/fault";
+
+/** The value of a member that is kept as JSON; an empty object where nothing was said, however that was written. */
+export function jsonOf(bytes: Uint8Array | undefined): unknown {
+  return bytes && bytes.length > 0 ? JSON.parse(Buffer.from(bytes).toString()) : [];
+}
+
+export function jsonBytes(value: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(value));
+}
+
+export type JsonObject = Record<string, unknown>;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What older clients and their language send for an object that is empty. */
+export function isNothing(value: unknown): boolean {
+  return value === null || value === "" || (Array.isArray(value) && value.length === 0);
+}
+
+/** `[]` for what is empty, as callers know it. */
+export function kept(value: JsonObject): Uint8Array {
+  return jsonBytes(Object.keys(value).length === 0 ? [] : value);
+}
+
+export function notValid(field: string, message = "This value is not valid."): Violation {
+  return { field, message };
+}

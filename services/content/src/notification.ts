@@ -1,0 +1,10 @@
+import { type Notification, NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { checkUtmTags } from "./utm-tags.ts";
+import { checkWebAddress } from "./web-address.ts";
+
+export function notifications(context: ResourceContext): Repository<Notification> {
+  return repository<Notification>(context, NotificationSchema, {
+    prepare: (draft) => [...checkWebAddress("url", draft.url), ...checkUtmTags(draft)],
+  });
+}

@@ -1,0 +1,33 @@
+import { segmentReference } from "@tidings/projection/segments";
+import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
+import { DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
+import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
+import { PageSchema } from "@tidings/proto/tidings/content/v1/page";
+import { categoryReference } from "@tidings/store/category-reference";
+import type { Database } from "@tidings/store/database";
+import type { ReferenceKind } from "@tidings/store/reference";
+import { resourceReference } from "@tidings/store/resource-reference";
+
+/** What others of their kind show of them: a variant its parent, a parent its variants. */
+export const EMAIL_SHOWN = `json_build_object('id', id, 'name', name, 'subject', subject, 'language', language,
+  'isPublished', is_published, 'variantSettings', variant_settings)`;
+export const PAGE_SHOWN = `json_build_object('id', id, 'title', title, 'alias', alias, 'language', language,
+  'isPublished', is_published, 'variantSettings', variant_settings)`;
+export const DYNAMIC_CONTENT_SHOWN =
+  "json_build_object('id', id, 'name', name, 'language', language, 'isPublished', is_published)";
+/** What is answered as its id alone. */
+const ID = "to_json(id)";
+
+/** What things of this service refer to. */
+export function references(database: Database): Record<string, ReferenceKind> {
+  return {
+    category: categoryReference(database),
+    segment: segmentReference(database),
+    asset: resourceReference(database, AssetSchema, ID),
+    form: resourceReference(database, FormSchema, ID),
+    email: resourceReference(database, EmailSchema, EMAIL_SHOWN),
+    page: resourceReference(database, PageSchema, PAGE_SHOWN),
+    dynamic_content: resourceReference(database, DynamicContentSchema, DYNAMIC_CONTENT_SHOWN),
+  };
+}

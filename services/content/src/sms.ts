@@ -1,0 +1,12 @@
+import { type Sms, SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { notValid } from "./json-member.ts";
+
+export function smses(context: ResourceContext): Repository<Sms> {
+  return repository<Sms>(context, SmsSchema, {
+    prepare: ({ smsType, lists }) =>
+      smsType === "list" && lists.length === 0
+        ? [notValid("lists", "At least one contact segment is required.")]
+        : [],
+  });
+}

@@ -1,0 +1,32 @@
+import type { Violation } from "@tidings/rpc/fault";
+import { withoutTags } from "@tidings/runtime/plain-text";
+import { isNothing, isObject, jsonOf, kept, notValid } from "./json-member.ts";
+
+const NAMES = ["utmSource", "utmMedium", "utmCampaign", "utmContent"];
+const LENGTH_MAX = 191;
+
+/** What links in it are marked with: texts by these names; others are left out, in place. */
+export function checkUtmTags(draft: { utmTags?: Uint8Array | undefined }): Violation[] {
+  const sent = jsonOf(draft.utmTags);
+  if (isNothing(sent)) {
+    draft.utmTags = kept({});
+    return [];
+  }
+  if (!isObject(sent)) return [notValid("utmTags")];
+  const tags: Record<string, string | null> = {};
+  for (const name of NAMES) {
+    const value = Object.hasOwn(sent, name) ? sent[name] : undefined;
+    if (value === undefined) continue;
+    if (value !== null && typeof value !== "string") return [notValid(`utmTags.${name}`)];
+    if (value !== null && value.length > LENGTH_MAX)
+      return [
+        notValid(
+          `utmTags.${name}`,
+          `This value is too long. It should have ${LENGTH_MAX} characters or less.`,
+        ),
+      ];
+    tags[name] = value === null ? null : withoutTags(value);
+  }
+  draft.utmTags = kept(tags);
+  return [];
+}

@@ -1,0 +1,15 @@
+import type { Violation } from "@tidings/rpc/fault";
+import { notValid } from "./json-member.ts";
+
+const LENGTH_MAX = 2_048;
+
+/** An absolute address on the web. */
+export function isWebAddress(text: string): boolean {
+  if (text.length > LENGTH_MAX || !URL.canParse(text)) return false;
+  const { protocol } = new URL(text);
+  return protocol === "http:" || protocol === "https:";
+}
+
+export function checkWebAddress(field: string, text: string | undefined): Violation[] {
+  return text && !isWebAddress(text) ? [notValid(field, "This value is not a valid URL.")] : [];
+}
