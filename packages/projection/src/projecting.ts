@@ -46,7 +46,11 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
     const stream = streamOf(owner);
     const name = `${service}-projection-${owner}`;
     return consume(bus, {
-      durable: { name, stream, subject: stream.subjects[0] ?? "" },
+      durable: {
+        name,
+        stream,
+        subject: filterOf(projections.filter((projection) => projection.owner === owner)),
+      },
       handle: (events) => project(options, name, events),
       isOutage,
       deadLetter: (letter) => keepDeadLetter(database, name, letter),
@@ -59,6 +63,17 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
       await Promise.all(consumptions.map((consumption) => consumption.stop()));
     },
   };
+}
+
+/** The narrowest filter that lets all of them through: a durable has one. */
+export function filterOf(projections: Pick<Projection, "subject">[]): string {
+  const [first = "", ...others] = projections.map(({ subject }) => subject);
+  if (others.every((subject) => subject === first)) return first;
+  const tokens = first.split(".");
+  const shared = tokens.findIndex((token, index) =>
+    others.some((subject) => subject.split(".")[index] !== token || token === ">"),
+  );
+  return [...tokens.slice(0, shared), ">"].join(".");
 }
 
 /** Keeps what a batch of events says, each of them once. Without a consumer they are known by their versions alone. */

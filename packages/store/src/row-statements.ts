@@ -40,7 +40,7 @@ export function rowStatements(
     delete: prepared(
       `${table}_delete`,
       deletion === "kept"
-        ? `update ${table} set date_deleted = now(), is_published = false, version = version + 1 ${byIds}`
+        ? `update ${table} set date_deleted = now(), version = version + 1 ${byIds}`
         : `delete from ${table} ${byIds}`,
     ),
   };

@@ -4,7 +4,7 @@ import { newestEvents } from "@tidings/projection/newest";
 import type { Projection } from "@tidings/projection/projection";
 import { things } from "@tidings/projection/things";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
-import { EmailSavedSchema } from "@tidings/proto/tidings/content/v1/events";
+import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { prepared } from "@tidings/store/database";
 
@@ -37,18 +37,22 @@ const emailStatement = prepared(
    on conflict do nothing`,
 );
 
+const EMAIL_EVENT = /^tidings\.content\.email\.(created|updated|listed|deleted)$/;
+
 /** Which segments an email goes to. */
 const emailSegments: Projection = {
   owner: "content",
-  isOf: (subject) => subject === "tidings.content.email.saved" || subject === "tidings.content.email.deleted",
+  subject: "tidings.content.email.>",
+  isOf: (subject) => EMAIL_EVENT.test(subject),
+  rebuilt: { name: "email_segments", type: EmailSchema.typeName },
   async keep(transaction, events) {
     const latest = await newestEvents(transaction, "email_segments", events);
     const ids = latest.map(({ aggregateId }) => aggregateId);
     const rows = latest
-      .filter(({ subject }) => subject.endsWith(".saved"))
+      .filter(({ subject }) => !subject.endsWith(".deleted"))
       .map(({ aggregateId, payload }) => ({
         id: aggregateId,
-        segment_ids: fromBinary(EmailSavedSchema, payload).segmentIds,
+        segment_ids: fromBinary(EmailSchema, payload).lists.map(({ id }) => id),
       }));
     transaction.execute(emailStatement, [ids, JSON.stringify(rows)]);
     return ids;

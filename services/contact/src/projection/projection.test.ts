@@ -11,12 +11,12 @@ import { project, startProjecting } from "@tidings/projection/projecting";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
+import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import {
   AssetDownloadedSchema,
   CategorySubscriptionChangedSchema,
   EmailOpenedSchema,
   EmailQueuedSchema,
-  EmailSavedSchema,
   EmailSentSchema,
   NotificationSentSchema,
   PageHitSchema,
@@ -529,7 +529,7 @@ test("searches find what was done and what was not", async () => {
   const send = { sendId: randomUUID(), contactId };
   const queued = { sendId: randomUUID(), contactId };
   await tell(
-    event("content.email.saved", EmailSavedSchema, { name: "Mail", segmentIds: [segment.id] }, { id: 51 }),
+    event("content.email.created", EmailSchema, { name: "Mail", lists: [{ id: segment.id }] }, { id: 51 }),
     event("content.email.sent", EmailSentSchema, { ...send, emailId: 51, dateSent: noon }),
     event("content.email.opened", EmailOpenedSchema, { ...send, emailId: 51, dateRead: noon, readCount: 1 }),
     event("content.email.queued", EmailQueuedSchema, { ...queued, emailId: 52, dateQueued: noon }),

@@ -14,48 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiLwoKRW1haWxTYXZlZBIMCgRuYW1lGAEgASgJEhMKC3NlZ21lbnRfaWRzGAIgAygFIg4KDEVtYWlsRGVsZXRlZCJ1CgtFbWFpbFF1ZXVlZBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZW1haWxfaWQYAyABKAUSLwoLZGF0ZV9xdWV1ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInEKCUVtYWlsU2VudBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZW1haWxfaWQYAyABKAUSLQoJZGF0ZV9zZW50GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKHAQoLRW1haWxPcGVuZWQSDwoHc2VuZF9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGVtYWlsX2lkGAMgASgFEi0KCWRhdGVfcmVhZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKcmVhZF9jb3VudBgFIAEoBSKyAgoHUGFnZUhpdBIOCgZoaXRfaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIsCghkYXRlX2hpdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAQgASgJEhEKCXVybF90aXRsZRgFIAEoCRIPCgdyZWZlcmVyGAYgASgJEg4KBnNvdXJjZRgHIAEoCRIWCglzb3VyY2VfaWQYCCABKAVIAIgBARIUCgdwYWdlX2lkGAkgASgFSAGIAQESGAoLcmVkaXJlY3RfaWQYCiABKAVIAogBARIVCghlbWFpbF9pZBgLIAEoBUgDiAEBQgwKCl9zb3VyY2VfaWRCCgoIX3BhZ2VfaWRCDgoMX3JlZGlyZWN0X2lkQgsKCV9lbWFpbF9pZCJ/Cg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKBAQoPQXNzZXREb3dubG9hZGVkEhMKC2Rvd25sb2FkX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIYXNzZXRfaWQYAyABKAUSMwoPZGF0ZV9kb3dubG9hZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJtCgdTbXNTZW50Eg8KB3NlbmRfaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLQoJZGF0ZV9zZW50GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKSAQoQTm90aWZpY2F0aW9uU2VudBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSFwoPbm90aWZpY2F0aW9uX2lkGAMgASgFEhEKCWlzX21vYmlsZRgEIAEoCBItCglkYXRlX3NlbnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
-
-/**
- * tidings.content.email.saved: the aggregate is the email
- *
- * @generated from message tidings.content.v1.EmailSaved
- */
-export type EmailSaved = Message<"tidings.content.v1.EmailSaved"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
-   * The segments that a segment email goes to.
-   *
-   * @generated from field: repeated int32 segment_ids = 2;
-   */
-  segmentIds: number[];
-};
-
-/**
- * Describes the message tidings.content.v1.EmailSaved.
- * Use `create(EmailSavedSchema)` to create a new message.
- */
-export const EmailSavedSchema: GenMessage<EmailSaved> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 0);
-
-/**
- * tidings.content.email.deleted
- *
- * @generated from message tidings.content.v1.EmailDeleted
- */
-export type EmailDeleted = Message<"tidings.content.v1.EmailDeleted"> & {
-};
-
-/**
- * Describes the message tidings.content.v1.EmailDeleted.
- * Use `create(EmailDeletedSchema)` to create a new message.
- */
-export const EmailDeletedSchema: GenMessage<EmailDeleted> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 1);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEidQoLRW1haWxRdWV1ZWQSDwoHc2VuZF9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGVtYWlsX2lkGAMgASgFEi8KC2RhdGVfcXVldWVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJxCglFbWFpbFNlbnQSDwoHc2VuZF9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGVtYWlsX2lkGAMgASgFEi0KCWRhdGVfc2VudBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAihwEKC0VtYWlsT3BlbmVkEg8KB3NlbmRfaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghlbWFpbF9pZBgDIAEoBRItCglkYXRlX3JlYWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYBSABKAUisgIKB1BhZ2VIaXQSDgoGaGl0X2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLAoIZGF0ZV9oaXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgEIAEoCRIRCgl1cmxfdGl0bGUYBSABKAkSDwoHcmVmZXJlchgGIAEoCRIOCgZzb3VyY2UYByABKAkSFgoJc291cmNlX2lkGAggASgFSACIAQESFAoHcGFnZV9pZBgJIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAogASgFSAKIAQESFQoIZW1haWxfaWQYCyABKAVIA4gBAUIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWQifwoNRm9ybVN1Ym1pdHRlZBIVCg1zdWJtaXNzaW9uX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDwoHZm9ybV9pZBgDIAEoBRIyCg5kYXRlX3N1Ym1pdHRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAigQEKD0Fzc2V0RG93bmxvYWRlZBITCgtkb3dubG9hZF9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGFzc2V0X2lkGAMgASgFEjMKD2RhdGVfZG93bmxvYWRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAibQoHU21zU2VudBIPCgdzZW5kX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi0KCWRhdGVfc2VudBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAikgEKEE5vdGlmaWNhdGlvblNlbnQSDwoHc2VuZF9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLQoJZGF0ZV9zZW50GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI1Cg5QdXNoU3Vic2NyaWJlZBISCgpjb250YWN0X2lkGAEgASgFEg8KB3B1c2hfaWQYAiABKAkiNwoQUHVzaFVuc3Vic2NyaWJlZBISCgpjb250YWN0X2lkGAEgASgFEg8KB3B1c2hfaWQYAiABKAkiXQobQ2F0ZWdvcnlTdWJzY3JpcHRpb25DaGFuZ2VkEhIKCmNvbnRhY3RfaWQYASABKAUSEwoLY2F0ZWdvcnlfaWQYAiABKAUSFQoNaXNfc3Vic2NyaWJlZBgDIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued: an email waits to be sent to a contact
@@ -89,7 +48,7 @@ export type EmailQueued = Message<"tidings.content.v1.EmailQueued"> & {
  * Use `create(EmailQueuedSchema)` to create a new message.
  */
 export const EmailQueuedSchema: GenMessage<EmailQueued> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 2);
+  messageDesc(file_tidings_content_v1_events, 0);
 
 /**
  * tidings.content.email.sent
@@ -123,7 +82,7 @@ export type EmailSent = Message<"tidings.content.v1.EmailSent"> & {
  * Use `create(EmailSentSchema)` to create a new message.
  */
 export const EmailSentSchema: GenMessage<EmailSent> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 3);
+  messageDesc(file_tidings_content_v1_events, 1);
 
 /**
  * tidings.content.email.opened
@@ -166,7 +125,7 @@ export type EmailOpened = Message<"tidings.content.v1.EmailOpened"> & {
  * Use `create(EmailOpenedSchema)` to create a new message.
  */
 export const EmailOpenedSchema: GenMessage<EmailOpened> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 4);
+  messageDesc(file_tidings_content_v1_events, 2);
 
 /**
  * tidings.content.page.hit: a contact saw a page or followed a tracked link
@@ -243,7 +202,7 @@ export type PageHit = Message<"tidings.content.v1.PageHit"> & {
  * Use `create(PageHitSchema)` to create a new message.
  */
 export const PageHitSchema: GenMessage<PageHit> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 5);
+  messageDesc(file_tidings_content_v1_events, 3);
 
 /**
  * tidings.content.form.submitted
@@ -277,7 +236,7 @@ export type FormSubmitted = Message<"tidings.content.v1.FormSubmitted"> & {
  * Use `create(FormSubmittedSchema)` to create a new message.
  */
 export const FormSubmittedSchema: GenMessage<FormSubmitted> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 6);
+  messageDesc(file_tidings_content_v1_events, 4);
 
 /**
  * tidings.content.asset.downloaded
@@ -311,7 +270,7 @@ export type AssetDownloaded = Message<"tidings.content.v1.AssetDownloaded"> & {
  * Use `create(AssetDownloadedSchema)` to create a new message.
  */
 export const AssetDownloadedSchema: GenMessage<AssetDownloaded> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 7);
+  messageDesc(file_tidings_content_v1_events, 5);
 
 /**
  * tidings.content.sms.sent
@@ -345,7 +304,7 @@ export type SmsSent = Message<"tidings.content.v1.SmsSent"> & {
  * Use `create(SmsSentSchema)` to create a new message.
  */
 export const SmsSentSchema: GenMessage<SmsSent> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 8);
+  messageDesc(file_tidings_content_v1_events, 6);
 
 /**
  * tidings.content.notification.sent
@@ -386,7 +345,7 @@ export type NotificationSent = Message<"tidings.content.v1.NotificationSent"> & 
  * Use `create(NotificationSentSchema)` to create a new message.
  */
 export const NotificationSentSchema: GenMessage<NotificationSent> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 9);
+  messageDesc(file_tidings_content_v1_events, 7);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -411,7 +370,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 10);
+  messageDesc(file_tidings_content_v1_events, 8);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -435,7 +394,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 11);
+  messageDesc(file_tidings_content_v1_events, 9);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -465,5 +424,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 12);
+  messageDesc(file_tidings_content_v1_events, 10);
 

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/sample/v1/sample.proto.
  */
 export const file_tidings_sample_v1_sample: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL3NhbXBsZS92MS9zYW1wbGUucHJvdG8SEXRpZGluZ3Muc2FtcGxlLnYxIvoCCgZTYW1wbGUSEAoCaWQYASABKAVCBJi1GAESFwoEbmFtZRgCIAEoCUIJ4LUYAei1GL8BEh8KBWFsaWFzGAMgASgJQhCKthgMCgRuYW1lEgRraW5kEjAKBGtpbmQYBCABKAlCHcq1GAcicGxhaW4i8rUYBXBsYWlu8rUYBWZhbmN5SACIAQESDQoFc2hhcmUYBSABKAESFQoHbnVtYmVycxgGIAMoBUIE6LUYBRIrCgRzaXplGAcgASgLMh0udGlkaW5ncy5zYW1wbGUudjEuU2FtcGxlU2l6ZRIyCgVwYXJ0cxgIIAMoCzIdLnRpZGluZ3Muc2FtcGxlLnYxLlNhbXBsZVBhcnRCBOi1GAoSOgoIY2F0ZWdvcnkYCSABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnk6JqK2GCIKC2NvcmU6dGhlbWVzEgdTYW1wbGVzIgRmb3JtKgRuYW1lQgcKBV9raW5kIlsKClNhbXBsZVNpemUSDQoFd2lkdGgYASABKAESMQoIbWVhc3VyZWQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQFCCwoJX21lYXN1cmVkIqoBCgpTYW1wbGVQYXJ0EhAKAmlkGAEgASgFQgSYtRgBEhwKBWxhYmVsGAIgASgJQgjgtRgB6LUYFEgAiAEBEhkKBW9yZGVyGAMgASgFQgXKtRgBMUgBiAEBEg8KB29wdGlvbnMYBCADKAkSHQoKcHJvcGVydGllcxgFIAEoDEIEqLUYAUgCiAEBQggKBl9sYWJlbEIICgZfb3JkZXJCDQoLX3Byb3BlcnRpZXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL3NhbXBsZS92MS9zYW1wbGUucHJvdG8SEXRpZGluZ3Muc2FtcGxlLnYxIpsECgZTYW1wbGUSEAoCaWQYASABKAVCBJi1GAESFwoEbmFtZRgCIAEoCUIJ4LUYAei1GL8BEh8KBWFsaWFzGAMgASgJQhCKthgMCgRuYW1lEgRraW5kEjAKBGtpbmQYBCABKAlCHcq1GAcicGxhaW4i8rUYBXBsYWlu8rUYBWZhbmN5SACIAQESDQoFc2hhcmUYBSABKAESFQoHbnVtYmVycxgGIAMoBUIE6LUYBRIrCgRzaXplGAcgASgLMh0udGlkaW5ncy5zYW1wbGUudjEuU2FtcGxlU2l6ZRI2CgVwYXJ0cxgIIAMoCzIdLnRpZGluZ3Muc2FtcGxlLnYxLlNhbXBsZVBhcnRCCOi1GAqYthgBEjoKCGNhdGVnb3J5GAkgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjwKBm90aGVycxgKIAMoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCEOi1GAP6tRgIY2F0ZWdvcnkSIQoIc2V0dGluZ3MYCyABKAxCCqi1GAHKtRgCW11IAYgBARIgCghyZXZpc2lvbhgMIAEoBUIJmLUYAcq1GAExSAKIAQE6JqK2GCIKC2NvcmU6dGhlbWVzEgdTYW1wbGVzIgRmb3JtKgRuYW1lQgcKBV9raW5kQgsKCV9zZXR0aW5nc0ILCglfcmV2aXNpb24iWwoKU2FtcGxlU2l6ZRINCgV3aWR0aBgBIAEoARIxCghtZWFzdXJlZBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBAUILCglfbWVhc3VyZWQiqgEKClNhbXBsZVBhcnQSEAoCaWQYASABKAVCBJi1GAESHAoFbGFiZWwYAiABKAlCCOC1GAHotRgUSACIAQESGQoFb3JkZXIYAyABKAVCBcq1GAExSAGIAQESDwoHb3B0aW9ucxgEIAMoCRIdCgpwcm9wZXJ0aWVzGAUgASgMQgSotRgBSAKIAQFCCAoGX2xhYmVsQggKBl9vcmRlckINCgtfcHJvcGVydGllc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * @generated from message tidings.sample.v1.Sample
@@ -67,6 +67,21 @@ export type Sample = Message<"tidings.sample.v1.Sample"> & {
    * @generated from field: tidings.type.v1.Reference category = 9;
    */
   category?: Reference | undefined;
+
+  /**
+   * @generated from field: repeated tidings.type.v1.Reference others = 10;
+   */
+  others: Reference[];
+
+  /**
+   * @generated from field: optional bytes settings = 11;
+   */
+  settings?: Uint8Array | undefined;
+
+  /**
+   * @generated from field: optional int32 revision = 12;
+   */
+  revision?: number | undefined;
 };
 
 /**
