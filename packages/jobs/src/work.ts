@@ -45,6 +45,8 @@ interface Lane<J> {
   inHand: Set<J>;
   isOrdered: boolean;
   isFailing: boolean;
+  /** An attempt of it went well since it was opened: until then it may be one of many that hang. */
+  isProven: boolean;
 }
 
 const CLAIM_MAX = 500;
@@ -81,13 +83,14 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
   const inHand = () => [...lanes.values()].reduce((sum, lane) => sum + inHandOf(lane), 0);
   const hold = (job: J, fromMs: number) => heldUntil.set(job, fromMs + LEASE_MS);
   const isHeld = (job: J) => (heldUntil.get(job) ?? 0) > performance.now();
-  const isSingle = ({ isOrdered, isFailing }: Lane<J>) => isOrdered || isFailing;
+  const isSingle = ({ isOrdered, isFailing, isProven }: Lane<J>) => isOrdered || isFailing || !isProven;
 
   const attempt = async (job: J, lane: Lane<J>) => {
     lane.inHand.add(job);
     try {
       const outcome = await options.attempt(job);
       lane.isFailing = options.isFailure(outcome);
+      lane.isProven ||= !lane.isFailing;
       results.push({ job, outcome });
     } catch (error) {
       log.error({ err: error, job: job.id, queue: options.name }, "job could not be attempted");
@@ -125,7 +128,7 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
     const fromMs = performance.now();
     const limit = Math.min(options.inHandMax - inHand(), CLAIM_MAX);
     if (limit <= 0) return;
-    for (const job of await queue.claim(database, { shares, size: share, after, limit })) {
+    for (const job of await queue.claim(database, { shares, size: 1, after, limit })) {
       hold(job, fromMs);
       after = job.group;
       const lane = lanes.get(job.group) ?? newLane<J>();
@@ -204,5 +207,5 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
 }
 
 function newLane<J>(): Lane<J> {
-  return { waiting: [], inHand: new Set(), isOrdered: false, isFailing: false };
+  return { waiting: [], inHand: new Set(), isOrdered: false, isFailing: false, isProven: false };
 }
