@@ -95,20 +95,28 @@ export async function repairTotals(database: Database, totals: Total[], log: Log
 }
 
 const FOLD_AFTER_MS = 2_000;
-const REPAIR_EVERY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const REPAIR_EVERY_MS = 24 * HOUR_MS;
 
-/** Folds the totals two seconds after something was written, and counts once a day whether they are right. */
+/**
+ * Folds the totals two seconds after something was written, and counts an hour after the start and then once a day whether
+ * they are right: also in a process that is replaced every day. Replicas do not count at the same time.
+ */
 export function startTotals(database: Database, outbox: Outbox, log: Log, totals: Total[]): { stop(): void } {
   const folding = afterCommits({ outbox, log, name: "totals", delayMs: FOLD_AFTER_MS }, () =>
     foldTotals(database),
   );
   const repair = () =>
     repairTotals(database, totals, log).catch((error) => log.warn({ err: error }, "totals were not counted"));
-  const daily = setInterval(repair, REPAIR_EVERY_MS).unref();
+  let timer = setTimeout(repairDaily, HOUR_MS * (0.5 + Math.random())).unref();
+  function repairDaily(): void {
+    timer = setTimeout(repairDaily, REPAIR_EVERY_MS).unref();
+    void repair();
+  }
   return {
     stop() {
       folding.stop();
-      clearInterval(daily);
+      clearTimeout(timer);
     },
   };
 }

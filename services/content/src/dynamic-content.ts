@@ -1,15 +1,15 @@
 import { type DynamicContent, DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { checkContactFilters } from "./contact-filters.ts";
-import { family, type Parents } from "./family.ts";
+import { family, type Kin } from "./family.ts";
 import { jsonOf, notValid } from "./json-member.ts";
 import { DYNAMIC_CONTENT_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";
 
 export function dynamicContents(context: ResourceContext): Repository<DynamicContent> {
   const kin = family(context.database, DynamicContentSchema, DYNAMIC_CONTENT_SHOWN, ["variant"]);
-  return repository<DynamicContent, Parents>(context, DynamicContentSchema, {
-    load: (transaction, _call, _messages, ids) => kin.load(transaction, ids),
+  return repository<DynamicContent, Kin>(context, DynamicContentSchema, {
+    load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {
       const filters = jsonOf(draft.filters);
       const violations = [

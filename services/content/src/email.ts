@@ -3,7 +3,7 @@ import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { checkContactFilters } from "./contact-filters.ts";
-import { checkVariantSettings, family, type Parents } from "./family.ts";
+import { checkVariantSettings, family, type Kin } from "./family.ts";
 import { isNothing, isObject, jsonOf, notValid } from "./json-member.ts";
 import { EMAIL_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";
@@ -19,9 +19,9 @@ const HEADER_VALUE = /^[^\r\n\0]{0,998}$/;
 
 export function emails(context: ResourceContext): Repository<Email> {
   const kin = family(context.database, EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
-  return repository<Email, Parents>(context, EmailSchema, {
+  return repository<Email, Kin>(context, EmailSchema, {
     listed: kin.listed,
-    load: (transaction, _call, _messages, ids) => kin.load(transaction, ids),
+    load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {
       // Who an email to one contact is for is not a matter of segments.
       if (draft.emailType !== "list") draft.lists = [];

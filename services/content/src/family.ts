@@ -10,8 +10,8 @@ import { isNothing, isObject, jsonOf, kept, notValid } from "./json-member.ts";
 /** The ways in which one belongs to another of its kind. */
 export type Tie = "variant" | "translation";
 
-/** Of a write: the ids of rows to which others belong, by tie. */
-export type Parents = Record<Tie, Set<number>>;
+/** Of a write, by tie: the edited rows to which others belong, and those among the named parents that belong to others. */
+export type Kin = Record<Tie, { parents: Set<number>; children: Set<number> }>;
 
 /** More of them are not shown with the one they belong to. */
 const CHILDREN_SHOWN_MAX = 100;
@@ -33,12 +33,14 @@ interface Member {
  */
 export function family(database: Database, schema: DescMessage, shown: string, ties: Tie[]) {
   const { table } = placeOf(schema);
-  const parentsStatement = prepared(
-    `${table}_parents`,
+  const kinStatement = prepared(
+    `${table}_kin`,
     ties
       .map(
-        (tie) => `select p.id, '${tie}' as tie from unnest($1::integer[]) as p (id)
-        where exists (select from ${table} c where c.${tie}_parent_id = p.id)`,
+        (tie) => `select p.id, '${tie}' as tie, 'parents' as role from unnest($1::integer[]) as p (id)
+        where exists (select from ${table} c where c.${tie}_parent_id = p.id)
+        union all select id, '${tie}', 'children' from ${table}
+        where id = any ((select $2::integer[])::integer[]) and ${tie}_parent_id is not null`,
       )
       .join(" union all "),
   );
@@ -54,19 +56,25 @@ export function family(database: Database, schema: DescMessage, shown: string, t
 
   return {
     listed: parentless(ties),
-    async load(transaction: Transaction, ids: number[]): Promise<Parents> {
-      const parents: Parents = { variant: new Set(), translation: new Set() };
-      if (ids.length === 0) return parents;
-      for (const { id, tie } of await transaction.query(parentsStatement, [ids]))
-        parents[tie as Tie].add(Number(id));
-      return parents;
+    async load(transaction: Transaction, ids: number[], members: (Member | undefined)[]): Promise<Kin> {
+      const kin: Kin = {
+        variant: { parents: new Set(), children: new Set() },
+        translation: { parents: new Set(), children: new Set() },
+      };
+      const named = ties.flatMap((tie) => members.flatMap((member) => member?.[PARENT[tie]]?.id ?? []));
+      if (named.length === 0) return kin;
+      for (const { id, tie, role } of await transaction.query(kinStatement, [ids, named]))
+        kin[tie as Tie][role as "parents" | "children"].add(Number(id));
+      return kin;
     },
-    check(draft: Member, before: Member | undefined, parents: Parents): Violation[] {
+    check(draft: Member, before: Member | undefined, kin: Kin): Violation[] {
       return ties.flatMap((tie) => {
         const parent = draft[PARENT[tie]];
         if (!parent || parent.id === before?.[PARENT[tie]]?.id) return [];
+        const { parents, children } = kin[tie];
         if (parent.id === draft.id) return [notValid(PARENT[tie], "It cannot belong to itself.")];
-        return parents[tie].has(draft.id) ? [notValid(PARENT[tie], `It has a ${tie} of its own.`)] : [];
+        if (children.has(parent.id)) return [notValid(PARENT[tie], `This one is a ${tie} of another.`)];
+        return parents.has(draft.id) ? [notValid(PARENT[tie], `It has a ${tie} of its own.`)] : [];
       });
     },
     async show(items: Member[], { deadlineMs }: Call): Promise<void> {

@@ -32,7 +32,7 @@ const namesStatement = prepared(
   [...new Set([...CHANNELS.values()].map(({ table }) => table))]
     .map(
       (table) => `select id, name, created_by, '${table}' as "table" from ${table}
-       where id = any((select ($1::jsonb)->'${table}')::text::integer[])`,
+       where id = any((select $1::jsonb ->> '${table}')::integer[])`,
     )
     .join(" union all "),
 );

@@ -1,7 +1,7 @@
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { sql } from "kysely";
-import { checkVariantSettings, family, type Parents } from "./family.ts";
+import { checkVariantSettings, family, type Kin } from "./family.ts";
 import { notValid } from "./json-member.ts";
 import { PAGE_SHOWN } from "./references.ts";
 import { restartTests } from "./variant-test.ts";
@@ -12,12 +12,12 @@ const REDIRECTS = [301, 302, 303, 307, 308];
 export function pages(context: ResourceContext): Repository<Page> {
   const kin = family(context.database, PageSchema, PAGE_SHOWN, ["variant", "translation"]);
   const restart = restartTests<Page>(PageSchema, ["variantHits"]);
-  return repository<Page, Parents>(context, PageSchema, {
+  return repository<Page, Kin>(context, PageSchema, {
     listed: kin.listed,
     commands: new Map([
       ["is", ({ text }) => (text === "prefcenter" ? sql`is_preference_center` : undefined)],
     ]),
-    load: (transaction, _call, _messages, ids) => kin.load(transaction, ids),
+    load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
     prepare: (draft, { before, loaded }) => [
       ...checkRedirect(draft),
       ...checkVariantSettings(draft),
