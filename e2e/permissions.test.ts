@@ -4,7 +4,7 @@ import { permissionTable } from "@tidings/gateway/identity/permission-table";
 import { resources } from "@tidings/gateway/resources";
 import { createClient } from "./client.ts";
 import { checkCustomRoutes, pathOf } from "./permission/check-custom.ts";
-import { checkPublishing, checkStandardOperations } from "./permission/check-standard.ts";
+import { checkPublishing, checkShut, checkStandardOperations, isShut } from "./permission/check-standard.ts";
 import { customRoutes, STANDARD } from "./permission/custom-routes.ts";
 import { mountedTemplates } from "./permission/mounted-routes.ts";
 import { type Sender, startPermissionScene } from "./permission/scene.ts";
@@ -79,7 +79,9 @@ for (const [name, open] of senders) {
     });
     for (const resource of ownedResources)
       test(`is answered by ${resource.path} what the rights say`, () =>
-        checkStandardOperations(scene, sender, resource));
+        isShut(sender, resource)
+          ? checkShut(sender, resource)
+          : checkStandardOperations(scene, sender, resource));
     for (const resource of ownedResources.filter(({ isPublishedByRight }) => isPublishedByRight))
       test(`publishes of ${resource.path} what the rights say`, () =>
         checkPublishing(scene, sender, resource));

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import type { Answer, Entity } from "../client.ts";
-import { expectedStatus, isReached, type Kind, type Need, reachOf, type Verb } from "./oracle.ts";
+import {
+  expectedStatus,
+  isPowerless,
+  isReached,
+  type Kind,
+  type Need,
+  reachOf,
+  type Verb,
+} from "./oracle.ts";
 import type { Made, PermissionScene, Sender } from "./scene.ts";
 import { bodyOf, changeOf, giveAway, idsOf, kindsOf, type Owned, type Things } from "./things.ts";
 
@@ -13,6 +21,25 @@ interface Check extends Made {
   expected(verb: Verb, kind?: Kind, ok?: number): number;
   /** Sends and compares the status. */
   send(status: number, method: string, rest: string, body?: object): Promise<Answer>;
+}
+
+/** Has a sender with rights none to any of these? Who has no right at all is asked for everything all the same. */
+export function isShut(sender: Sender, { base, admitting = [] }: Owned): boolean {
+  const hasRights = Object.keys(sender.permissions).length > 0;
+  return hasRights && [base, ...admitting].every((any) => isPowerless(sender, any));
+}
+
+/** A right to other things opens nothing. */
+export async function checkShut(sender: Sender, { path }: Owned): Promise<void> {
+  for (const [method, rest, body] of [
+    ["GET", "", undefined],
+    ["POST", "/batch/new", [{}]],
+    ["PATCH", "/1/edit", {}],
+    ["DELETE", "/1/delete", undefined],
+  ] as const) {
+    const answer = await sender.api(method, path + rest, body as object | undefined);
+    assert.equal(answer.status, 403, `${method} ${path}${rest}: ${answer.text}`);
+  }
 }
 
 /** Every standard operation on a thing of every kind, alone and in batches. */
@@ -140,6 +167,7 @@ export async function checkPublishing(
   sender: Sender,
   resource: Owned,
 ): Promise<void> {
+  if (isShut(sender, resource)) return;
   const { path, base, one } = resource;
   const entityIn = ({ body }: Answer) => (body as unknown as Record<string, Entity>)[one];
   const { things } = await scene.thingsFor(sender, resource);
