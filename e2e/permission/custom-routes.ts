@@ -28,6 +28,7 @@ export interface CustomRoute {
 
 const CONTACTS = "lead:leads";
 const LISTS = "lead:lists";
+const TRIGGERS = "point:triggers";
 const contact = (verb: Verb, parameter = "id"): Named => ({
   resource: "contacts",
   parameter,
@@ -147,6 +148,24 @@ export const customRoutes: CustomRoute[] = [
   },
   { method: "GET", template: "/audit", right: { base: "audit:log", verb: "view" }, things: [] },
   { method: "GET", template: "/hooks/triggers", things: [] },
+  {
+    method: "GET",
+    template: "/points/actions/types",
+    right: { base: "point:points", verb: "view" },
+    things: [],
+  },
+  {
+    method: "GET",
+    template: "/points/triggers/events/types",
+    right: { base: TRIGGERS, verb: "view" },
+    things: [],
+  },
+  {
+    method: "DELETE",
+    template: "/points/triggers/:id/events/delete",
+    right: { base: TRIGGERS, verb: "edit" },
+    things: [{ resource: "points/triggers", parameter: "id", base: TRIGGERS, verb: "edit" }],
+  },
   { method: "GET", template: "", things: [] },
   { method: "GET", template: "/users/self", things: [] },
   // Nothing is sent that could be a password.
