@@ -87,6 +87,22 @@ const references: Reference[] = [
     value: () => newCategory("stage"),
     read: idIn("category"),
   },
+  ...["points", "points/triggers"].flatMap((path): Reference[] =>
+    [
+      { member: "category", value: () => newCategory("point") },
+      {
+        member: "group",
+        value: async () => (await make(api, "points/groups", "pointGroup", { name: "A" })).id,
+      },
+    ].map(({ member, value }) => ({
+      path,
+      one: path === "points" ? "point" : "trigger",
+      member,
+      minimal: () => ({ name: `Reference ${++count}`, type: "page.hit", delta: 1 }),
+      value,
+      read: idIn(member),
+    })),
+  ),
   {
     path: "contacts",
     one: "contact",

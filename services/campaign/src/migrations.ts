@@ -20,7 +20,7 @@ export const migrations: Migrations = {
   "0030_points": statements(
     resourceTable(
       "point_actions",
-      `name text not null, description text, type text not null, delta integer not null, properties jsonb not null,
+      `name text not null, description text, type text not null, delta integer, properties jsonb not null,
       repeatable boolean not null, group_id integer references point_groups on delete set null`,
     ),
     "create index point_actions_groups on point_actions (group_id) where group_id is not null",
