@@ -87,6 +87,14 @@ const references: Reference[] = [
     value: () => newCategory("stage"),
     read: idIn("category"),
   },
+  {
+    path: "hooks",
+    one: "hook",
+    member: "category",
+    minimal: () => ({ name: `Reference ${++count}`, webhookUrl: "https://example.com/" }),
+    value: () => newCategory("webhook"),
+    read: idIn("category"),
+  },
   ...["points", "points/triggers"].flatMap((path): Reference[] =>
     [
       { member: "category", value: () => newCategory("point") },
