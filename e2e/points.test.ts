@@ -135,3 +135,80 @@ test("categories of points are found by, and leave what they are taken from", as
   await answered("DELETE", `categories/${category.id}/delete`);
   await eventually(async () => assert.deepEqual(await found(), []));
 });
+
+describe("a contact", () => {
+  const newContact = (members: object = {}) =>
+    make(api, "contacts", "contact", { firstname: "Ada", ...members });
+  const colorOf = async (id: number) => ((await answered("GET", `contacts/${id}`)).contact as Entity).color;
+
+  test("has the colour of the highest published trigger it reaches, wherever it is shown", async () => {
+    const [low, high] = [await newContact({ points: 1_150 }), await newContact({ points: 1_250 })];
+    const first = await newTrigger({ points: 1_100, color: "00ff00" });
+    const second = await newTrigger({ points: 1_200, color: "ff0000" });
+    const group = await newGroup();
+    await newTrigger({ points: 1_240, color: "111111", group: group.id });
+    await newTrigger({ points: 1_241, color: "222222", isPublished: false });
+    await eventually(async () => {
+      assert.equal(await colorOf(high.id), "ff0000");
+      assert.equal(await colorOf(low.id), "00ff00");
+    });
+    const { contacts } = await answered("GET", `contacts?search=ids:${high.id}`);
+    assert.equal((contacts as Record<string, Entity>)[high.id]?.color, "ff0000");
+    await answered("POST", `contacts/${low.id}/points/plus/60`);
+    assert.equal(await colorOf(low.id), "ff0000");
+    await answered("PATCH", `points/triggers/${second.id}/edit`, { isPublished: false });
+    await eventually(async () => assert.equal(await colorOf(high.id), "00ff00"));
+    await answered("DELETE", `points/triggers/${first.id}/delete`);
+    await eventually(async () => assert.equal(await colorOf(high.id), null));
+  });
+
+  test("has a score in each group, from the moment the group is there until it is gone", async () => {
+    const [contact, group] = [await newContact(), await newGroup()];
+    const path = `contacts/${contact.id}/points/groups`;
+    assert.deepEqual(await answered("GET", `${path}/${group.id}`), { groupScore: null });
+    assert.deepEqual(await answered("GET", path), { total: 0, groupScores: [] });
+    const shown = { id: group.id, name: group.name, description: null };
+    const added = await answered("POST", `${path}/${group.id}/plus/5`, { eventName: "Fair" });
+    assert.deepEqual(added, { groupScore: { score: 5, group: shown } });
+    await answered("POST", `${path}/${group.id}/set/-3`);
+    assert.deepEqual(await answered("GET", path), { total: 1, groupScores: [{ score: -3, group: shown }] });
+    assert.equal(((await answered("GET", `contacts/${contact.id}`)).contact as Entity).points, 0);
+    await answered("DELETE", `points/groups/${group.id}/delete`);
+    await eventually(async () => assert.equal((await answered("GET", path)).total, 0));
+  });
+
+  test("that is missing, a group that is, and what is no change are refused in words that clients know", async () => {
+    const [contact, group] = [await newContact(), await newGroup()];
+    const path = `contacts/${contact.id}/points/groups`;
+    for (const [method, asked, status, said] of [
+      ["GET", "contacts/2000000000/points/groups", 404, "Contact could not be found."],
+      ["POST", `contacts/2000000000/points/groups/${group.id}/plus/1`, 404, "Contact could not be found."],
+      ["GET", `${path}/2000000000`, 404, "The specified point group was not found."],
+      ["POST", `${path}/none/plus/1`, 404, "The specified point group was not found."],
+      ["POST", `${path}/${group.id}/power/2`, 400, "The requested operation is not permitted."],
+      ["POST", `${path}/${group.id}/plus/-2`, 400, "The points must be a whole number."],
+      ["POST", `${path}/${group.id}/set/99999999999`, 400, "The points must be a whole number."],
+    ] as const) {
+      const answer = await api(method, asked);
+      assert.deepEqual([answer.status, answer.body.errors[0]?.message], [status, said], asked);
+    }
+  });
+
+  test("shows the category of its stage", async () => {
+    const category = await make(api, "categories", "category", {
+      title: `Sales ${++count}`,
+      bundle: "stage",
+    });
+    const stage = await eventually(() =>
+      make(api, "stages", "stage", { name: `Stage ${++count}`, category: category.id }),
+    );
+    const { id } = await newContact();
+    await answered("POST", `stages/${stage.id}/contact/${id}/add`);
+    const categoryOf = async () =>
+      (((await answered("GET", `contacts/${id}`)).contact as Entity).stage as Entity)
+        .category as Entity | null;
+    await eventually(async () => assert.equal((await categoryOf())?.title, category.title));
+    await answered("DELETE", `categories/${category.id}/delete`);
+    await eventually(async () => assert.equal(await categoryOf(), null));
+  });
+});

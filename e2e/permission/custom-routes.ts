@@ -43,6 +43,12 @@ const segment = (hidden?: number): Named => ({
   ...(hidden && { hidden }),
 });
 const stage: Named = { resource: "stages", parameter: "id", base: "stage:stages", verb: "view" };
+const pointGroup: Named = {
+  resource: "points/groups",
+  parameter: "groupId",
+  base: "point:groups",
+  verb: "view",
+};
 /** Old clients have the verb first. */
 const MEMBER_PATHS = [
   "contact/:contactId/add",
@@ -97,6 +103,19 @@ export const customRoutes: CustomRoute[] = [
     things: [],
   },
   ofContacts("POST", "points/:operator/:delta", "edit"),
+  ofContacts("GET", "points/groups", "view"),
+  {
+    method: "GET",
+    template: "/contacts/:id/points/groups/:groupId",
+    right: { base: CONTACTS, verb: "view" },
+    things: [contact("view"), pointGroup],
+  },
+  {
+    method: "POST",
+    template: "/contacts/:id/points/groups/:groupId/:operator/:value",
+    right: { base: CONTACTS, verb: "edit" },
+    things: [contact("edit"), pointGroup],
+  },
   ofContacts("POST", "utm/add", "edit", { utm_source: "news" }),
   // There are no such tags, which is told of a contact that may be changed.
   { ...ofContacts("POST", "utm/:utmTagsId/remove", "edit"), ok: 400 },

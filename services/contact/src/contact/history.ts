@@ -3,6 +3,7 @@ import { prepared, type Transaction } from "@tidings/store/database";
 /** What belongs to a contact by `contact_id` and simply changes hands. */
 const HISTORY = [
   "points_log",
+  "stages_log",
   "utm_tags",
   "notes",
   "devices",
@@ -31,6 +32,15 @@ const statements = [
       `insert into ${table} (contact_id, ${columns}) select $1, ${columns} from ${table} where contact_id = $2
        on conflict do nothing`,
     ),
+  ),
+  // Scores are added up, as points are.
+  prepared(
+    "contact_group_scores_move",
+    `insert into contact_group_scores as s (contact_id, group_id, score, version)
+     select $1, group_id, score, version from contact_group_scores where contact_id = $2
+     on conflict (contact_id, group_id) do update set
+       score = greatest(-2147483648, least(2147483647, s.score::bigint + excluded.score)),
+       version = greatest(s.version, excluded.version) + 1`,
   ),
 ];
 
