@@ -33,14 +33,17 @@ const statements = [
        on conflict do nothing`,
     ),
   ),
-  // Scores are added up, as points are.
+  // Scores are added up, as points are; in groups that only one of them has a score in, it changes hands.
+  prepared(
+    "contact_group_scores_add",
+    `update contact_group_scores s set version = greatest(s.version, m.version) + 1,
+       score = greatest(-2147483648, least(2147483647, s.score::bigint + m.score))
+     from contact_group_scores m where s.contact_id = $1 and m.contact_id = $2 and m.group_id = s.group_id`,
+  ),
   prepared(
     "contact_group_scores_move",
-    `insert into contact_group_scores as s (contact_id, group_id, score, version)
-     select $1, group_id, score, version from contact_group_scores where contact_id = $2
-     on conflict (contact_id, group_id) do update set
-       score = greatest(-2147483648, least(2147483647, s.score::bigint + excluded.score)),
-       version = greatest(s.version, excluded.version) + 1`,
+    `update contact_group_scores m set contact_id = $1 where m.contact_id = $2
+     and not exists (select from contact_group_scores s where s.contact_id = $1 and s.group_id = m.group_id)`,
   ),
 ];
 
