@@ -559,7 +559,11 @@ test("a stage shows its category until that is gone", async () => {
     event("content.category.created", CategorySchema, category, { id: 81 }),
     event("campaign.stage.created", StageSchema, stage, { id: 82 }),
   );
-  const id = await scene.addContact({ firstname: "Staged", stage: 82 });
+  const id = await scene.addContact({ firstname: "Staged" });
+  await scene.handlers.setContactStage(
+    { $typeName: "tidings.contact.v1.SetContactStageRequest", id, stageId: 82, isRemoved: false },
+    callAs(),
+  );
   const categoryOf = async () => {
     const { stage: shown } = await scene.handlers.getContact(
       { $typeName: "tidings.contact.v1.GetContactRequest", id },
