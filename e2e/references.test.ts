@@ -88,6 +88,30 @@ const references: Reference[] = [
     read: idIn("category"),
   },
   {
+    path: "hooks",
+    one: "hook",
+    member: "category",
+    minimal: () => ({ name: `Reference ${++count}`, webhookUrl: "https://example.com/" }),
+    value: () => newCategory("webhook"),
+    read: idIn("category"),
+  },
+  ...["points", "points/triggers"].flatMap((path): Reference[] =>
+    [
+      { member: "category", value: () => newCategory("point") },
+      {
+        member: "group",
+        value: async () => (await make(api, "points/groups", "pointGroup", { name: "A" })).id,
+      },
+    ].map(({ member, value }) => ({
+      path,
+      one: path === "points" ? "point" : "trigger",
+      member,
+      minimal: () => ({ name: `Reference ${++count}`, type: "page.hit", delta: 1 }),
+      value,
+      read: idIn(member),
+    })),
+  ),
+  {
     path: "contacts",
     one: "contact",
     member: "companies",

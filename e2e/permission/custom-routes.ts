@@ -28,6 +28,7 @@ export interface CustomRoute {
 
 const CONTACTS = "lead:leads";
 const LISTS = "lead:lists";
+const TRIGGERS = "point:triggers";
 const contact = (verb: Verb, parameter = "id"): Named => ({
   resource: "contacts",
   parameter,
@@ -42,6 +43,12 @@ const segment = (hidden?: number): Named => ({
   ...(hidden && { hidden }),
 });
 const stage: Named = { resource: "stages", parameter: "id", base: "stage:stages", verb: "view" };
+const pointGroup: Named = {
+  resource: "points/groups",
+  parameter: "groupId",
+  base: "point:groups",
+  verb: "view",
+};
 /** Old clients have the verb first. */
 const MEMBER_PATHS = [
   "contact/:contactId/add",
@@ -96,6 +103,19 @@ export const customRoutes: CustomRoute[] = [
     things: [],
   },
   ofContacts("POST", "points/:operator/:delta", "edit"),
+  ofContacts("GET", "points/groups", "view"),
+  {
+    method: "GET",
+    template: "/contacts/:id/points/groups/:groupId",
+    right: { base: CONTACTS, verb: "view" },
+    things: [contact("view"), pointGroup],
+  },
+  {
+    method: "POST",
+    template: "/contacts/:id/points/groups/:groupId/:operator/:value",
+    right: { base: CONTACTS, verb: "edit" },
+    things: [contact("edit"), pointGroup],
+  },
   ofContacts("POST", "utm/add", "edit", { utm_source: "news" }),
   // There are no such tags, which is told of a contact that may be changed.
   { ...ofContacts("POST", "utm/:utmTagsId/remove", "edit"), ok: 400 },
@@ -147,6 +167,24 @@ export const customRoutes: CustomRoute[] = [
   },
   { method: "GET", template: "/audit", right: { base: "audit:log", verb: "view" }, things: [] },
   { method: "GET", template: "/hooks/triggers", things: [] },
+  {
+    method: "GET",
+    template: "/points/actions/types",
+    right: { base: "point:points", verb: "view" },
+    things: [],
+  },
+  {
+    method: "GET",
+    template: "/points/triggers/events/types",
+    right: { base: TRIGGERS, verb: "view" },
+    things: [],
+  },
+  {
+    method: "DELETE",
+    template: "/points/triggers/:id/events/delete",
+    right: { base: TRIGGERS, verb: "edit" },
+    things: [{ resource: "points/triggers", parameter: "id", base: TRIGGERS, verb: "edit" }],
+  },
   { method: "GET", template: "", things: [] },
   { method: "GET", template: "/users/self", things: [] },
   // Nothing is sent that could be a password.

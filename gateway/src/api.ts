@@ -30,6 +30,7 @@ import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { hookRoutes } from "./routes/hooks.ts";
 import { ownerRoutes } from "./routes/owners.ts";
+import { pointRoutes } from "./routes/points.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./routes/segments.ts";
 import { stageRoutes } from "./routes/stages.ts";
 import { userRoutes } from "./routes/users.ts";
@@ -68,6 +69,7 @@ export function apiRouter(options: ApiOptions): Router {
     "/stages",
     stageRoutes(options.clients.of(StageService), options.clients.of(ContactMethodService)),
   );
+  router.use("/points", pointRoutes(options.clients, options.limits.batchMax));
   router.use("/segments", segmentRoutes(options.clients.of(SegmentMethodService), options.limits.batchMax));
   router.use("/hooks", hookRoutes(options.clients.of(TriggerService)));
   router.use("/contacts", ownerRoutes(options.clients.of(UserMethodService), options.limits));

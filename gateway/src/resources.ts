@@ -1,5 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { PointActionService } from "@tidings/proto/tidings/campaign/v1/point_action_service";
 import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_group_service";
+import { PointTriggerService } from "@tidings/proto/tidings/campaign/v1/point_trigger_service";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
@@ -60,6 +62,8 @@ export const resources: Resource[] = [
   row("notes", "note", NoteService),
   row("hooks", "hook", WebhookService, { shape: "byId" }),
   row("segments", "list", SegmentService, { many: "lists" }),
+  row("points", "point", PointActionService),
+  row("points/triggers", "trigger", PointTriggerService, { many: "triggers" }),
   row("points/groups", "pointGroup", PointGroupService, { many: "pointGroups" }),
   row("roles", "role", RoleService),
   row("stages", "stage", StageService),

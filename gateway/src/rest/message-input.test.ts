@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type PointTrigger, PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { type Webhook, WebhookSchema } from "@tidings/proto/tidings/webhook/v1/webhook";
 import { Code, Fault } from "@tidings/rpc/fault";
@@ -129,6 +130,14 @@ test("a list of texts reads arrays, keyed objects and a single text", () => {
   assert.deepEqual(webhookOf({ triggers: { "0": "a", x: "b" } }).triggers, ["a", "b"]);
   assert.deepEqual(webhookOf({ triggers: "a" }).triggers, ["a"]);
   assert.deepEqual(webhookOf({ triggers: "" }).triggers, []);
+});
+
+test("a member with two names is read under both, and is one member", () => {
+  for (const name of ["triggerExistingLeads", "trigger_existing_leads"]) {
+    const { message, paths, ignored } = bodyDecoder(PointTriggerSchema)({ [name]: "1" });
+    assert.equal((message as PointTrigger).triggerExistingLeads, true);
+    assert.deepEqual([paths, ignored], [["trigger_existing_leads"], []]);
+  }
 });
 
 test("the mask has the proto names of the members that were sent, and no others", () => {

@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
+  also,
   html,
   internal,
   open_members as openMembers,
@@ -82,9 +83,11 @@ function membersReader(
   const known = new Set<string>();
   for (const field of schema.fields) {
     if (getOption(field, openMembers)) continue;
-    known.add(field.jsonName);
-    if (!getOption(field, outputOnly) && !getOption(field, internal))
-      members.set(field.jsonName, memberOf(field));
+    const names = [field.jsonName, getOption(field, also)].filter((name) => name !== "");
+    for (const name of names) known.add(name);
+    if (getOption(field, outputOnly) || getOption(field, internal)) continue;
+    const member = memberOf(field);
+    for (const name of names) members.set(name, member);
   }
   const isOpen = schema.fields.some((field) => getOption(field, openMembers));
 

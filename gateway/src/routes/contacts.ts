@@ -1,4 +1,9 @@
 import { type Contact, ContactMethodService, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import {
+  type GroupScore,
+  GroupScoreSchema,
+  GroupScoreService,
+} from "@tidings/proto/tidings/contact/v1/group_score";
 import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
@@ -8,6 +13,7 @@ import {
   type ApiResponse,
   BUDGET_MS,
   bodyObject,
+  type Exchange,
   outgoing,
   pathId,
   requiredId,
@@ -16,11 +22,14 @@ import {
 import { messageWriter } from "../rest/message-json.ts";
 
 const writeContact = messageWriter(ContactSchema);
+const writeScore = messageWriter(GroupScoreSchema);
+const NO_CONTACT = "Contact could not be found.";
 const MEMBERS = new Set(ContactSchema.fields.map(({ jsonName }) => jsonName));
 
 /** What contacts have beyond the standard operations. */
 export function contactRoutes(clients: Clients): Router {
   const contacts = clients.of(ContactMethodService);
+  const groupScores = clients.of(GroupScoreService);
   const utmTags = clients.of(UtmTagService);
   const router = Router({ caseSensitive: true });
 
@@ -35,16 +44,40 @@ export function contactRoutes(clients: Clients): Router {
   const changePoints = async (request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
     const { operator, delta } = request.params;
-    const { eventName, eventname = eventName, actionName, actionname = actionName } = bodyObject(exchange);
     const change = {
       id: requiredId(request),
       operator: String(operator),
       delta: pointsOf(String(delta)),
-      eventName: labelOf(eventname),
-      actionName: labelOf(actionname),
+      ...pointsNames(exchange),
     };
     await contacts.changeContactPoints(change, outgoing(exchange, BUDGET_MS.write));
     sendJson(response, 200, '{"success":true}');
+  };
+
+  const listGroupScores = async (request: Request, response: ApiResponse) => {
+    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
+    const contactId = requiredId(request, "id", NO_CONTACT);
+    const { scores, totalSize } = await groupScores.listGroupScores({ contactId }, options);
+    sendJson(response, 200, `{"total":${totalSize},"groupScores":[${scores.map(scoreJson).join(",")}]}`);
+  };
+
+  const getGroupScore = async (request: Request, response: ApiResponse) => {
+    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
+    const { score } = await groupScores.getGroupScore(scoreIds(request), options);
+    sendJson(response, 200, `{"groupScore":${scoreJson(score)}}`);
+  };
+
+  const changeGroupScore = async (request: Request, response: ApiResponse) => {
+    const { exchange } = response.locals;
+    const operator = String(request.params.operator);
+    const change = {
+      ...scoreIds(request),
+      operator,
+      value: pointsOf(String(request.params.value), operator === "set"),
+      ...pointsNames(exchange),
+    };
+    const { score } = await groupScores.changeGroupScore(change, outgoing(exchange, BUDGET_MS.write));
+    sendJson(response, 200, `{"groupScore":${scoreJson(score)}}`);
   };
 
   const addDoNotContact = async (request: Request, response: ApiResponse) => {
@@ -92,6 +125,10 @@ export function contactRoutes(clients: Clients): Router {
   };
 
   endpoint(router, "/list/fields", { GET: listFields });
+  // Before the next one, for `groups` would be taken for an operator.
+  endpoint(router, "/:id/points/groups", { GET: listGroupScores });
+  endpoint(router, "/:id/points/groups/:groupId", { GET: getGroupScore });
+  endpoint(router, "/:id/points/groups/:groupId/:operator/:value", { POST: changeGroupScore });
   endpoint(router, "/:id/points/:operator/:delta", { POST: changePoints });
   endpoint(router, "/:id/utm/add", { POST: addUtmTags });
   endpoint(router, "/:id/utm/:utmTagsId/remove", { POST: removeUtmTags });
@@ -111,10 +148,27 @@ function sendContact(response: ApiResponse, contact: Contact | undefined, before
   sendJson(response, 200, `{${before}"contact":${writeContact(contact, MEMBERS)}}`);
 }
 
-function pointsOf(text: string): number {
-  if (!/^\d{1,10}$/.test(text) || Number(text) >= 2 ** 31)
-    throw badRequest("The points must be a whole number.");
+function scoreIds(request: Request) {
+  return {
+    contactId: requiredId(request, "id", NO_CONTACT),
+    groupId: requiredId(request, "groupId", "The specified point group was not found."),
+  };
+}
+
+function scoreJson(score: GroupScore | undefined): string {
+  return score ? writeScore(score) : "null";
+}
+
+function pointsOf(text: string, isSigned = false): number {
+  const isWhole = /^-?\d{1,10}$/.test(text) && Math.abs(Number(text)) < 2 ** 31;
+  if (!isWhole || (text.startsWith("-") && !isSigned)) throw badRequest("The points must be a whole number.");
   return Number(text);
+}
+
+/** What the log is to say of a change; older clients write the names in lower case. */
+function pointsNames(exchange: Exchange) {
+  const { eventName, eventname = eventName, actionName, actionname = actionName } = bodyObject(exchange);
+  return { eventName: labelOf(eventname), actionName: labelOf(actionname) };
 }
 
 function labelOf(value: unknown): string {

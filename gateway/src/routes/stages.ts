@@ -17,7 +17,7 @@ export function stageRoutes(
     const id = requiredId(request, "contactId", "Contact not found.");
     const options = outgoing(response.locals.exchange, BUDGET_MS.write);
     await stages.getStage({ id: stageId }, options);
-    await contacts.setContactStage({ id, ...(isAdded && { stageId }) }, options);
+    await contacts.setContactStage({ id, stageId, isRemoved: !isAdded }, options);
     sendJson(response, 200, '{"success":true}');
   };
 

@@ -9,6 +9,8 @@ import { timestampFromMilliseconds } from "./timestamp.ts";
 export interface Sent {
   message: Message | undefined;
   updateMask: FieldMask | undefined;
+  /** Things within that are taken out of a list: its field, and their ids. What is not in it is not missed. */
+  removed?: { field: string; ids: number[] } | undefined;
 }
 
 /** A new row: what the caller sent, the initial value where it sent nothing. */
@@ -34,12 +36,14 @@ export function changedDraft(
   schema: DescMessage,
   columns: Column[],
   before: Message,
-  { message, updateMask }: Sent,
+  { message, updateMask, removed }: Sent,
 ): Message | Fault {
   const draft = clone(schema, before);
   const paths = updateMask?.paths ?? [];
   const isReplaced = paths.includes("*");
   for (const column of columns) {
+    if (column.items && column.name === removed?.field)
+      writeField(draft, column, withoutItems(draft, column, removed.ids));
     const isFixed = column.outputOnly || column.immutable;
     if (isFixed || !(isReplaced || paths.includes(column.field.name))) continue;
     const sent = message && sentValue(message, column);
@@ -51,6 +55,11 @@ export function changedDraft(
     writeField(draft, column, value);
   }
   return draft;
+}
+
+function withoutItems(draft: Message, column: Column, ids: number[]): Item[] {
+  const removed = new Set(ids);
+  return (readField(draft, column) as Item[]).filter(({ id }) => !removed.has(id));
 }
 
 /** An empty choice is none. */

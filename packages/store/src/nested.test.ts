@@ -113,6 +113,15 @@ test("PUT removes the things within that are not sent", async () => {
   assert.deepEqual(labels(await edit(sample.id, { name: "Parts" }, "*")), []);
 });
 
+test("what is taken out by its id is gone, and what is not there is not missed", async () => {
+  const { id, parts } = await add({ name: "Parts", parts: [{ label: "A" }, { label: "B" }] });
+  const removed = { field: "parts", ids: [parts[0]?.id ?? 0, 2_000_000_000] };
+  const update = { id, message: undefined, updateMask: undefined, allowMissing: false, removed };
+  assert.deepEqual(labels((await samples.update(update, call())).item), ["B"]);
+  const { item } = await samples.update(update, call());
+  assert.deepEqual([item.name, labels(item)], ["Parts", ["B"]]);
+});
+
 test("an id of something that is not within is NOT_FOUND, and nothing is changed", async () => {
   const sample = await add({ name: "Parts", parts: [{ label: "A" }] });
   const other = await add({ name: "Other", parts: [{ label: "B" }] });

@@ -11,7 +11,7 @@ import { sql } from "kysely";
 import { aliasMaker } from "./alias.ts";
 import { type Column, columnsOf, fillFromRow, toRecord } from "./columns.ts";
 import { type Database, type Row, type Transaction, violatedConstraint } from "./database.ts";
-import { changedDraft, newDraft, newItems, stamp, stampCreated, stampModified } from "./draft.ts";
+import { changedDraft, newDraft, newItems, type Sent, stamp, stampCreated, stampModified } from "./draft.ts";
 import { listPage } from "./list.ts";
 import { encodeEvent, type Outbox } from "./outbox.ts";
 import { type OwnershipOptions, ownershipOf } from "./ownership.ts";
@@ -77,6 +77,7 @@ export interface Update<T> {
   message: T | undefined;
   updateMask: FieldMask | undefined;
   allowMissing: boolean;
+  removed?: Sent["removed"];
 }
 
 export interface BatchResult<T> {

@@ -19,6 +19,7 @@ import { moveToJobs } from "./migrations/0020_jobs.ts";
 import { searchContacts } from "./migrations/0021_contact_search.ts";
 import { keepTotals } from "./migrations/0022_totals.ts";
 import { encodeProtoFields } from "./migrations/0023_proto_field.ts";
+import { keepPoints } from "./migrations/0030_points.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -41,4 +42,5 @@ export const migrations: Migrations = {
   "0021_contact_search": searchContacts,
   "0022_totals": keepTotals,
   "0023_proto_field": encodeProtoFields,
+  "0030_points": keepPoints,
 };

@@ -5,6 +5,7 @@ import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact"
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
+import { GroupScoreService } from "@tidings/proto/tidings/contact/v1/group_score";
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
 import { SegmentMethodService, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
@@ -23,6 +24,7 @@ import { companyHandlers } from "./company/company.ts";
 import type { ContactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
 import { contactSnapshots } from "./contact/events.ts";
+import { groupScoreHandlers } from "./contact/group-score.ts";
 import { contactMethods } from "./contact/methods.ts";
 import { startSearchUpkeep } from "./contact/search-upkeep.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
@@ -57,6 +59,7 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     services: [
       implement(ContactService, contactHandlers(context)),
       implement(ContactMethodService, contactMethods(context)),
+      implement(GroupScoreService, groupScoreHandlers(context)),
       implement(UtmTagService, utmTagHandlers(context)),
       implement(CompanyService, companies),
       implement(CompanyMethodService, companies),

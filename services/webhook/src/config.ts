@@ -28,7 +28,7 @@ function isKey(text: string): boolean {
 /** Every variable the webhook service reads. */
 export const webhookVariables = {
   ...serviceConfig,
-  ...neighbours("contact", "identity"),
+  ...neighbours("contact", "content", "identity"),
   /** `name:base64 of 32 bytes`: what secrets of webhooks are kept under; the first for new ones, all of them to read. */
   WEBHOOK_SECRET_KEYS: list.refine(
     (keys) => keys.length > 0 && keys.every(isKey),

@@ -1,4 +1,4 @@
-import { PROJECTION_TABLES } from "@tidings/projection/tables";
+import { CATEGORIES_TABLE, PROJECTION_TABLES } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { statements } from "@tidings/store/statements";
 import { type Kysely, sql } from "kysely";
@@ -15,6 +15,7 @@ export const migrations: Migrations = {
       `delete from ${table} where is_deleted`,
     ]),
   ),
+  "0005_categories": statements(CATEGORIES_TABLE, "alter table webhooks add column category_id integer"),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {

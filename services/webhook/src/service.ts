@@ -1,3 +1,4 @@
+import { categories } from "@tidings/projection/categories";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { implement } from "@tidings/rpc/server";
@@ -30,6 +31,6 @@ export async function openWebhookService({
       }),
     ],
     work: { pipeline: startPipeline({ config, database, bus, webhooks, box, log }) },
-    projections: ownerProjections,
+    projections: [...ownerProjections, categories(["webhooks"])],
   };
 }

@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { type Webhook, WebhookSchema } from "@tidings/proto/tidings/webhook/v1/webhook";
 import {
   BatchCreateWebhooksRequestSchema,
@@ -195,6 +196,26 @@ test("nobody finds webhooks by their secret", async () => {
     const request = create(ListWebhooksRequestSchema, { query });
     await assert.rejects(async () => handlers.listWebhooks(request, callOf(1, "none")), /Unknown column/);
   }
+});
+
+test("webhooks are found by their category, and by having none; another bundle's is refused", async () => {
+  await scene.query(`insert into categories (id, version, title, alias, bundle)
+    values (1, 1, 'CRM', 'crm', 'webhook'), (2, 1, 'Pages', 'pages', 'page')`);
+  const { id } = await save({ name: "In", webhookUrl, category: create(ReferenceSchema, { id: 1 }) });
+  const without = await save({ name: "Out", webhookUrl });
+  const found = async (search: string) => {
+    const request = create(ListWebhooksRequestSchema, { query: { search, pageSize: 500 } });
+    const { webhooks = [] } = await handlers.listWebhooks(request, callOf(1, "all"));
+    return webhooks.map((webhook) => webhook.id);
+  };
+  assert.deepEqual(await found("category:crm"), [id]);
+  const uncategorized = await found("is:uncategorized");
+  assert.deepEqual(
+    [id, without.id].map((one) => uncategorized.includes(one)),
+    [false, true],
+  );
+  const foreign = save({ name: "Foreign", webhookUrl, category: create(ReferenceSchema, { id: 2 }) });
+  await assert.rejects(foreign, { code: Code.INVALID_ARGUMENT });
 });
 
 test("items of a batch succeed and fail alone", async () => {

@@ -6,11 +6,10 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
+import { categoryReference } from "@tidings/store/category-reference";
 import type { Database } from "@tidings/store/database";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import type { SearchCommand } from "@tidings/store/search";
 import { standardHandlers } from "@tidings/store/standard-handlers";
-import { sql } from "kysely";
 import { readOwners } from "./owners.ts";
 import { forgetWebhooks } from "./purge.ts";
 import type { SecretBox } from "./secret-box.ts";
@@ -35,16 +34,11 @@ export interface WebhookOptions {
 const SECRET_LENGTH_MIN = 8;
 const SECRET_LENGTH_MAX = 255;
 
-/** Webhooks have no categories yet. */
-const commands = new Map<string, SearchCommand>([
-  ["is", ({ text }) => (text === "uncategorized" ? sql`true` : undefined)],
-]);
-
 /** Their secrets are sealed in the database, and shown in clear to who may change the webhook. */
 export function webhookRepository(context: ResourceContext, rules: WebhookRules): Repository<Webhook> {
   const { database } = context;
-  return repository<Webhook>(context, WebhookSchema, {
-    commands,
+  const references = { category: categoryReference(database) };
+  return repository<Webhook>({ ...context, references }, WebhookSchema, {
     prepare: (draft, { before, call }) => prepareWebhook(draft, { before, call, rules }),
     async show(items, call) {
       const ids = items.map(({ id }) => id);

@@ -224,16 +224,25 @@ test("owner and stage are set by id, kept when absent, cleared by null, refused 
       await assert.rejects(edit(id, { [member]: value }), { code: Code.INVALID_ARGUMENT });
 });
 
-test("a stage is entered and left by request; an unknown one is NOT_FOUND", async () => {
+test("a stage is entered and left by request, and logged; an unknown one is NOT_FOUND", async () => {
   const { id } = await add({ firstname: "A" });
-  const set = (stageId?: number) =>
-    scene.handlers.setContactStage(
-      create(SetContactStageRequestSchema, stageId === undefined ? { id } : { id, stageId }),
-      call,
-    );
+  const set = (stageId: number, isRemoved = false) =>
+    scene.handlers.setContactStage(create(SetContactStageRequestSchema, { id, stageId, isRemoved }), call);
   await set(3);
   assert.equal(parse((await get(id)).stage as Uint8Array).weight, 5);
   await assert.rejects(async () => set(999), { code: Code.NOT_FOUND });
-  await set();
+  await set(3, true);
   assert.equal((await get(id)).stage, undefined);
+  const log = await scene.context.database.query(
+    { text: `select stage_id, event_name, action_name from stages_log where contact_id = ${id} order by id` },
+    [],
+    Date.now() + 5_000,
+  );
+  assert.deepEqual(
+    log.map(({ stage_id, event_name, action_name }) => [stage_id, event_name, action_name]),
+    [
+      ["3", "3: Lead", "Manually Added"],
+      ["3", "3: Lead", "Manually Removed"],
+    ],
+  );
 });

@@ -3,6 +3,7 @@ import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/c
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import { timestampFromText } from "@tidings/store/timestamp";
 import type { FieldCatalogue } from "../field/catalogue.ts";
+import { colorOf, type PointColor } from "../field/color.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
 import { withCustomValues } from "../field/values.ts";
 import { fillStamps, isoTimeOrNull, jsonOrNull, perCatalogue, stampMembers } from "../record/record-json.ts";
@@ -24,14 +25,17 @@ const EMPTY_LIST = Buffer.from("[]");
 const EMPTY_OBJECT = Buffer.from("{}");
 export const contactWriter = perCatalogue(createWriter);
 
-function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
+function createWriter({ contact: set, colors }: FieldCatalogue): ContactWriter {
   const fields = fieldsWriter(set);
-  const json = (row: ContactRow) => Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
+  const json = (row: ContactRow) =>
+    Buffer.from(`{${webhookMembers(row, colors)},"fields":{${fields.groups(row)}}}`);
   const write = (stored: ContactRow, fieldsOf: (row: ContactRow) => FormedJson): Contact => {
     const row = withCustomValues(stored, set);
     const contact = create(ContactSchema);
     fillStamps(contact, row);
     contact.points = Number(row.points);
+    const color = colorOf(colors, contact.points);
+    if (color !== undefined) contact.color = color;
     if (row.last_active) contact.lastActive = timestampFromText(row.last_active);
     if (row.date_identified) contact.dateIdentified = timestampFromText(row.date_identified);
     contact.preferredProfileImage = "gravatar";
@@ -56,11 +60,12 @@ function createWriter({ contact: set }: FieldCatalogue): ContactWriter {
   };
 }
 
-function webhookMembers(row: ContactRow): string {
+function webhookMembers(row: ContactRow, colors: PointColor[]): string {
+  const points = Number(row.points ?? 0);
   const members = {
     ...stampMembers(row),
-    points: Number(row.points ?? 0),
-    color: null,
+    points,
+    color: colorOf(colors, points) ?? null,
     lastActive: isoTimeOrNull(row.last_active),
     dateIdentified: isoTimeOrNull(row.date_identified),
     owner: jsonOrNull(row.owner),

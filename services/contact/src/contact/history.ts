@@ -3,6 +3,7 @@ import { prepared, type Transaction } from "@tidings/store/database";
 /** What belongs to a contact by `contact_id` and simply changes hands. */
 const HISTORY = [
   "points_log",
+  "stages_log",
   "utm_tags",
   "notes",
   "devices",
@@ -31,6 +32,18 @@ const statements = [
       `insert into ${table} (contact_id, ${columns}) select $1, ${columns} from ${table} where contact_id = $2
        on conflict do nothing`,
     ),
+  ),
+  // Scores are added up, as points are; in groups that only one of them has a score in, it changes hands.
+  prepared(
+    "contact_group_scores_add",
+    `update contact_group_scores s set version = greatest(s.version, m.version) + 1,
+       score = greatest(-2147483648, least(2147483647, s.score::bigint + m.score))
+     from contact_group_scores m where s.contact_id = $1 and m.contact_id = $2 and m.group_id = s.group_id`,
+  ),
+  prepared(
+    "contact_group_scores_move",
+    `update contact_group_scores m set contact_id = $1 where m.contact_id = $2
+     and not exists (select from contact_group_scores s where s.contact_id = $1 and s.group_id = m.group_id)`,
   ),
 ];
 

@@ -26,8 +26,8 @@ export function contactMethods(context: ContactContext): Handlers<typeof Contact
       return { found, contact: await writeContact(context, row) };
     },
 
-    async setContactStage({ id, stageId }, call) {
-      await setContactStage(context, { id, stageId }, call);
+    async setContactStage(request, call) {
+      await setContactStage(context, request, call);
       return {};
     },
 

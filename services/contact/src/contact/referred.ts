@@ -36,18 +36,24 @@ export async function reachedContacts(
   ids: number[],
   call: Call,
   verb: Verb,
+  missing = "Contact not found.",
 ): Promise<Map<number, Row>> {
   const contacts = await readContacts((...query) => database.query(...query, call.deadlineMs), ids);
   const contactCall = forContacts(call);
   const visible = [...contacts].filter(([, row]) => mayReach(contactCall, Verb.VIEW, row, "owner_id"));
-  if (ids.length === 1 && visible.length === 0) throw notFound("Contact not found.");
+  if (ids.length === 1 && visible.length === 0) throw notFound(missing);
   const reached = visible.filter(([, row]) => mayReach(contactCall, verb, row, "owner_id"));
   if (ids.length === 1 && reached.length === 0) throw denied();
   return new Map(reached);
 }
 
 /** The id of a contact, or of the one it became part of. Throws NOT_FOUND when it is not there for the caller. */
-export async function visibleContact(database: Database, id: number, call: Call): Promise<number> {
-  const contacts = await reachedContacts(database, [id], call, Verb.VIEW);
+export async function visibleContact(
+  database: Database,
+  id: number,
+  call: Call,
+  missing?: string,
+): Promise<number> {
+  const contacts = await reachedContacts(database, [id], call, Verb.VIEW, missing);
   return Number(contacts.get(id)?.id);
 }

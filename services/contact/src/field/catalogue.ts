@@ -1,5 +1,6 @@
 import { type Database, prepared, type Row } from "@tidings/store/database";
 import type { ResourceContext } from "@tidings/store/repository";
+import { type PointColor, readColors } from "./color.ts";
 
 /** What a field belongs to, under the names the API uses for contacts and companies. */
 export type FieldObject = "lead" | "company";
@@ -54,9 +55,10 @@ export interface FieldSet {
   social: string[];
 }
 
-/** All fields as of one revision; every change of a definition makes a new one. */
+/** All fields as of one revision; every change of a definition makes a new one, and so does one of the colours. */
 export interface FieldCatalogue {
   revision: number;
+  colors: PointColor[];
   contact: FieldSet;
   company: FieldSet;
 }
@@ -177,6 +179,8 @@ const CATALOGUE = {
 
 async function loadCatalogue(database: Database): Promise<FieldCatalogue> {
   const rows = await database.query(CATALOGUE, [], Date.now() + LOOK_UP_MS);
+  // Read last: later ones than those of this revision are of the next one, which is soon found.
+  const colors = await readColors(database, Date.now() + LOOK_UP_MS);
   const fields = rows.map(
     (row): Field => ({
       id: Number(row.id),
@@ -199,6 +203,7 @@ async function loadCatalogue(database: Database): Promise<FieldCatalogue> {
   );
   return {
     revision: Number(rows[0]?.revision),
+    colors,
     contact: fieldSet("lead", fields),
     company: fieldSet("company", fields),
   };

@@ -9,6 +9,8 @@ import { publish } from "@tidings/bus/publish";
 import { campaignStream, contentStream, ensureStream, identityStream } from "@tidings/bus/streams";
 import { project, startProjecting } from "@tidings/projection/projecting";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
+import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
+import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
@@ -513,6 +515,65 @@ test("neighbours are as their latest version says, whatever comes late", async (
   await tell(deleted, category("third", 3));
   await tell(category("second", 2));
   assert.deepEqual(await titles(), []);
+});
+
+test("a contact has the colour its points give it, in answers and for webhooks, and none that a group's give", async () => {
+  const id = await scene.addContact({ firstname: "Colourful" });
+  const trigger = (version: number, group?: { id: number }) =>
+    event(
+      "campaign.point_trigger.updated",
+      PointTriggerSchema,
+      { points: 0, color: "00ff00", isPublished: true, ...(group && { group }) },
+      { id: 61, version },
+    );
+  const hasColor = (color: string | undefined) =>
+    eventually(async () => {
+      const contact = await scene.handlers.getContact(
+        { $typeName: "tidings.contact.v1.GetContactRequest", id },
+        callAs(),
+      );
+      assert.equal(contact.color, color);
+      const { contacts = [] } = await scene.handlers.renderContacts(
+        { $typeName: "tidings.contact.v1.RenderContactsRequest", snapshots: [], ids: [id] },
+        callAs(),
+      );
+      const [rendered] = contacts.map((text) => JSON.parse(Buffer.from(text).toString()));
+      assert.equal(rendered.color, color ?? null);
+    });
+  await tell(trigger(1));
+  await hasColor("00ff00");
+  const group = (verb: string, version: number) =>
+    event(`campaign.point_group.${verb}`, PointGroupSchema, { name: "Sales" }, { id: 71, version });
+  await tell(group("created", 1), trigger(2, { id: 71 }));
+  await hasColor(undefined);
+  await tell(group("deleted", 2));
+  await hasColor("00ff00");
+  await tell(event("campaign.point_trigger.deleted", PointTriggerSchema, {}, { id: 61, version: 3 }));
+  await hasColor(undefined);
+});
+
+test("a stage shows its category until that is gone", async () => {
+  const stage = { name: "Won", isPublished: true, category: { id: 81 } };
+  const category = { title: "Sales", alias: "sales", bundle: "stage" };
+  await tell(
+    event("content.category.created", CategorySchema, category, { id: 81 }),
+    event("campaign.stage.created", StageSchema, stage, { id: 82 }),
+  );
+  const id = await scene.addContact({ firstname: "Staged" });
+  await scene.handlers.setContactStage(
+    { $typeName: "tidings.contact.v1.SetContactStageRequest", id, stageId: 82, isRemoved: false },
+    callAs(),
+  );
+  const categoryOf = async () => {
+    const { stage: shown } = await scene.handlers.getContact(
+      { $typeName: "tidings.contact.v1.GetContactRequest", id },
+      callAs(),
+    );
+    return JSON.parse(Buffer.from(shown ?? []).toString()).category;
+  };
+  assert.equal((await categoryOf()).title, "Sales");
+  await tell(event("content.category.deleted", CategorySchema, category, { id: 81, version: 2 }));
+  assert.equal(await categoryOf(), null);
 });
 
 test("searches find what was done and what was not", async () => {

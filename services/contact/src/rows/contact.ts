@@ -1,3 +1,4 @@
+import { CATEGORY_JSON } from "@tidings/store/category-reference";
 import type { Row } from "@tidings/store/database";
 import { OWNER_JSON } from "./owner.ts";
 import { type RecordColumn, recordTable, STANDARD_COLUMNS } from "./table.ts";
@@ -38,7 +39,8 @@ const UTM_MEMBERS = `'id', u.id, 'query', u.query, 'referer', u.referer, 'remote
 
 /** The stage `s` of a contact, as the API shows it. */
 export const STAGE_JSON = `json_build_object('id', s.id, 'name', s.name, 'weight', s.weight,
-    'description', s.description, 'category', null)`;
+    'description', s.description,
+    'category', (select ${CATEGORY_JSON} from categories where categories.id = s.category_id))`;
 
 const CONTACT_COMPANIES = `(select json_agg(json_build_object('id', co.id, 'name', co.companyname,
     'isPrimary', cc.is_primary) order by cc.date_added, co.id)

@@ -2,11 +2,13 @@
 // @generated from file tidings/campaign/v1/point_action.proto (package tidings.campaign.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { PointType } from "./point_type_pb.ts";
+import { file_tidings_campaign_v1_point_type } from "./point_type_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/campaign/v1/point_action.proto.
  */
 export const file_tidings_campaign_v1_point_action: GenFile = /*@__PURE__*/
-  fileDesc("CiZ0aWRpbmdzL2NhbXBhaWduL3YxL3BvaW50X2FjdGlvbi5wcm90bxITdGlkaW5ncy5jYW1wYWlnbi52MSL7BwoLUG9pbnRBY3Rpb24SEAoCaWQYASABKAVCBJi1GAESIwoMaXNfcHVibGlzaGVkGAIgASgIQgjKtRgEdHJ1ZUgAiAEBEjQKCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBEh0KCmNyZWF0ZWRfYnkYBCABKAVCBJi1GAFIAYgBARIiCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlCBJi1GAFIAogBARI8Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgDiAEBEh4KC21vZGlmaWVkX2J5GAcgASgFQgSYtRgBSASIAQESIwoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUIEmLUYAUgFiAEBEhcKBG5hbWUYCSABKAlCCeC1GAHotRi/ARIkCgtkZXNjcmlwdGlvbhgKIAEoCUIK2LUYAei1GP//A0gGiAEBEjoKCGNhdGVnb3J5GAsgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEi0KBHR5cGUYDiABKAlCH+C1GAHotRgygrYYE0EgdHlwZSBpcyByZXF1aXJlZC4SGQoFZGVsdGEYDyABKAVCBcq1GAEwSAmIAQESKQoKcHJvcGVydGllcxgQIAEoDEIQqLUYAcq1GAJbXei1GP//A0gKiAEBEiIKCnJlcGVhdGFibGUYESABKAhCCcq1GAVmYWxzZUgLiAEBEjoKBWdyb3VwGBIgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIP+rUYC3BvaW50X2dyb3VwOjqithg2Cgxwb2ludDpwb2ludHMSDFBvaW50QWN0aW9ucyIFcG9pbnQqBG5hbWUqC2Rlc2NyaXB0aW9uQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCDgoMX2Rlc2NyaXB0aW9uQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CCAoGX2RlbHRhQg0KC19wcm9wZXJ0aWVzQg0KC19yZXBlYXRhYmxlYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("CiZ0aWRpbmdzL2NhbXBhaWduL3YxL3BvaW50X2FjdGlvbi5wcm90bxITdGlkaW5ncy5jYW1wYWlnbi52MSL6BwoLUG9pbnRBY3Rpb24SEAoCaWQYASABKAVCBJi1GAESIwoMaXNfcHVibGlzaGVkGAIgASgIQgjKtRgEdHJ1ZUgAiAEBEjQKCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBEh0KCmNyZWF0ZWRfYnkYBCABKAVCBJi1GAFIAYgBARIiCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlCBJi1GAFIAogBARI8Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgDiAEBEh4KC21vZGlmaWVkX2J5GAcgASgFQgSYtRgBSASIAQESIwoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUIEmLUYAUgFiAEBEhcKBG5hbWUYCSABKAlCCeC1GAHotRi/ARIkCgtkZXNjcmlwdGlvbhgKIAEoCUIK2LUYAei1GP//A0gGiAEBEjoKCGNhdGVnb3J5GAsgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEi0KBHR5cGUYDiABKAlCH+C1GAHotRgygrYYE0EgdHlwZSBpcyByZXF1aXJlZC4SGAoFZGVsdGEYDyABKAVCBOC1GAFICYgBARIpCgpwcm9wZXJ0aWVzGBAgASgMQhCotRgByrUYAltd6LUY//8DSAqIAQESIgoKcmVwZWF0YWJsZRgRIAEoCEIJyrUYBWZhbHNlSAuIAQESOgoFZ3JvdXAYEiABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg/6tRgLcG9pbnRfZ3JvdXA6OqK2GDYKDHBvaW50OnBvaW50cxIMUG9pbnRBY3Rpb25zIgVwb2ludCoEbmFtZSoLZGVzY3JpcHRpb25CDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkIICgZfZGVsdGFCDQoLX3Byb3BlcnRpZXNCDQoLX3JlcGVhdGFibGUiHQobTGlzdFBvaW50QWN0aW9uVHlwZXNSZXF1ZXN0Ik0KHExpc3RQb2ludEFjdGlvblR5cGVzUmVzcG9uc2USLQoFdHlwZXMYASADKAsyHi50aWRpbmdzLmNhbXBhaWduLnYxLlBvaW50VHlwZTKvAQoYUG9pbnRBY3Rpb25NZXRob2RTZXJ2aWNlEoABChRMaXN0UG9pbnRBY3Rpb25UeXBlcxIwLnRpZGluZ3MuY2FtcGFpZ24udjEuTGlzdFBvaW50QWN0aW9uVHlwZXNSZXF1ZXN0GjEudGlkaW5ncy5jYW1wYWlnbi52MS5MaXN0UG9pbnRBY3Rpb25UeXBlc1Jlc3BvbnNlIgOQAgEaEIq1GAxwb2ludDpwb2ludHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_campaign_v1_point_type, file_tidings_type_v1_reference]);
 
 /**
  * What contacts get points for.
@@ -101,6 +103,8 @@ export type PointAction = Message<"tidings.campaign.v1.PointAction"> & {
   delta?: number | undefined;
 
   /**
+   * What has to be so, depending on the type.
+   *
    * @generated from field: optional bytes properties = 16;
    */
   properties?: Uint8Array | undefined;
@@ -124,4 +128,51 @@ export type PointAction = Message<"tidings.campaign.v1.PointAction"> & {
  */
 export const PointActionSchema: GenMessage<PointAction> = /*@__PURE__*/
   messageDesc(file_tidings_campaign_v1_point_action, 0);
+
+/**
+ * @generated from message tidings.campaign.v1.ListPointActionTypesRequest
+ */
+export type ListPointActionTypesRequest = Message<"tidings.campaign.v1.ListPointActionTypesRequest"> & {
+};
+
+/**
+ * Describes the message tidings.campaign.v1.ListPointActionTypesRequest.
+ * Use `create(ListPointActionTypesRequestSchema)` to create a new message.
+ */
+export const ListPointActionTypesRequestSchema: GenMessage<ListPointActionTypesRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_campaign_v1_point_action, 1);
+
+/**
+ * @generated from message tidings.campaign.v1.ListPointActionTypesResponse
+ */
+export type ListPointActionTypesResponse = Message<"tidings.campaign.v1.ListPointActionTypesResponse"> & {
+  /**
+   * @generated from field: repeated tidings.campaign.v1.PointType types = 1;
+   */
+  types: PointType[];
+};
+
+/**
+ * Describes the message tidings.campaign.v1.ListPointActionTypesResponse.
+ * Use `create(ListPointActionTypesResponseSchema)` to create a new message.
+ */
+export const ListPointActionTypesResponseSchema: GenMessage<ListPointActionTypesResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_campaign_v1_point_action, 2);
+
+/**
+ * @generated from service tidings.campaign.v1.PointActionMethodService
+ */
+export const PointActionMethodService: GenService<{
+  /**
+   * What contacts can get points for.
+   *
+   * @generated from rpc tidings.campaign.v1.PointActionMethodService.ListPointActionTypes
+   */
+  listPointActionTypes: {
+    methodKind: "unary";
+    input: typeof ListPointActionTypesRequestSchema;
+    output: typeof ListPointActionTypesResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_campaign_v1_point_action, 0);
 

@@ -2,11 +2,13 @@
 // @generated from file tidings/campaign/v1/point_trigger.proto (package tidings.campaign.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { PointType } from "./point_type_pb.ts";
+import { file_tidings_campaign_v1_point_type } from "./point_type_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/campaign/v1/point_trigger.proto.
  */
 export const file_tidings_campaign_v1_point_trigger: GenFile = /*@__PURE__*/
-  fileDesc("Cid0aWRpbmdzL2NhbXBhaWduL3YxL3BvaW50X3RyaWdnZXIucHJvdG8SE3RpZGluZ3MuY2FtcGFpZ24udjEioggKDFBvaW50VHJpZ2dlchIQCgJpZBgBIAEoBUIEmLUYARIjCgxpc19wdWJsaXNoZWQYAiABKAhCCMq1GAR0cnVlSACIAQESNAoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAESHQoKY3JlYXRlZF9ieRgEIAEoBUIEmLUYAUgBiAEBEiIKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUIEmLUYAUgCiAEBEjwKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSAOIAQESHgoLbW9kaWZpZWRfYnkYByABKAVCBJi1GAFIBIgBARIjChBtb2RpZmllZF9ieV91c2VyGAggASgJQgSYtRgBSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEiQKC2Rlc2NyaXB0aW9uGAogASgJQgrYtRgB6LUY//8DSAaIAQESOgoIY2F0ZWdvcnkYCyABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARI1CgxwdWJsaXNoX2Rvd24YDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESGgoGcG9pbnRzGA4gASgFQgXKtRgBMEgJiAEBEiQKBWNvbG9yGA8gASgJQhDKtRgIImEwYWNiOCLotRgHSAqIAQESLgoWdHJpZ2dlcl9leGlzdGluZ19sZWFkcxgQIAEoCEIJyrUYBWZhbHNlSAuIAQESOgoFZ3JvdXAYESABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg/6tRgLcG9pbnRfZ3JvdXASQAoGZXZlbnRzGBIgAygLMiYudGlkaW5ncy5jYW1wYWlnbi52MS5Qb2ludFRyaWdnZXJFdmVudEII6LUYZJi2GAE6PaK2GDkKDnBvaW50OnRyaWdnZXJzEg1Qb2ludFRyaWdnZXJzIgVwb2ludCoEbmFtZSoLZGVzY3JpcHRpb25CDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkIJCgdfcG9pbnRzQggKBl9jb2xvckIZChdfdHJpZ2dlcl9leGlzdGluZ19sZWFkcyL7AQoRUG9pbnRUcmlnZ2VyRXZlbnQSEAoCaWQYASABKAVCBJi1GAESFwoEbmFtZRgCIAEoCUIJ4LUYAei1GL8BEi0KBHR5cGUYAyABKAlCH+C1GAHotRgygrYYE0EgdHlwZSBpcyByZXF1aXJlZC4SJAoLZGVzY3JpcHRpb24YBCABKAlCCti1GAHotRj//wNIAIgBARISCgVvcmRlchgFIAEoBUgBiAEBEikKCnByb3BlcnRpZXMYBiABKAxCEKi1GAHKtRgCW13otRj//wNIAogBAUIOCgxfZGVzY3JpcHRpb25CCAoGX29yZGVyQg0KC19wcm9wZXJ0aWVzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Cid0aWRpbmdzL2NhbXBhaWduL3YxL3BvaW50X3RyaWdnZXIucHJvdG8SE3RpZGluZ3MuY2FtcGFpZ24udjEivAgKDFBvaW50VHJpZ2dlchIQCgJpZBgBIAEoBUIEmLUYARIjCgxpc19wdWJsaXNoZWQYAiABKAhCCMq1GAR0cnVlSACIAQESNAoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAESHQoKY3JlYXRlZF9ieRgEIAEoBUIEmLUYAUgBiAEBEiIKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUIEmLUYAUgCiAEBEjwKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSAOIAQESHgoLbW9kaWZpZWRfYnkYByABKAVCBJi1GAFIBIgBARIjChBtb2RpZmllZF9ieV91c2VyGAggASgJQgSYtRgBSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEiQKC2Rlc2NyaXB0aW9uGAogASgJQgrYtRgB6LUY//8DSAaIAQESOgoIY2F0ZWdvcnkYCyABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARI1CgxwdWJsaXNoX2Rvd24YDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESGgoGcG9pbnRzGA4gASgFQgXKtRgBMEgJiAEBEiQKBWNvbG9yGA8gASgJQhDKtRgIImEwYWNiOCLotRgGSAqIAQESSAoWdHJpZ2dlcl9leGlzdGluZ19sZWFkcxgQIAEoCEIjyrUYBWZhbHNlwrYYFnRyaWdnZXJfZXhpc3RpbmdfbGVhZHNIC4gBARI6CgVncm91cBgRIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCD/q1GAtwb2ludF9ncm91cBJACgZldmVudHMYEiADKAsyJi50aWRpbmdzLmNhbXBhaWduLnYxLlBvaW50VHJpZ2dlckV2ZW50QgjotRhkmLYYATo9orYYOQoOcG9pbnQ6dHJpZ2dlcnMSDVBvaW50VHJpZ2dlcnMiBXBvaW50KgRuYW1lKgtkZXNjcmlwdGlvbkIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgkKB19wb2ludHNCCAoGX2NvbG9yQhkKF190cmlnZ2VyX2V4aXN0aW5nX2xlYWRzIvIBChFQb2ludFRyaWdnZXJFdmVudBIQCgJpZBgBIAEoBUIEmLUYARIXCgRuYW1lGAIgASgJQgngtRgB6LUYvwESLQoEdHlwZRgDIAEoCUIf4LUYAei1GDKCthgTQSB0eXBlIGlzIHJlcXVpcmVkLhIkCgtkZXNjcmlwdGlvbhgEIAEoCUIK2LUYAei1GP//A0gAiAEBEhMKBW9yZGVyGAUgASgFQgSYtRgBEikKCnByb3BlcnRpZXMYBiABKAxCEKi1GAHKtRgCW13otRj//wNIAYgBAUIOCgxfZGVzY3JpcHRpb25CDQoLX3Byb3BlcnRpZXMiIwohTGlzdFBvaW50VHJpZ2dlckV2ZW50VHlwZXNSZXF1ZXN0IlMKIkxpc3RQb2ludFRyaWdnZXJFdmVudFR5cGVzUmVzcG9uc2USLQoFdHlwZXMYASADKAsyHi50aWRpbmdzLmNhbXBhaWduLnYxLlBvaW50VHlwZSJACh9EZWxldGVQb2ludFRyaWdnZXJFdmVudHNSZXF1ZXN0EgoKAmlkGAEgASgFEhEKCWV2ZW50X2lkcxgCIAMoBTK/AgoZUG9pbnRUcmlnZ2VyTWV0aG9kU2VydmljZRKSAQoaTGlzdFBvaW50VHJpZ2dlckV2ZW50VHlwZXMSNi50aWRpbmdzLmNhbXBhaWduLnYxLkxpc3RQb2ludFRyaWdnZXJFdmVudFR5cGVzUmVxdWVzdBo3LnRpZGluZ3MuY2FtcGFpZ24udjEuTGlzdFBvaW50VHJpZ2dlckV2ZW50VHlwZXNSZXNwb25zZSIDkAIBEnkKGERlbGV0ZVBvaW50VHJpZ2dlckV2ZW50cxI0LnRpZGluZ3MuY2FtcGFpZ24udjEuRGVsZXRlUG9pbnRUcmlnZ2VyRXZlbnRzUmVxdWVzdBohLnRpZGluZ3MuY2FtcGFpZ24udjEuUG9pbnRUcmlnZ2VyIgSQtRgDGhKKtRgOcG9pbnQ6dHJpZ2dlcnNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_campaign_v1_point_type, file_tidings_type_v1_reference]);
 
 /**
  * What happens to contacts once they have so many points.
@@ -89,13 +91,15 @@ export type PointTrigger = Message<"tidings.campaign.v1.PointTrigger"> & {
   publishDown?: Timestamp | undefined;
 
   /**
-   * So many, and it happens.
+   * So many in all, or in the group, and it happens.
    *
    * @generated from field: optional int32 points = 14;
    */
   points?: number | undefined;
 
   /**
+   * Of contacts that have so many, in hexadecimal: `a0acb8`.
+   *
    * @generated from field: optional string color = 15;
    */
   color?: string | undefined;
@@ -126,6 +130,8 @@ export const PointTriggerSchema: GenMessage<PointTrigger> = /*@__PURE__*/
   messageDesc(file_tidings_campaign_v1_point_trigger, 0);
 
 /**
+ * One thing that happens.
+ *
  * @generated from message tidings.campaign.v1.PointTriggerEvent
  */
 export type PointTriggerEvent = Message<"tidings.campaign.v1.PointTriggerEvent"> & {
@@ -150,9 +156,11 @@ export type PointTriggerEvent = Message<"tidings.campaign.v1.PointTriggerEvent">
   description?: string | undefined;
 
   /**
-   * @generated from field: optional int32 order = 5;
+   * From 1 on, by its place.
+   *
+   * @generated from field: int32 order = 5;
    */
-  order?: number | undefined;
+  order: number;
 
   /**
    * @generated from field: optional bytes properties = 6;
@@ -166,4 +174,83 @@ export type PointTriggerEvent = Message<"tidings.campaign.v1.PointTriggerEvent">
  */
 export const PointTriggerEventSchema: GenMessage<PointTriggerEvent> = /*@__PURE__*/
   messageDesc(file_tidings_campaign_v1_point_trigger, 1);
+
+/**
+ * @generated from message tidings.campaign.v1.ListPointTriggerEventTypesRequest
+ */
+export type ListPointTriggerEventTypesRequest = Message<"tidings.campaign.v1.ListPointTriggerEventTypesRequest"> & {
+};
+
+/**
+ * Describes the message tidings.campaign.v1.ListPointTriggerEventTypesRequest.
+ * Use `create(ListPointTriggerEventTypesRequestSchema)` to create a new message.
+ */
+export const ListPointTriggerEventTypesRequestSchema: GenMessage<ListPointTriggerEventTypesRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_campaign_v1_point_trigger, 2);
+
+/**
+ * @generated from message tidings.campaign.v1.ListPointTriggerEventTypesResponse
+ */
+export type ListPointTriggerEventTypesResponse = Message<"tidings.campaign.v1.ListPointTriggerEventTypesResponse"> & {
+  /**
+   * @generated from field: repeated tidings.campaign.v1.PointType types = 1;
+   */
+  types: PointType[];
+};
+
+/**
+ * Describes the message tidings.campaign.v1.ListPointTriggerEventTypesResponse.
+ * Use `create(ListPointTriggerEventTypesResponseSchema)` to create a new message.
+ */
+export const ListPointTriggerEventTypesResponseSchema: GenMessage<ListPointTriggerEventTypesResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_campaign_v1_point_trigger, 3);
+
+/**
+ * @generated from message tidings.campaign.v1.DeletePointTriggerEventsRequest
+ */
+export type DeletePointTriggerEventsRequest = Message<"tidings.campaign.v1.DeletePointTriggerEventsRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: repeated int32 event_ids = 2;
+   */
+  eventIds: number[];
+};
+
+/**
+ * Describes the message tidings.campaign.v1.DeletePointTriggerEventsRequest.
+ * Use `create(DeletePointTriggerEventsRequestSchema)` to create a new message.
+ */
+export const DeletePointTriggerEventsRequestSchema: GenMessage<DeletePointTriggerEventsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_campaign_v1_point_trigger, 4);
+
+/**
+ * @generated from service tidings.campaign.v1.PointTriggerMethodService
+ */
+export const PointTriggerMethodService: GenService<{
+  /**
+   * What point triggers can do.
+   *
+   * @generated from rpc tidings.campaign.v1.PointTriggerMethodService.ListPointTriggerEventTypes
+   */
+  listPointTriggerEventTypes: {
+    methodKind: "unary";
+    input: typeof ListPointTriggerEventTypesRequestSchema;
+    output: typeof ListPointTriggerEventTypesResponseSchema;
+  },
+  /**
+   * Takes events out of a trigger. Ids that are not among its own mean nothing.
+   *
+   * @generated from rpc tidings.campaign.v1.PointTriggerMethodService.DeletePointTriggerEvents
+   */
+  deletePointTriggerEvents: {
+    methodKind: "unary";
+    input: typeof DeletePointTriggerEventsRequestSchema;
+    output: typeof PointTriggerSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_campaign_v1_point_trigger, 0);
 

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/events.proto.
  */
 export const file_tidings_contact_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEi/AEKDENvbnRhY3RTYXZlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCRIwCgZwb2ludHMYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuUG9pbnRzQ2hhbmdlEjMKCGNoYW5uZWxzGAYgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNoYW5uZWxDaGFuZ2USNAoJY29tcGFuaWVzGAcgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnlDaGFuZ2UiNgoMUG9pbnRzQ2hhbmdlEhIKCm9sZF9wb2ludHMYASABKAUSEgoKbmV3X3BvaW50cxgCIAEoBSJICg1DaGFubmVsQ2hhbmdlEg8KB2NoYW5uZWwYASABKAkSEgoKb2xkX3N0YXR1cxgCIAEoCRISCgpuZXdfc3RhdHVzGAMgASgJIjIKDUNvbXBhbnlDaGFuZ2USEgoKY29tcGFueV9pZBgBIAEoBRINCgVhZGRlZBgCIAEoCCIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCInCg1Db250YWN0TWVyZ2VkEhYKDm1lcmdlZF9pbnRvX2lkGAEgASgFIiIKDkNvbXBhbnlDcmVhdGVkEhAKCHNuYXBzaG90GAEgASgMIjMKDkNvbXBhbnlVcGRhdGVkEhAKCHNuYXBzaG90GAEgASgMEg8KB2NoYW5nZWQYAiADKAkiIgoOQ29tcGFueURlbGV0ZWQSEAoIc25hcHNob3QYASABKAwicAoYU2VnbWVudE1lbWJlcnNoaXBDaGFuZ2VkEhIKCnNlZ21lbnRfaWQYASABKAUSDAoEbmFtZRgCIAEoCRINCgVhbGlhcxgDIAEoCRIOCgZhY3Rpb24YBCABKAkSEwoLY29udGFjdF9pZHMYBSADKAViBnByb3RvMw");
+  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEi/AEKDENvbnRhY3RTYXZlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCRIwCgZwb2ludHMYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuUG9pbnRzQ2hhbmdlEjMKCGNoYW5uZWxzGAYgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNoYW5uZWxDaGFuZ2USNAoJY29tcGFuaWVzGAcgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnlDaGFuZ2UiNgoMUG9pbnRzQ2hhbmdlEhIKCm9sZF9wb2ludHMYASABKAUSEgoKbmV3X3BvaW50cxgCIAEoBSJICg1DaGFubmVsQ2hhbmdlEg8KB2NoYW5uZWwYASABKAkSEgoKb2xkX3N0YXR1cxgCIAEoCRISCgpuZXdfc3RhdHVzGAMgASgJIjIKDUNvbXBhbnlDaGFuZ2USEgoKY29tcGFueV9pZBgBIAEoBRINCgVhZGRlZBgCIAEoCCIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCInCg1Db250YWN0TWVyZ2VkEhYKDm1lcmdlZF9pbnRvX2lkGAEgASgFIl8KEUdyb3VwU2NvcmVDaGFuZ2VkEhIKCmNvbnRhY3RfaWQYASABKAUSEAoIZ3JvdXBfaWQYAiABKAUSEQoJb2xkX3Njb3JlGAMgASgFEhEKCW5ld19zY29yZRgEIAEoBSIiCg5Db21wYW55Q3JlYXRlZBIQCghzbmFwc2hvdBgBIAEoDCIzCg5Db21wYW55VXBkYXRlZBIQCghzbmFwc2hvdBgBIAEoDBIPCgdjaGFuZ2VkGAIgAygJIiIKDkNvbXBhbnlEZWxldGVkEhAKCHNuYXBzaG90GAEgASgMInAKGFNlZ21lbnRNZW1iZXJzaGlwQ2hhbmdlZBISCgpzZWdtZW50X2lkGAEgASgFEgwKBG5hbWUYAiABKAkSDQoFYWxpYXMYAyABKAkSDgoGYWN0aW9uGAQgASgJEhMKC2NvbnRhY3RfaWRzGAUgAygFYgZwcm90bzM");
 
 /**
  * tidings.contact.contact.created and .updated: one for each save, with all that it changed.
@@ -189,6 +189,40 @@ export const ContactMergedSchema: GenMessage<ContactMerged> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_events, 5);
 
 /**
+ * tidings.contact.contact.group_score_changed: the version is that of the score, which counts its changes
+ *
+ * @generated from message tidings.contact.v1.GroupScoreChanged
+ */
+export type GroupScoreChanged = Message<"tidings.contact.v1.GroupScoreChanged"> & {
+  /**
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: int32 group_id = 2;
+   */
+  groupId: number;
+
+  /**
+   * @generated from field: int32 old_score = 3;
+   */
+  oldScore: number;
+
+  /**
+   * @generated from field: int32 new_score = 4;
+   */
+  newScore: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.GroupScoreChanged.
+ * Use `create(GroupScoreChangedSchema)` to create a new message.
+ */
+export const GroupScoreChangedSchema: GenMessage<GroupScoreChanged> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_events, 6);
+
+/**
  * tidings.contact.company.created
  *
  * @generated from message tidings.contact.v1.CompanyCreated
@@ -207,7 +241,7 @@ export type CompanyCreated = Message<"tidings.contact.v1.CompanyCreated"> & {
  * Use `create(CompanyCreatedSchema)` to create a new message.
  */
 export const CompanyCreatedSchema: GenMessage<CompanyCreated> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 6);
+  messageDesc(file_tidings_contact_v1_events, 7);
 
 /**
  * tidings.contact.company.updated
@@ -233,7 +267,7 @@ export type CompanyUpdated = Message<"tidings.contact.v1.CompanyUpdated"> & {
  * Use `create(CompanyUpdatedSchema)` to create a new message.
  */
 export const CompanyUpdatedSchema: GenMessage<CompanyUpdated> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 7);
+  messageDesc(file_tidings_contact_v1_events, 8);
 
 /**
  * tidings.contact.company.deleted
@@ -252,7 +286,7 @@ export type CompanyDeleted = Message<"tidings.contact.v1.CompanyDeleted"> & {
  * Use `create(CompanyDeletedSchema)` to create a new message.
  */
 export const CompanyDeletedSchema: GenMessage<CompanyDeleted> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 8);
+  messageDesc(file_tidings_contact_v1_events, 9);
 
 /**
  * tidings.contact.segment.membership_changed: contacts that came or went, at most 500 an event
@@ -293,5 +327,5 @@ export type SegmentMembershipChanged = Message<"tidings.contact.v1.SegmentMember
  * Use `create(SegmentMembershipChangedSchema)` to create a new message.
  */
 export const SegmentMembershipChangedSchema: GenMessage<SegmentMembershipChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_events, 9);
+  messageDesc(file_tidings_contact_v1_events, 10);
 

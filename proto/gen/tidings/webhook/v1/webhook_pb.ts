@@ -7,13 +7,15 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { Reference } from "../../type/v1/reference_pb.ts";
+import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/webhook/v1/webhook.proto.
  */
 export const file_tidings_webhook_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL3dlYmhvb2svdjEvd2ViaG9vay5wcm90bxISdGlkaW5ncy53ZWJob29rLnYxIpQHCgdXZWJob29rEhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESJAoLZGVzY3JpcHRpb24YCiABKAlCCti1GAHotRj//wNIBogBARITCgt3ZWJob29rX3VybBgLIAEoCRIUCgZzZWNyZXQYDCABKAlCBMC1GAESMAoSZXZlbnRzX29yZGVyYnlfZGlyGA0gASgJQg/ytRgDQVND8rUYBERFU0NIB4gBARIjCghjYXRlZ29yeRgOIAEoDEIMmLUYAai1GAG4tRgBSAiIAQESFgoIdHJpZ2dlcnMYDyADKAlCBOi1GGQSMwoQc2lnbmF0dXJlX3NjaGVtZRgQIAEoCUIU8rUYCHN0YW5kYXJk8rUYBGJvZHlICYgBARImCg9vd25lcl9jbGllbnRfaWQYESABKAVCCJi1GAHQtRgBSAqIAQESHgoHcHJvYmxlbRgSIAEoCUIImLUYAbi1GAFIC4gBATosorYYKAoQd2ViaG9vazp3ZWJob29rcxIIV2ViaG9va3MqBG5hbWUyBG5hbWVCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CFQoTX2V2ZW50c19vcmRlcmJ5X2RpckILCglfY2F0ZWdvcnlCEwoRX3NpZ25hdHVyZV9zY2hlbWVCEgoQX293bmVyX2NsaWVudF9pZEIKCghfcHJvYmxlbWIGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options]);
+  fileDesc("CiB0aWRpbmdzL3dlYmhvb2svdjEvd2ViaG9vay5wcm90bxISdGlkaW5ncy53ZWJob29rLnYxIq0HCgdXZWJob29rEhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESJAoLZGVzY3JpcHRpb24YCiABKAlCCti1GAHotRj//wNIBogBARITCgt3ZWJob29rX3VybBgLIAEoCRIUCgZzZWNyZXQYDCABKAlCBMC1GAESMAoSZXZlbnRzX29yZGVyYnlfZGlyGA0gASgJQg/ytRgDQVND8rUYBERFU0NIB4gBARI6CghjYXRlZ29yeRgTIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIWCgh0cmlnZ2VycxgPIAMoCUIE6LUYZBIzChBzaWduYXR1cmVfc2NoZW1lGBAgASgJQhTytRgIc3RhbmRhcmTytRgEYm9keUgIiAEBEiYKD293bmVyX2NsaWVudF9pZBgRIAEoBUIImLUYAdC1GAFICYgBARIeCgdwcm9ibGVtGBIgASgJQgiYtRgBuLUYAUgKiAEBOjWithgxChB3ZWJob29rOndlYmhvb2tzEghXZWJob29rcyIHd2ViaG9vayoEbmFtZTIEbmFtZUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkIVChNfZXZlbnRzX29yZGVyYnlfZGlyQhMKEV9zaWduYXR1cmVfc2NoZW1lQhIKEF9vd25lcl9jbGllbnRfaWRCCgoIX3Byb2JsZW1KBAgOEA9iBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * A receiver of outbound notifications.
@@ -91,11 +93,9 @@ export type Webhook = Message<"tidings.webhook.v1.Webhook"> & {
   eventsOrderbyDir?: string | undefined;
 
   /**
-   * Name of the category object; categories arrive with the content service.
-   *
-   * @generated from field: optional bytes category = 14;
+   * @generated from field: tidings.type.v1.Reference category = 19;
    */
-  category?: Uint8Array | undefined;
+  category?: Reference | undefined;
 
   /**
    * `svc.lead_post_save_new`, or with another word before the first dot: deliveries name it as the webhook does.

@@ -1,0 +1,38 @@
+import { type PointAction, PointActionSchema } from "@tidings/proto/tidings/campaign/v1/point_action";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { type Kind, settleProperties } from "./kind.ts";
+import { count, flag, ids, text } from "./property.ts";
+
+/** What contacts get points for. Lists that are empty mean any. */
+export const actionKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
+  ["asset.download", { label: "Downloads an asset", properties: { assets: ids, categories: ids } }],
+  ["email.send", { label: "Is sent an email", properties: { emails: ids } }],
+  ["email.open", { label: "Opens an email", properties: { emails: ids } }],
+  ["form.submit", { label: "Submits a form", properties: { forms: ids } }],
+  ["page.hit", { label: "Visits a landing page", properties: { pages: ids } }],
+  [
+    "url.hit",
+    {
+      label: "Visits specific URL",
+      required: ["page_url"],
+      properties: {
+        page_url: text,
+        page_hits: count,
+        first_time: flag,
+        // In seconds; what they are shown in stands beside.
+        accumulative_time: count,
+        accumulative_time_unit: text,
+        returns_within: count,
+        returns_within_unit: text,
+        returns_after: count,
+        returns_after_unit: text,
+      },
+    },
+  ],
+]);
+
+export function pointActions(context: ResourceContext): Repository<PointAction> {
+  return repository<PointAction>(context, PointActionSchema, {
+    prepare: (draft, { before }) => settleProperties(draft, actionKinds, before),
+  });
+}

@@ -1,0 +1,31 @@
+import { PointActionMethodService } from "@tidings/proto/tidings/campaign/v1/point_action";
+import { PointActionService } from "@tidings/proto/tidings/campaign/v1/point_action_service";
+import { PointTriggerMethodService } from "@tidings/proto/tidings/campaign/v1/point_trigger";
+import { PointTriggerService } from "@tidings/proto/tidings/campaign/v1/point_trigger_service";
+import { type Implementation, implement } from "@tidings/rpc/server";
+import type { ResourceContext } from "@tidings/store/repository";
+import { standardHandlers } from "@tidings/store/standard-handlers";
+import { actionKinds, pointActions } from "./action.ts";
+import { listedTypes } from "./kind.ts";
+import { eventKinds, pointTriggers } from "./trigger.ts";
+
+/** What actions and triggers show of their group. */
+export const POINT_GROUP_SHOWN = "json_build_object('id', id, 'name', name, 'description', description)";
+
+/** What contacts get points for, and what happens once they have them. */
+export function pointServices(context: ResourceContext): Implementation[] {
+  const triggers = pointTriggers(context);
+  return [
+    implement(PointActionService, standardHandlers(PointActionService, pointActions(context))),
+    implement(PointActionMethodService, { listPointActionTypes: () => listedTypes(actionKinds) }),
+    implement(PointTriggerService, standardHandlers(PointTriggerService, triggers)),
+    implement(PointTriggerMethodService, {
+      listPointTriggerEventTypes: () => listedTypes(eventKinds),
+      async deletePointTriggerEvents({ id, eventIds }, call) {
+        const removed = { field: "events", ids: eventIds };
+        const change = { id, message: undefined, updateMask: undefined, allowMissing: false, removed };
+        return (await triggers.update(change, call)).item;
+      },
+    }),
+  ];
+}

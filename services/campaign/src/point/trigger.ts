@@ -1,0 +1,71 @@
+import {
+  type PointTrigger,
+  type PointTriggerEvent,
+  PointTriggerSchema,
+} from "@tidings/proto/tidings/campaign/v1/point_trigger";
+import type { Violation } from "@tidings/rpc/fault";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { type Kind, settleProperties } from "./kind.ts";
+import { addresses, flag, holdingId, id, ids, names, object, text } from "./property.ts";
+
+/** What triggers do. */
+export const eventKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
+  [
+    "campaign.changecampaign",
+    { label: "Modify contact's campaigns", properties: { addTo: ids, removeFrom: ids } },
+  ],
+  [
+    "lead.changelists",
+    { label: "Modify contact's segments", properties: { addToLists: ids, removeFromLists: ids } },
+  ],
+  [
+    "lead.changetags",
+    { label: "Modify contact's tags", properties: { add_tags: names, remove_tags: names } },
+  ],
+  [
+    "plugin.leadpush",
+    { label: "Push contact to integration", properties: { integration: text, config: object } },
+  ],
+  ["email.send", { label: "Send an email", properties: { email: id } }],
+  [
+    "email.send_to_user",
+    {
+      label: "Send an email to user",
+      isUnlisted: true,
+      properties: {
+        useremail: holdingId("email"),
+        user_id: ids,
+        to_owner: flag,
+        to: addresses,
+        cc: addresses,
+        bcc: addresses,
+      },
+    },
+  ],
+]);
+
+const COLOR = /^[0-9a-f]{6}$/i;
+
+export function pointTriggers(context: ResourceContext): Repository<PointTrigger> {
+  return repository<PointTrigger>(context, PointTriggerSchema, {
+    prepare(draft, { before }) {
+      draft.events.forEach((event, index) => {
+        event.order = index + 1;
+      });
+      return [...checkColor(draft, before), ...settleEvents(draft.events, before?.events ?? [])];
+    },
+  });
+}
+
+/** Without a colour it gives contacts none. */
+function checkColor({ color }: PointTrigger, before: PointTrigger | undefined): Violation[] {
+  if (!color || color === before?.color || COLOR.test(color)) return [];
+  return [{ field: "color", message: "A color has six hexadecimal digits, as in a0acb8." }];
+}
+
+function settleEvents(events: PointTriggerEvent[], before: PointTriggerEvent[]): Violation[] {
+  const known = new Map(before.map((event) => [event.id, event]));
+  return events.flatMap((event, index) =>
+    settleProperties(event, eventKinds, known.get(event.id), `events[${index}].`),
+  );
+}
