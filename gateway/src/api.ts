@@ -28,6 +28,7 @@ import { auditRoutes } from "./routes/audit.ts";
 import { companyRoutes } from "./routes/companies.ts";
 import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
+import { formRoutes } from "./routes/forms.ts";
 import { hookRoutes } from "./routes/hooks.ts";
 import { ownerRoutes } from "./routes/owners.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./routes/segments.ts";
@@ -69,6 +70,7 @@ export function apiRouter(options: ApiOptions): Router {
     stageRoutes(options.clients.of(StageService), options.clients.of(ContactMethodService)),
   );
   router.use("/segments", segmentRoutes(options.clients.of(SegmentMethodService), options.limits.batchMax));
+  router.use("/forms", formRoutes(options.clients, options.limits));
   router.use("/hooks", hookRoutes(options.clients.of(TriggerService)));
   router.use("/contacts", ownerRoutes(options.clients.of(UserMethodService), options.limits));
   router.use("/users", userRoutes(options.clients.of(UserMethodService), options.limits));
