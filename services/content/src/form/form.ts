@@ -24,6 +24,8 @@ import { forgetForms } from "./upkeep.ts";
 const ALIAS_LENGTH_MAX = 10;
 const ORDER_MAX = 1_000_000;
 const LIMIT_MAX = 500;
+/** Each of them has all the countries in the HTML of its form. */
+const COUNTRIES_MAX = 20;
 /** A page of ours, which is known by its address only when somebody is sent there. */
 const PAGE_LINK = /^\{pagelink=\d{1,10}\}$/;
 
@@ -104,6 +106,7 @@ function settleItems(draft: Form, before: Form | undefined): Fault | undefined {
   const [wrong] = [
     ...fields,
     ...draft.actions.flatMap((action, index) => checkAction(action, `actions[${index}]`)),
+    ...checkCountries(draft),
     ...checkOrders("fields", draft.fields),
     ...checkOrders("actions", draft.actions),
   ];
@@ -125,6 +128,12 @@ function checkOrders(name: string, items: Ordered[]): Violation[] {
   return items.flatMap(({ order = 0 }, index) =>
     Math.abs(order) <= ORDER_MAX ? [] : [notValid(`${name}[${index}].order`)],
   );
+}
+
+function checkCountries({ fields }: Form): Violation[] {
+  return fields.filter(({ type }) => type === "country").length <= COUNTRIES_MAX
+    ? []
+    : [notValid("fields", `At most ${COUNTRIES_MAX} fields of countries are supported.`)];
 }
 
 function checkPostAction({ postAction, postActionProperty = "" }: Form): Violation[] {

@@ -42,9 +42,12 @@ export function connectSubmitters(
   };
 }
 
-/** A contact in one object: what it is, and the values of all of its fields. */
+/** A contact in one object: what it is, and the values of all of its fields, which come in groups. */
 function flat(json: Uint8Array): Uint8Array {
   const { id, points, color, fields } = JSON.parse(Buffer.from(json).toString());
-  const all = isObject(fields) && isObject(fields.all) ? fields.all : {};
-  return jsonBytes({ id, points, color, ...all });
+  const groups = isObject(fields) ? Object.values(fields).filter(isObject) : [];
+  const values = groups.flatMap((group) =>
+    Object.entries(group).map(([alias, field]) => [alias, isObject(field) ? field.value : null]),
+  );
+  return jsonBytes({ id, points, color, ...Object.fromEntries(values) });
 }

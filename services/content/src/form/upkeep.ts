@@ -1,4 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
 import { type Job, jobsOf, type NewJob, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Projection } from "@tidings/projection/projection";
@@ -43,15 +44,31 @@ export const contactsOfSubmissions: Projection = {
   owner: "contact",
   isOf: (subject) => subject === DELETED || subject === MERGED,
   async keep(transaction, events) {
-    const jobs = events.map(({ subject, aggregateId: contactId, payload }): NewJob => {
-      const heirId = subject === MERGED ? fromBinary(ContactMergedSchema, payload).mergedIntoId : undefined;
-      // A merged contact is deleted, too: that is another job, which comes later and finds nothing.
-      return { key: `${subject} ${contactId}`, group: GROUPS.contacts, payload: { contactId, heirId } };
-    });
+    const jobs = [...heirsOf(events)].map(
+      ([contactId, heirId]): NewJob => ({
+        // What a merge says is not undone by the deletion that follows it.
+        key: `${heirId === undefined ? "deleted" : "merged"} ${contactId}`,
+        group: GROUPS.contacts,
+        payload: { contactId, heirId },
+      }),
+    );
     upkeepJobs.add(transaction, jobs);
     return events.map(({ aggregateId }) => aggregateId);
   },
 };
+
+/** Who has the submissions of each contact after these events, in whatever order the jobs for them are done; undefined for nobody. */
+function heirsOf(events: Event[]): Map<number, number | undefined> {
+  const heirs = new Map<number, number | undefined>();
+  for (const { subject, aggregateId, payload } of events) {
+    const isMerge = subject === MERGED;
+    if (!isMerge && heirs.has(aggregateId)) continue;
+    const heir = isMerge ? fromBinary(ContactMergedSchema, payload).mergedIntoId : undefined;
+    for (const [other, known] of heirs) if (known === aggregateId) heirs.set(other, heir);
+    heirs.set(aggregateId, heir);
+  }
+  return heirs;
+}
 
 /** Keeps submissions in order: those of what is gone, and where the next ones will be. */
 export function submissionUpkeep(database: Database, log: Log): JobOptions {
