@@ -19,13 +19,13 @@ import { isWebAddress } from "../web-address.ts";
 import { checkAction } from "./action.ts";
 import { settleFields } from "./field.ts";
 import { formHtml } from "./html.ts";
+import { choicesLength } from "./input-html.ts";
 import { forgetForms } from "./upkeep.ts";
 
 const ALIAS_LENGTH_MAX = 10;
 const ORDER_MAX = 1_000_000;
 const LIMIT_MAX = 500;
-/** Each of them has all the countries in the HTML of its form. */
-const COUNTRIES_MAX = 20;
+const CHOICES_LENGTH_MAX = 1_000_000;
 /** A page of ours, which is known by its address only when somebody is sent there. */
 const PAGE_LINK = /^\{pagelink=\d{1,10}\}$/;
 
@@ -106,7 +106,7 @@ function settleItems(draft: Form, before: Form | undefined): Fault | undefined {
   const [wrong] = [
     ...fields,
     ...draft.actions.flatMap((action, index) => checkAction(action, `actions[${index}]`)),
-    ...checkCountries(draft),
+    ...checkLength(draft),
     ...checkOrders("fields", draft.fields),
     ...checkOrders("actions", draft.actions),
   ];
@@ -130,10 +130,10 @@ function checkOrders(name: string, items: Ordered[]): Violation[] {
   );
 }
 
-function checkCountries({ fields }: Form): Violation[] {
-  return fields.filter(({ type }) => type === "country").length <= COUNTRIES_MAX
-    ? []
-    : [notValid("fields", `At most ${COUNTRIES_MAX} fields of countries are supported.`)];
+/** What is short to send may be long as HTML. */
+function checkLength({ fields }: Form): Violation[] {
+  const length = fields.reduce((sum, field) => sum + choicesLength(field), 0);
+  return length > CHOICES_LENGTH_MAX ? [notValid("fields", "They have too many choices.")] : [];
 }
 
 function checkPostAction({ postAction, postActionProperty = "" }: Form): Violation[] {

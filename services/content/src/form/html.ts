@@ -23,7 +23,7 @@ const STYLE: Html = {
 </style>`,
 };
 
-/** A form as HTML (engines.md 5.8): what visitors get of it. All that is not HTML by its nature is escaped. */
+/** A form as HTML, as visitors get it. All that is not HTML by its nature is escaped. */
 export function formHtml(form: Form): string {
   const name = latinWord(form.name, NAME_LENGTH_MAX).replaceAll("_", "") || `form-${form.id}`;
   const pages = pagesOf(form.fields).map((fields, index, all) =>
@@ -101,14 +101,12 @@ function contentOf(field: FormField, place: FieldPlace): Html[] {
     return field.showLabel === false ? [body] : [html`<div class="svcform-label">${field.label}</div>`, body];
   }
   const error = field.validationMessage || "This is required.";
-  const told = [
-    ...(field.helpMessage
-      ? [html`<span class="svcform-helpmessage" id="${place.helpId}">${field.helpMessage}</span>`]
-      : []),
-  ];
+  const help = field.helpMessage
+    ? [html`<span class="svcform-helpmessage" id="${place.helpId}">${field.helpMessage}</span>`]
+    : [];
   const errors = html`<span class="svcform-errormsg" id="${place.errorId}" style="display: none;">${error}</span>`;
   const label = field.showLabel === false ? [] : [labelOf(field, place)];
-  const parts = [...label, ...told, inputOf(field, place), errors];
+  const parts = [...label, ...help, inputOf(field, place), errors];
   return isGroup(field) ? [groupOf(field, place, parts)] : parts;
 }
 

@@ -31,6 +31,15 @@ export function isGroup({ type }: FormField): boolean {
   return type === "checkboxgrp" || type === "radiogrp";
 }
 
+const CHOICE_LENGTH = 200;
+
+/** About how long the choices of a field are as HTML, without making it: attributes are written with each of them. */
+export function choicesLength(field: FormField): number {
+  const { labelAttributes } = propertiesOf(field);
+  const attributes = String(labelAttributes ?? "").length + (field.inputAttributes?.length ?? 0);
+  return choicesOf(field).length * (CHOICE_LENGTH + attributes);
+}
+
 /** What a visitor fills in. */
 export function inputOf(field: FormField, place: FieldPlace): Html {
   switch (field.type) {
@@ -38,7 +47,7 @@ export function inputOf(field: FormField, place: FieldPlace): Html {
       return buttonOf(field, place);
     case "checkboxgrp":
     case "radiogrp":
-      return { markup: choicesOf(field, place) };
+      return { markup: groupOf(field, place) };
     case "select":
     case "country":
       return selectOf(field, place);
@@ -116,7 +125,6 @@ function selectOf(field: FormField, place: FieldPlace): Html {
   const { multiple, placeholder } = propertiesOf(field);
   const isMultiple = multiple === 1;
   const chosen = defaultsOf(field);
-  const list = field.type === "country" ? COUNTRIES : optionsOf(field, "list");
   const own = {
     ...commonOf(field, place, "svcform-selectbox"),
     name: nameOf(field, isMultiple),
@@ -125,17 +133,17 @@ function selectOf(field: FormField, place: FieldPlace): Html {
   const none = isMultiple ? [] : [html`<option value="">${String(placeholder ?? "")}</option>`];
   return element("select", own, addedTo(field), [
     ...none,
-    ...list.map(({ label, value }) =>
+    ...choicesOf(field).map(({ label, value }) =>
       element("option", { value, selected: chosen.has(value) || undefined }, {}, [html`${label}`]),
     ),
   ]);
 }
 
-function choicesOf(field: FormField, { inputId }: FieldPlace): string {
+function groupOf(field: FormField, { inputId }: FieldPlace): string {
   const isMultiple = field.type === "checkboxgrp";
   const chosen = defaultsOf(field);
   const labelAdded = attributesOf(String(propertiesOf(field).labelAttributes ?? ""));
-  const rows = optionsOf(field, "optionlist").map(({ label, value }, index) => {
+  const rows = choicesOf(field).map(({ label, value }, index) => {
     const id = `${inputId}_${index + 1}`;
     const own = {
       type: isMultiple ? "checkbox" : "radio",
@@ -158,7 +166,9 @@ function defaultsOf({ defaultValue }: FormField): Set<string> {
   return new Set((defaultValue ?? "").split("|").filter((value) => value !== ""));
 }
 
-function optionsOf(field: FormField, property: "list" | "optionlist"): Option[] {
-  const kept = propertiesOf(field)[property];
+function choicesOf(field: FormField): Option[] {
+  if (field.type === "country") return COUNTRIES;
+  const { list, optionlist } = propertiesOf(field);
+  const kept = isGroup(field) ? optionlist : list;
   return isObject(kept) && Array.isArray(kept.list) ? (kept.list as Option[]) : [];
 }

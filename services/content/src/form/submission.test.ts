@@ -53,6 +53,8 @@ test("a submission is stored and told of once, however often it is sent with the
   const ids = new Set(answers.map(({ submissionId }) => submissionId));
   assert.equal(ids.size, 1);
   assert.deepEqual(await stored(id), [{ id: String([...ids][0]), contact_id: "7" }]);
+  await scene.rows.update(updateOf(id, { isPublished: false }, ["is_published"]), callAs());
+  assert.equal((await scene.submissions.submitForm(request, callAs())).submissionId, [...ids][0]);
   const events = await scene.query(
     "select encode(payload, 'hex') as payload from outbox where subject = 'tidings.content.form.submitted' and aggregate_id = $1",
     [[...ids][0]],

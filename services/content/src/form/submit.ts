@@ -55,13 +55,17 @@ export async function submitForm(
   const values = valuesIn(request);
   return database.transaction(call.deadlineMs, async (transaction) => {
     const now = Date.now();
-    const form = await openForm(transaction, request.formId, now);
+    const form = await lockForm(transaction, request.formId);
     const submitted = readSubmitted(form, values);
+    const [known] = await transaction.query(knownStatement, [request.key]);
+    // What was taken once stays taken, whatever became of the form.
+    if (known) return answerOf(Number(known.submission_id), submitted);
+    checkOpen(form, now);
     if (submitted.errors.length > 0) throw invalid(submitted.errors);
     const [claimed] = await transaction.query(keyStatement, [request.key]);
     if (!claimed) {
-      const [known] = await transaction.query(knownStatement, [request.key]);
-      return answerOf(Number(known?.submission_id), submitted);
+      const [winner] = await transaction.query(knownStatement, [request.key]);
+      return answerOf(Number(winner?.submission_id), submitted);
     }
     const id = Number(claimed.submission_id);
     store(transaction, id, { request, submitted, now });
@@ -88,16 +92,19 @@ function valuesIn({ values, ip, trackingId = "", referer = "" }: SubmitFormReque
   return sent;
 }
 
-/** The form, if it takes submissions now. */
-async function openForm(transaction: Transaction, id: number, now: number): Promise<Form> {
+async function lockForm(transaction: Transaction, id: number): Promise<Form> {
   const [row] = await transaction.query(formStatement, [id]);
-  const form = row && fillFromRow(create(FormSchema), columns, row);
-  if (!form?.isPublished) throw closed(GONE);
-  if (form.publishUp && millisecondsOf(form.publishUp) > now)
-    throw closed(`This form is available from ${timeText(form.publishUp)} on.`);
-  if (form.publishDown && millisecondsOf(form.publishDown) < now)
-    throw closed(`This form was available until ${timeText(form.publishDown)}.`);
-  return form;
+  if (!row) throw closed(GONE);
+  return fillFromRow(create(FormSchema), columns, row);
+}
+
+/** Does the form take submissions now? */
+function checkOpen({ isPublished, publishUp, publishDown }: Form, now: number): void {
+  if (!isPublished) throw closed(GONE);
+  if (publishUp && millisecondsOf(publishUp) > now)
+    throw closed(`This form is available from ${timeText(publishUp)} on.`);
+  if (publishDown && millisecondsOf(publishDown) < now)
+    throw closed(`This form was available until ${timeText(publishDown)}.`);
 }
 
 function closed(message: string): Fault {

@@ -8,7 +8,7 @@ import { conditionsOf } from "./field.ts";
 import { isKept, isViewOnly } from "./field-types.ts";
 import { propertiesOf } from "./properties.ts";
 
-/** What somebody filled in, read as the form wants it (engines.md 5.3, 5.4). */
+/** What somebody filled in, read as the form wants it. */
 export interface Submitted {
   /** What is wrong, by the aliases of the fields. */
   errors: Violation[];
