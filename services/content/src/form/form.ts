@@ -13,6 +13,7 @@ import { latinWord } from "@tidings/store/field-word";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { rulesOf } from "@tidings/store/rules";
 import type { SearchCommand } from "@tidings/store/search";
+import { totalOf } from "@tidings/store/totals";
 import { sql } from "kysely";
 import { notValid } from "../json-member.ts";
 import { isWebAddress } from "../web-address.ts";
@@ -20,6 +21,7 @@ import { checkAction } from "./action.ts";
 import { settleFields } from "./field.ts";
 import { formHtml } from "./html.ts";
 import { choicesLength } from "./input-html.ts";
+import { SUBMISSION_TOTAL } from "./submission-tables.ts";
 import { forgetForms } from "./upkeep.ts";
 
 const ALIAS_LENGTH_MAX = 10;
@@ -32,7 +34,8 @@ const PAGE_LINK = /^\{pagelink=\d{1,10}\}$/;
 const rulesOfFields = rulesOf(FormFieldSchema);
 const rulesOfActions = rulesOf(FormActionSchema);
 
-const HAS_RESULTS = sql`exists (select from form_submissions s where s.form_id = forms.id)`;
+/** Looking into the submissions of each form, Postgres would read all of them. */
+const HAS_RESULTS = sql`(${totalOf(SUBMISSION_TOTAL.table, sql`forms.id`)}) > 0`;
 const STATES = new Map([
   ["expired", sql`publish_down < now()`],
   ["pending", sql`publish_up > now()`],
