@@ -36,6 +36,14 @@ export function forgetForms(transaction: Transaction, changes: Changed<Form>[]):
   );
 }
 
+/** Most contacts have sent nothing, and are to get nothing either. */
+const submittersStatement = prepared(
+  "form_submissions_submitters",
+  `select c.id from unnest($1::integer[]) as c (id)
+   where exists (select from form_submissions s where s.contact_id = c.id)
+     or exists (select from jobs j where j.kind = 'form_submission_upkeep' and j.payload ->> 'heirId' = c.id::text)`,
+);
+
 const DELETED = "tidings.contact.contact.deleted";
 const MERGED = "tidings.contact.contact.merged";
 
@@ -44,14 +52,18 @@ export const contactsOfSubmissions: Projection = {
   owner: "contact",
   isOf: (subject) => subject === DELETED || subject === MERGED,
   async keep(transaction, events) {
-    const jobs = [...heirsOf(events)].map(
-      ([contactId, heirId]): NewJob => ({
+    const heirs = heirsOf(events);
+    const rows = await transaction.query(submittersStatement, [[...heirs.keys()]]);
+    const jobs = rows.map(({ id }): NewJob => {
+      const contactId = Number(id);
+      const heirId = heirs.get(contactId);
+      return {
         // What a merge says is not undone by the deletion that follows it.
         key: `${heirId === undefined ? "deleted" : "merged"} ${contactId}`,
         group: GROUPS.contacts,
         payload: { contactId, heirId },
-      }),
-    );
+      };
+    });
     upkeepJobs.add(transaction, jobs);
     return events.map(({ aggregateId }) => aggregateId);
   },
