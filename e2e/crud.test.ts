@@ -315,10 +315,10 @@ function without(body: Record<string, unknown>, names: string[]): Record<string,
   return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
 }
 
-/** `a[b][]=c` */
+/** `a[b][]=c`, and `a[0][b]=c` of a list of objects */
 function formEntries(value: object, prefix?: string): [string, string][] {
   return Object.entries(value).flatMap(([key, member]): [string, string][] => {
-    const part = Array.isArray(value) ? "" : key;
+    const part = Array.isArray(value) && typeof member !== "object" ? "" : key;
     const name = prefix === undefined ? key : `${prefix}[${part}]`;
     return typeof member === "object" ? formEntries(member, name) : [[name, String(member)]];
   });

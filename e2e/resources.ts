@@ -57,6 +57,14 @@ const readSegment = (entity: Entity, key: string): unknown => {
   return value.map(({ properties: _properties, display: _display, ...filter }) => filter);
 };
 
+/** Of fields and actions what was sent: the rest has values by itself. */
+const readForm = (entity: Entity, key: string): unknown => {
+  const value = entity[key];
+  if ((key !== "fields" && key !== "actions") || typeof value !== "object" || value === null) return value;
+  const sent = key === "fields" ? ["label", "type", "isRequired"] : ["type", "name", "properties"];
+  return Object.values(value).map((item) => Object.fromEntries(sent.map((name) => [name, item[name]])));
+};
+
 /** The bodies of resources that have rules of their own. */
 const byHand: (Bodies & { path: string })[] = [
   {
@@ -439,6 +447,49 @@ const byHand: (Bodies & { path: string })[] = [
       },
     },
     read: readMember,
+  },
+  {
+    path: "forms",
+    minimal: () => ({ name: `Form ${unique()}` }),
+    full: () => ({
+      name: `Form ${unique()}`,
+      alias: "signup",
+      description: "<p>Who wants letters</p>",
+      formType: "campaign",
+      postAction: "redirect",
+      postActionProperty: "https://example.com/thanks",
+      template: "blank",
+      inKioskMode: true,
+      renderStyle: true,
+      noIndex: false,
+      formAttributes: 'class="wide"',
+      language: "fr",
+      progressiveProfilingLimit: 3,
+      fields: [
+        { label: "Email", type: "email", isRequired: true },
+        { label: "Send", type: "button", isRequired: false },
+      ],
+      actions: [{ type: "lead.pointschange", name: "Points", properties: { operator: "plus", points: 2 } }],
+    }),
+    change: { postAction: "message", postActionProperty: "Thank you" },
+    cleared: {
+      description: null,
+      formType: "standalone",
+      postAction: "return",
+      postActionProperty: null,
+      inKioskMode: false,
+      fields: [],
+      actions: [],
+    },
+    refused: {
+      name: { formType: "campaign" },
+      formType: { name: "A", formType: "poem" },
+      postActionProperty: { name: "A", postAction: "redirect", postActionProperty: "nowhere" },
+      progressiveProfilingLimit: { name: "A", progressiveProfilingLimit: -1 },
+      "fields[0]": { name: "A", fields: ["text"] },
+      "fields[0].isRequired": { name: "A", fields: [{ label: "B", type: "text", isRequired: "perhaps" }] },
+    },
+    read: readForm,
   },
   {
     path: "notes",

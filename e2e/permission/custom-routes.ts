@@ -84,6 +84,17 @@ function ofUsers(method: string, path: string, body?: object): CustomRoute {
   };
 }
 
+/** Submission 1 is there in no form of the matrix: who may view the form is told so. */
+function ofForms(method: string, path: string, verb: Verb, ok?: number): CustomRoute {
+  return {
+    method,
+    template: `/forms/:id/${path}`,
+    right: { base: "form:forms", verb },
+    things: [{ resource: "forms", parameter: "id", base: "form:forms", verb }],
+    ...(ok && { ok }),
+  };
+}
+
 /** Membership is told from the segment's own rights: it says 403 of a segment that is there and hidden. */
 const membership = [segment(403), contact("edit", "contactId")];
 
@@ -165,6 +176,11 @@ export const customRoutes: CustomRoute[] = [
     things: [],
     body: { filters: [] },
   },
+  ofForms("DELETE", "fields/delete", "edit"),
+  ofForms("DELETE", "actions/delete", "edit"),
+  ofForms("GET", "submissions", "view"),
+  ofForms("GET", "submissions/contact/:contactId", "view"),
+  ofForms("GET", "submissions/:submissionId", "view", 404),
   { method: "GET", template: "/audit", right: { base: "audit:log", verb: "view" }, things: [] },
   { method: "GET", template: "/hooks/triggers", things: [] },
   {

@@ -28,6 +28,7 @@ import { auditRoutes } from "./routes/audit.ts";
 import { companyRoutes } from "./routes/companies.ts";
 import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
+import { formRoutes } from "./routes/forms.ts";
 import { hookRoutes } from "./routes/hooks.ts";
 import { ownerRoutes } from "./routes/owners.ts";
 import { pointRoutes } from "./routes/points.ts";
@@ -71,6 +72,7 @@ export function apiRouter(options: ApiOptions): Router {
   );
   router.use("/points", pointRoutes(options.clients, options.limits.batchMax));
   router.use("/segments", segmentRoutes(options.clients.of(SegmentMethodService), options.limits.batchMax));
+  router.use("/forms", formRoutes(options.clients, options.limits));
   router.use("/hooks", hookRoutes(options.clients.of(TriggerService)));
   router.use("/contacts", ownerRoutes(options.clients.of(UserMethodService), options.limits));
   router.use("/users", userRoutes(options.clients.of(UserMethodService), options.limits));

@@ -14,6 +14,7 @@ import { CategoryService } from "@tidings/proto/tidings/content/v1/category_serv
 import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic_content_service";
 import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
 import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
+import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
@@ -53,6 +54,7 @@ export const resources: Resource[] = [
   row("dynamiccontents", "dynamicContent", DynamicContentService, { many: "dynamicContents" }),
   row("emails", "email", EmailService),
   row("focus", "focus", FocusItemService, { shape: "byId" }),
+  row("forms", "form", FormService),
   row("messages", "message", MarketingMessageService, { shape: "byId" }),
   row("notifications", "notification", NotificationService, { shape: "byId" }),
   row("pages", "page", PageService),

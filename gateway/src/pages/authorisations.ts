@@ -1,7 +1,7 @@
+import { type Html, html, named } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import { type Authorisation, listAuthorisations, revokeAuthorisation } from "../oauth/authorisations.ts";
 import { requiredId } from "../rest/exchange.ts";
-import { type Html, html, named } from "./html.ts";
 import { menuOf, openMember } from "./member.ts";
 import { START_PATH } from "./next.ts";
 import { noticeOf, withNotice } from "./notice.ts";

@@ -1,4 +1,5 @@
 import { badRequest } from "@tidings/rpc/fault";
+import { type Html, html, named } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import { auditConsent, issueCode } from "../oauth/authorization-code.ts";
 import { type AuthorizationTarget, checkAuthorization, findTarget } from "../oauth/authorization-request.ts";
@@ -7,7 +8,6 @@ import { hasConsent } from "../oauth/grant.ts";
 import { OAuthError } from "../oauth/oauth-error.ts";
 import { type Query, queryOf } from "../rest/query.ts";
 import { readForm } from "./form.ts";
-import { type Html, html, named } from "./html.ts";
 import { START_PATH, sendToSignIn } from "./next.ts";
 import { STALE_FORM } from "./notice.ts";
 import { sendOn, sendPage } from "./page.ts";

@@ -1,5 +1,6 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { denied, notFound } from "@tidings/rpc/fault";
+import { html, named } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import { checkClient } from "../oauth/client-draft.ts";
 import {
@@ -15,7 +16,6 @@ import { type EditForm, editCredentialContent, namedDraftOf } from "./credential
 import { doneAlready, secretContent } from "./credential-views.ts";
 import { authorOf, deadline, FORM, PATH } from "./credentials.ts";
 import { type Form, readForm } from "./form.ts";
-import { html, named } from "./html.ts";
 import { type Member, menuOf, openMember } from "./member.ts";
 import { STALE_FORM, withNotice } from "./notice.ts";
 import { sendOn, sendPage } from "./page.ts";

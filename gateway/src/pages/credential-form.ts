@@ -1,10 +1,10 @@
 import type { Violation } from "@tidings/rpc/fault";
+import { type Html, html, named } from "@tidings/runtime/html";
 import { GRANT_TYPES, type GrantType } from "../oauth/client.ts";
 import type { ClientDraft } from "../oauth/client-draft.ts";
 import type { RoleName } from "../oauth/manage-clients.ts";
 import { describedBy, notesOf, problemSummary } from "./field.ts";
 import type { Form } from "./form.ts";
-import { type Html, html, named } from "./html.ts";
 
 export const emptyDraft: ClientDraft = {
   name: "",

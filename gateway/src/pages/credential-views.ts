@@ -1,6 +1,6 @@
+import { type Html, html, named } from "@tidings/runtime/html";
 import type { GrantType, OAuthClient } from "../oauth/client.ts";
 import type { ListedClient } from "../oauth/manage-clients.ts";
-import { type Html, html, named } from "./html.ts";
 import type { Page } from "./page.ts";
 
 export interface CredentialList {

@@ -1,5 +1,6 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { Code, denied, Fault, type Violation } from "@tidings/rpc/fault";
+import { html, named } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import { type ClientDraft, checkClient } from "../oauth/client-draft.ts";
 import {
@@ -15,7 +16,6 @@ import { isSameDigest } from "../secret.ts";
 import { type CredentialForm, draftOf, emptyDraft, newCredentialContent } from "./credential-form.ts";
 import { credentialListContent, doneAlready, secretContent } from "./credential-views.ts";
 import { type Form, readForm } from "./form.ts";
-import { html, named } from "./html.ts";
 import { type Member, menuOf, openMember } from "./member.ts";
 import { noticeOf, STALE_FORM } from "./notice.ts";
 import { sendPage } from "./page.ts";

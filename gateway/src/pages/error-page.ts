@@ -1,7 +1,7 @@
 import { toFault } from "@tidings/rpc/fault";
+import { type Html, html } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import type { ErrorEntry } from "../rest/error.ts";
-import { type Html, html } from "./html.ts";
 import { menuOf } from "./member.ts";
 import { START_PATH } from "./next.ts";
 import { sendPage } from "./page.ts";

@@ -1,5 +1,5 @@
 import type { Violation } from "@tidings/rpc/fault";
-import { type Html, html } from "./html.ts";
+import { type Html, html } from "@tidings/runtime/html";
 
 /** What belongs to a field beside itself: its hint and its problems, which it names as what describes it (WAI-ARIA 1.2). */
 export interface FieldNotes {

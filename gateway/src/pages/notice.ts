@@ -1,5 +1,5 @@
+import { type Html, html } from "@tidings/runtime/html";
 import { queryOf } from "../rest/query.ts";
-import { type Html, html } from "./html.ts";
 
 /** What a page says about what was done before it was shown. The address names one of these; it brings no text. */
 const NOTICES = {

@@ -1,6 +1,6 @@
 import type { Actor } from "@tidings/rpc/actor";
+import { type Html, html, named } from "@tidings/runtime/html";
 import type { Response } from "express";
-import { type Html, html, named } from "./html.ts";
 import { STYLE, STYLE_HASH } from "./style.ts";
 
 export interface Page {

@@ -1,9 +1,9 @@
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault, type Violation } from "@tidings/rpc/fault";
+import { type Html, html } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import { userChanges } from "../identity/change-user.ts";
 import { describedBy, notesOf, problemSummary } from "./field.ts";
-import { type Html, html } from "./html.ts";
 import { type Member, menuOf, openMember } from "./member.ts";
 import { noticeOf, withNotice } from "./notice.ts";
 import { openForm } from "./open-form.ts";

@@ -1,11 +1,11 @@
 import { Fault } from "@tidings/rpc/fault";
+import { html, named } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import { appendAudit } from "../identity/audit.ts";
 import { addressKey } from "../limits/address-key.ts";
 import { consume } from "../limits/rate-limit.ts";
 import { queryOf } from "../rest/query.ts";
 import { readForm } from "./form.ts";
-import { html, named } from "./html.ts";
 import { appOfNext, nextOf, START_PATH, sendToSignIn } from "./next.ts";
 import { sendOn, sendPage } from "./page.ts";
 import type { PagesOptions } from "./pages-options.ts";

@@ -2,6 +2,7 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Outgoing } from "@tidings/rpc/client";
 import type { Request } from "express";
+import type { Resource } from "../resources.ts";
 import type { ApiResponse } from "../rest/exchange.ts";
 import { sendList } from "../rest/list.ts";
 import { type ListLimits, readListParameters } from "../rest/list-query.ts";
@@ -17,12 +18,13 @@ export function listing(
   many: string,
   limits: ListLimits,
   of: (request: Request) => Lister,
+  total: Resource["total"] = "int",
 ) {
   const write = messageWriter(schema);
   return async (request: Request, response: ApiResponse): Promise<void> => {
     const list = of(request);
     const { query, select } = readListParameters(response.locals.exchange.query, limits);
-    const shape = { many, shape: "array", total: "int" } as const;
+    const shape = { many, shape: "array", total } as const;
     await sendList(response, shape, { list }, query, (item: Message) => write(item, select));
   };
 }

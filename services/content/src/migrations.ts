@@ -1,7 +1,10 @@
+import { JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { resourceTable } from "@tidings/store/resource-table";
 import { statements } from "@tidings/store/statements";
+import { keepTotal, TOTALS_TABLE } from "@tidings/store/totals";
+import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 
 export const migrations: Migrations = {
   "0001_categories": statements(
@@ -109,5 +112,12 @@ export const migrations: Migrations = {
     "create index focus_items_name on focus_items (name, id)",
     resourceTable("marketing_messages", "name text not null, description text, channels jsonb not null"),
     "create sequence marketing_messages_channels_ids",
+  ),
+  "0020_jobs": statements(...JOB_TABLE),
+  "0021_totals": statements(...TOTALS_TABLE),
+  "0022_form_submissions": statements(
+    "alter table forms drop column cached_html",
+    ...SUBMISSION_TABLES,
+    ...keepTotal(SUBMISSION_TOTAL),
   ),
 };

@@ -1,25 +1,7 @@
 import { freeAlias } from "@tidings/store/alias";
-import anyAscii from "any-ascii";
+import { FIELD_WORD_MAX, fieldWord, latinWord } from "@tidings/store/field-word";
 import { COMPANY_COLUMNS } from "../rows/company.ts";
 import { CONTACT_COLUMNS } from "../rows/contact.ts";
-
-const LENGTH_MAX = 25;
-
-/** Words that mean something to whoever writes SQL for the fields of contacts (reserved in SQL:2016 and its larger dialects). */
-const SQL_WORDS = new Set(
-  `add all alter analyze and any array as asc before between both by call cascade case change check column condition
-  constraint continue convert create cross cube current_date current_time current_timestamp current_user cursor
-  database databases day_hour dec decimal declare default delayed delete desc describe distinct div double drop dual
-  each else elseif empty end escaped except exists exit explain false fetch float for force foreign from full fulltext
-  function generated get grant group grouping groups having if ignore in index infile inner inout insert int integer
-  intersect interval into is iterate join key keys kill lateral leading leave left like limit linear lines load
-  localtime localtimestamp lock long loop match mod natural not null numeric of offset on only optimize option or order
-  out outer outfile over partition placing precision primary procedure purge range rank read reads real recursive
-  references regexp release rename repeat replace require restrict return returning revoke right row rows schema
-  schemas select sensitive separator session_user set show similar smallint some spatial sql ssl starting symmetric
-  system table terminated then to trailing trigger true undo union unique unlock unsigned update usage use user using
-  values varchar variadic varying verbose when where while window with write xor`.split(/\s+/),
-);
 
 /** Names that mean something else in a body, a filter or a row. */
 const RESERVED = new Set([
@@ -42,29 +24,11 @@ const RESERVED = new Set([
 
 /** A reserved word may not be asked for; what is made of a label avoids it. */
 export function isReservedAlias(text: string): boolean {
-  return RESERVED.has(latinWord(text));
+  return RESERVED.has(latinWord(text, FIELD_WORD_MAX));
 }
 
 /** The alias made of a label or of what was asked for, unlike all that are taken: `shoe_size`, `shoe_size1`. */
 export function fieldAlias(text: string, isTaken: (alias: string) => boolean, firstSuffix: number): string {
   const isUnusable = (alias: string) => RESERVED.has(alias) || isTaken(alias);
-  return freeAlias(cleanAlias(text), isUnusable, { firstSuffix, lengthMax: LENGTH_MAX });
-}
-
-/** Latin letters, digits and underscores, at most 25. */
-function latinWord(text: string): string {
-  return anyAscii(text)
-    .toLowerCase()
-    .trim()
-    .replaceAll(/\s+/g, "_")
-    .replaceAll(/[^a-z0-9_]/g, "")
-    .slice(0, LENGTH_MAX)
-    .replace(/_$/, "");
-}
-
-/** The same, beginning with a letter and no word of SQL. */
-function cleanAlias(text: string): string {
-  const alias = latinWord(text);
-  const isUsable = /^[a-z]/.test(alias) && !SQL_WORDS.has(alias);
-  return isUsable ? alias : `f_${alias}`.slice(0, LENGTH_MAX).replace(/_$/, "_field");
+  return freeAlias(fieldWord(text), isUnusable, { firstSuffix, lengthMax: FIELD_WORD_MAX });
 }

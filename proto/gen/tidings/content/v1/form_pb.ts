@@ -2,8 +2,8 @@
 // @generated from file tidings/content/v1/form.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/form.proto.
  */
 export const file_tidings_content_v1_form: GenFile = /*@__PURE__*/
-  fileDesc("Ch10aWRpbmdzL2NvbnRlbnQvdjEvZm9ybS5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIqAMCgRGb3JtEhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESFAoFYWxpYXMYCiABKAlCBei1GL8BEiQKC2Rlc2NyaXB0aW9uGAsgASgJQgrYtRgB6LUY//8DSAaIAQESOgoIY2F0ZWdvcnkYDCABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARI1CgxwdWJsaXNoX2Rvd24YDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESJAoIbGFuZ3VhZ2UYDyABKAlCDcq1GAQiZW4i6LUYvwFICYgBARIeCgtjYWNoZWRfaHRtbBgQIAEoCUIEmLUYAUgKiAEBEkIKCWZvcm1fdHlwZRgRIAEoCUIqyrUYDCJzdGFuZGFsb25lIvK1GApzdGFuZGFsb25l8rUYCGNhbXBhaWduSAuIAQESRwoLcG9zdF9hY3Rpb24YEiABKAlCLcq1GAgicmV0dXJuIvK1GAZyZXR1cm7ytRgHbWVzc2FnZfK1GAhyZWRpcmVjdEgMiAEBEi0KFHBvc3RfYWN0aW9uX3Byb3BlcnR5GBMgASgJQgrYtRgB6LUY//8DSA2IAQESHAoIdGVtcGxhdGUYFCABKAlCBei1GL8BSA6IAQESJQoNaW5fa2lvc2tfbW9kZRgVIAEoCEIJyrUYBWZhbHNlSA+IAQESJAoMcmVuZGVyX3N0eWxlGBYgASgIQgnKtRgFZmFsc2VIEIgBARIfCghub19pbmRleBgXIAEoCEIIyrUYBHRydWVIEYgBARIjCg9mb3JtX2F0dHJpYnV0ZXMYGCABKAlCBei1GIAQSBKIAQESKAobcHJvZ3Jlc3NpdmVfcHJvZmlsaW5nX2xpbWl0GBkgASgFSBOIAQESOAoGZmllbGRzGBogAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkZvcm1GaWVsZEIJ6LUY9AOYthgBEjkKB2FjdGlvbnMYGyADKAsyHi50aWRpbmdzLmNvbnRlbnQudjEuRm9ybUFjdGlvbkII6LUYZJi2GAE6NqK2GDIKCmZvcm06Zm9ybXMSBUZvcm1zIgRmb3JtKgRuYW1lKgtkZXNjcmlwdGlvbjIEbmFtZUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgsKCV9sYW5ndWFnZUIOCgxfY2FjaGVkX2h0bWxCDAoKX2Zvcm1fdHlwZUIOCgxfcG9zdF9hY3Rpb25CFwoVX3Bvc3RfYWN0aW9uX3Byb3BlcnR5QgsKCV90ZW1wbGF0ZUIQCg5faW5fa2lvc2tfbW9kZUIPCg1fcmVuZGVyX3N0eWxlQgsKCV9ub19pbmRleEISChBfZm9ybV9hdHRyaWJ1dGVzQh4KHF9wcm9ncmVzc2l2ZV9wcm9maWxpbmdfbGltaXQikwoKCUZvcm1GaWVsZBIQCgJpZBgBIAEoBUIEmLUYARIdCgVsYWJlbBgCIAEoCUIO2LUYAeC1GAHotRj//wMSIQoKc2hvd19sYWJlbBgDIAEoCEIIyrUYBHRydWVIAIgBARIUCgVhbGlhcxgEIAEoCUIF6LUYvwESLQoEdHlwZRgFIAEoCUIf4LUYAei1GDKCthgTQSB0eXBlIGlzIHJlcXVpcmVkLhIiCg1kZWZhdWx0X3ZhbHVlGAYgASgJQgbotRj//wNIAYgBARIjCgtpc19yZXF1aXJlZBgHIAEoCEIJyrUYBWZhbHNlSAKIAQESJwoSdmFsaWRhdGlvbl9tZXNzYWdlGAggASgJQgbotRj//wNIA4gBARIhCgxoZWxwX21lc3NhZ2UYCSABKAlCBui1GP//A0gEiAEBEhIKBW9yZGVyGAogASgFSAWIAQESKQoKcHJvcGVydGllcxgLIAEoDEIQqLUYAcq1GAJbXei1GP//A0gGiAEBEikKCnZhbGlkYXRpb24YDCABKAxCEKi1GAHKtRgCW13otRj//wNIB4gBARITCgZwYXJlbnQYDSABKAVICIgBARIpCgpjb25kaXRpb25zGA4gASgMQhCotRgByrUYAltd6LUY//8DSAmIAQESJAoQbGFiZWxfYXR0cmlidXRlcxgPIAEoCUIF6LUYgBBICogBARIkChBpbnB1dF9hdHRyaWJ1dGVzGBAgASgJQgXotRiAEEgLiAEBEigKFGNvbnRhaW5lcl9hdHRyaWJ1dGVzGBEgASgJQgXotRiAEEgMiAEBEh4KCmxlYWRfZmllbGQYEiABKAlCBei1GL8BSA2IAQESIgoLc2F2ZV9yZXN1bHQYEyABKAhCCMq1GAR0cnVlSA6IAQESJAoMaXNfYXV0b19maWxsGBQgASgIQgnKtRgFZmFsc2VID4gBARIyCg1tYXBwZWRfb2JqZWN0GBUgASgJQhbytRgHY29udGFjdPK1GAdjb21wYW55SBCIAQESIAoMbWFwcGVkX2ZpZWxkGBYgASgJQgXotRi/AUgRiAEBEi0KFnNob3dfd2hlbl92YWx1ZV9leGlzdHMYFyABKAhCCMq1GAR0cnVlSBKIAQESJQoYc2hvd19hZnRlcl94X3N1Ym1pc3Npb25zGBggASgFSBOIAQESJgoOYWx3YXlzX2Rpc3BsYXkYGSABKAhCCcq1GAVmYWxzZUgUiAEBQg0KC19zaG93X2xhYmVsQhAKDl9kZWZhdWx0X3ZhbHVlQg4KDF9pc19yZXF1aXJlZEIVChNfdmFsaWRhdGlvbl9tZXNzYWdlQg8KDV9oZWxwX21lc3NhZ2VCCAoGX29yZGVyQg0KC19wcm9wZXJ0aWVzQg0KC192YWxpZGF0aW9uQgkKB19wYXJlbnRCDQoLX2NvbmRpdGlvbnNCEwoRX2xhYmVsX2F0dHJpYnV0ZXNCEwoRX2lucHV0X2F0dHJpYnV0ZXNCFwoVX2NvbnRhaW5lcl9hdHRyaWJ1dGVzQg0KC19sZWFkX2ZpZWxkQg4KDF9zYXZlX3Jlc3VsdEIPCg1faXNfYXV0b19maWxsQhAKDl9tYXBwZWRfb2JqZWN0Qg8KDV9tYXBwZWRfZmllbGRCGQoXX3Nob3dfd2hlbl92YWx1ZV9leGlzdHNCGwoZX3Nob3dfYWZ0ZXJfeF9zdWJtaXNzaW9uc0IRCg9fYWx3YXlzX2Rpc3BsYXki/gEKCkZvcm1BY3Rpb24SEAoCaWQYASABKAVCBJi1GAESGAoEbmFtZRgCIAEoCUIF6LUYvwFIAIgBARIkCgtkZXNjcmlwdGlvbhgDIAEoCUIK2LUYAei1GP//A0gBiAEBEi0KBHR5cGUYBCABKAlCH+C1GAHotRgygrYYE0EgbmFtZSBpcyByZXF1aXJlZC4SEgoFb3JkZXIYBSABKAVIAogBARIpCgpwcm9wZXJ0aWVzGAYgASgMQhCotRgByrUYAltd6LUY//8DSAOIAQFCBwoFX25hbWVCDgoMX2Rlc2NyaXB0aW9uQggKBl9vcmRlckINCgtfcHJvcGVydGllc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch10aWRpbmdzL2NvbnRlbnQvdjEvZm9ybS5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIqQMCgRGb3JtEhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESFAoFYWxpYXMYCiABKAlCBei1GL8BEiQKC2Rlc2NyaXB0aW9uGAsgASgJQgrYtRgB6LUY//8DSAaIAQESOgoIY2F0ZWdvcnkYDCABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARI1CgxwdWJsaXNoX2Rvd24YDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESJAoIbGFuZ3VhZ2UYDyABKAlCDcq1GAQiZW4i6LUYvwFICYgBARIiCgtjYWNoZWRfaHRtbBgQIAEoCUIImLUYAbi1GAFICogBARJCCglmb3JtX3R5cGUYESABKAlCKsq1GAwic3RhbmRhbG9uZSLytRgKc3RhbmRhbG9uZfK1GAhjYW1wYWlnbkgLiAEBEkcKC3Bvc3RfYWN0aW9uGBIgASgJQi3KtRgIInJldHVybiLytRgGcmV0dXJu8rUYB21lc3NhZ2XytRgIcmVkaXJlY3RIDIgBARItChRwb3N0X2FjdGlvbl9wcm9wZXJ0eRgTIAEoCUIK2LUYAei1GP//A0gNiAEBEhwKCHRlbXBsYXRlGBQgASgJQgXotRi/AUgOiAEBEiUKDWluX2tpb3NrX21vZGUYFSABKAhCCcq1GAVmYWxzZUgPiAEBEiQKDHJlbmRlcl9zdHlsZRgWIAEoCEIJyrUYBWZhbHNlSBCIAQESHwoIbm9faW5kZXgYFyABKAhCCMq1GAR0cnVlSBGIAQESIwoPZm9ybV9hdHRyaWJ1dGVzGBggASgJQgXotRiAEEgSiAEBEigKG3Byb2dyZXNzaXZlX3Byb2ZpbGluZ19saW1pdBgZIAEoBUgTiAEBEjgKBmZpZWxkcxgaIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5Gb3JtRmllbGRCCei1GPQDmLYYARI5CgdhY3Rpb25zGBsgAygLMh4udGlkaW5ncy5jb250ZW50LnYxLkZvcm1BY3Rpb25CCOi1GGSYthgBOjaithgyCgpmb3JtOmZvcm1zEgVGb3JtcyIEZm9ybSoEbmFtZSoLZGVzY3JpcHRpb24yBG5hbWVCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfbGFuZ3VhZ2VCDgoMX2NhY2hlZF9odG1sQgwKCl9mb3JtX3R5cGVCDgoMX3Bvc3RfYWN0aW9uQhcKFV9wb3N0X2FjdGlvbl9wcm9wZXJ0eUILCglfdGVtcGxhdGVCEAoOX2luX2tpb3NrX21vZGVCDwoNX3JlbmRlcl9zdHlsZUILCglfbm9faW5kZXhCEgoQX2Zvcm1fYXR0cmlidXRlc0IeChxfcHJvZ3Jlc3NpdmVfcHJvZmlsaW5nX2xpbWl0Iu8LCglGb3JtRmllbGQSEAoCaWQYASABKAVCBJi1GAESGQoFbGFiZWwYAiABKAlCCuC1GAHotRj//wMSIQoKc2hvd19sYWJlbBgDIAEoCEIIyrUYBHRydWVIAIgBARIUCgVhbGlhcxgEIAEoCUIF6LUYvwESjAIKBHR5cGUYBSABKAlC/QHgtRgB8rUYBmJ1dHRvbvK1GAdjYXB0Y2hh8rUYC2NoZWNrYm94Z3Jw8rUYDWNvbXBhbnlMb29rdXDytRgHY291bnRyefK1GARkYXRl8rUYCGRhdGV0aW1l8rUYBWVtYWls8rUYBGZpbGXytRgIZnJlZWh0bWzytRgIZnJlZXRleHTytRgGaGlkZGVu8rUYBm51bWJlcvK1GAlwYWdlYnJlYWvytRgIcGFzc3dvcmTytRgIcmFkaW9ncnDytRgGc2VsZWN08rUYA3RlbPK1GAR0ZXh08rUYCHRleHRhcmVh8rUYA3VybIK2GBNBIHR5cGUgaXMgcmVxdWlyZWQuEiIKDWRlZmF1bHRfdmFsdWUYBiABKAlCBui1GP//A0gBiAEBEiMKC2lzX3JlcXVpcmVkGAcgASgIQgnKtRgFZmFsc2VIAogBARInChJ2YWxpZGF0aW9uX21lc3NhZ2UYCCABKAlCBui1GP//A0gDiAEBEiEKDGhlbHBfbWVzc2FnZRgJIAEoCUIG6LUY//8DSASIAQESEgoFb3JkZXIYCiABKAVIBYgBARIpCgpwcm9wZXJ0aWVzGAsgASgMQhCotRgByrUYAltd6LUY//8DSAaIAQESKQoKdmFsaWRhdGlvbhgMIAEoDEIQqLUYAcq1GAJbXei1GP//A0gHiAEBEhMKBnBhcmVudBgNIAEoBUgIiAEBEikKCmNvbmRpdGlvbnMYDiABKAxCEKi1GAHKtRgCW13otRj//wNICYgBARIkChBsYWJlbF9hdHRyaWJ1dGVzGA8gASgJQgXotRiAEEgKiAEBEiQKEGlucHV0X2F0dHJpYnV0ZXMYECABKAlCBei1GIAQSAuIAQESKAoUY29udGFpbmVyX2F0dHJpYnV0ZXMYESABKAlCBei1GIAQSAyIAQESHgoKbGVhZF9maWVsZBgSIAEoCUIF6LUYvwFIDYgBARIiCgtzYXZlX3Jlc3VsdBgTIAEoCEIIyrUYBHRydWVIDogBARIkCgxpc19hdXRvX2ZpbGwYFCABKAhCCcq1GAVmYWxzZUgPiAEBEjIKDW1hcHBlZF9vYmplY3QYFSABKAlCFvK1GAdjb250YWN08rUYB2NvbXBhbnlIEIgBARIgCgxtYXBwZWRfZmllbGQYFiABKAlCBei1GL8BSBGIAQESLQoWc2hvd193aGVuX3ZhbHVlX2V4aXN0cxgXIAEoCEIIyrUYBHRydWVIEogBARIlChhzaG93X2FmdGVyX3hfc3VibWlzc2lvbnMYGCABKAVIE4gBARImCg5hbHdheXNfZGlzcGxheRgZIAEoCEIJyrUYBWZhbHNlSBSIAQFCDQoLX3Nob3dfbGFiZWxCEAoOX2RlZmF1bHRfdmFsdWVCDgoMX2lzX3JlcXVpcmVkQhUKE192YWxpZGF0aW9uX21lc3NhZ2VCDwoNX2hlbHBfbWVzc2FnZUIICgZfb3JkZXJCDQoLX3Byb3BlcnRpZXNCDQoLX3ZhbGlkYXRpb25CCQoHX3BhcmVudEINCgtfY29uZGl0aW9uc0ITChFfbGFiZWxfYXR0cmlidXRlc0ITChFfaW5wdXRfYXR0cmlidXRlc0IXChVfY29udGFpbmVyX2F0dHJpYnV0ZXNCDQoLX2xlYWRfZmllbGRCDgoMX3NhdmVfcmVzdWx0Qg8KDV9pc19hdXRvX2ZpbGxCEAoOX21hcHBlZF9vYmplY3RCDwoNX21hcHBlZF9maWVsZEIZChdfc2hvd193aGVuX3ZhbHVlX2V4aXN0c0IbChlfc2hvd19hZnRlcl94X3N1Ym1pc3Npb25zQhEKD19hbHdheXNfZGlzcGxheSL+AQoKRm9ybUFjdGlvbhIQCgJpZBgBIAEoBUIEmLUYARIYCgRuYW1lGAIgASgJQgXotRi/AUgAiAEBEiQKC2Rlc2NyaXB0aW9uGAMgASgJQgrYtRgB6LUY//8DSAGIAQESLQoEdHlwZRgEIAEoCUIf4LUYAei1GDKCthgTQSBuYW1lIGlzIHJlcXVpcmVkLhISCgVvcmRlchgFIAEoBUgCiAEBEikKCnByb3BlcnRpZXMYBiABKAxCEKi1GAHKtRgCW13otRj//wNIA4gBAUIHCgVfbmFtZUIOCgxfZGVzY3JpcHRpb25CCAoGX29yZGVyQg0KC19wcm9wZXJ0aWVzIjgKF1JlbW92ZUZvcm1GaWVsZHNSZXF1ZXN0EgoKAmlkGAEgASgFEhEKCWZpZWxkX2lkcxgCIAMoBSI6ChhSZW1vdmVGb3JtQWN0aW9uc1JlcXVlc3QSCgoCaWQYASABKAUSEgoKYWN0aW9uX2lkcxgCIAMoBTLnAQoRRm9ybU1ldGhvZFNlcnZpY2USXwoQUmVtb3ZlRm9ybUZpZWxkcxIrLnRpZGluZ3MuY29udGVudC52MS5SZW1vdmVGb3JtRmllbGRzUmVxdWVzdBoYLnRpZGluZ3MuY29udGVudC52MS5Gb3JtIgSQtRgDEmEKEVJlbW92ZUZvcm1BY3Rpb25zEiwudGlkaW5ncy5jb250ZW50LnYxLlJlbW92ZUZvcm1BY3Rpb25zUmVxdWVzdBoYLnRpZGluZ3MuY29udGVudC52MS5Gb3JtIgSQtRgDGg6KtRgKZm9ybTpmb3Jtc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * A form that people fill in.
@@ -101,7 +101,7 @@ export type Form = Message<"tidings.content.v1.Form"> & {
   language?: string | undefined;
 
   /**
-   * The form as HTML, made anew whenever it is saved.
+   * The form as HTML, as it is now.
    *
    * @generated from field: optional string cached_html = 16;
    */
@@ -198,7 +198,7 @@ export type FormField = Message<"tidings.content.v1.FormField"> & {
   showLabel?: boolean | undefined;
 
   /**
-   * What its value is called; made of the label.
+   * What its value is called, unlike those of all other fields of the form; made of the label.
    *
    * @generated from field: string alias = 4;
    */
@@ -274,7 +274,7 @@ export type FormField = Message<"tidings.content.v1.FormField"> & {
   containerAttributes?: string | undefined;
 
   /**
-   * As older clients name the field of a contact.
+   * As older clients name `mapped_field` of a contact.
    *
    * @generated from field: optional string lead_field = 18;
    */
@@ -366,4 +366,77 @@ export type FormAction = Message<"tidings.content.v1.FormAction"> & {
  */
 export const FormActionSchema: GenMessage<FormAction> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_form, 2);
+
+/**
+ * @generated from message tidings.content.v1.RemoveFormFieldsRequest
+ */
+export type RemoveFormFieldsRequest = Message<"tidings.content.v1.RemoveFormFieldsRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: repeated int32 field_ids = 2;
+   */
+  fieldIds: number[];
+};
+
+/**
+ * Describes the message tidings.content.v1.RemoveFormFieldsRequest.
+ * Use `create(RemoveFormFieldsRequestSchema)` to create a new message.
+ */
+export const RemoveFormFieldsRequestSchema: GenMessage<RemoveFormFieldsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_form, 3);
+
+/**
+ * @generated from message tidings.content.v1.RemoveFormActionsRequest
+ */
+export type RemoveFormActionsRequest = Message<"tidings.content.v1.RemoveFormActionsRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: repeated int32 action_ids = 2;
+   */
+  actionIds: number[];
+};
+
+/**
+ * Describes the message tidings.content.v1.RemoveFormActionsRequest.
+ * Use `create(RemoveFormActionsRequestSchema)` to create a new message.
+ */
+export const RemoveFormActionsRequestSchema: GenMessage<RemoveFormActionsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_form, 4);
+
+/**
+ * The methods of forms beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.content.v1.FormMethodService
+ */
+export const FormMethodService: GenService<{
+  /**
+   * Takes fields out of a form; ids of other fields are ignored. NOT_FOUND for an unknown form.
+   *
+   * @generated from rpc tidings.content.v1.FormMethodService.RemoveFormFields
+   */
+  removeFormFields: {
+    methodKind: "unary";
+    input: typeof RemoveFormFieldsRequestSchema;
+    output: typeof FormSchema;
+  },
+  /**
+   * The same for actions.
+   *
+   * @generated from rpc tidings.content.v1.FormMethodService.RemoveFormActions
+   */
+  removeFormActions: {
+    methodKind: "unary";
+    input: typeof RemoveFormActionsRequestSchema;
+    output: typeof FormSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_form, 0);
 

@@ -1,0 +1,152 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type Form,
+  FormActionSchema,
+  FormFieldSchema,
+  type FormMethodService,
+  FormSchema,
+} from "@tidings/proto/tidings/content/v1/form";
+import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
+import { badRequest, Fault, type Violation } from "@tidings/rpc/fault";
+import { latinWord } from "@tidings/store/field-word";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { rulesOf } from "@tidings/store/rules";
+import type { SearchCommand } from "@tidings/store/search";
+import { totalOf } from "@tidings/store/totals";
+import { sql } from "kysely";
+import { notValid } from "../json-member.ts";
+import { isWebAddress } from "../web-address.ts";
+import { checkAction } from "./action.ts";
+import { settleFields } from "./field.ts";
+import { formHtml } from "./html.ts";
+import { choicesLength } from "./input-html.ts";
+import { SUBMISSION_TOTAL } from "./submission-tables.ts";
+import { forgetForms } from "./upkeep.ts";
+
+const ALIAS_LENGTH_MAX = 10;
+const ORDER_MAX = 1_000_000;
+const LIMIT_MAX = 500;
+const CHOICES_LENGTH_MAX = 1_000_000;
+/** A page of ours, which is known by its address only when somebody is sent there. */
+const PAGE_LINK = /^\{pagelink=\d{1,10}\}$/;
+
+const rulesOfFields = rulesOf(FormFieldSchema);
+const rulesOfActions = rulesOf(FormActionSchema);
+
+/** Looking into the submissions of each form, Postgres would read all of them. */
+const HAS_RESULTS = sql`(${totalOf(SUBMISSION_TOTAL.table, sql`forms.id`)}) > 0`;
+const STATES = new Map([
+  ["expired", sql`publish_down < now()`],
+  ["pending", sql`publish_up > now()`],
+]);
+
+const commands = new Map<string, SearchCommand>([
+  ["is", ({ text }) => STATES.get(text)],
+  ["has", ({ text }) => (text === "results" ? HAS_RESULTS : undefined)],
+]);
+
+/** Forms with their fields and actions. What is wrong with one of these fails the form, and is told in its own words. */
+export function forms(context: ResourceContext): Repository<Form> {
+  return repository<Form>(context, FormSchema, {
+    ...options,
+    prepare: (draft, { before }) => settle(draft, before),
+  });
+}
+
+/** The methods of forms beyond the standard ones: edits that take out what their message names. */
+export function formMethods(context: ResourceContext): Handlers<typeof FormMethodService> {
+  const rows = repository<Form, Form>(context, FormSchema, {
+    ...options,
+    load: async (_transaction, _call, [named]) => named ?? create(FormSchema),
+    prepare(draft, { before, loaded }) {
+      draft.fields = without(draft.fields, loaded.fields);
+      draft.actions = without(draft.actions, loaded.actions);
+      return settle(draft, before);
+    },
+  });
+  const take = async (id: number, message: Form, call: Call) =>
+    (await rows.update({ id, message, updateMask: undefined, allowMissing: false }, call)).item;
+  const named = (ids: number[]) => ids.map((id) => ({ id }));
+  return {
+    removeFormFields: ({ id, fieldIds }, call) =>
+      take(id, create(FormSchema, { fields: named(fieldIds) }), call),
+    removeFormActions: ({ id, actionIds }, call) =>
+      take(id, create(FormSchema, { actions: named(actionIds) }), call),
+  };
+}
+
+const options = {
+  commands,
+  changed: forgetForms,
+  async show(items: Form[]) {
+    for (const item of items) item.cachedHtml = formHtml(item);
+  },
+};
+
+function without<T extends { id: number }>(items: T[], named: T[]): T[] {
+  const ids = new Set(named.map(({ id }) => id));
+  return items.filter(({ id }) => !ids.has(id));
+}
+
+function settle(draft: Form, before: Form | undefined): Violation[] | Fault {
+  draft.alias = latinWord(draft.alias || before?.alias || draft.name, ALIAS_LENGTH_MAX) || "form";
+  return settleItems(draft, before) ?? [...checkPostAction(draft), ...checkLimit(draft)];
+}
+
+/** Fields and actions in their order. Answers what is wrong with the first of them that is not right. */
+function settleItems(draft: Form, before: Form | undefined): Fault | undefined {
+  draft.fields = inOrder(draft.fields);
+  draft.actions = inOrder(draft.actions);
+  const declared = [
+    ...draft.fields.flatMap((field) => rulesOfFields.values(field, undefined)),
+    ...draft.actions.flatMap((action) => rulesOfActions.values(action, undefined)),
+  ];
+  const [first] = declared;
+  if (first) return badRequest(first.message);
+  const fields = settleFields(draft, before);
+  if (fields instanceof Fault) return fields;
+  const [wrong] = [
+    ...fields,
+    ...draft.actions.flatMap((action, index) => checkAction(action, `actions[${index}]`)),
+    ...checkLength(draft),
+    ...checkOrders("fields", draft.fields),
+    ...checkOrders("actions", draft.actions),
+  ];
+  return wrong && badRequest(`${wrong.field}: ${wrong.message}`);
+}
+
+interface Ordered {
+  order?: number | undefined;
+}
+
+/** What was given no place comes last. */
+function inOrder<T extends Ordered>(items: T[]): T[] {
+  let last = items.reduce((latest, { order = 0 }) => Math.max(latest, order), 0);
+  for (const item of items) item.order ||= ++last;
+  return items.toSorted((one, other) => (one.order ?? 0) - (other.order ?? 0));
+}
+
+function checkOrders(name: string, items: Ordered[]): Violation[] {
+  return items.flatMap(({ order = 0 }, index) =>
+    Math.abs(order) <= ORDER_MAX ? [] : [notValid(`${name}[${index}].order`)],
+  );
+}
+
+/** What is short to send may be long as HTML. */
+function checkLength({ fields }: Form): Violation[] {
+  const length = fields.reduce((sum, field) => sum + choicesLength(field), 0);
+  return length > CHOICES_LENGTH_MAX ? [notValid("fields", "They have too many choices.")] : [];
+}
+
+function checkPostAction({ postAction, postActionProperty = "" }: Form): Violation[] {
+  if (postAction === "message" && postActionProperty.trim() === "")
+    return [notValid("postActionProperty", "A message is required.")];
+  if (postAction !== "redirect" || isWebAddress(postActionProperty) || PAGE_LINK.test(postActionProperty))
+    return [];
+  return [notValid("postActionProperty", "A redirect needs a valid URL.")];
+}
+
+function checkLimit({ progressiveProfilingLimit: limit = 0 }: Form): Violation[] {
+  return limit >= 0 && limit <= LIMIT_MAX ? [] : [notValid("progressiveProfilingLimit")];
+}

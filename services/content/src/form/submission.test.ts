@@ -1,0 +1,243 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { stepJobs } from "@tidings/jobs/run-jobs";
+import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
+import { ListSubmissionsRequestSchema } from "@tidings/proto/tidings/content/v1/submission";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { timestampFromMilliseconds } from "@tidings/store/timestamp";
+import { callAs, type FormScene, formScene, submissionOf, updateOf } from "../testing/form-scene.ts";
+import { contactsOfSubmissions } from "./upkeep.ts";
+
+let scene: FormScene;
+before(async () => {
+  scene = await formScene();
+});
+after(() => scene.close());
+
+const FIELDS = [
+  { label: "Email", type: "email", isRequired: true },
+  { label: "Colour", type: "text" },
+  { label: "Send", type: "button" },
+];
+const MAIL = { email: "ada@example.com" };
+
+const isFault = (code: Code, message: RegExp) => (error: unknown) =>
+  error instanceof Fault && error.code === code && message.test(error.message);
+const submit = async (formId: number, values: object, members: object = {}) =>
+  scene.submissions.submitForm(submissionOf(formId, values, members), callAs());
+const listed = async (formId: number, query: object = {}, members: object = {}) =>
+  scene.submissions.listSubmissions(
+    create(ListSubmissionsRequestSchema, { formId, query: { pageSize: 30, ...query }, ...members }),
+    callAs(),
+  );
+const stored = async (formId: number) =>
+  scene.query("select id, contact_id from form_submissions where form_id = $1 order by id", [formId]);
+
+/** Does what there is to do, until a day passes. */
+async function upkeep(): Promise<void> {
+  for (;;) {
+    const outcome = await stepJobs(scene.upkeep);
+    if (!outcome) return;
+    assert.ok(outcome.state === "done" || outcome.state === "again", JSON.stringify(outcome));
+  }
+}
+
+test("a submission is stored and told of once, however often it is sent with the same key", async () => {
+  const { id } = await scene.add({ fields: FIELDS });
+  const request = submissionOf(id, MAIL, { contactId: 7 });
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => scene.submissions.submitForm(request, callAs())),
+  );
+  const ids = new Set(answers.map(({ submissionId }) => submissionId));
+  assert.equal(ids.size, 1);
+  assert.deepEqual(await stored(id), [{ id: String([...ids][0]), contact_id: "7" }]);
+  await scene.rows.update(updateOf(id, { isPublished: false }, ["is_published"]), callAs());
+  assert.equal((await scene.submissions.submitForm(request, callAs())).submissionId, [...ids][0]);
+  const events = await scene.query(
+    "select encode(payload, 'hex') as payload from outbox where subject = 'tidings.content.form.submitted' and aggregate_id = $1",
+    [[...ids][0]],
+  );
+  const told = events.map(({ payload }) =>
+    fromBinary(FormSubmittedSchema, Buffer.from(payload ?? "", "hex")),
+  );
+  assert.deepEqual(
+    told.map(({ submissionId, contactId, formId }) => [submissionId, contactId, formId]),
+    [[request.key, 7, id]],
+  );
+});
+
+test("what is wrong is told by the aliases, and nothing is stored", async () => {
+  const { id } = await scene.add({ fields: FIELDS });
+  await assert.rejects(
+    submit(id, { email: "ada@" }),
+    isFault(Code.INVALID_ARGUMENT, /^email: The email is invalid\.$/),
+  );
+  await assert.rejects(submit(id, {}), isFault(Code.INVALID_ARGUMENT, /'Email' is required/));
+  await assert.rejects(submit(id, MAIL, { key: "1" }), isFault(Code.INVALID_ARGUMENT, /UUID/));
+  for (const values of ["text", 1, [1]])
+    await assert.rejects(submit(id, values as never), isFault(Code.INVALID_ARGUMENT, /values/));
+  assert.deepEqual(await stored(id), []);
+});
+
+test("a form takes nothing while it is not there, not published, not yet, or no more", async () => {
+  const day = (days: number) => timestampFromMilliseconds(Date.now() + days * 86_400_000);
+  const unpublished = await scene.add({ isPublished: false });
+  const pending = await scene.add({ publishUp: day(1) });
+  const expired = await scene.add({ publishDown: day(-1) });
+  for (const [id, message] of [
+    [2_000_000_000, /no longer available/],
+    [unpublished.id, /no longer available/],
+    [pending.id, /from \d{4}-\d\d-\d\d/],
+    [expired.id, /until \d{4}-\d\d-\d\d/],
+  ] as const)
+    await assert.rejects(submit(id, {}), isFault(Code.FAILED_PRECONDITION, message));
+});
+
+test("lists show the submissions of their form, by date, by any column and by what was sent", async () => {
+  const { id } = await scene.add({ name: "Shown", fields: FIELDS });
+  const other = await scene.add({ fields: FIELDS });
+  for (const [colour, contactId, ip] of [
+    ["b", 1, "192.0.2.2"],
+    ["c", 2, "192.0.2.3"],
+    ["a", 1, "192.0.2.1"],
+  ] as const)
+    await submit(id, { ...MAIL, colour }, { contactId, ip });
+  await submit(other.id, MAIL, { contactId: 1 });
+  const colours = async (query: object, members: object = {}) => {
+    const { submissions = [], totalSize } = await listed(id, query, members);
+    const texts = submissions.map(({ results }) => JSON.parse(Buffer.from(results ?? []).toString()).colour);
+    return [texts.join(""), totalSize];
+  };
+  const by = (column: string, descending = false) => ({ order: [{ column, descending }] });
+  assert.deepEqual(await colours({}), ["bca", 3]);
+  assert.deepEqual(await colours({ pageSize: 1, skip: 1 }), ["c", 3]);
+  assert.deepEqual(await colours(by("s.date_submitted", true)), ["acb", 3]);
+  assert.deepEqual(await colours(by("r.colour")), ["abc", 3]);
+  assert.deepEqual(await colours(by("i.ip", true)), ["cba", 3]);
+  assert.deepEqual(await colours({}, { contactId: 1 }), ["ba", 2]);
+  assert.deepEqual(await colours({ where: [{ column: "r.colour", expr: "gt", values: ["a"] }] }), ["bc", 2]);
+  assert.deepEqual(await colours({ search: "192.0.2.3" }), ["c", 1]);
+  for (const column of ["r.send", "r.nothing", "results", "s.results; drop table forms"])
+    await assert.rejects(colours(by(column)), isFault(Code.INVALID_ARGUMENT, /Unknown column/));
+});
+
+test("results stay with their field when its alias changes", async () => {
+  const { id, fields } = await scene.add({ fields: FIELDS });
+  const { submissionId = 0 } = await submit(id, { ...MAIL, colour: "red" });
+  const colour = { id: fields[1]?.id ?? 0, alias: "shade" };
+  await scene.rows.update(
+    updateOf(id, { fields: [colour, { label: "New", type: "text" }] }, ["fields"]),
+    callAs(),
+  );
+  const one = await scene.submissions.getSubmission(
+    { $typeName: "tidings.content.v1.GetSubmissionRequest", formId: id, id: submissionId },
+    callAs(),
+  );
+  assert.deepEqual(JSON.parse(Buffer.from(one.results ?? []).toString()), {
+    form_id: String(id),
+    ...MAIL,
+    shade: "red",
+    new: null,
+  });
+});
+
+test("the submissions of a form that is deleted go, and no others", async () => {
+  const { id } = await scene.add({ fields: FIELDS });
+  const other = await scene.add({ fields: FIELDS });
+  await scene.query(
+    `insert into form_submissions (key, form_id, ip, date_submitted, results)
+     select gen_random_uuid(), $1, '192.0.2.1', now() - n % 3 * interval '1 day', '{}' from generate_series(1, 11000) n`,
+    [id],
+  );
+  await submit(other.id, MAIL);
+  await scene.rows.delete(id, callAs());
+  await upkeep();
+  assert.deepEqual(await stored(id), []);
+  assert.equal((await stored(other.id)).length, 1);
+});
+
+test("submissions of a merged contact move, those of a deleted one are nobody's, whatever comes twice", async () => {
+  const { id } = await scene.add({ fields: FIELDS });
+  for (const contactId of [101, 102, 103]) await submit(id, MAIL, { contactId });
+  const event = (subject: string, aggregateId: number, payload = new Uint8Array()) => ({
+    id: "",
+    subject: `tidings.contact.contact.${subject}`,
+    aggregateId,
+    aggregateVersion: 2,
+    time: new Date().toISOString(),
+    traceparent: undefined,
+    actor: undefined,
+    payload,
+  });
+  const mergedInto = (mergedIntoId: number) =>
+    toBinary(ContactMergedSchema, create(ContactMergedSchema, { mergedIntoId }));
+  const first = [
+    event("merged", 102, mergedInto(101)),
+    event("deleted", 102),
+    event("merged", 101, mergedInto(103)),
+    event("deleted", 101),
+  ];
+  const keep = (some: typeof first) =>
+    scene.database.transaction(Date.now() + 20_000, (transaction) =>
+      contactsOfSubmissions.keep(transaction, some),
+    );
+  await keep(first);
+  await keep(first);
+  await upkeep();
+  assert.deepEqual(
+    (await stored(id)).map((row) => row.contact_id),
+    ["103", "103", "103"],
+  );
+  // In batches of their own: the one after the other, before anything was done.
+  for (const one of [event("merged", 103, mergedInto(99)), event("deleted", 103), event("deleted", 99)])
+    await keep([one]);
+  await upkeep();
+  assert.deepEqual(
+    (await stored(id)).map((row) => row.contact_id),
+    [null, null, null],
+  );
+});
+
+test("whoever may not see a form sees nothing that was sent with it", async () => {
+  const { id } = await scene.add({ fields: FIELDS });
+  const { submissionId = 0 } = await submit(id, MAIL);
+  const stranger = { ...callAs({ "form:forms": ["viewown"] }) };
+  stranger.actor = { ...stranger.actor, id: 2 };
+  const request = create(ListSubmissionsRequestSchema, { formId: id });
+  await assert.rejects(
+    scene.submissions.listSubmissions(request, stranger) as Promise<unknown>,
+    isFault(Code.NOT_FOUND, /./),
+  );
+  const other = await scene.add({});
+  const elsewhere = {
+    $typeName: "tidings.content.v1.GetSubmissionRequest" as const,
+    formId: other.id,
+    id: submissionId,
+  };
+  await assert.rejects(
+    scene.submissions.getSubmission(elsewhere, callAs()) as Promise<unknown>,
+    isFault(Code.NOT_FOUND, /./),
+  );
+});
+
+test("there is a partition for this month and the next ones, and a place for everything else", async () => {
+  await upkeep();
+  const { id } = await scene.add({ fields: FIELDS });
+  await scene.query(
+    `insert into form_submissions (key, form_id, ip, date_submitted, results)
+     select gen_random_uuid(), $1, '192.0.2.1', now() + n * interval '1 month', '{}' from generate_series(-60, 60, 30) n`,
+    [id],
+  );
+  const rows = await scene.query(
+    "select tableoid::regclass::text as partition from form_submissions where form_id = $1 order by date_submitted",
+    [id],
+  );
+  const now = new Date().toISOString().slice(0, 7).replace("-", "_");
+  const rest = "form_submissions_rest";
+  assert.deepEqual(
+    rows.map(({ partition }) => partition),
+    [rest, rest, `form_submissions_${now}`, rest, rest],
+  );
+});

@@ -1,0 +1,139 @@
+import { create } from "@bufbuild/protobuf";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import {
+  type Submission,
+  SubmissionSchema,
+  type SubmissionService,
+} from "@tidings/proto/tidings/content/v1/submission";
+import { type ListQuery, ListQuerySchema, OrderSchema } from "@tidings/proto/tidings/type/v1/list";
+import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
+import { notFound } from "@tidings/rpc/fault";
+import type { ColumnType } from "@tidings/store/columns";
+import { EVERYTHING, type Filterable } from "@tidings/store/condition";
+import type { Row } from "@tidings/store/database";
+import { type ListSource, listPage } from "@tidings/store/list";
+import type { Repository, ResourceContext } from "@tidings/store/repository";
+import { idsCommand } from "@tidings/store/search";
+import { timestampFromText } from "@tidings/store/timestamp";
+import { totalOf } from "@tidings/store/totals";
+import { type RawBuilder, sql } from "kysely";
+import { isObject, jsonBytes } from "../json-member.ts";
+import { isKept } from "./field-types.ts";
+import { SUBMISSION_TOTAL } from "./submission-tables.ts";
+import { submitForm } from "./submit.ts";
+import type { SubmittersOf } from "./submitter.ts";
+
+/** Columns of a submission, under the names that callers know. The ip is a table of its own to them. */
+const COLUMNS: [name: string, column: string, type: ColumnType][] = [
+  ["s.id", "id", "integer"],
+  ["s.form_id", "form_id", "integer"],
+  ["s.lead_id", "contact_id", "integer"],
+  ["s.date_submitted", "date_submitted", "timestamp"],
+  ["s.tracking_id", "tracking_id", "text"],
+  ["s.referer", "referer", "text"],
+  ["s.page_id", "page_id", "integer"],
+  ["i.ip", "ip", "text"],
+  ["i.ip_address", "ip", "text"],
+  ["id", "id", "integer"],
+  ["dateSubmitted", "date_submitted", "timestamp"],
+  ["date_submitted", "date_submitted", "timestamp"],
+  ["trackingId", "tracking_id", "text"],
+  ["tracking_id", "tracking_id", "text"],
+  ["referer", "referer", "text"],
+  ["page", "page_id", "integer"],
+];
+
+const SELECTED = sql.raw(
+  "s.id, s.contact_id, s.ip, s.tracking_id, s.date_submitted, s.referer, s.page_id, s.results",
+);
+const RESULTS_TEXT = sql`jsonb_path_query_array(s.results, '$.*')::text`;
+const DEFAULT_ORDER = [create(OrderSchema, { column: "s.date_submitted" })];
+
+/** What was sent with the forms of `forms`, of which a caller sees what it may view. */
+export function submissionHandlers(
+  context: ResourceContext,
+  forms: Repository<Form>,
+  submittersOf: SubmittersOf,
+): Handlers<typeof SubmissionService> {
+  const { database } = context;
+  const shown = async (rows: Row[], form: Form, call: Call): Promise<Submission[]> => {
+    const contactIds = rows.flatMap(({ contact_id: id }) => (id ? [Number(id)] : []));
+    const submitters = await submittersOf([...new Set(contactIds)], call);
+    return rows.map((row) => submissionOf(row, form, submitters));
+  };
+  return {
+    async listSubmissions({ formId, contactId, query = create(ListQuerySchema) }, call) {
+      const form = await forms.get(formId, call);
+      const source = submissionList(form, contactId);
+      const page = await listPage(database, source, query, EVERYTHING, call.deadlineMs);
+      return { submissions: await shown(page.rows, form, call), totalSize: page.totalSize, ids: page.ids };
+    },
+    async getSubmission({ formId, id }, call) {
+      const form = await forms.get(formId, call);
+      const query = create(ListQuerySchema, { ids: [id] });
+      const { rows } = await listPage(database, submissionList(form), query, EVERYTHING, call.deadlineMs);
+      const [submission] = await shown(rows, form, call);
+      if (!submission) throw notFound();
+      submission.results = jsonBytes({
+        form_id: String(formId),
+        ...JSON.parse(Buffer.from(submission.results).toString()),
+      });
+      return submission;
+    },
+    submitForm: (request, call) => submitForm(context, request, call),
+  };
+}
+
+/** The submissions of a form, of one contact where that is named. Each list looks into its own part of an index. */
+function submissionList(form: Form, contactId?: number): ListSource {
+  const ofContact = contactId === undefined ? EVERYTHING : sql`contact_id = ${contactId}::integer`;
+  const columns = new Map<string, Filterable>(
+    COLUMNS.map(([name, column, type]) => [name, { sql: sql.ref(`s.${column}`), type }]),
+  );
+  for (const { alias, id } of form.fields.filter(isKept))
+    columns.set(`r.${alias}`, { sql: resultOf(id), type: "text" });
+  return {
+    from: sql`(select id, form_id, contact_id, ip, tracking_id, date_submitted, referer, page_id, results
+      from form_submissions where form_id = ${form.id}::integer and ${ofContact}) as s`,
+    id: sql`s.id`,
+    select: SELECTED,
+    columns,
+    published: undefined,
+    catchAll: [RESULTS_TEXT, sql`s.ip`, sql`s.referer`, sql`s.tracking_id`],
+    commands: new Map([["ids", idsCommand(sql`s.id`)]]),
+    defaultOrder: DEFAULT_ORDER,
+    keptTotal: ({ search }: ListQuery) =>
+      search.trim() === "" && contactId === undefined
+        ? totalOf(SUBMISSION_TOTAL.table, sql`${form.id}::integer`)
+        : undefined,
+  };
+}
+
+function resultOf(fieldId: number): RawBuilder<unknown> {
+  return sql`(s.results ->> ${String(fieldId)}::text)`;
+}
+
+function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>): Submission {
+  const { id, name, alias, category } = form;
+  const shown = category ? JSON.parse(Buffer.from(category.shown).toString()) : null;
+  const lead = row.contact_id ? submitters.get(Number(row.contact_id)) : undefined;
+  return create(SubmissionSchema, {
+    id: Number(row.id),
+    ipAddress: jsonBytes({ ip: row.ip }),
+    form: jsonBytes({ id, name, alias, category: shown }),
+    ...(lead && { lead }),
+    ...(row.tracking_id !== null && { trackingId: row.tracking_id ?? "" }),
+    dateSubmitted: timestampFromText(row.date_submitted ?? ""),
+    ...(row.referer !== null && { referer: row.referer ?? "" }),
+    ...(row.page_id !== null && { page: row.page_id ?? "" }),
+    results: jsonBytes(resultsOf(row, form)),
+  });
+}
+
+/** By the aliases that the fields have now; null where the field was not there or not asked for. */
+function resultsOf(row: Row, { fields }: Form) {
+  const kept: unknown = JSON.parse(row.results ?? "{}");
+  const byId = isObject(kept) ? kept : {};
+  return Object.fromEntries(fields.filter(isKept).map(({ alias, id }) => [alias, byId[id] ?? null]));
+}

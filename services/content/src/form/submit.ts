@@ -1,0 +1,152 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
+import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
+import type {
+  SubmitFormRequest,
+  SubmitFormResponseSchema,
+} from "@tidings/proto/tidings/content/v1/submission";
+import type { Call } from "@tidings/rpc/call";
+import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
+import { columnsOf, fillFromRow } from "@tidings/store/columns";
+import { prepared, type Transaction } from "@tidings/store/database";
+import { domainEvent } from "@tidings/store/outbox";
+import type { ResourceContext } from "@tidings/store/repository";
+import { isObject, type JsonObject, jsonBytes, jsonOf } from "../json-member.ts";
+import { readSubmitted, type Submitted } from "./submitted.ts";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const TEXT_LENGTH_MAX = 2_048;
+const GONE = "This form is no longer available.";
+
+const columns = columnsOf(FormSchema);
+/** A form that is being filled in is not deleted meanwhile; nobody else is kept from it. */
+const formStatement = prepared(
+  "form_submitted_form",
+  `select ${columns.map(({ name }) => `"${name}"`).join(", ")} from forms where id = $1 for key share`,
+);
+const keyStatement = prepared(
+  "form_submission_keys_insert",
+  `insert into form_submission_keys (key, submission_id) values ($1, nextval('form_submissions_ids'))
+   on conflict do nothing returning submission_id`,
+);
+const knownStatement = prepared(
+  "form_submission_keys_known",
+  "select submission_id from form_submission_keys where key = $1",
+);
+const insertStatement = prepared(
+  "form_submissions_insert",
+  `insert into form_submissions
+     (id, key, form_id, contact_id, ip, tracking_id, date_submitted, referer, page_id, results)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+);
+
+/**
+ * Takes what somebody filled in: it is stored and told of, both or neither. The same key again answers what became of the
+ * first. Throws INVALID_ARGUMENT with what is wrong, by the aliases of the fields, and FAILED_PRECONDITION when the form takes
+ * nothing.
+ */
+export async function submitForm(
+  { database, outbox }: ResourceContext,
+  request: SubmitFormRequest,
+  call: Call,
+): Promise<MessageInitShape<typeof SubmitFormResponseSchema>> {
+  if (!UUID.test(request.key)) throw badRequest("key must be a UUID.");
+  const values = valuesIn(request);
+  return database.transaction(call.deadlineMs, async (transaction) => {
+    const now = Date.now();
+    const form = await lockForm(transaction, request.formId);
+    const submitted = readSubmitted(form, values);
+    const [known] = await transaction.query(knownStatement, [request.key]);
+    // What was taken once stays taken, whatever became of the form.
+    if (known) return answerOf(Number(known.submission_id), submitted);
+    checkOpen(form, now);
+    if (submitted.errors.length > 0) throw invalid(submitted.errors);
+    const [claimed] = await transaction.query(keyStatement, [request.key]);
+    if (!claimed) {
+      const [winner] = await transaction.query(knownStatement, [request.key]);
+      return answerOf(Number(winner?.submission_id), submitted);
+    }
+    const id = Number(claimed.submission_id);
+    store(transaction, id, { request, submitted, now });
+    const dateSubmitted = timestampFromMs(now);
+    const { key: submissionId, formId, contactId = 0 } = request;
+    outbox.append(transaction, [
+      domainEvent("tidings.content.form.submitted", { id, version: 1 }, FormSubmittedSchema, {
+        submissionId,
+        contactId,
+        formId,
+        dateSubmitted,
+      }),
+    ]);
+    return answerOf(id, submitted);
+  });
+}
+
+function valuesIn({ values, ip, trackingId = "", referer = "" }: SubmitFormRequest): JsonObject {
+  if ([ip, trackingId, referer].some((text) => text.length > TEXT_LENGTH_MAX))
+    throw badRequest(`A text about a submission may have ${TEXT_LENGTH_MAX} characters.`);
+  const sent = jsonOf(values);
+  if (Array.isArray(sent) && sent.length === 0) return {};
+  if (!isObject(sent)) throw badRequest("values must be an object.");
+  return sent;
+}
+
+async function lockForm(transaction: Transaction, id: number): Promise<Form> {
+  const [row] = await transaction.query(formStatement, [id]);
+  if (!row) throw closed(GONE);
+  return fillFromRow(create(FormSchema), columns, row);
+}
+
+/** Does the form take submissions now? */
+function checkOpen({ isPublished, publishUp, publishDown }: Form, now: number): void {
+  if (!isPublished) throw closed(GONE);
+  if (publishUp && millisecondsOf(publishUp) > now)
+    throw closed(`This form is available from ${timeText(publishUp)} on.`);
+  if (publishDown && millisecondsOf(publishDown) < now)
+    throw closed(`This form was available until ${timeText(publishDown)}.`);
+}
+
+function closed(message: string): Fault {
+  return new Fault({ code: Code.FAILED_PRECONDITION, reason: "FORM_CLOSED", message });
+}
+
+function millisecondsOf(time: Timestamp): number {
+  return timestampDate(time).getTime();
+}
+
+/** `2024-05-01 10:00 UTC` */
+function timeText(time: Timestamp): string {
+  return `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+function store(
+  transaction: Transaction,
+  id: number,
+  { request, submitted, now }: { request: SubmitFormRequest; submitted: Submitted; now: number },
+): void {
+  const results = Object.fromEntries([...submitted.results].map(([field, value]) => [field.id, value]));
+  const { key, formId, contactId, ip, trackingId, referer, pageId } = request;
+  transaction.execute(insertStatement, [
+    id,
+    key,
+    formId,
+    contactId ?? null,
+    ip,
+    trackingId ?? null,
+    new Date(now).toISOString(),
+    referer ?? null,
+    pageId ?? null,
+    JSON.stringify(results),
+  ]);
+}
+
+function answerOf(submissionId: number, { results, contact, company }: Submitted) {
+  const byAlias = [...results].map(([{ alias }, value]) => [alias, value] as const);
+  return {
+    submissionId,
+    results: jsonBytes(Object.fromEntries(byAlias)),
+    contactValues: jsonBytes(Object.fromEntries(contact)),
+    companyValues: jsonBytes(Object.fromEntries(company)),
+  };
+}

@@ -1,0 +1,163 @@
+import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
+import type { Violation } from "@tidings/rpc/fault";
+import { isEmailAddress } from "@tidings/runtime/email-address";
+import { textOf, withoutTags } from "@tidings/runtime/plain-text";
+import { isObject, type JsonObject, jsonOf } from "../json-member.ts";
+import { isWebAddress } from "../web-address.ts";
+import { conditionsOf } from "./field.ts";
+import { isKept, isViewOnly } from "./field-types.ts";
+import { propertiesOf } from "./properties.ts";
+
+/** What somebody filled in, read as the form wants it. */
+export interface Submitted {
+  /** What is wrong, by the aliases of the fields. */
+  errors: Violation[];
+  /** What is kept of it. */
+  results: Map<FormField, string>;
+  /** What was said of the contact and of its company, by the names of their fields. */
+  contact: Map<string, string>;
+  company: Map<string, string>;
+}
+
+const TEXT_LENGTH_MAX = 65_535;
+const TEXTS_MAX = 500;
+const FILE_NAME_LENGTH_MAX = 255;
+const MEGABYTE = 1_000_000;
+/** ITU-T E.164: a plus and fifteen digits at most. */
+const INTERNATIONAL = /^\+[1-9]\d{6,14}$/;
+
+/** A value as it was sent: texts, of which a file has one, its name. */
+interface Sent {
+  texts: string[];
+  /** Bytes of a file, as far as they were told. */
+  size: number;
+}
+
+const NOTHING: Sent = { texts: [], size: 0 };
+
+/** Reads the values that were sent by alias. Fields that were not to be asked for are as if nothing had been sent for them. */
+export function readSubmitted({ fields }: Form, values: JsonObject): Submitted {
+  const submitted: Submitted = { errors: [], results: new Map(), contact: new Map(), company: new Map() };
+  const sent = new Map(fields.map((field) => [field.id, sentOf(field, values)]));
+  const asked = askedFields(fields, sent);
+  for (const field of fields.filter(({ id }) => asked.has(id))) {
+    const value = sent.get(field.id);
+    const error = value === undefined ? "This value is not valid." : readField(field, value, submitted);
+    if (error !== undefined) submitted.errors.push({ field: field.alias, message: error });
+  }
+  return submitted;
+}
+
+/** Undefined for what no input of a form sends. */
+function sentOf({ alias, type }: FormField, values: JsonObject): Sent | undefined {
+  const value = Object.hasOwn(values, alias) ? values[alias] : null;
+  if (value === null || value === "") return NOTHING;
+  if (type === "file" && isObject(value)) {
+    const name = textOf(value.name);
+    return name === undefined ? undefined : { texts: [name], size: Number(value.size ?? 0) };
+  }
+  const texts = (Array.isArray(value) ? value : [value]).map(textOf);
+  if (
+    texts.length > TEXTS_MAX ||
+    !texts.every((text) => text !== undefined && text.length <= TEXT_LENGTH_MAX)
+  )
+    return undefined;
+  return { texts: (texts as string[]).filter((text) => text !== ""), size: 0 };
+}
+
+/** Ids of the fields that were to be asked for: each depends on what was said to the one above it, which was asked itself. */
+function askedFields(fields: FormField[], sent: Map<number, Sent | undefined>): Set<number> {
+  const byId = new Map(fields.map((field) => [field.id, field]));
+  const known = new Map<number, boolean>();
+  const isAsked = (field: FormField): boolean => {
+    const before = known.get(field.id);
+    if (before !== undefined) return before;
+    const parent = byId.get(field.parent ?? 0);
+    const isSo = !parent || (isAsked(parent) && isSatisfied(field, sent.get(parent.id)?.texts ?? []));
+    known.set(field.id, isSo);
+    return isSo;
+  };
+  return new Set(fields.filter(isAsked).map(({ id }) => id));
+}
+
+function isSatisfied(field: FormField, said: string[]): boolean {
+  const conditions = conditionsOf(field);
+  if (!conditions) return true;
+  const { any, expr, values } = conditions;
+  if (any) return said.length > 0;
+  const isAmong = said.some((text) => values.includes(text));
+  return expr === "in" ? isAmong : !isAmong;
+}
+
+/** Takes one value into what was submitted; what is wrong with it otherwise. */
+function readField(field: FormField, sent: Sent, submitted: Submitted): string | undefined {
+  if (field.type === "captcha") return captchaError(field, sent);
+  if (isViewOnly(field)) return undefined;
+  const texts = sent.texts.map((text) => cleaned(field, text)).filter((text) => text !== "");
+  if (texts.length === 0 && field.isRequired)
+    return field.validationMessage || `'${field.label}' is required.`;
+  const error = texts.length === 0 ? undefined : constraintError(field, texts, sent.size);
+  if (error !== undefined) return error;
+  const value = texts.join(", ");
+  if (isKept(field)) submitted.results.set(field, value);
+  const { mappedField, mappedObject } = field;
+  if (mappedField && value !== "")
+    submitted[mappedObject === "company" ? "company" : "contact"].set(mappedField, value);
+  return undefined;
+}
+
+/** Without an answer it is a trap for machines, which people do not see. */
+function captchaError(field: FormField, { texts }: Sent): string | undefined {
+  const { captcha, errorMessage } = propertiesOf(field);
+  const isRight = texts.join("") === String(captcha ?? "");
+  return isRight ? undefined : String(errorMessage || field.validationMessage || "This answer is not right.");
+}
+
+function cleaned({ type }: FormField, text: string): string {
+  if (type === "file") return fileName(text);
+  const plain = withoutTags(text).trim();
+  return type === "tel" || type === "number" ? plain.replaceAll(/\s+/g, type === "tel" ? " " : "") : plain;
+}
+
+/** The last part of a path: some browsers send all of it. */
+function fileName(text: string): string {
+  const name = text.slice(Math.max(text.lastIndexOf("/"), text.lastIndexOf("\\")) + 1);
+  return withoutTags(name)
+    .replaceAll(/\p{Cc}/gu, "")
+    .trim()
+    .slice(-FILE_NAME_LENGTH_MAX);
+}
+
+function constraintError(field: FormField, texts: string[], size: number): string | undefined {
+  switch (field.type) {
+    case "email":
+      return texts.every(isEmailAddress) ? undefined : "The email is invalid.";
+    case "url":
+      return texts.every(isWebAddress) ? undefined : "The URL is invalid.";
+    case "number":
+      return texts.every((text) => Number.isFinite(Number(text))) ? undefined : "The number is invalid.";
+    case "tel":
+      return telephoneError(field, texts);
+    case "file":
+      return fileError(field, texts, size);
+    default:
+      return undefined;
+  }
+}
+
+function telephoneError({ validation }: FormField, texts: string[]): string | undefined {
+  const rules = jsonOf(validation);
+  if (!isObject(rules) || Number(rules.international ?? 0) !== 1) return undefined;
+  if (texts.every((text) => INTERNATIONAL.test(text.replaceAll(/[\s().-]/g, "")))) return undefined;
+  return textOf(rules.international_validationmsg) || "The phone number is invalid.";
+}
+
+function fileError(field: FormField, names: string[], size: number): string | undefined {
+  const { allowed_file_extensions: extensions, allowed_file_size: megabytes } = propertiesOf(field);
+  const allowed = Array.isArray(extensions) ? extensions : [];
+  const extensionOf = (name: string) => name.slice(name.lastIndexOf(".") + 1).toLowerCase();
+  if (allowed.length > 0 && !names.every((name) => allowed.includes(extensionOf(name))))
+    return `Files of these kinds are accepted: ${allowed.join(", ")}.`;
+  const max = Number(megabytes ?? 0);
+  return max > 0 && !(size <= max * MEGABYTE) ? `A file may have ${max} MB.` : undefined;
+}

@@ -1,0 +1,147 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
+import { type Job, jobsOf, type NewJob, type Outcome } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import type { Projection } from "@tidings/projection/projection";
+import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import type { Log } from "@tidings/runtime/log";
+import { type Database, prepared, type Statement, type Transaction } from "@tidings/store/database";
+import type { Changed } from "@tidings/store/repository";
+
+/** Submissions that a step looks at: its locks are held for milliseconds. */
+const SLICE = 5_000;
+const DAY_SECONDS = 86_400;
+
+/** What becomes of submissions when what they name changes, in the order in which that was told. */
+const upkeepJobs = jobsOf("form_submission_upkeep", { isOrdered: true });
+/** The one of the migration, which is never done. */
+const AHEAD = "ahead";
+const GROUPS = { forms: 1, contacts: 2 };
+
+interface Task extends Record<string, unknown> {
+  /** What is named: a form whose submissions go, or a contact that is gone. */
+  formId?: number;
+  contactId?: number;
+  /** The contact that has its submissions from now on, if there is one. */
+  heirId?: number | undefined;
+}
+
+/** Plans that the submissions of deleted forms go, in the transaction in which these go. */
+export function forgetForms(transaction: Transaction, changes: Changed<Form>[]): void {
+  const gone = changes.flatMap(({ before, after }) => (before && !after ? [before.id] : []));
+  upkeepJobs.add(
+    transaction,
+    gone.map((formId) => ({ key: `form ${formId}`, group: GROUPS.forms, payload: { formId } })),
+  );
+}
+
+/** Most contacts have sent nothing, and are to get nothing either. */
+const submittersStatement = prepared(
+  "form_submissions_submitters",
+  `select c.id from unnest($1::integer[]) as c (id)
+   where exists (select from form_submissions s where s.contact_id = c.id)
+     or exists (select from jobs j where j.kind = 'form_submission_upkeep' and j.payload ->> 'heirId' = c.id::text)`,
+);
+
+const DELETED = "tidings.contact.contact.deleted";
+const MERGED = "tidings.contact.contact.merged";
+
+/** Submissions of a contact that was merged into another are that one's, those of a deleted one are nobody's. */
+export const contactsOfSubmissions: Projection = {
+  owner: "contact",
+  subject: "tidings.contact.contact.>",
+  isOf: (subject) => subject === DELETED || subject === MERGED,
+  async keep(transaction, events) {
+    const heirs = heirsOf(events);
+    const rows = await transaction.query(submittersStatement, [[...heirs.keys()]]);
+    const jobs = rows.map(({ id }): NewJob => {
+      const contactId = Number(id);
+      const heirId = heirs.get(contactId);
+      return {
+        // What a merge says is not undone by the deletion that follows it.
+        key: `${heirId === undefined ? "deleted" : "merged"} ${contactId}`,
+        group: GROUPS.contacts,
+        payload: { contactId, heirId },
+      };
+    });
+    upkeepJobs.add(transaction, jobs);
+    return events.map(({ aggregateId }) => aggregateId);
+  },
+};
+
+/** Who has the submissions of each contact after these events, in whatever order the jobs for them are done; undefined for nobody. */
+function heirsOf(events: Event[]): Map<number, number | undefined> {
+  const heirs = new Map<number, number | undefined>();
+  for (const { subject, aggregateId, payload } of events) {
+    const isMerge = subject === MERGED;
+    if (!isMerge && heirs.has(aggregateId)) continue;
+    const heir = isMerge ? fromBinary(ContactMergedSchema, payload).mergedIntoId : undefined;
+    for (const [other, known] of heirs) if (known === aggregateId) heirs.set(other, heir);
+    heirs.set(aggregateId, heir);
+  }
+  return heirs;
+}
+
+/** Keeps submissions in order: those of what is gone, and where the next ones will be. */
+export function submissionUpkeep(database: Database, log: Log): JobOptions {
+  return { database, log, jobs: upkeepJobs, work: step };
+}
+
+const formSlice = {
+  end: endOfSlice("form_submissions_form_slice", "form_id"),
+  work: sliced("form_submissions_forget", "delete from form_submissions", "form_id"),
+};
+const contactSlice = {
+  end: endOfSlice("form_submissions_contact_slice", "contact_id"),
+  work: sliced(
+    "form_submissions_move",
+    "update form_submissions set contact_id = (select $5::integer)",
+    "contact_id",
+  ),
+};
+
+async function step(transaction: Transaction, { key, payload }: Job): Promise<Outcome> {
+  if (key === AHEAD) return lookAhead(transaction);
+  const { formId, contactId, heirId } = payload as Task;
+  const [slice, id] = formId === undefined ? [contactSlice, contactId] : [formSlice, formId];
+  const [end] = await transaction.query(slice.end, [id]);
+  const values = [id, end?.form_id ?? null, end?.date_submitted ?? null, end?.id ?? null];
+  transaction.execute(slice.work, formId === undefined ? [...values, heirId ?? null] : values);
+  return end ? { state: "again", payload } : { state: "done" };
+}
+
+/** The last of the next slice; none when it is not full. In the order of the index, in which those before are gone. */
+function endOfSlice(name: string, column: string): Statement {
+  return prepared(
+    name,
+    `select form_id, date_submitted, id from form_submissions where ${column} = $1
+     order by form_id, date_submitted nulls first, id limit 1 offset ${SLICE - 1}`,
+  );
+}
+
+function sliced(name: string, change: string, column: string): Statement {
+  return prepared(
+    name,
+    `${change} where ${column} = $1
+       and ($2::integer is null or (form_id, date_submitted, id) <= ($2::integer, $3::timestamptz, $4::integer))`,
+  );
+}
+
+const partitionsStatement = prepared(
+  "form_submissions_partitions",
+  "select make_form_submission_partitions()",
+);
+const oldKeysStatement = prepared(
+  "form_submission_keys_purge",
+  `delete from form_submission_keys where key in (
+     select key from form_submission_keys where date_added < now() - interval '7 days' order by date_added limit ${SLICE})
+   returning 1`,
+);
+
+/** Makes the partitions of the months to come, and forgets the keys of submissions that nobody sends again. */
+async function lookAhead(transaction: Transaction): Promise<Outcome> {
+  transaction.execute(partitionsStatement);
+  const forgotten = await transaction.query(oldKeysStatement);
+  return { state: "again", payload: {}, delaySeconds: forgotten.length < SLICE ? DAY_SECONDS : 0 };
+}
