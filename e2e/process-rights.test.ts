@@ -24,7 +24,8 @@ function environmentOf(name: string): Record<string, string> {
   );
 }
 
-const OF_EVERY_PROCESS = /^(|PATH|HOME|LANG|LC_\w+|TZ|TMPDIR|SSL_CERT_\w+|NODE_\w+|OTEL_\w+|MALLOC_ARENA_MAX)$/;
+const OF_EVERY_PROCESS =
+  /^(|PATH|HOME|LANG|LC_\w+|TZ|TMPDIR|SSL_CERT_\w+|NODE_\w+|OTEL_\w+|MALLOC_ARENA_MAX)$/;
 
 for (const { name, schema, variables } of processes) {
   test(`${name} is told what stands in its list of variables, and nothing else`, () => {

@@ -61,7 +61,7 @@ export async function openContentService({
       implement(EmailService, standardHandlers(EmailService, emails(context))),
       implement(FocusItemService, standardHandlers(FocusItemService, focusItems(context))),
       implement(FormService, standardHandlers(FormService, formRows)),
-      implement(FormMethodService, formMethods(context)),
+      implement(FormMethodService, formMethods(formRows)),
       implement(SubmissionService, submissionHandlers(context, formRows, submitters.submittersOf)),
       implement(
         MarketingMessageService,

@@ -1,4 +1,3 @@
-import { create } from "@bufbuild/protobuf";
 import {
   type Form,
   FormActionSchema,
@@ -49,44 +48,25 @@ const commands = new Map<string, SearchCommand>([
 /** Forms with their fields and actions. What is wrong with one of these fails the form, and is told in its own words. */
 export function forms(context: ResourceContext): Repository<Form> {
   return repository<Form>(context, FormSchema, {
-    ...options,
+    commands,
     prepare: (draft, { before }) => settle(draft, before),
-  });
-}
-
-/** The methods of forms beyond the standard ones: edits that take out what their message names. */
-export function formMethods(context: ResourceContext): Handlers<typeof FormMethodService> {
-  const rows = repository<Form, Form>(context, FormSchema, {
-    ...options,
-    load: async (_transaction, _call, [named]) => named ?? create(FormSchema),
-    prepare(draft, { before, loaded }) {
-      draft.fields = without(draft.fields, loaded.fields);
-      draft.actions = without(draft.actions, loaded.actions);
-      return settle(draft, before);
+    changed: forgetForms,
+    async show(items) {
+      for (const item of items) item.cachedHtml = formHtml(item);
     },
   });
-  const take = async (id: number, message: Form, call: Call) =>
-    (await rows.update({ id, message, updateMask: undefined, allowMissing: false }, call)).item;
-  const named = (ids: number[]) => ids.map((id) => ({ id }));
-  return {
-    removeFormFields: ({ id, fieldIds }, call) =>
-      take(id, create(FormSchema, { fields: named(fieldIds) }), call),
-    removeFormActions: ({ id, actionIds }, call) =>
-      take(id, create(FormSchema, { actions: named(actionIds) }), call),
-  };
 }
 
-const options = {
-  commands,
-  changed: forgetForms,
-  async show(items: Form[]) {
-    for (const item of items) item.cachedHtml = formHtml(item);
-  },
-};
-
-function without<T extends { id: number }>(items: T[], named: T[]): T[] {
-  const ids = new Set(named.map(({ id }) => id));
-  return items.filter(({ id }) => !ids.has(id));
+/** The methods of forms beyond the standard ones. */
+export function formMethods(rows: Repository<Form>): Handlers<typeof FormMethodService> {
+  const take = async (id: number, field: "fields" | "actions", ids: number[], call: Call) => {
+    const update = { id, message: undefined, updateMask: undefined, allowMissing: false };
+    return (await rows.update({ ...update, removed: { field, ids } }, call)).item;
+  };
+  return {
+    removeFormFields: ({ id, fieldIds }, call) => take(id, "fields", fieldIds, call),
+    removeFormActions: ({ id, actionIds }, call) => take(id, "actions", actionIds, call),
+  };
 }
 
 function settle(draft: Form, before: Form | undefined): Violation[] | Fault {
