@@ -5,6 +5,7 @@ import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
 import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
+import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
@@ -53,7 +54,7 @@ export async function openContentService({
       implementResource(TweetService, context),
     ],
     work: { "public web": { stop: web.drain } },
-    snapshots: [CategorySchema, EmailSchema].map((schema) => resourceSnapshots(database, schema)),
+    snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
     projections: [segments(forgetSegments)],
   };
 }
