@@ -1,19 +1,43 @@
 import { categories } from "@tidings/projection/categories";
+import { CampaignMethodService } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { CampaignService } from "@tidings/proto/tidings/campaign/v1/campaign_service";
 import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_group_service";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
+import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
-import { categoryReference } from "@tidings/store/category-reference";
 import { implementResource } from "@tidings/store/implement-resource";
 import { resourceSnapshots } from "@tidings/store/snapshots";
+import { standardHandlers } from "@tidings/store/standard-handlers";
+import { campaignsOf } from "./campaign/campaign.ts";
+import { forms } from "./campaign/form.ts";
+import { campaignMethods } from "./campaign/methods.ts";
 import type { CampaignConfig } from "./config.ts";
+import { contacts } from "./membership/contacts.ts";
+import { startMemberWork } from "./membership/member-work.ts";
+import { segmentMembers } from "./membership/segment-members.ts";
+import { forgetForms, sourceSegments } from "./membership/sources.ts";
+import { references } from "./references.ts";
 
 /** Stages, and everything that acts on contacts. */
-export function openCampaignService({ database, outbox }: Foundation<CampaignConfig>): Parts {
-  const context = { database, outbox, references: { category: categoryReference(database) } };
+export function openCampaignService({ database, outbox, log }: Foundation<CampaignConfig>): Parts {
+  const context = { database, outbox, references: references(database) };
+  const campaigns = campaignsOf(context);
   return {
-    services: [implementResource(StageService, context), implementResource(PointGroupService, context)],
+    services: [
+      implement(CampaignService, standardHandlers(CampaignService, campaigns)),
+      implement(CampaignMethodService, campaignMethods(context, campaigns)),
+      implementResource(StageService, context),
+      implementResource(PointGroupService, context),
+    ],
+    work: startMemberWork({ database, outbox, log }),
     snapshots: [resourceSnapshots(database, StageSchema)],
-    projections: [categories(["stages"])],
+    projections: [
+      categories(["stages", "campaigns"]),
+      contacts(outbox),
+      sourceSegments(),
+      segmentMembers(outbox),
+      forms(forgetForms),
+    ],
   };
 }
