@@ -110,6 +110,37 @@ const byHand: (Bodies & { path: string })[] = [
     read: readSegment,
   },
   {
+    path: "campaigns",
+    minimal: () => ({ name: `Campaign ${unique()}` }),
+    full: () => ({
+      name: `Campaign ${unique()}`,
+      description: "Welcomes people",
+      allowRestart: true,
+      publishUp: "2026-01-01T03:04:00+00:00",
+      publishDown: "2096-01-02T03:04:00+00:00",
+    }),
+    change: { description: "Says farewell" },
+    cleared: {
+      description: null,
+      allowRestart: false,
+      publishUp: null,
+      publishDown: null,
+      isPublished: false,
+    },
+    refused: {
+      name: { name: " " },
+      allowRestart: { name: "A", allowRestart: "perhaps" },
+      category: { name: "A", category: 2_000_000_000 },
+      lists: { name: "A", lists: [{ id: 2_000_000_000 }] },
+      forms: { name: "A", forms: [{ id: 2_000_000_000 }] },
+      "lists[0]": { name: "A", lists: [{ name: "none" }] },
+      canvasSettings: { name: "A", canvasSettings: "drawn" },
+      "events[0]": { name: "A", events: ["one"] },
+      "events[0].type": { name: "A", events: [{ id: "new_1", name: "A" }] },
+    },
+    read: readMember,
+  },
+  {
     path: "companies",
     minimal: () => ({ companyname: `Company ${unique()}` }),
     full: () => ({

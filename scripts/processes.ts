@@ -29,7 +29,7 @@ export type ProcessName = "contact" | "content" | "campaign" | "reporting" | "we
 
 /** Every process of the product, in the order they are started. */
 export const processes: ProcessRow[] = [
-  service("contact", contact, contactVariables, ["gateway", "webhook", "content"]),
+  service("contact", contact, contactVariables, ["gateway", "webhook", "content", "campaign"]),
   service("content", content, contentVariables, ["gateway", "contact", "campaign", "webhook"]),
   service("campaign", campaign, campaignVariables, ["gateway", "contact"]),
   service("reporting", reporting, reportingVariables, ["gateway"]),

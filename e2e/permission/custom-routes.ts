@@ -56,6 +56,8 @@ const MEMBER_PATHS = [
   "contact/add/:contactId",
   "contact/remove/:contactId",
 ];
+const CAMPAIGNS = "campaign:campaigns";
+const campaign = (verb: Verb): Named => ({ resource: "campaigns", parameter: "id", base: CAMPAIGNS, verb });
 const company: Named = { resource: "companies", parameter: "id", base: CONTACTS, verb: "view" };
 
 function ofContacts(method: string, path: string, verb: Verb, body?: object): CustomRoute {
@@ -166,6 +168,70 @@ export const customRoutes: CustomRoute[] = [
       things: [stage, { ...contact("edit", "contactId"), isAskedAnew: true }],
     }),
   ),
+  {
+    method: "GET",
+    template: "/campaigns/:id/events/contact/:contactId",
+    right: { base: CAMPAIGNS, verb: "view" },
+    things: [campaign("view"), contact("view", "contactId")],
+    // Nobody was put into it yet.
+    ok: 409,
+  },
+  ...MEMBER_PATHS.map(
+    (path): CustomRoute => ({
+      method: "POST",
+      template: `/campaigns/:id/${path}`,
+      right: { base: CAMPAIGNS, verb: "view" },
+      things: [campaign("view"), contact("edit", "contactId")],
+    }),
+  ),
+  {
+    method: "POST",
+    template: "/campaigns/clone/:id",
+    right: { base: CAMPAIGNS, verb: "create" },
+    things: [{ ...campaign("view"), isAskedAnew: true }],
+    ok: 201,
+  },
+  {
+    method: "GET",
+    template: "/campaigns/:id/contacts",
+    right: { base: CAMPAIGNS, verb: "view" },
+    things: [campaign("view")],
+  },
+  { method: "GET", template: "/campaigns/events", right: { base: CAMPAIGNS, verb: "view" }, things: [] },
+  {
+    method: "GET",
+    template: "/campaigns/events/:id",
+    right: { base: CAMPAIGNS, verb: "view" },
+    things: [],
+    ok: 404,
+  },
+  {
+    method: "GET",
+    template: "/campaigns/events/contact/:contactId",
+    right: { base: CAMPAIGNS, verb: "view" },
+    things: [contact("view", "contactId")],
+  },
+  {
+    method: "PUT",
+    template: "/campaigns/events/:eventId/contact/:contactId/edit",
+    right: { base: CAMPAIGNS, verb: "edit" },
+    things: [],
+    body: {},
+    ok: 404,
+  },
+  {
+    method: "PUT",
+    template: "/campaigns/events/batch/edit",
+    right: { base: CAMPAIGNS, verb: "edit" },
+    things: [],
+    body: [],
+  },
+  {
+    method: "GET",
+    template: "/contacts/:id/campaigns",
+    right: { base: CAMPAIGNS, verb: "view" },
+    things: [contact("view")],
+  },
   inSegments("POST", "contacts/add", [segment(403)], { ids: [2_000_000_000, 2_000_000_001] }),
   inSegments("GET", "contact/:contactId/explain", [segment(), contact("view", "contactId")]),
   inSegments("GET", "build", [segment()]),

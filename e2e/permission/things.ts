@@ -5,6 +5,7 @@ import { resources as mounted } from "@tidings/gateway/resources";
 import { permission, resource as resourceOption } from "@tidings/proto/tidings/api/v1/options";
 import { standardOf } from "@tidings/rpc/standard";
 import { placeOf } from "@tidings/store/resource";
+import { eventually } from "@tidings/testkit/eventually";
 import type { Client, Entity } from "../client.ts";
 import { personBody } from "../people.ts";
 import { query } from "../query.ts";
@@ -112,8 +113,24 @@ export async function giveAway(
   const { table, column } = owner;
   const [schema] = table.split(".");
   // The table's triggers look for their own in its schema.
+  for (const copy of COPIES[table] ?? []) await giveAwayCopies(database, copy, idsOf(things), cases);
   const sql = `set search_path = ${schema}; update ${table} set ${column} = case id ${cases.join(" ")} end where id in (${idsOf(things)})`;
   await query(database, sql);
+}
+
+/** Where neighbours keep whose a thing is: what is done past its service they are not told. */
+const COPIES: Record<string, { table: string; column: string }[]> = {
+  "contact.contacts": [{ table: "campaign.contacts", column: "owner_id" }],
+};
+
+async function giveAwayCopies(
+  database: TestStack["database"],
+  { table, column }: { table: string; column: string },
+  ids: number[],
+  cases: string[],
+): Promise<void> {
+  const text = `update ${table} set ${column} = case id ${cases.join(" ")} end where id in (${ids}) returning id`;
+  await eventually(async () => assert.equal((await query(database, text)).length, ids.length));
 }
 
 /** A body that is good; with a contact for what belongs to one, and a role for a user. */

@@ -25,6 +25,7 @@ import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { standardMethods } from "./rest/standard-methods.ts";
 import { auditRoutes } from "./routes/audit.ts";
+import { campaignRoutes, contactCampaignRoutes } from "./routes/campaigns.ts";
 import { companyRoutes } from "./routes/companies.ts";
 import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
@@ -61,10 +62,12 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(shedLoad(options));
   router.use(refuseForeignWrites(options.apiOrigin));
   router.use(identify(options));
+  router.use("/campaigns", campaignRoutes(options.clients, options.limits));
   router.use("/companies", companyRoutes(options.clients.of(CompanyMethodService)));
   router.use("/contacts", contactRoutes(options.clients));
   router.use("/contacts", contactListRoutes(options.clients, options.limits));
   router.use("/contacts", contactSegmentRoutes(options.clients));
+  router.use("/contacts", contactCampaignRoutes(options.clients));
   router.use("/audit", auditRoutes(options.clients.of(AuditEntryService), options.limits));
   router.use(
     "/stages",

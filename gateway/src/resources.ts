@@ -1,4 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { CampaignService } from "@tidings/proto/tidings/campaign/v1/campaign_service";
 import { PointActionService } from "@tidings/proto/tidings/campaign/v1/point_action_service";
 import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_group_service";
 import { PointTriggerService } from "@tidings/proto/tidings/campaign/v1/point_trigger_service";
@@ -50,6 +51,7 @@ export const resources: Resource[] = [
   row("companies", "company", CompanyService, { shape: "byId" }),
   row("fields/contact", "field", ContactFieldService, { many: "fields" }),
   row("fields/company", "field", CompanyFieldService, { many: "fields" }),
+  row("campaigns", "campaign", CampaignService, { shape: "byId" }),
   row("categories", "category", CategoryService),
   row("dynamiccontents", "dynamicContent", DynamicContentService, { many: "dynamicContents" }),
   row("emails", "email", EmailService),

@@ -33,6 +33,7 @@ const BY_REASON: Partial<Record<string, Answer>> = {
   EXPECTATION_FAILED: { status: 417 },
   METHOD_NOT_ALLOWED: { status: 405 },
   IN_USE: { status: 422 },
+  VALIDATION: { status: 422, type: "validation" },
   ROLE_HAS_USERS: { status: 428 },
   RATE_LIMITED: { status: 429 },
   // Our own signature was refused by our own service: the caller can do nothing about it.
@@ -47,8 +48,8 @@ const INTERNAL_MESSAGE =
 export interface ErrorEntry {
   code: number;
   message: string;
-  /** Messages by field; a list where they are of no field. */
-  details: Record<string, string[]> | string[];
+  /** Messages by field; a list where they are of no field; the way to what is wrong where an entry is about one thing. */
+  details: Record<string, string[]> | string[] | string;
   type?: string;
 }
 
@@ -57,6 +58,12 @@ export function errorEntry(fault: Fault): ErrorEntry {
   const { status, type } = BY_REASON[fault.reason] ?? BY_CODE[fault.code] ?? INTERNAL;
   const message = status === 500 ? INTERNAL_MESSAGE : fault.message;
   return { code: status, message, details: detailsOf(fault), ...(type && { type }) };
+}
+
+/** Most faults are one entry; things that do not fit together have one each. */
+function entriesOf(fault: Fault, entry: ErrorEntry): ErrorEntry[] {
+  if (fault.reason !== "VALIDATION") return [entry];
+  return fault.violations.map(({ field, message }) => ({ ...entry, message, details: field }));
 }
 
 function detailsOf(fault: Fault): ErrorEntry["details"] {
@@ -75,7 +82,7 @@ export interface ErrorOptions {
 
 /** Answers with an error. The connection closes where the rest of the request was not read. */
 export function sendError(response: ServerResponse, error: unknown, options: ErrorOptions): void {
-  const { log, challenge, write = (entry) => writeJson(response, { errors: [entry] }) } = options;
+  const { log, challenge } = options;
   const fault = toFault(error);
   const entry = errorEntry(fault);
   if (entry.code === 500)
@@ -93,7 +100,8 @@ export function sendError(response: ServerResponse, error: unknown, options: Err
     response.setHeader("retry-after", Math.ceil(fault.retryAfterSeconds));
   if (fault.reason === "BAD_FRAMING" || hasUnreadBody(response)) response.setHeader("connection", "close");
   response.statusCode = entry.code;
-  write(entry);
+  if (options.write) options.write(entry);
+  else writeJson(response, { errors: entriesOf(fault, entry) });
 }
 
 export function writeJson(response: ServerResponse, body: object): void {

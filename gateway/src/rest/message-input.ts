@@ -15,6 +15,7 @@ import {
   output_only as outputOnly,
   raw_json as rawJson,
   reference,
+  sent_id as sentIdOption,
 } from "@tidings/proto/tidings/api/v1/options";
 import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { invalid, type Violation } from "@tidings/rpc/fault";
@@ -45,6 +46,7 @@ interface Member {
 type Reader = (value: unknown, path: string, violations: Violation[]) => unknown;
 
 const NOT_VALID = "This value is not valid.";
+const SENT_ID_LENGTH_MAX = 191;
 const NOT_A_DATE = `This value is ${DATE_FORMS}.`;
 
 /**
@@ -82,7 +84,7 @@ function membersReader(
   const members = new Map<string, Member>();
   const known = new Set<string>();
   for (const field of schema.fields) {
-    if (getOption(field, openMembers)) continue;
+    if (getOption(field, openMembers) || getOption(field, sentIdOption)) continue;
     const names = [field.jsonName, getOption(field, also)].filter((name) => name !== "");
     for (const name of names) known.add(name);
     if (getOption(field, outputOnly) || getOption(field, internal)) continue;
@@ -158,6 +160,11 @@ const textReader = checked(readText);
 const booleanReader = checked(readBoolean);
 const integerReader = checked(readInteger);
 const doubleReader = checked(readDouble);
+/** What a caller calls a thing until it has an id is a short word. */
+const sentIdReader = checked((value) => {
+  const text = textOf(value)?.trim();
+  return text !== undefined && text.length <= SENT_ID_LENGTH_MAX ? text : undefined;
+});
 const timestampReader = checked(readTimestamp, NOT_A_DATE);
 const BLANKS = new Set([integerReader, doubleReader, timestampReader]);
 
@@ -182,6 +189,7 @@ function textsOrNumbers(readItem: Reader): (value: unknown) => unknown {
 
 function objectReader(schema: DescMessage): Reader {
   const readMembers = membersReader(schema);
+  const sentId = schema.fields.find((field) => getOption(field, sentIdOption));
   const isNumbered = schema.field.id?.fieldKind === "scalar" && schema.field.id.scalar === ScalarType.INT32;
   return (value, path, violations) => {
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -191,7 +199,10 @@ function objectReader(schema: DescMessage): Reader {
     const { init } = readMembers(value as Body, `${path}.`, violations);
     const { id = null } = value as Body;
     // What is sent with an id is what has that id already.
-    if (isNumbered && id !== null) init.id = integerReader(id, `${path}.id`, violations);
+    if (sentId && id !== null) {
+      init[sentId.localName] = sentIdReader(id, `${path}.id`, violations);
+      init.id = readInteger(id) ?? 0;
+    } else if (isNumbered && id !== null) init.id = integerReader(id, `${path}.id`, violations);
     return create(schema, init);
   };
 }

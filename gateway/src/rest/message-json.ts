@@ -6,6 +6,7 @@ import {
   keyed,
   raw_json as rawJson,
   reference,
+  sent_id as sentId,
 } from "@tidings/proto/tidings/api/v1/options";
 import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
@@ -25,7 +26,7 @@ interface Member {
 /** A writer compiled once from a message's descriptor: an unset field is null, times are ISO 8601 in UTC. */
 export function messageWriter(schema: DescMessage): MessageWriter {
   const members = schema.fields
-    .filter((field) => !getOption(field, inputOnly) && !getOption(field, internal))
+    .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
     .map(memberOf);
   const writeAll = (fields: Fields) => {
     let text = "{";

@@ -56,6 +56,12 @@ export function invalid(violations: Violation[]): Fault {
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "INVALID", message, violations });
 }
 
+/** What is sent is in good form, and does not fit together: each violation is told of by itself, with the way to it. */
+export function unfit(violations: Violation[]): Fault {
+  const { code, message } = invalid(violations);
+  return new Fault({ code, reason: "VALIDATION", message, violations });
+}
+
 /** Bad input that belongs to no single field; `detail` says more of it. */
 export function badRequest(message: string, detail?: string): Fault {
   const violations = detail === undefined ? [] : [{ field: "", message: detail }];

@@ -19,6 +19,7 @@ import {
   reference,
   required,
   secret,
+  sent_id as sentId,
 } from "@tidings/proto/tidings/api/v1/options";
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import type { Row } from "./database.ts";
@@ -62,6 +63,8 @@ interface Kind {
 export interface Items {
   schema: DescMessage;
   columns: Column[];
+  /** What says how one was called by who sent it, where new ones may be called anything. */
+  sentId: Pick<Column, "field"> | undefined;
 }
 
 const same = (value: unknown) => value;
@@ -131,14 +134,16 @@ function nestedKind(schema: DescMessage, isList: boolean): Kind {
     (values: Record<string, never>[]) => values.map(read),
     (messages: Message[]) => messages.map(write),
   );
-  return schema.field.id ? { ...list, items: { schema, columns } } : list;
+  if (!schema.field.id) return list;
+  const field = schema.fields.find((candidate) => getOption(candidate, sentId));
+  return { ...list, items: { schema, columns, sentId: field && { field } } };
 }
+
+const NOT_KEPT = [derived, inputOnly, sentId];
 
 /** The columns of a message: every field that is stored in the resource's own table. */
 export function columnsOf(schema: DescMessage): Column[] {
-  return schema.fields
-    .filter((field) => !getOption(field, derived) && !getOption(field, inputOnly))
-    .map(columnOf);
+  return schema.fields.filter((field) => !NOT_KEPT.some((option) => getOption(field, option))).map(columnOf);
 }
 
 function columnOf(field: DescField): Column {

@@ -5,9 +5,9 @@ import { Fault, notFound } from "@tidings/rpc/fault";
 import { type Column, type Items, isSaid, readField, writeField } from "./columns.ts";
 import { timestampFromMilliseconds } from "./timestamp.ts";
 
-/** What an update says of a row. */
-export interface Sent {
-  message: Message | undefined;
+/** What a write says of a row: of a new one there may be no mask. */
+export interface Sent<T extends Message = Message> {
+  message: T | undefined;
   updateMask: FieldMask | undefined;
   /** Things within that are taken out of a list: its field, and their ids. What is not in it is not missed. */
   removed?: { field: string; ids: number[] } | undefined;
@@ -72,11 +72,12 @@ type Item = Message & { id: number };
 
 /**
  * A list of things with ids after a write. What is sent with an id changes the thing of that id, without one it is new.
- * The others stay, unless the list is replaced. NOT_FOUND for an id that is not there.
+ * The others stay, unless the list is replaced. NOT_FOUND for an id that is not there, unless things may be sent with any:
+ * then it is new as well.
  */
 function changedItems(
   { field }: Column,
-  { schema, columns }: Items,
+  items: Items,
   before: Message[],
   sent: unknown,
   isReplaced: boolean,
@@ -85,8 +86,9 @@ function changedItems(
   const changed: Item[] = [];
   for (const item of (sent ?? []) as Item[]) {
     const old = known.get(item.id);
-    if (!old && item.id !== 0) return notFound(`${field.jsonName}: there is no item ${item.id}.`);
-    changed.push(mergedItem(schema, columns, old, item));
+    if (!old && item.id !== 0 && !items.sentId)
+      return notFound(`${field.jsonName}: there is no item ${item.id}.`);
+    changed.push(mergedItem(items, old, item));
   }
   if (isReplaced) return changed;
   const byId = new Map(changed.filter(({ id }) => id !== 0).map((item) => [item.id, item]));
@@ -94,13 +96,14 @@ function changedItems(
   return [...stayed, ...changed.filter(({ id }) => id === 0)];
 }
 
-function mergedItem(schema: DescMessage, columns: Column[], old: Item | undefined, sent: Item): Item {
+function mergedItem({ schema, columns, sentId }: Items, old: Item | undefined, sent: Item): Item {
   const item = old ? clone(schema, old) : create(schema);
   for (const column of columns) {
     if (column.outputOnly) continue;
     if (isSaid(sent, column)) writeField(item, column, readField(sent, column));
     else if (!old && column.initial !== undefined) writeField(item, column, column.initial);
   }
+  if (sentId) writeField(item, sentId, readField(sent, sentId));
   return item as Item;
 }
 

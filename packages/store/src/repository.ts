@@ -52,9 +52,12 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
   clean?(draft: T): void;
   /**
    * Called with the complete new state once it keeps the rules of its message: may fill defaults in place, returns what is
-   * wrong with it, or why it cannot be although nothing is wrong.
+   * wrong with it, or why it cannot be although nothing is wrong. `sent` is what it was made of.
    */
-  prepare?(draft: T, context: { before: T | undefined; call: Call; loaded: L }): Violation[] | Fault;
+  prepare?(
+    draft: T,
+    context: { before: T | undefined; call: Call; loaded: L; sent: Sent<T> },
+  ): Violation[] | Fault;
   /** Called in the transaction of a write with what it changed: what follows from it is written with it. */
   changed?(transaction: Transaction, changes: Changed<T>[]): Promise<void> | void;
   /** Completes what a caller is shown, in place. */
@@ -175,21 +178,27 @@ export function repository<T extends Resource, L = undefined>(
     return mayReach(call, verb, locked.isOwn) ? locked : denied();
   };
 
-  const prepareNew = (message: T | undefined, writing: Writing<L>): Outcome<T> => {
-    const draft = newDraft(schema, columns, message) as T | Fault;
+  const prepareNew = (sent: Sent<T>, writing: Writing<L>): Outcome<T> => {
+    const draft = newDraft(schema, columns, sent.message) as T | Fault;
     if (draft instanceof Fault) return { fault: draft };
     if (!mayPublish(writing.call, { isOwn: true })) stamp(draft, columns, { is_published: false });
     stampCreated(draft, columns, writing.call);
-    return prepareDraft(draft, undefined, writing);
+    return prepareDraft(draft, undefined, { ...writing, sent });
   };
 
   const prepareChange = (before: Locked<T>, update: Update<T>, writing: Writing<L>): Outcome<T> => {
     const writable = mayPublish(writing.call, before) ? columns : columns.filter(isNotPublication);
     const draft = changedDraft(schema, writable, before.message, update) as T | Fault;
-    return draft instanceof Fault ? { fault: draft } : prepareDraft(draft, before, writing);
+    return draft instanceof Fault
+      ? { fault: draft }
+      : prepareDraft(draft, before, { ...writing, sent: update });
   };
 
-  const prepareDraft = (draft: T, before: Stored<T> | undefined, writing: Writing<L>): Outcome<T> => {
+  const prepareDraft = (
+    draft: T,
+    before: Stored<T> | undefined,
+    writing: Writing<L> & { sent: Sent<T> },
+  ): Outcome<T> => {
     const fault = faultIn(draft, before?.message, writing);
     if (fault) return { fault };
     if (before && isSame(columns, before.message, draft)) return { saved: before, before, isChanged: false };
@@ -199,7 +208,11 @@ export function repository<T extends Resource, L = undefined>(
   };
 
   /** Everything that is wrong with a draft, unless it is too long to be worked on. */
-  const faultIn = (draft: T, before: T | undefined, writing: Writing<L>): Fault | undefined => {
+  const faultIn = (
+    draft: T,
+    before: T | undefined,
+    writing: Writing<L> & { sent: Sent<T> },
+  ): Fault | undefined => {
     const tooLong = rules.lengths(draft, before);
     if (tooLong.length > 0) return invalid(tooLong);
     options.clean?.(draft);
@@ -268,7 +281,7 @@ export function repository<T extends Resource, L = undefined>(
     await awaitReferred(referring, messages, call);
     return database.transaction(call.deadlineMs, async (transaction) => {
       const writing = await load(transaction, call, messages, []);
-      const outcomes = messages.map((message) => prepareNew(message, writing));
+      const outcomes = messages.map((message) => prepareNew({ message, updateMask: undefined }, writing));
       await write(transaction, outcomes);
       return outcomes;
     });
@@ -285,9 +298,7 @@ export function repository<T extends Resource, L = undefined>(
       const outcomes = updates.map((update): Outcome<T> => {
         const isMissing = !locked.has(update.id);
         if (isMissing && update.allowMissing) {
-          return call.reach(Verb.CREATE) === "none"
-            ? { fault: denied() }
-            : prepareNew(update.message, writing);
+          return call.reach(Verb.CREATE) === "none" ? { fault: denied() } : prepareNew(update, writing);
         }
         const before = changeable(locked.get(update.id), Verb.EDIT, call);
         if (before instanceof Fault) return { fault: before };

@@ -1,33 +1,49 @@
 import { categories } from "@tidings/projection/categories";
+import { CampaignMethodService } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { CampaignService } from "@tidings/proto/tidings/campaign/v1/campaign_service";
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
 import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_group_service";
 import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
+import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
-import { categoryReference } from "@tidings/store/category-reference";
 import { implementResource } from "@tidings/store/implement-resource";
-import { resourceReference } from "@tidings/store/resource-reference";
 import { resourceSnapshots } from "@tidings/store/snapshots";
+import { standardHandlers } from "@tidings/store/standard-handlers";
+import { campaignsOf } from "./campaign/campaign.ts";
+import { forms } from "./campaign/form.ts";
+import { campaignMethods } from "./campaign/methods.ts";
 import type { CampaignConfig } from "./config.ts";
-import { POINT_GROUP_SHOWN, pointServices } from "./point/service.ts";
+import { contacts } from "./membership/contacts.ts";
+import { startMemberWork } from "./membership/member-work.ts";
+import { segmentMembers } from "./membership/segment-members.ts";
+import { forgetForms, sourceSegments } from "./membership/sources.ts";
+import { pointServices } from "./point/service.ts";
+import { references } from "./references.ts";
 
 /** Stages, and everything that acts on contacts. */
-export function openCampaignService({ database, outbox }: Foundation<CampaignConfig>): Parts {
-  const references = {
-    category: categoryReference(database),
-    point_group: resourceReference(database, PointGroupSchema, POINT_GROUP_SHOWN),
-  };
-  const context = { database, outbox, references };
+export function openCampaignService({ database, outbox, log }: Foundation<CampaignConfig>): Parts {
+  const context = { database, outbox, references: references(database) };
+  const campaigns = campaignsOf(context);
   return {
     services: [
+      implement(CampaignService, standardHandlers(CampaignService, campaigns)),
+      implement(CampaignMethodService, campaignMethods(context, campaigns)),
       implementResource(StageService, context),
       implementResource(PointGroupService, context),
       ...pointServices(context),
     ],
+    work: startMemberWork({ database, outbox, log }),
     snapshots: [StageSchema, PointGroupSchema, PointTriggerSchema].map((schema) =>
       resourceSnapshots(database, schema),
     ),
-    projections: [categories(["stages", "point_actions", "point_triggers"])],
+    projections: [
+      categories(["stages", "campaigns", "point_actions", "point_triggers"]),
+      contacts(outbox),
+      sourceSegments(),
+      segmentMembers(outbox),
+      forms(forgetForms),
+    ],
   };
 }

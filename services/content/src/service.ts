@@ -6,7 +6,7 @@ import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
 import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
-import { FormMethodService } from "@tidings/proto/tidings/content/v1/form";
+import { FormMethodService, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
@@ -78,7 +78,7 @@ export async function openContentService({
       "submission upkeep": runJobs(submissionUpkeep(database, log)),
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
     },
-    snapshots: [CategorySchema, EmailSchema].map((schema) => resourceSnapshots(database, schema)),
+    snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
     projections: [segments(forgetSegments), contactsOfSubmissions],
   };
 }

@@ -1,0 +1,63 @@
+import { create } from "@bufbuild/protobuf";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import {
+  type Campaign,
+  CampaignEventLinkSchema,
+  CampaignEventSchema,
+  CampaignSchema,
+} from "@tidings/proto/tidings/campaign/v1/campaign";
+import type { Call } from "@tidings/rpc/call";
+import { denied } from "@tidings/rpc/fault";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { followSources } from "../membership/follow-sources.ts";
+import { followEvents } from "./event-table.ts";
+import { freeEventIds } from "./free-ids.ts";
+import { settleEvents } from "./settle-events.ts";
+import { showNeighbours } from "./show-events.ts";
+
+/** Campaigns, whose events and canvas are one graph. */
+export function campaignsOf(context: ResourceContext): Repository<Campaign> {
+  return repository<Campaign, number[]>(context, CampaignSchema, {
+    deletion: "kept",
+    load: (transaction, _call, messages, ids) => freeEventIds(transaction, messages, ids),
+    prepare: (draft, { before, sent, loaded }) => settleEvents(draft, { before, sent, freeIds: loaded }),
+    changed(transaction, changes) {
+      followEvents(transaction, changes);
+      followSources(transaction, changes);
+    },
+    async show(items) {
+      for (const { events } of items) showNeighbours(events);
+    },
+  });
+}
+
+/**
+ * A copy with new events, connected in the same way: unpublished, and the caller's. Throws NOT_FOUND for one that is not there
+ * for the caller.
+ */
+export async function cloneCampaign(
+  campaigns: Repository<Campaign>,
+  id: number,
+  call: Call,
+): Promise<Campaign> {
+  if (call.reach(Verb.VIEW) === "none") throw denied();
+  const { events, ...campaign } = await campaigns.get(id, call);
+  const { item } = await campaigns.create(
+    create(CampaignSchema, {
+      ...campaign,
+      alias: "",
+      isPublished: false,
+      events: events.map(({ parent, ...event }) =>
+        create(CampaignEventSchema, {
+          ...event,
+          id: 0,
+          sentId: String(event.id),
+          children: [],
+          ...(parent && { parent: create(CampaignEventLinkSchema, { sentId: String(parent.id) }) }),
+        }),
+      ),
+    }),
+    call,
+  );
+  return item;
+}

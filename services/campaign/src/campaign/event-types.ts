@@ -1,0 +1,164 @@
+import {
+  choice,
+  flag,
+  id,
+  idOrThis,
+  ids,
+  integer,
+  type Kind,
+  listOf,
+  map,
+  number,
+  text,
+  url,
+} from "./property-kinds.ts";
+
+export type EventKind = "action" | "decision" | "condition";
+
+/** What is true of all events of a type. */
+export interface EventType {
+  kind: EventKind;
+  /** What its properties have to be, where they are there; others are kept as they are. */
+  properties: Readonly<Record<string, Kind>>;
+  /** The channel it acts through, and the property that names the thing in it. */
+  channel?: { name: string; property?: string };
+  /** The types under which it makes sense, with the way there. */
+  under?: { types: readonly string[]; path?: "yes" };
+  /** It is the end of its way. */
+  isLast?: true;
+}
+
+const channels = listOf(text);
+const texts = listOf(text);
+const device = { device_type: texts, device_brand: texts, device_os: texts };
+const comparison = choice("=", "!=", "gt", "gte", "lt", "lte");
+const UNDER_EMAIL = { types: ["email.send", "message.send"] };
+const UNDER_PAGE = { types: ["page.pagehit"], path: "yes" } as const;
+const EMAIL = { name: "email" };
+
+const action = (properties: EventType["properties"], more: Partial<EventType> = {}): EventType => ({
+  kind: "action",
+  properties,
+  ...more,
+});
+const decision = (properties: EventType["properties"], more: Partial<EventType> = {}): EventType => ({
+  kind: "decision",
+  properties,
+  ...more,
+});
+const condition = (properties: EventType["properties"]): EventType => ({ kind: "condition", properties });
+
+/** THE table of types. */
+export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventType>([
+  ["lead.changepoints", action({ points: integer, group: id })],
+  ["lead.changelist", action({ addToLists: ids, removeFromLists: ids })],
+  ["lead.updatelead", action({})],
+  ["lead.updatecompany", action({})],
+  ["lead.changetags", action({ add_tags: texts, remove_tags: texts })],
+  ["lead.addtocompany", action({ company: id })],
+  ["lead.changeowner", action({ owner: id })],
+  ["lead.scorecontactscompanies", action({ score: integer })],
+  ["lead.adddnc", action({ channels, reason: text })],
+  ["lead.removednc", action({ channels })],
+  ["lead.deletecontact", action({}, { isLast: true })],
+  ["campaign.addremovelead", action({ addTo: listOf(idOrThis), removeFrom: listOf(idOrThis) })],
+  ["campaign.jump_to_event", action({}, { isLast: true })],
+  [
+    "campaign.sendwebhook",
+    action({
+      url,
+      method: choice("get", "post", "put", "patch", "delete", "GET", "POST", "PUT", "PATCH", "DELETE"),
+      headers: map,
+      additional_data: map,
+      timeout: integer,
+    }),
+  ],
+  [
+    "email.send",
+    action(
+      {
+        email: id,
+        email_type: choice("marketing", "transactional"),
+        priority: choice("1", "2"),
+        attempts: integer,
+      },
+      { channel: { name: "email", property: "email" } },
+    ),
+  ],
+  [
+    "email.send.to.user",
+    action(
+      { useremail: map, user_id: ids, to_owner: flag, to: text, cc: text, bcc: text },
+      { channel: EMAIL },
+    ),
+  ],
+  [
+    "message.send",
+    action({ marketingMessage: id }, { channel: { name: "message", property: "marketingMessage" } }),
+  ],
+  ["sms.send_text_sms", action({ sms: id }, { channel: { name: "sms", property: "sms" } })],
+  ...["notification.send_notification", "notification.send_mobile_notification"].map(
+    (type) =>
+      [
+        type,
+        action({ notification: id }, { channel: { name: "notification", property: "notification" } }),
+      ] as const,
+  ),
+  ["stage.change", action({ stage: id })],
+  [
+    "dwc.push_content",
+    action(
+      { dynamicContent: id },
+      {
+        channel: { name: "dynamicContent", property: "dynamicContent" },
+        under: { types: ["dwc.decision"], path: "yes" },
+      },
+    ),
+  ],
+  [
+    "tracking.pixel.send",
+    action({ services: texts, category: text, action: text, label: text }, { under: UNDER_PAGE }),
+  ],
+  ["focus.show", action({ focus: id }, { channel: { name: "focus", property: "focus" }, under: UNDER_PAGE })],
+  ["twitter.tweet", action({ channelId: id }, { channel: { name: "tweet", property: "channelId" } })],
+  ["plugin.leadpush", action({ integration: text, config: map, campaign_member_status: map })],
+
+  ["email.open", decision({}, { channel: EMAIL, under: UNDER_EMAIL })],
+  ["email.click", decision({ urls: map }, { channel: EMAIL, under: UNDER_EMAIL })],
+  ["email.reply", decision({}, { channel: EMAIL, under: UNDER_EMAIL })],
+  ["form.submit", decision({ forms: ids }, { channel: { name: "form", property: "forms" } })],
+  [
+    "page.pagehit",
+    decision({ pages: ids, url: text, referer: text }, { channel: { name: "page", property: "pages" } }),
+  ],
+  ["page.devicehit", decision(device, { channel: { name: "page" } })],
+  ["asset.download", decision({ assets: ids }, { channel: { name: "asset", property: "assets" } })],
+  [
+    "dwc.decision",
+    decision(
+      { dwc_slot_name: text, dynamicContent: id },
+      { channel: { name: "dynamicContent", property: "dynamicContent" } },
+    ),
+  ],
+  ["sms.reply", decision({ pattern: text }, { channel: { name: "sms" } })],
+
+  ["lead.field_value", condition({ field: text, operator: text })],
+  ["lead.device", condition(device)],
+  [
+    "lead.pageHit",
+    condition({ page_url: text, page: id, startDate: text, endDate: text, accumulative_time: number }),
+  ],
+  ["lead.tags", condition({ tags: texts })],
+  ["lead.segments", condition({ segments: ids })],
+  ["lead.stages", condition({ stages: ids })],
+  ["lead.owner", condition({ owner: ids })],
+  [
+    "lead.campaigns",
+    condition({ campaigns: ids, dataAddedLimit: flag, expr: choice("gt", "lt"), dateAdded: text }),
+  ],
+  ["lead.dnc", condition({ channels, reason: choice("1", "2", "3") })],
+  ["lead.points", condition({ operator: comparison, score: integer, group: id })],
+  ["form.field_value", condition({ form: id, field: text, operator: text })],
+  ["email.validate.address", condition({})],
+  ["notification.has.active", condition({})],
+]);

@@ -1,0 +1,59 @@
+import type { Campaign, CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { badRequest, type Fault, invalid, unfit, type Violation } from "@tidings/rpc/fault";
+import type { Sent } from "@tidings/store/draft";
+import { linksIn, readCanvas, writeCanvas } from "./canvas.ts";
+import { settleTypes } from "./event-rules.ts";
+import { link, namesOf, ownLinks } from "./links.ts";
+
+/** What all properties of a campaign may come to, in bytes. */
+const PROPERTIES_MAX = 1_000_000;
+
+/**
+ * Makes one graph of the events and the canvas of a draft, in place. Where both were sent the canvas says what leads where,
+ * otherwise events do by themselves. New events take their ids from `freeIds`. A write that names neither is not judged.
+ */
+export function settleEvents(
+  draft: Campaign,
+  { before, sent, freeIds }: { before: Campaign | undefined; sent: Sent<Campaign>; freeIds: number[] },
+): Fault | Violation[] {
+  const paths = sent.updateMask?.paths ?? ["*"];
+  if (before && !["*", "events", "canvas_settings", "lists", "forms"].some((path) => paths.includes(path)))
+    return [];
+  // Told of by the rules of the message.
+  if (draft.events.some(({ name, type }) => name === "" || type === "")) return [];
+  const unnamed = sent.updateMask && paths.includes("*") ? unnamedIn(sent.message?.events ?? []) : undefined;
+  if (unnamed) return unnamed;
+  for (const event of draft.events.filter(({ id }) => id === 0)) event.id = freeIds.shift() ?? 0;
+  const bytes = draft.events.reduce((total, { properties }) => total + (properties?.length ?? 0), 0);
+  if (bytes > PROPERTIES_MAX)
+    return [{ field: "events", message: `All properties may have ${PROPERTIES_MAX} bytes at most.` }];
+  const canvas = readCanvas(draft.canvasSettings);
+  if ("message" in canvas) return [canvas];
+  const { named, violations } = namesOf(draft.events);
+  if (violations.length > 0) return invalid(violations);
+  const isDrawn = sent.message?.canvasSettings !== undefined && sent.message.events.length > 0;
+  if (!isDrawn && paths.includes("*")) forgetUnsaid(draft.events, sent.message?.events ?? []);
+  const links = isDrawn ? linksIn(canvas) : ownLinks(draft.events);
+  const misfits = [...link(draft.events, links, named), ...settleTypes(draft.events, named)];
+  if (misfits.length > 0) return unfit(misfits);
+  const sources = (["lists", "forms"] as const).filter((source) => draft[source].length > 0);
+  draft.canvasSettings = writeCanvas(canvas, draft.events, { named, sources });
+  for (const event of draft.events) event.sentId = "";
+  return [];
+}
+
+/** What replaces all events without a canvas says of each where it is: nothing is said of one that begins. */
+function forgetUnsaid(events: CampaignEvent[], sent: CampaignEvent[]): void {
+  const said = new Map(sent.map((event) => [event.sentId, event]));
+  for (const event of events) {
+    const { parent, decisionPath } = said.get(event.sentId) ?? event;
+    if (!parent) delete event.parent;
+    if (!decisionPath) delete event.decisionPath;
+  }
+}
+
+/** What replaces all events has to say of each which one it is. */
+function unnamedIn(events: CampaignEvent[]): Fault | undefined {
+  const index = events.findIndex(({ sentId }) => sentId === "");
+  return index < 0 ? undefined : badRequest(`$campaign[events][${index}]["id"] is missing`);
+}

@@ -1,0 +1,72 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
+import { newestEvents } from "@tidings/projection/newest";
+import type { Projection } from "@tidings/projection/projection";
+import { ContactMergedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import { prepared, type Transaction } from "@tidings/store/database";
+import type { Outbox } from "@tidings/store/outbox";
+import { moveMemberships } from "./merge.ts";
+
+const CONTACT_EVENT =
+  /^tidings\.contact\.(?:contact\.(?:created|updated|deleted|merged)|contact_saved\.listed)$/;
+const MERGED = "tidings.contact.contact.merged";
+const DELETED = "tidings.contact.contact.deleted";
+
+const keepStatement = prepared(
+  "project_contacts",
+  `insert into contacts (id, version, owner_id)
+   select * from unnest($1::integer[], $2::integer[], $3::integer[]) as t (id, version, owner_id) order by id
+   on conflict (id) do update set version = excluded.version, owner_id = excluded.owner_id`,
+);
+const forgetStatements = [
+  "contacts where id",
+  ...["segment_contacts", "campaign_contacts", "campaign_event_logs"].map(
+    (table) => `${table} where contact_id`,
+  ),
+].map((place) =>
+  prepared(`forget_contacts ${place}`, `delete from ${place} = any((select $1::integer[])::integer[])`),
+);
+
+/** The table `contacts`: which there are, and whose. What is about one that is gone goes with it; merged ones leave it behind. */
+export function contacts(outbox: Outbox): Projection {
+  return {
+    owner: "contact",
+    subject: "tidings.contact.contact.>",
+    isOf: (subject) => CONTACT_EVENT.test(subject),
+    rebuilt: { name: "contacts", type: ContactSavedSchema.typeName },
+    async keep(transaction, events) {
+      const latest = await newestEvents(
+        transaction,
+        "contacts",
+        events.filter(({ subject }) => subject !== MERGED),
+      );
+      const isGone = ({ subject }: Event) => subject === DELETED;
+      keep(
+        transaction,
+        latest.filter((event) => !isGone(event)),
+      );
+      for (const { aggregateId, payload } of events.filter(({ subject }) => subject === MERGED)) {
+        const { mergedIntoId } = fromBinary(ContactMergedSchema, payload);
+        await moveMemberships(transaction, outbox, { from: aggregateId, to: mergedIntoId });
+      }
+      const gone = latest.filter(isGone).map(({ aggregateId }) => aggregateId);
+      if (gone.length > 0) for (const statement of forgetStatements) transaction.execute(statement, [gone]);
+      return latest.map(({ aggregateId }) => aggregateId);
+    },
+  };
+}
+
+function keep(transaction: Transaction, events: Event[]): void {
+  if (events.length === 0) return;
+  transaction.execute(keepStatement, [
+    events.map(({ aggregateId }) => aggregateId),
+    events.map(({ aggregateVersion }) => aggregateVersion),
+    events.map(({ payload }) => ownerIn(fromBinary(ContactSavedSchema, payload).snapshot)),
+  ]);
+}
+
+function ownerIn(snapshot: Uint8Array): number | null {
+  if (snapshot.length === 0) return null;
+  const { owner_id: ownerId } = JSON.parse(Buffer.from(snapshot).toString()) as { owner_id?: string };
+  return ownerId ? Number(ownerId) : null;
+}

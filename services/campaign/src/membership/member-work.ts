@@ -1,0 +1,103 @@
+import type { Job, Outcome } from "@tidings/jobs/jobs";
+import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
+import type { Worker } from "@tidings/jobs/work";
+import type { Log } from "@tidings/runtime/log";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import type { Outbox } from "@tidings/store/outbox";
+import { followRange } from "./follow.ts";
+import { memberJobs, removalJobs } from "./follow-sources.ts";
+import { CHANGED, tellMemberships } from "./membership-events.ts";
+import { segmentRemovalOptions } from "./sources.ts";
+import { takeTurn } from "./turn.ts";
+
+export interface MemberServices {
+  database: Database;
+  outbox: Outbox;
+  log: Log;
+}
+
+/** Contacts that are looked at in one transaction: for so long at most do those wait who follow single contacts. */
+const SLICE = 5_000;
+
+/** The last of the next contacts that are in a segment of the campaign, or in the campaign. */
+const sliceStatement = prepared(
+  "campaign_members_slice",
+  `select max(contact_id) as until, count(*) as count from (
+     select contact_id from (
+       select sc.contact_id from campaign_segments cs cross join lateral (
+         select contact_id from segment_contacts where segment_id = cs.segment_id and contact_id > $2
+         order by contact_id limit $3::bigint) sc
+       where cs.campaign_id = $1
+       union
+       (select contact_id from campaign_contacts
+        where campaign_id = $1 and contact_id > $2 and not manually_removed order by contact_id limit $3::bigint)) found
+     order by contact_id limit $3::bigint) slice`,
+);
+
+/** Brings the members of campaigns in step with their segments, a slice in a transaction. Any number of replicas may do so. */
+export function memberOptions({ database, outbox, log }: MemberServices, slice = SLICE): JobOptions {
+  return {
+    database,
+    log,
+    jobs: memberJobs,
+    async work(transaction, { key, payload }: Job): Promise<Outcome> {
+      const campaignId = Number(key.split(" ")[0]);
+      const after = Number(payload.after ?? 0);
+      takeTurn(transaction);
+      const [found] = await transaction.query(sliceStatement, [campaignId, after, slice]);
+      if (!found?.until) return { state: "done" };
+      const until = Number(found.until);
+      await followRange(transaction, outbox, { campaignId, after, until });
+      return Number(found.count) < slice ? { state: "done" } : { state: "again", payload: { after: until } };
+    },
+  };
+}
+
+const forgetMembersStatement = prepared(
+  "campaign_contacts_forget",
+  `with some as (select contact_id from campaign_contacts where campaign_id = $1 order by contact_id limit $2::bigint)
+   delete from campaign_contacts m using some where m.campaign_id = $1 and m.contact_id = some.contact_id
+   returning ${CHANGED}`,
+);
+const forgetLogsStatement = prepared(
+  "campaign_event_logs_forget",
+  `with some as (select id from campaign_event_logs where campaign_id = $1 order by id limit $2::bigint)
+   delete from campaign_event_logs l using some where l.id = some.id returning 1 as gone`,
+);
+
+/** Who was a member of a campaign that is gone is told of as removed; then its log goes. */
+export function removalOptions({ database, outbox, log }: MemberServices, slice = SLICE): JobOptions {
+  return {
+    database,
+    log,
+    jobs: removalJobs,
+    work: (transaction, { key }) => removeSlice(transaction, outbox, Number(key), slice),
+  };
+}
+
+async function removeSlice(
+  transaction: Transaction,
+  outbox: Outbox,
+  campaignId: number,
+  slice: number,
+): Promise<Outcome> {
+  const members = await transaction.query(forgetMembersStatement, [campaignId, slice]);
+  const ended = members.map((row) => ({
+    ...row,
+    version: String(Number(row.version) + 1),
+    manually_added: "f",
+    manually_removed: "t",
+  }));
+  tellMemberships(transaction, outbox, ended);
+  const logs = await transaction.query(forgetLogsStatement, [campaignId, slice]);
+  const isDone = members.length < slice && logs.length < slice;
+  return isDone ? { state: "done" } : { state: "again", payload: {} };
+}
+
+export function startMemberWork(services: MemberServices): Record<string, Worker> {
+  return {
+    "campaign members": runJobs(memberOptions(services)),
+    "campaign removal": runJobs(removalOptions(services)),
+    "segment removal": runJobs(segmentRemovalOptions(services)),
+  };
+}

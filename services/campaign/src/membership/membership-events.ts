@@ -1,0 +1,29 @@
+import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
+import type { Row, Transaction } from "@tidings/store/database";
+import { domainEvent, type Outbox } from "@tidings/store/outbox";
+import { timestampFromText } from "@tidings/store/timestamp";
+
+/** What statements that change memberships return of each, where the table is called `m`. */
+export const CHANGED =
+  "m.id, m.campaign_id, m.contact_id, m.version, m.date_added, m.manually_added, m.manually_removed";
+
+/** Tells of memberships that were changed: rows of CHANGED. */
+export function tellMemberships(transaction: Transaction, outbox: Outbox, rows: Row[]): void {
+  outbox.append(
+    transaction,
+    rows.map((row) =>
+      domainEvent(
+        "tidings.campaign.campaign.membership_changed",
+        { id: Number(row.id), version: Number(row.version) },
+        CampaignMembershipChangedSchema,
+        {
+          campaignId: Number(row.campaign_id),
+          contactId: Number(row.contact_id),
+          ...(row.date_added && { dateAdded: timestampFromText(row.date_added) }),
+          manuallyAdded: row.manually_added === "t",
+          manuallyRemoved: row.manually_removed === "t",
+        },
+      ),
+    ),
+  );
+}

@@ -1,0 +1,73 @@
+import { jobsOf } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { forgetIn } from "@tidings/projection/forget-in";
+import type { Projection } from "@tidings/projection/projection";
+import { segments } from "@tidings/projection/segments";
+import { prepared, type Transaction } from "@tidings/store/database";
+import { requestMembers } from "./follow-sources.ts";
+
+/** Segments that are gone, by id: their members are forgotten. */
+export const segmentRemovalJobs = jobsOf("campaign_segment_removal");
+
+const usersStatement = prepared(
+  "campaigns_with_segments",
+  "select distinct campaign_id from campaign_segments where segment_id = any((select $1::integer[])::integer[])",
+);
+const forgetListsStatement = forgetIn("campaigns", "lists");
+const forgetFormsStatement = forgetIn("campaigns", "forms");
+const forgetSourcesStatement = prepared(
+  "campaign_segments_gone",
+  "delete from campaign_segments where segment_id = any((select $1::integer[])::integer[])",
+);
+
+/** The segments that campaigns take their members from: whether they are published, and that they are gone, changes those. */
+export function sourceSegments(): Projection {
+  const projection = segments(forgetSegments);
+  return {
+    ...projection,
+    async keep(transaction, events) {
+      const named = [...new Set(events.map(({ aggregateId }) => aggregateId))];
+      const users = await transaction.query(usersStatement, [named]);
+      const ids = await projection.keep(transaction, events);
+      requestMembers(
+        transaction,
+        users.map(({ campaign_id }) => Number(campaign_id)),
+      );
+      return ids;
+    },
+  };
+}
+
+function forgetSegments(transaction: Transaction, ids: number[]): void {
+  transaction.execute(forgetListsStatement, [ids]);
+  transaction.execute(forgetSourcesStatement, [ids]);
+  segmentRemovalJobs.add(
+    transaction,
+    ids.map((id) => ({ key: String(id) })),
+  );
+}
+
+/** Forms that are gone bring nobody. */
+export function forgetForms(transaction: Transaction, ids: number[]): void {
+  transaction.execute(forgetFormsStatement, [ids]);
+}
+
+const SLICE = 20_000;
+const forgetMembersStatement = prepared(
+  "segment_contacts_forget",
+  `with some as (select contact_id from segment_contacts where segment_id = $1 order by contact_id limit $2::bigint)
+   delete from segment_contacts m using some where m.segment_id = $1 and m.contact_id = some.contact_id
+   returning 1 as gone`,
+);
+
+export function segmentRemovalOptions({ database, log }: Pick<JobOptions, "database" | "log">): JobOptions {
+  return {
+    database,
+    log,
+    jobs: segmentRemovalJobs,
+    async work(transaction, { key }) {
+      const gone = await transaction.query(forgetMembersStatement, [Number(key), SLICE]);
+      return gone.length < SLICE ? { state: "done" } : { state: "again", payload: {} };
+    },
+  };
+}
