@@ -28,6 +28,7 @@ export interface CustomRoute {
 
 const CONTACTS = "lead:leads";
 const LISTS = "lead:lists";
+const THEMES = "core:themes";
 const contact = (verb: Verb, parameter = "id"): Named => ({
   resource: "contacts",
   parameter,
@@ -147,6 +148,20 @@ export const customRoutes: CustomRoute[] = [
   },
   { method: "GET", template: "/audit", right: { base: "audit:log", verb: "view" }, things: [] },
   { method: "GET", template: "/hooks/triggers", things: [] },
+  { method: "GET", template: "/files/:directory", things: [] },
+  // Nothing is sent that could be a file, and there is none of the name.
+  { method: "POST", template: "/files/:directory/new", things: [], ok: 406 },
+  { method: "DELETE", template: "/files/:directory/:file/delete", things: [], ok: 404 },
+  { method: "GET", template: "/themes", right: { base: THEMES, verb: "view" }, things: [] },
+  { method: "POST", template: "/themes/new", right: { base: THEMES, verb: "create" }, things: [], ok: 400 },
+  { method: "GET", template: "/themes/:theme", right: { base: THEMES, verb: "view" }, things: [], ok: 404 },
+  {
+    method: "DELETE",
+    template: "/themes/:theme/delete",
+    right: { base: THEMES, verb: "delete" },
+    things: [],
+    ok: 404,
+  },
   { method: "GET", template: "", things: [] },
   { method: "GET", template: "/users/self", things: [] },
   // Nothing is sent that could be a password.
