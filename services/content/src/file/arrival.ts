@@ -83,7 +83,7 @@ function arrival(
       }
       stream.on("limit", () => refuse(tooLarge(bytesMax)));
       file = { part, name, stream, written: written(stream, path) };
-      file.written.catch((error) => reject(error));
+      file.written.catch((error) => isRefused || reject(error));
     });
     for (const limit of ["partsLimit", "fieldsLimit", "filesLimit"] as const)
       parser.on(limit, () => refuse(badRequest("The form has too many parts.")));
@@ -100,9 +100,11 @@ function arrival(
       bytes += chunk.length;
       if (bytes > bytesMax + AROUND_MAX) refuse(tooLarge(bytesMax));
     });
-    request.on("close", () => {
+    const leave = () => {
       if (!request.complete) refuse(badRequest("The body ended early."));
-    });
+    };
+    if (request.destroyed) return leave();
+    request.on("close", leave);
     request.pipe(parser);
   });
 }

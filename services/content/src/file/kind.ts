@@ -1,5 +1,6 @@
+import { openAsBlob } from "node:fs";
 import { open } from "node:fs/promises";
-import { fileTypeFromFile } from "file-type";
+import { fileTypeFromBlob } from "file-type";
 import { refused } from "./refused.ts";
 
 /** What may be uploaded, by extension, and what it is served as. */
@@ -59,7 +60,7 @@ export function extensionOf(name: string): string | undefined {
  */
 export async function extensionByContent(path: string, sentName: string): Promise<string> {
   const sent = extensionOf(sentName) ?? "";
-  const found = await fileTypeFromFile(path);
+  const found = await fileTypeFromBlob(await openAsBlob(path));
   const extension = found ? knownExtension(found.ext, sent) : await textExtension(path, sent);
   if (extension === undefined || !KINDS.has(extension))
     throw refused(`The uploaded file can have only these extensions: ${[...KINDS.keys()].join(", ")}.`);
