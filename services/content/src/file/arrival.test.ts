@@ -79,3 +79,24 @@ const connections = () =>
   new Promise<number>((resolve, reject) =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
   );
+
+test("a body that holds another number of files than one, or too much, is refused", async () => {
+  const file = `${head("a.txt")}hello\r\n`;
+  const cases: Record<string, string> = {
+    "two files": `${file}${file}--b--\r\n`,
+    "three files": `${file}${file}${file}--b--\r\n`,
+    "a large and a small file": `${head("a.txt")}${"x".repeat(900_000)}\r\n${file}--b--\r\n`,
+    "one byte too many": `${head("a.txt")}${"x".repeat(1_000_001)}\r\n--b--\r\n`,
+    "a file without a name": `${head("")}hello\r\n--b--\r\n`,
+    "a name that leads elsewhere": `${head("../a.txt")}${"x".repeat(900_000)}\r\n--b--\r\n`,
+    "many parts": `${'--b\r\ncontent-disposition: form-data; name="a"\r\n\r\nb\r\n'.repeat(100)}${file}--b--\r\n`,
+    "a broken head": "--b\r\ncontent-disposition\r\n\r\nb\r\n--b--\r\n",
+  };
+  for (const [what, body] of Object.entries(cases)) {
+    const count = outcomes.length;
+    start().end(body);
+    await eventually(() => assert.equal(outcomes.length, count + 1, what));
+    assert.ok("reason" in (outcomes.at(-1) as object), what);
+    assert.deepEqual(await readdir(folder.path), [], what);
+  }
+});

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, type WriteStream } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
@@ -65,15 +65,19 @@ function arrival(
 ): Promise<Omit<Arrived, "path">> {
   let bytes = 0;
   let isRefused = false;
-  let file: { part: string; name: string; stream: Readable; written: Promise<number> } | undefined;
+  let file:
+    | { part: string; name: string; stream: Readable; target: WriteStream; written: Promise<void> }
+    | undefined;
   return new Promise<Omit<Arrived, "path">>((resolve, reject) => {
     const refuse = (fault: Fault) => {
       if (isRefused) return;
       isRefused = true;
       request.unpipe(parser).resume();
-      file?.stream.destroy();
+      if (!file) return reject(fault);
+      file.stream.destroy();
       // Nothing is written any more when the file is taken away.
-      Promise.allSettled([file?.written]).then(() => reject(fault));
+      if (file.target.closed) return reject(fault);
+      file.target.once("close", () => reject(fault)).destroy();
     };
     parser.on("file", (part, stream, name) => {
       const fault = file ? badRequest("One file is taken at a time.") : checkName(name);
@@ -82,7 +86,8 @@ function arrival(
         return refuse(fault);
       }
       stream.on("limit", () => refuse(tooLarge(bytesMax)));
-      file = { part, name, stream, written: written(stream, path) };
+      const target = createWriteStream(path, { flags: "wx", mode: 0o600 });
+      file = { part, name, stream, target, written: pipeline(stream, target) };
       file.written.catch((error) => isRefused || reject(error));
     });
     for (const limit of ["partsLimit", "fieldsLimit", "filesLimit"] as const)
@@ -90,11 +95,13 @@ function arrival(
     parser.on("error", () => refuse(badRequest("The body is not valid multipart/form-data.")));
     parser.on("finish", () => {
       if (!file) return reject(missing(MISSING));
-      const { part, name } = file;
-      file.written.then(
-        (size) => (size > 0 ? resolve({ part, name, size }) : reject(badRequest("The file is empty."))),
-        reject,
-      );
+      const { part, name, target, written } = file;
+      const settle = () => {
+        const size = target.bytesWritten;
+        if (size > 0) resolve({ part, name, size });
+        else reject(badRequest("The file is empty."));
+      };
+      written.then(settle, reject);
     });
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
@@ -107,12 +114,6 @@ function arrival(
     request.on("close", leave);
     request.pipe(parser);
   });
-}
-
-async function written(stream: Readable, path: string): Promise<number> {
-  const target = createWriteStream(path, { flags: "wx", mode: 0o600 });
-  await pipeline(stream, target);
-  return target.bytesWritten;
 }
 
 function openParser(contentType: string, bytesMax: number): BusboyInstance {
