@@ -92,7 +92,9 @@ function arrival(
     });
     for (const limit of ["partsLimit", "fieldsLimit", "filesLimit"] as const)
       parser.on(limit, () => refuse(badRequest("The form has too many parts.")));
-    parser.on("error", () => refuse(badRequest("The body is not valid multipart/form-data.")));
+    parser.on("error", () =>
+      refuse(file ? badRequest("The body is not valid multipart/form-data.") : missing(MISSING)),
+    );
     parser.on("finish", () => {
       if (!file) return reject(missing(MISSING));
       const { part, name, target, written } = file;
