@@ -60,7 +60,7 @@ export async function openTheme({ database, store, defaults }: ThemeContext, key
   if (defaults.has(key)) return zipDefaultTheme(key);
   const [row] = await database.query(fileStatement, [key], backgroundDeadline());
   const archive = row?.file ? await store.open(row.file) : undefined;
-  if (!archive) throw notFound("The theme does not exist.");
+  if (!archive) throw notFound("There is no such theme.");
   return archive;
 }
 

@@ -35,7 +35,7 @@ export function themeHandlers(
       if (defaults.has(key)) throw badRequest("A theme that comes with the product cannot be deleted.");
       await database.transaction(deadlineMs, async (transaction) => {
         const rows = await transaction.query(deleteStatement, [key]);
-        if (rows.length === 0) throw notFound("The theme does not exist.");
+        if (rows.length === 0) throw notFound("There is no such theme.");
         removeStored(
           transaction,
           rows.map(({ file }) => file ?? ""),
