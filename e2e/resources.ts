@@ -43,6 +43,9 @@ const readMember = (entity: Entity, key: string): unknown => entity[key];
 const readOfContact = (entity: Entity, key: string): unknown =>
   key === "lead" ? (entity.lead as Entity).id : entity[key];
 
+/** Nobody is asked for it: names below `.invalid` do not exist (RFC 6761, 6.4). */
+const REMOTE_FILE = "https://files.invalid/guide.pdf";
+
 /** The first of a database: what belongs to a contact belongs to it. */
 const CONTACT_ID = 1;
 
@@ -212,6 +215,28 @@ const byHand: (Bodies & { path: string })[] = [
       eventsOrderbyDir: { name: "Order", webhookUrl: "https://example.com/", eventsOrderbyDir: "SIDEWAYS" },
       isPublished: { name: "Flag", webhookUrl: "https://example.com/", isPublished: "constructor" },
       triggers: { name: "Triggers", webhookUrl: "https://example.com/", triggers: [["nested"]] },
+    },
+    read: readMember,
+  },
+  {
+    path: "assets",
+    minimal: () => ({ title: `Asset ${unique()}`, storageLocation: "remote", file: REMOTE_FILE }),
+    full: () => ({
+      title: `Asset ${unique()}`,
+      alias: `asset-${unique()}`,
+      description: "<p>All there is to know</p>",
+      language: "fr",
+      storageLocation: "remote",
+      file: REMOTE_FILE,
+      disallow: false,
+    }),
+    change: { language: "de" },
+    cleared: { description: null, language: "" },
+    refused: {
+      title: { storageLocation: "remote", file: REMOTE_FILE },
+      file: { title: "A" },
+      storageLocation: { title: "A", storageLocation: "moon", file: REMOTE_FILE },
+      remotePath: { title: "A", storageLocation: "remote", file: "nowhere" },
     },
     read: readMember,
   },

@@ -19,6 +19,8 @@ export interface TestStack extends Stack {
   nats: Nats;
   /** Where NATS keeps its streams. */
   natsFolder: string;
+  /** Where the content service keeps what is uploaded. */
+  filesFolder: string;
   lines: Lines;
 }
 
@@ -29,12 +31,14 @@ export async function startTestStack({ env = {}, gateways = 1 }: TestStackOption
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
   const natsFolder = join(folder.path, "nats");
+  const filesFolder = join(folder.path, "files");
   const nats = cleanup.adopt(await startNats({ dataDir: natsFolder }), ({ stop }) => stop());
   const database = cleanup.adopt(await createTestDatabase(), ({ drop }) => drop());
   const lines = collectLines();
   const options = {
     database: { url: database.url },
     natsUrl: nats.url,
+    filesDir: filesFolder,
     gateways,
     administrator: ADMINISTRATOR,
     env: { ...env, webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...env.webhook } },
@@ -48,6 +52,7 @@ export async function startTestStack({ env = {}, gateways = 1 }: TestStackOption
     database,
     nats,
     natsFolder,
+    filesFolder,
     lines,
     stop: () => started.disposeAsync(),
   };

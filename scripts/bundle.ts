@@ -3,8 +3,11 @@ import { build, stop } from "esbuild";
 import { processes } from "./processes.ts";
 import { root } from "./tool.ts";
 
-/** Native modules stay where they are: a bundle finds them through the package that it lies in. */
-const EXTERNAL = ["@node-rs/argon2"];
+/**
+ * Native modules stay where they are, and so does what few need: a bundle finds them through the package that it lies in, when
+ * it asks for them.
+ */
+const EXTERNAL = ["@node-rs/argon2", "@aws-sdk/client-s3"];
 
 /** Modules of CommonJS ask for Node's own by `require`. */
 const BANNER = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { freePort } from "@tidings/embedded/free-port";
 import { variableOf } from "@tidings/runtime/config";
 import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
@@ -23,11 +25,14 @@ export async function placeProcesses(
     await Promise.all(processes.map(async ({ name }) => [name, String(await freePort())] as const)),
   );
   const webPort = String(await freePort());
+  const firstPort = options.port || (await freePort());
   const everybodys = {
     ...addresses(grpcPorts),
     ...secretsOf(options),
     WEB_PORT: webPort,
     CONTENT_WEB_ADDRESS: `127.0.0.1:${webPort}`,
+    SITE_URL: options.siteUrl ?? `http://localhost:${firstPort}`,
+    FILES_DIR: options.filesDir ?? join(tmpdir(), `tidings-files-${randomBytes(6).toString("hex")}`),
   };
   const place = async (row: ProcessRow, number: number): Promise<Placement> => ({
     row,
@@ -41,7 +46,7 @@ export async function placeProcesses(
         REDIS_URL: options.redisUrl ?? "",
         GRPC_PORT: (number === 1 && grpcPorts.get(row.name)) || String(await freePort()),
         OPS_PORT: String(await freePort()),
-        PORT: String((number === 1 && options.port) || (await freePort())),
+        PORT: String(number === 1 ? firstPort : await freePort()),
         INTERNAL_ADDRESS: "127.0.0.1",
         // Nothing stands before these processes that would have to notice.
         SHUTDOWN_DELAY_MS: "0",

@@ -25,6 +25,10 @@ export interface StackOptions {
   suppressionKey?: string;
   /** Likewise. */
   webhookSecretKey?: string;
+  /** Where people find what is published: the first gateway when absent. */
+  siteUrl?: string | undefined;
+  /** Where uploads are kept; a new folder when absent, which is made with the first of them. */
+  filesDir?: string;
   /** Created or updated at the start; no administrator is touched without a password. */
   administrator?: { username: string; password?: string | undefined };
   /** Variables for one kind of process, over those the stack sets. */

@@ -69,7 +69,8 @@ async function start(): Promise<void> {
     suppressionKey: secrets.suppressionKey,
     webhookSecretKey: secrets.webhookSecretKey,
     administrator: { username: ADMINISTRATOR, password },
-    env: { webhook: { SITE_URL: config.SITE_URL ?? `http://localhost:${config.PORT}` } },
+    siteUrl: config.SITE_URL,
+    filesDir: join(config.DATA_DIR, "files"),
     log: logToFiles(logs),
   });
   stopped.signal.throwIfAborted();

@@ -67,6 +67,9 @@ const PARAMETERS: Record<string, string> = {
   delta: "1",
   channel: "email",
   utmTagsId: "2000000000",
+  directory: "images",
+  file: "nothing.png",
+  theme: "nothing",
 };
 
 /** The path of a template, as it is sent below `/api/`. */

@@ -29,6 +29,7 @@ export interface CustomRoute {
 const CONTACTS = "lead:leads";
 const LISTS = "lead:lists";
 const TRIGGERS = "point:triggers";
+const THEMES = "core:themes";
 const contact = (verb: Verb, parameter = "id"): Named => ({
   resource: "contacts",
   parameter,
@@ -266,6 +267,20 @@ export const customRoutes: CustomRoute[] = [
     template: "/points/triggers/:id/events/delete",
     right: { base: TRIGGERS, verb: "edit" },
     things: [{ resource: "points/triggers", parameter: "id", base: TRIGGERS, verb: "edit" }],
+  },
+  { method: "GET", template: "/files/:directory", things: [] },
+  // Nothing is sent that could be a file, and there is none of the name.
+  { method: "POST", template: "/files/:directory/new", things: [], ok: 406 },
+  { method: "DELETE", template: "/files/:directory/:file/delete", things: [], ok: 404 },
+  { method: "GET", template: "/themes", right: { base: THEMES, verb: "view" }, things: [] },
+  { method: "POST", template: "/themes/new", right: { base: THEMES, verb: "create" }, things: [], ok: 400 },
+  { method: "GET", template: "/themes/:theme", right: { base: THEMES, verb: "view" }, things: [], ok: 404 },
+  {
+    method: "DELETE",
+    template: "/themes/:theme/delete",
+    right: { base: THEMES, verb: "delete" },
+    things: [],
+    ok: 404,
   },
   { method: "GET", template: "", things: [] },
   { method: "GET", template: "/users/self", things: [] },

@@ -2,6 +2,8 @@ import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import { SegmentMethodService } from "@tidings/proto/tidings/contact/v1/segment";
+import { FileService } from "@tidings/proto/tidings/content/v1/file";
+import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import { UserMethodService } from "@tidings/proto/tidings/identity/v1/user";
 import { AuditEntryService } from "@tidings/proto/tidings/reporting/v1/audit_entry";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
@@ -29,13 +31,16 @@ import { campaignRoutes, contactCampaignRoutes } from "./routes/campaigns.ts";
 import { companyRoutes } from "./routes/companies.ts";
 import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
+import { fileRoutes } from "./routes/files.ts";
 import { formRoutes } from "./routes/forms.ts";
 import { hookRoutes } from "./routes/hooks.ts";
 import { ownerRoutes } from "./routes/owners.ts";
 import { pointRoutes } from "./routes/points.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./routes/segments.ts";
 import { stageRoutes } from "./routes/stages.ts";
+import { themeRoutes } from "./routes/themes.ts";
 import { userRoutes } from "./routes/users.ts";
+import type { Transfer } from "./transfer.ts";
 
 export interface LoadOptions {
   shedding: Shedding;
@@ -47,6 +52,7 @@ export interface ApiOptions extends LoadOptions {
   isEnabled: boolean;
   authentication: AuthenticationOptions;
   clients: Clients;
+  transfer: Transfer;
   limits: ApiLimits;
   rates: ApiRateLimits;
   /** Where browsers find this service, if that is configured. */
@@ -76,6 +82,8 @@ export function apiRouter(options: ApiOptions): Router {
   router.use("/points", pointRoutes(options.clients, options.limits.batchMax));
   router.use("/segments", segmentRoutes(options.clients.of(SegmentMethodService), options.limits.batchMax));
   router.use("/forms", formRoutes(options.clients, options.limits));
+  router.use("/files", fileRoutes(options.clients.of(FileService), options.transfer));
+  router.use("/themes", themeRoutes(options.clients.of(ThemeService), options.transfer));
   router.use("/hooks", hookRoutes(options.clients.of(TriggerService)));
   router.use("/contacts", ownerRoutes(options.clients.of(UserMethodService), options.limits));
   router.use("/users", userRoutes(options.clients.of(UserMethodService), options.limits));

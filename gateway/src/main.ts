@@ -30,6 +30,7 @@ import { startPurging } from "./oauth/purge.ts";
 import { tokenRates } from "./oauth/token-endpoint.ts";
 import { sessionCookie } from "./pages/session-cookie.ts";
 import { addressesOf } from "./services.ts";
+import { openTransfer } from "./transfer.ts";
 
 /** Few ask here, and a page at a time. */
 const RPC_IN_FLIGHT_MAX = 64;
@@ -60,6 +61,11 @@ await run(options, async ({ onStop, isStopping }) => {
     identity: { database, outbox },
   });
   onStop("clients", clients.close);
+  const transfer = openTransfer({
+    address: config.CONTENT_WEB_ADDRESS,
+    actorPrivateKey: config.ACTOR_PRIVATE_KEY,
+  });
+  onStop("transfer", transfer.close);
   const shedding = loadShedding(config.REQUESTS_IN_FLIGHT);
   onStop("shedding", shedding.stop);
   if (config.ADMIN_PASSWORD)
@@ -108,6 +114,7 @@ await run(options, async ({ onStop, isStopping }) => {
     },
     clientIp,
     clients,
+    transfer,
     limits: {
       pageSize: config.API_PAGE_SIZE,
       limitMax: config.API_MAX_LIMIT,

@@ -11,6 +11,7 @@ import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
+import { AssetService } from "@tidings/proto/tidings/content/v1/asset_service";
 import { CategoryService } from "@tidings/proto/tidings/content/v1/category_service";
 import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic_content_service";
 import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
@@ -52,6 +53,7 @@ export const resources: Resource[] = [
   row("fields/contact", "field", ContactFieldService, { many: "fields" }),
   row("fields/company", "field", CompanyFieldService, { many: "fields" }),
   row("campaigns", "campaign", CampaignService, { shape: "byId" }),
+  row("assets", "asset", AssetService),
   row("categories", "category", CategoryService),
   row("dynamiccontents", "dynamicContent", DynamicContentService, { many: "dynamicContents" }),
   row("emails", "email", EmailService),

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Code, Fault } from "@tidings/rpc/fault";
+import { ACTOR_HEADER } from "@tidings/rpc/transfer";
 import type { Request, RequestHandler, Response } from "express";
 import { createProxyMiddleware } from "http-proxy-middleware";
 import type { ClientIp } from "./client-ip.ts";
@@ -20,7 +21,7 @@ export interface WebLimits {
 }
 
 /** THE table of public paths on the API's host: exact, or everything below where it ends in a slash. */
-const PATHS = ["/robots.txt"];
+const PATHS = ["/robots.txt", "/media/"];
 const START = "/";
 
 const ANSWER_TIMEOUT_MS = 30_000;
@@ -49,6 +50,8 @@ export function webProxy({ address }: WebOptions, limits: WebLimits): RequestHan
       proxyReq(outgoing, request, response) {
         outgoing.removeHeader("authorization");
         outgoing.removeHeader("proxy-authorization");
+        // Nobody speaks for anybody here.
+        outgoing.removeHeader(ACTOR_HEADER);
         const cookies = foreignCookies(request.headers.cookie);
         if (cookies === "") outgoing.removeHeader("cookie");
         else outgoing.setHeader("cookie", cookies);

@@ -12,6 +12,7 @@ import { rateLimiter } from "../../gateway/src/limits/rate-limit.ts";
 import { loadShedding } from "../../gateway/src/limits/shedding.ts";
 import { sessionCookie } from "../../gateway/src/pages/session-cookie.ts";
 import { SERVICES } from "../../gateway/src/services.ts";
+import { openTransfer } from "../../gateway/src/transfer.ts";
 
 /** The gateway without its doors: whoever comes is the administrator. What remains is what a request costs by itself. */
 const { DATABASE_URL = "", CONTACT_ADDRESS = "", ACTOR_PRIVATE_KEY = "" } = process.env;
@@ -54,6 +55,7 @@ const app = createApp({
   },
   clientIp,
   clients,
+  transfer: openTransfer({ address: "127.0.0.1:1", actorPrivateKey: ACTOR_PRIVATE_KEY }),
   limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
   rates,
   shedding: loadShedding(512),

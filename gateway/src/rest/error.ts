@@ -30,6 +30,7 @@ const BY_REASON: Partial<Record<string, Answer>> = {
   CREDENTIALS_AMBIGUOUS: { status: 400, type: "invalid_request" },
   BODY_TOO_LARGE: { status: 413 },
   BODY_TOO_SLOW: { status: 408 },
+  UPLOAD_REFUSED: { status: 406 },
   EXPECTATION_FAILED: { status: 417 },
   METHOD_NOT_ALLOWED: { status: 405 },
   IN_USE: { status: 422 },

@@ -31,6 +31,7 @@ import type { TokenRates } from "../oauth/token-endpoint.ts";
 import type { TokenLifetimes } from "../oauth/token-request.ts";
 import { sessionCookie } from "../pages/session-cookie.ts";
 import { SERVICES } from "../services.ts";
+import { openTransfer } from "../transfer.ts";
 
 export const PASSWORD = "correct horse";
 export const AUTHORIZATION = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString("base64")}`;
@@ -96,6 +97,7 @@ export async function startScene(options: SceneOptions = {}) {
   const {
     lifetimes = { accessSeconds: 3600, refreshSeconds: 14 * 86_400 },
     tokenRates = { client: UNLIMITED, address: UNLIMITED },
+    web = { address: "127.0.0.1:1", host: undefined },
     ...overrides
   } = options;
   const app = createApp({
@@ -122,12 +124,13 @@ export async function startScene(options: SceneOptions = {}) {
     },
     clientIp,
     clients,
+    transfer: openTransfer({ address: web.address, actorPrivateKey: privateKey }),
     limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
     rates,
     shedding,
     arrivals: bodyArrivals(),
     apiOrigin: undefined,
-    web: { address: "127.0.0.1:1", host: undefined },
+    web,
     ...overrides,
   });
   const server = await serveHttp({ port: 0 }, app);

@@ -26,6 +26,8 @@ export interface Answer {
 export interface Outbound {
   /** Posts and answers whatever the receiver answers, redirects included. Throws OutboundError otherwise. */
   post(url: string, headers: Record<string, string>, body: string): Promise<Answer>;
+  /** Asks for the headers alone, likewise. */
+  head(url: string): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -46,21 +48,25 @@ export function createOutbound({ allowed, timeoutMs }: { allowed: Range[]; timeo
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     allowH2: false,
   });
+  const ask = async (
+    text: string,
+    request: Pick<Dispatcher.RequestOptions, "method" | "headers" | "body">,
+  ): Promise<Answer> => {
+    const url = receiverUrl(text);
+    if (!url) throw new OutboundError("delivery_failed");
+    const signal = AbortSignal.timeout(timeoutMs);
+    try {
+      const { origin, pathname, search } = url;
+      const answer = await agent.request({ origin, path: pathname + search, signal, ...request });
+      const { statusCode: status, headers } = answer;
+      return { status, headers, text: await beginningOf(answer.body) };
+    } catch (error) {
+      throw outboundError(error);
+    }
+  };
   return {
-    async post(text, headers, body) {
-      const url = receiverUrl(text);
-      if (!url) throw new OutboundError("delivery_failed");
-      const signal = AbortSignal.timeout(timeoutMs);
-      try {
-        const { origin, pathname, search } = url;
-        const path = pathname + search;
-        const answer = await agent.request({ origin, path, method: "POST", headers, body, signal });
-        const { statusCode: status, headers: answerHeaders } = answer;
-        return { status, headers: answerHeaders, text: await beginningOf(answer.body) };
-      } catch (error) {
-        throw outboundError(error);
-      }
-    },
+    post: (url, headers, body) => ask(url, { method: "POST", headers, body }),
+    head: (url) => ask(url, { method: "HEAD" }),
     close: () => agent.destroy(),
   };
 }

@@ -19,6 +19,11 @@ const IDLE_CHECK_MS = 50;
 const CONNECTIONS_MAX = 10_000;
 /** Longer than any request may take: a connection on which nothing moves for so long is dead, or nobody reads it. */
 const QUIET_MAX_MS = 40_000;
+/** A body that takes longer to arrive is given up, unless it may take long. */
+const ARRIVAL_MAX_MS = 60_000;
+const LONG_ARRIVAL_MAX_MS = 30 * 60_000;
+
+const arrivals = new WeakMap<IncomingMessage, NodeJS.Timeout>();
 
 /** Serves HTTP/1.1 with limits on everything a client could take its time with. */
 export function serveHttp(
@@ -28,7 +33,8 @@ export function serveHttp(
   const server = createServer(
     {
       headersTimeout: 10_000,
-      requestTimeout: 60_000,
+      // Each request has its own: see `limitArrival`.
+      requestTimeout: 0,
       // Longer than a load balancer keeps its side, so that it never writes into a connection we just closed.
       keepAliveTimeout: 65_000,
       maxHeaderSize: 16 * 1024,
@@ -40,6 +46,7 @@ export function serveHttp(
   server.setTimeout(QUIET_MAX_MS);
   // Nobody is asked to go on with a body before the request was looked at.
   server.on("checkExpectation", listener);
+  for (const event of ["request", "checkExpectation"] as const) server.prependListener(event, limitArrival);
   const answering = socketsWithAnswer(server);
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     // One that already gets an answer gets no second one: it would be taken for that of the next request.
@@ -53,6 +60,27 @@ export function serveHttp(
       resolve({ port: (server.address() as AddressInfo).port, drain: () => drain(server) });
     });
   });
+}
+
+/** A request whose body is a large file, from somebody who is known: it may arrive for half an hour. */
+export function takesLong(request: IncomingMessage): void {
+  giveUpAfter(request, LONG_ARRIVAL_MAX_MS);
+}
+
+function limitArrival(request: IncomingMessage): void {
+  const { headers } = request;
+  if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
+  giveUpAfter(request, ARRIVAL_MAX_MS);
+  request.once("close", () => clearTimeout(arrivals.get(request)));
+}
+
+function giveUpAfter(request: IncomingMessage, limitMs: number): void {
+  clearTimeout(arrivals.get(request));
+  if (request.destroyed) return;
+  const giveUp = () => {
+    if (!request.complete) request.socket.destroySoon();
+  };
+  arrivals.set(request, setTimeout(giveUp, limitMs).unref());
 }
 
 /** The connections with a request that was handed to us and whose answer is not over. */

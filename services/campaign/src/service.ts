@@ -8,9 +8,8 @@ import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
-import { implementResource } from "@tidings/store/implement-resource";
+import { implementResource, implementStandard } from "@tidings/store/implement-resource";
 import { resourceSnapshots } from "@tidings/store/snapshots";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { campaignsOf } from "./campaign/campaign.ts";
 import { forms } from "./campaign/form.ts";
 import { campaignMethods } from "./campaign/methods.ts";
@@ -28,7 +27,7 @@ export function openCampaignService({ database, outbox, log }: Foundation<Campai
   const campaigns = campaignsOf(context);
   return {
     services: [
-      implement(CampaignService, standardHandlers(CampaignService, campaigns)),
+      implementStandard(CampaignService, campaigns),
       implement(CampaignMethodService, campaignMethods(context, campaigns)),
       implementResource(StageService, context),
       implementResource(PointGroupService, context),

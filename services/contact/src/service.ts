@@ -14,8 +14,8 @@ import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
+import { implementStandard } from "@tidings/store/implement-resource";
 import { resourceSnapshots } from "@tidings/store/snapshots";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { startTotals } from "@tidings/store/totals";
 import { deviceHandlers } from "./belonging/device.ts";
 import { noteHandlers } from "./belonging/note.ts";
@@ -63,8 +63,8 @@ export function openContactService({ config, database, outbox, bus, log }: Found
       implement(UtmTagService, utmTagHandlers(context)),
       implement(CompanyService, companies),
       implement(CompanyMethodService, companies),
-      implement(ContactFieldService, standardHandlers(ContactFieldService, fieldsOf(context, "lead"))),
-      implement(CompanyFieldService, standardHandlers(CompanyFieldService, fieldsOf(context, "company"))),
+      implementStandard(ContactFieldService, fieldsOf(context, "lead")),
+      implementStandard(CompanyFieldService, fieldsOf(context, "company")),
       implement(SegmentService, segments),
       implement(SegmentMethodService, segments),
       implement(TagService, tagHandlers(context)),

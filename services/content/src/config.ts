@@ -1,4 +1,9 @@
+import { allowedRanges } from "@tidings/outbound/allowed-ranges";
 import { neighbours, port, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { z } from "zod";
+
+const bytes = z.coerce.number().int().min(1);
+const MEGABYTE = 1024 * 1024;
 
 /** Every variable the content service reads. */
 export const contentVariables = {
@@ -6,6 +11,20 @@ export const contentVariables = {
   ...neighbours("contact"),
   /** Where the public web is served to the gateway. */
   WEB_PORT: port.default(8081),
+  /** Where people find what is published. */
+  SITE_URL: z.url().default("http://localhost:8080"),
+  /** A folder for uploads while they arrive, and for good where there is no bucket. */
+  FILES_DIR: z.string().min(1),
+  /** A server that speaks S3, whose bucket keeps the files instead. */
+  FILES_S3_URL: z.url().optional(),
+  FILES_S3_REGION: z.string().default("us-east-1"),
+  FILES_S3_BUCKET: z.string().default("tidings"),
+  FILES_S3_ACCESS_KEY: z.string().default(""),
+  FILES_S3_SECRET_KEY: z.string().default(""),
+  /** Of one file: an asset, an image. */
+  UPLOAD_BYTES_MAX: bytes.max(2 ** 31 - 1).default(6 * MEGABYTE),
+  /** Private ranges where remote assets may be all the same. */
+  OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),
 };
 
 export function contentConfig(env: NodeJS.ProcessEnv) {

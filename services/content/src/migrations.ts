@@ -120,4 +120,28 @@ export const migrations: Migrations = {
     ...SUBMISSION_TABLES,
     ...keepTotal(SUBMISSION_TOTAL),
   ),
+  "0031_files": statements(
+    `create table files (
+      -- What we named it: its bytes are in the store under this name.
+      name text primary key,
+      -- A word like images/flags, and no place on any disk.
+      directory text not null,
+      extension text not null, mime text not null, size integer not null,
+      -- Whose file it is, once one has claimed it.
+      asset_id integer,
+      created_by integer,
+      created_at timestamptz not null default now()
+    )`,
+    "create index files_directory on files (directory, name)",
+    "create index files_assets on files (asset_id) where asset_id is not null",
+    "create index files_unclaimed on files (created_at) where asset_id is null",
+  ),
+  "0032_themes": statements(
+    `create table themes (
+      key text primary key, name text not null, author text, author_url text, features jsonb not null,
+      -- Of its archive in the store.
+      file text not null unique,
+      size integer not null, created_by integer, created_at timestamptz not null default now()
+    )`,
+  ),
 };

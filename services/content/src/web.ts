@@ -1,5 +1,5 @@
-import type { Express } from "express";
-import express from "express";
+import { TRANSFER_PATH } from "@tidings/rpc/transfer";
+import express, { type Express, type Router } from "express";
 
 /** Nothing but the style of the page itself. */
 const POLICY =
@@ -13,8 +13,14 @@ const NOT_FOUND = page("Not found", "There is no such page, or it is gone.");
 /** Programs that look for pages leave the API alone. */
 const ROBOTS = "User-agent: *\nDisallow: /api/\nDisallow: /oauth/\n";
 
+export interface WebParts {
+  /** What the gateway alone reaches. */
+  transfer: Router;
+  images: Router;
+}
+
 /** What everybody sees: it is reached through the gateway, without anything of the API. */
-export function webApp(): Express {
+export function webApp({ transfer, images }: WebParts): Express {
   const app = express();
   app.disable("x-powered-by").set("query parser", false).enable("case sensitive routing");
   app.use((_request, response, next) => {
@@ -26,6 +32,8 @@ export function webApp(): Express {
     response.setHeader("cache-control", "public, max-age=3600");
     response.type("text/plain").send(ROBOTS);
   });
+  app.use(TRANSFER_PATH, transfer);
+  app.use("/media/images", images);
   app.get("/", (_request, response) => {
     response.type("text/html").send(START);
   });

@@ -1,4 +1,4 @@
-import { parseRanges } from "@tidings/outbound/address";
+import { allowedRanges } from "@tidings/outbound/allowed-ranges";
 import { list, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { z } from "zod";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
@@ -9,11 +9,6 @@ const seconds = list.transform((texts, context) => {
   const isValid = values.length > 0 && values.every((value) => value >= 0);
   if (!isValid) context.addIssue({ code: "custom", message: "must be a list of seconds" });
   return values;
-});
-const ranges = list.transform((texts, context) => {
-  const { ranges, invalid } = parseRanges(texts);
-  for (const text of invalid) context.addIssue({ code: "custom", message: `${text} is not a CIDR range` });
-  return ranges;
 });
 
 function isKey(text: string): boolean {
@@ -35,7 +30,7 @@ export const webhookVariables = {
     "must be a list of name:base64 of 32 bytes",
   ),
   /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */
-  OUTBOUND_ALLOW_CIDRS: ranges.default([]),
+  OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),
   /** Seconds before each attempt of a delivery. */
   WEBHOOK_SCHEDULE: seconds.default(DEFAULT_SCHEDULE),
   /** Seconds an attempt may take. */

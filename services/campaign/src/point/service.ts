@@ -3,8 +3,8 @@ import { PointActionService } from "@tidings/proto/tidings/campaign/v1/point_act
 import { PointTriggerMethodService } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { PointTriggerService } from "@tidings/proto/tidings/campaign/v1/point_trigger_service";
 import { type Implementation, implement } from "@tidings/rpc/server";
+import { implementStandard } from "@tidings/store/implement-resource";
 import type { ResourceContext } from "@tidings/store/repository";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { actionKinds, pointActions } from "./action.ts";
 import { listedTypes } from "./kind.ts";
 import { eventKinds, pointTriggers } from "./trigger.ts";
@@ -16,9 +16,9 @@ export const POINT_GROUP_SHOWN = "json_build_object('id', id, 'name', name, 'des
 export function pointServices(context: ResourceContext): Implementation[] {
   const triggers = pointTriggers(context);
   return [
-    implement(PointActionService, standardHandlers(PointActionService, pointActions(context))),
+    implementStandard(PointActionService, pointActions(context)),
     implement(PointActionMethodService, { listPointActionTypes: () => listedTypes(actionKinds) }),
-    implement(PointTriggerService, standardHandlers(PointTriggerService, triggers)),
+    implementStandard(PointTriggerService, triggers),
     implement(PointTriggerMethodService, {
       listPointTriggerEventTypes: () => listedTypes(eventKinds),
       async deletePointTriggerEvents({ id, eventIds }, call) {

@@ -25,7 +25,7 @@ export async function formScene() {
   return {
     database,
     rows,
-    methods: formMethods(forms(context)),
+    methods: formMethods(rows),
     submissions: submissionHandlers(context, rows, submittersOf),
     upkeep: submissionUpkeep(database, log),
     query: (text: string, values: unknown[] = []) => database.query({ text }, values, Date.now() + 60_000),

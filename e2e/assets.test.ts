@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { startReceiver } from "@tidings/testkit/receiver";
+import type { Answer, Entity } from "./client.ts";
+import { GIF, PDF } from "./multipart.ts";
+import { make } from "./people.ts";
+import { startTestStack } from "./stack.ts";
+import { uploader } from "./uploader.ts";
+
+const stack = await startTestStack({
+  env: { content: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", SITE_URL: "https://www.example" } },
+});
+after(() => stack.stop());
+const { api } = stack;
+const upload = uploader(stack.baseUrl);
+
+let count = 0;
+const newFile = () => upload.file("assets", "guide.pdf", PDF);
+const bodyOf = (file: string, members: object = {}) => ({
+  title: `Asset ${++count}`,
+  storageLocation: "local",
+  file,
+  ...members,
+});
+const newAsset = (file: string, members: object = {}) => make(api, "assets", "asset", bodyOf(file, members));
+const assetOf = ({ body }: Answer): Entity => (body as unknown as { asset: Entity }).asset;
+const read = async (id: number) => assetOf(await api("GET", `assets/${id}`));
+const remove = (id: number) => api("DELETE", `assets/${id}/delete`);
+
+/** Is the upload of this name kept? */
+async function isKept(name: string): Promise<boolean> {
+  const found = await readdir(stack.filesFolder, { recursive: true }).catch((): string[] => []);
+  return found.some((path) => path.endsWith(name));
+}
+
+test("an asset tells of its file, and of where it is downloaded", async () => {
+  const { name } = await newFile();
+  const asset = await newAsset(name, { title: "The Guide" });
+  const { extension, mime, size, downloadUrl, revision, downloadCount, uniqueDownloadCount } = asset;
+  assert.deepEqual([extension, mime, size], ["pdf", "application/pdf", PDF.length]);
+  assert.equal(downloadUrl, `https://www.example/asset/${asset.id}:the-guide`);
+  assert.deepEqual([revision, downloadCount, uniqueDownloadCount], [1, 0, 0]);
+  assert.deepEqual([asset.storageLocation, asset.language, asset.disallow], ["local", "en", true]);
+  const edited = assetOf(await api("PATCH", `assets/${asset.id}/edit`, { description: "New" }));
+  assert.deepEqual([edited.revision, edited.file, edited.size], [2, name, PDF.length]);
+});
+
+test("a file is needed, and has to have been uploaded as an asset", async () => {
+  const { status, body } = await api("POST", "assets/new", { title: "A" });
+  assert.equal(status, 400);
+  assert.match(body.errors[0]?.message ?? "", /File of the asset is required\./);
+  const image = await upload.file("images", "a.gif", GIF);
+  for (const file of [image.name, "../../etc/passwd", "nothing.pdf", "a\\b", "x".repeat(2_000)]) {
+    const refused = await api("POST", "assets/new", bodyOf(file));
+    assert.equal(refused.status, 400, file);
+    assert.match(refused.body.errors[0]?.message ?? "", /was not found in the asset directory\./);
+  }
+});
+
+test("a file is one asset's: not another's, in one batch neither, nor of those that come at the same time", async () => {
+  const { name } = await newFile();
+  const batch = await api("POST", "assets/batch/new", [bodyOf(name), bodyOf(name)]);
+  const { statusCodes } = batch.body as unknown as { statusCodes: number[] };
+  assert.deepEqual(statusCodes, [201, 400], batch.text);
+  assert.equal((await api("POST", "assets/new", bodyOf(name))).status, 400);
+  const { name: wanted } = await newFile();
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => api("POST", "assets/new", bodyOf(wanted))),
+  );
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, ...Array(7).fill(400)]);
+});
+
+test("a file that an asset has is in no directory any more, and nobody deletes it there", async () => {
+  const { name } = await newFile();
+  const { id } = await newAsset(name);
+  assert.ok(!(await api("GET", "files/assets")).text.includes(name));
+  assert.equal((await api("DELETE", `files/assets/${name}/delete`)).status, 404);
+  assert.equal((await read(id)).file, name);
+  assert.ok(await isKept(name));
+});
+
+test("a deleted asset takes its file along, and leaves the emails it was attached to", async () => {
+  const [first, second] = [await newFile(), await newFile()];
+  const [gone, stays] = [await newAsset(first.name), await newAsset(second.name)];
+  const members = { name: "A", subject: "B", assetAttachments: [gone.id, stays.id] };
+  const email = await make(api, "emails", "email", members);
+  assert.deepEqual(email.assetAttachments, [gone.id, stays.id]);
+  const deleted = await remove(gone.id);
+  assert.equal(deleted.status, 200);
+  assert.equal(assetOf(deleted).id, null);
+  const shown = await api("GET", `emails/${email.id}`);
+  const { assetAttachments } = (shown.body as unknown as { email: Entity }).email;
+  assert.deepEqual(assetAttachments, [stays.id]);
+  await eventually(async () => assert.equal(await isKept(first.name), false));
+  assert.ok(await isKept(second.name));
+});
+
+test("an asset that gets another file, or goes elsewhere, lets go of the one it had, in a batch too", async () => {
+  const [first, second, third] = [await newFile(), await newFile(), await newFile()];
+  const { id } = await newAsset(first.name);
+  const edits = [second, third].map(({ name }) => ({ id, file: name }));
+  assert.equal((await api("PATCH", "assets/batch/edit", edits)).status, 200);
+  assert.equal((await read(id)).file, third.name);
+  await eventually(async () => assert.equal(await isKept(first.name), false));
+  const remote = { storageLocation: "remote", file: "https://files.invalid/a/guide.DOCX?b=c.d" };
+  const moved = assetOf(await api("PATCH", `assets/${id}/edit`, remote));
+  assert.deepEqual([moved.extension, moved.size], ["docx", null]);
+  assert.match(String(moved.mime), /wordprocessingml/);
+  await eventually(async () => assert.equal(await isKept(third.name), false));
+  assert.ok(
+    (await api("GET", "files/assets")).text.includes(second.name),
+    "nobody's upload waits for somebody",
+  );
+});
+
+test("a write that fails takes no file", async () => {
+  const [first, second] = [await newFile(), await newFile()];
+  const { id } = await newAsset(first.name);
+  const refused = await api("PATCH", `assets/${id}/edit`, { file: second.name, title: "" });
+  assert.equal(refused.status, 400);
+  assert.equal((await read(id)).file, first.name);
+  await newAsset(second.name);
+  assert.ok(await isKept(first.name));
+});
+
+test("the file of a remote asset is a URL; its server is asked for type and size, and holds up nobody", async () => {
+  for (const file of ["nowhere", "ftp://example.com/a.pdf", "javascript:alert(1)", "file:///etc/passwd"]) {
+    const { status, body } = await api("POST", "assets/new", bodyOf(file, { storageLocation: "remote" }));
+    assert.equal(status, 400, file);
+    assert.deepEqual(body.errors[0]?.details, { remotePath: ["The remote should be a valid URL."] });
+  }
+  const server = await startReceiver({
+    respond: ({ path }) =>
+      path === "/silent"
+        ? { status: 500 }
+        : { status: 200, headers: { "content-type": "video/mp4; a=b" }, body: "12345" },
+  });
+  const remote = (path: string) => newAsset(`${server.url}${path}`, { storageLocation: "remote" });
+  const [said, silent] = [await remote("/film.mp4"), await remote("/silent")];
+  await eventually(async () => {
+    const { mime, extension } = await read(said.id);
+    assert.deepEqual([mime, extension], ["video/mp4", "mp4"]);
+  });
+  assert.equal((await read(silent.id)).size, null);
+  assert.ok(server.requests.every(({ method }) => method === "HEAD"));
+  await server.stop();
+});

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { readFile, stat } from "node:fs/promises";
+import { request } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { after, test } from "node:test";
+import { BOUNDARY, MULTIPART } from "./multipart.ts";
+import { ADMINISTRATOR, startTestStack } from "./stack.ts";
+import { authorizationOf } from "./uploader.ts";
+
+const MEGABYTE = 1024 * 1024;
+const SIZE = 200 * MEGABYTE;
+/** What a process may take more while it goes through: half of it would mean that it is held. */
+const GROWTH_MAX = 100 * MEGABYTE;
+
+const stack = await startTestStack({ env: { content: { UPLOAD_BYTES_MAX: String(2 * SIZE) } } });
+after(() => stack.stop());
+
+/** The most memory a process has had so far, in bytes (proc(5), VmHWM). */
+async function peakOf(name: string): Promise<number> {
+  const status = await readFile(`/proc/${stack.process(name).pid}/status`, "utf8");
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}
+
+function* body(size: number): Generator<Buffer> {
+  const disposition = 'content-disposition: form-data; name="file"; filename="large.txt"';
+  yield Buffer.from(`--${BOUNDARY}\r\n${disposition}\r\n\r\n`);
+  const slice = Buffer.alloc(MEGABYTE, "a line of text\n");
+  for (let sent = 0; sent < size; sent += MEGABYTE) yield slice;
+  yield Buffer.from(`\r\n--${BOUNDARY}--\r\n`);
+}
+
+async function upload(size: number): Promise<string> {
+  const { hostname, port } = new URL(stack.baseUrl);
+  const headers = { authorization: authorizationOf(ADMINISTRATOR), "content-type": MULTIPART };
+  const outgoing = request({ hostname, port, path: "/api/files/assets/new", method: "POST", headers });
+  const answered = new Promise<string>((resolve, reject) => {
+    outgoing.once("error", reject);
+    outgoing.once("response", async (response) => {
+      const chunks = await response.toArray();
+      const text = Buffer.concat(chunks).toString();
+      if (response.statusCode === 200) resolve(JSON.parse(text).file.name);
+      else reject(new Error(text));
+    });
+  });
+  await Promise.all([pipeline(Readable.from(body(size)), outgoing), answered]);
+  return answered;
+}
+
+test("an upload of 200 MB goes through both processes and is held by neither", async () => {
+  // What is loaded with the first upload is no matter of its size.
+  await upload(2 * MEGABYTE);
+  const names = ["gateway", "content"];
+  const before = await Promise.all(names.map(peakOf));
+  const name = await upload(SIZE);
+  const after = await Promise.all(names.map(peakOf));
+  for (const [index, process] of names.entries()) {
+    const growth = (after[index] ?? 0) - (before[index] ?? 0);
+    assert.ok(growth < GROWTH_MAX, `${process} took ${growth} bytes more`);
+  }
+  const { size } = await stat(`${stack.filesFolder}/kept/${name.slice(0, 2)}/${name}`);
+  assert.equal(size, SIZE);
+});

@@ -1,0 +1,43 @@
+import type { Theme, ThemeService } from "@tidings/proto/tidings/content/v1/theme";
+import type { RpcClient } from "@tidings/rpc/client";
+import { type Request, Router } from "express";
+import { endpoint } from "../rest/endpoint.ts";
+import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
+import { uploadEndpoint } from "../rest/upload-endpoint.ts";
+import type { Transfer } from "../transfer.ts";
+
+/** What pages, emails and forms may look like. */
+export function themeRoutes(themes: RpcClient<typeof ThemeService>, transfer: Transfer): Router {
+  const router = Router({ caseSensitive: true });
+
+  const list = async (_request: Request, response: ApiResponse) => {
+    const listed = await themes.listThemes({}, outgoing(response.locals.exchange, BUDGET_MS.read));
+    const byKey = Object.fromEntries(listed.themes.map((theme) => [theme.key, shown(theme)]));
+    sendJson(response, 200, JSON.stringify({ themes: byKey }));
+  };
+
+  const download = async (request: Request, response: ApiResponse) => {
+    await transfer.download(response, `themes/${encodeURIComponent(String(request.params.theme))}`);
+  };
+
+  const upload = async (request: Request, response: ApiResponse) => {
+    await transfer.upload(request, response.locals.exchange, "themes");
+    sendJson(response, 200, '{"success":true}');
+  };
+
+  const remove = async (request: Request, response: ApiResponse) => {
+    const key = String(request.params.theme);
+    await themes.deleteTheme({ key }, outgoing(response.locals.exchange, BUDGET_MS.write));
+    sendJson(response, 200, '{"success":true}');
+  };
+
+  endpoint(router, "/", { GET: list });
+  uploadEndpoint(router, "/new", upload);
+  endpoint(router, "/:theme", { GET: download });
+  endpoint(router, "/:theme/delete", { DELETE: remove });
+  return router;
+}
+
+function shown({ key, name, author, authorUrl, features }: Theme) {
+  return { name, key, config: { name, author: author ?? null, authorUrl: authorUrl ?? null, features } };
+}

@@ -1,0 +1,121 @@
+import { Agent, type IncomingMessage, request as open } from "node:http";
+import { pipeline } from "node:stream/promises";
+import { type ActorSigner, actorSigner } from "@tidings/rpc/actor";
+import { badRequest, type Fault, unavailable } from "@tidings/rpc/fault";
+import { ACTOR_HEADER, faultOfBytes, REQUEST_ID_HEADER, TRANSFER_PATH } from "@tidings/rpc/transfer";
+import type { ApiResponse, Exchange } from "./rest/exchange.ts";
+import { watchUpload } from "./rest/upload.ts";
+
+/** Bytes to and from the content service, in the name of who asks, as they come: none of them is held here. */
+export interface Transfer {
+  /** Passes the body of a request on, as it is. Answers the JSON that comes back. */
+  upload(request: IncomingMessage, exchange: Exchange, path: string): Promise<string>;
+  /** Passes what is at `path` on to who asked. */
+  download(response: ApiResponse, path: string): Promise<void>;
+  close(): void;
+}
+
+const ANSWER_TIMEOUT_MS = 30_000;
+const ANSWER_BYTES_MAX = 64 * 1024;
+/** A request that closes with its answer, or whose rest nobody reads, leaves its connection unusable. */
+const CONNECTIONS_MAX = 256;
+
+/** `address` is `host:port` of the content service's public side. */
+export function openTransfer({
+  address,
+  actorPrivateKey,
+}: {
+  address: string;
+  actorPrivateKey: string;
+}): Transfer {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  const sign = actorSigner(actorPrivateKey, "content");
+  const urlOf = (path: string) => new URL(TRANSFER_PATH + path, `http://${address}`);
+  return {
+    upload: (request, exchange, path) =>
+      send(request, { url: urlOf(path), agent, headers: nameOf(sign, exchange) }),
+    async download(response, path) {
+      const { exchange } = response.locals;
+      const answer = await fetched({ url: urlOf(path), agent, headers: nameOf(sign, exchange) });
+      if (answer.statusCode !== 200) throw await faultOf(answer);
+      response.setHeader("Content-Type", String(answer.headers["content-type"]));
+      // Who leaves in the middle leaves, and half an answer must not look like a whole one.
+      await pipeline(answer, response).catch(() => response.destroy());
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+interface Target {
+  url: URL;
+  agent: Agent;
+  headers: Record<string, string>;
+}
+
+function nameOf(sign: ActorSigner, { actor, requestId }: Exchange): Record<string, string> {
+  return { [ACTOR_HEADER]: sign(actor), [REQUEST_ID_HEADER]: requestId };
+}
+
+/** An answer may come before all is sent: then nothing more is. */
+async function send(request: IncomingMessage, { url, agent, headers }: Target): Promise<string> {
+  const { "content-type": type, "content-length": length } = request.headers;
+  const sent = {
+    ...headers,
+    ...(type && { "content-type": type }),
+    ...(length && { "content-length": length }),
+  };
+  const outgoing = open(url, { method: "POST", agent, headers: sent });
+  let watch: { end(): void } | undefined;
+  try {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const giveUp = (fault: Fault) => {
+        outgoing.destroy();
+        reject(fault);
+      };
+      watch = watchUpload(request, giveUp);
+      outgoing.once("response", resolve);
+      outgoing.once("error", (error) => reject(unavailable(error)));
+      // Nobody is there any more to be answered.
+      request.once("close", () => {
+        if (!request.complete) giveUp(badRequest("The body ended early."));
+      });
+      request.once("end", () =>
+        outgoing.setTimeout(ANSWER_TIMEOUT_MS, () => giveUp(unavailable("no answer"))),
+      );
+      request.pipe(outgoing);
+    });
+    if (answer.statusCode !== 200) throw await faultOf(answer);
+    return (await bodyOf(answer)).toString();
+  } finally {
+    watch?.end();
+    request.unpipe(outgoing);
+    if (!request.complete) outgoing.destroy();
+  }
+}
+
+function fetched({ url, agent, headers }: Target): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const outgoing = open(url, { agent, headers, timeout: ANSWER_TIMEOUT_MS }, resolve);
+    outgoing.once("timeout", () => outgoing.destroy(new Error("no answer")));
+    outgoing.once("error", (error) => reject(unavailable(error)));
+    outgoing.end();
+  });
+}
+
+/** What is no fault of our own making tells of a service that is not well. */
+async function faultOf(answer: IncomingMessage): Promise<Fault> {
+  const bytes = await bodyOf(answer);
+  if (answer.headers["content-type"] === "application/x-protobuf") return faultOfBytes(bytes);
+  return unavailable(new Error(`status ${answer.statusCode}`));
+}
+
+async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of answer) {
+    length += (chunk as Buffer).length;
+    if (length > ANSWER_BYTES_MAX) throw new Error("the answer to a transfer is too long");
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,72 @@
+import { type Asset, AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
+import type { Violation } from "@tidings/rpc/fault";
+import { type Changed, type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { extensionOf, mimeOf } from "../file/kind.ts";
+import { forgetAssets } from "../forget.ts";
+import { notValid } from "../json-member.ts";
+import { isWebAddress } from "../web-address.ts";
+import { type ClaimableFile, claimableFiles, settleFiles } from "./claim.ts";
+import { measureJobs } from "./measure.ts";
+
+/** `siteUrl` is where people find what is published. */
+export function assets(context: ResourceContext, siteUrl: string): Repository<Asset> {
+  return repository<Asset, Map<string, ClaimableFile>>(context, AssetSchema, {
+    load: (transaction, _call, messages) =>
+      claimableFiles(
+        transaction,
+        messages.flatMap((message) => message?.file ?? []),
+      ),
+    prepare: (draft, { before, loaded }) =>
+      isSameFile(draft, before) ? [] : isRemote(draft) ? settleRemote(draft) : settleLocal(draft, loaded),
+    async changed(transaction, changes) {
+      await settleFiles(transaction, changes);
+      forgetAssets(
+        transaction,
+        idsOf(changes, ({ after }) => !after),
+      );
+      const measured = idsOf(changes, ({ before, after }) =>
+        Boolean(after && isRemote(after) && !isSameFile(after, before)),
+      );
+      measureJobs.add(
+        transaction,
+        measured.map((id) => ({ key: String(id) })),
+      );
+    },
+    async show(items) {
+      for (const item of items) item.downloadUrl = new URL(`/asset/${item.id}:${item.alias}`, siteUrl).href;
+    },
+  });
+}
+
+function isRemote({ storageLocation }: Asset): boolean {
+  return storageLocation === "remote";
+}
+
+function isSameFile(asset: Asset, before: Asset | undefined): boolean {
+  return before !== undefined && asset.file === before.file && isRemote(asset) === isRemote(before);
+}
+
+/** What is known of something elsewhere before anybody asked: what its name says. */
+function settleRemote(draft: Asset): Violation[] {
+  if (!draft.file) return [];
+  if (!isWebAddress(draft.file)) return [notValid("remotePath", "The remote should be a valid URL.")];
+  const extension = extensionOf(new URL(draft.file).pathname.split("/").at(-1) ?? "");
+  Object.assign(draft, { extension, mime: extension && mimeOf(extension), size: undefined });
+  return [];
+}
+
+function settleLocal(draft: Asset, files: Map<string, ClaimableFile>): Violation[] {
+  // What else the location may be is none that there is, which is told already.
+  if (!draft.file || draft.storageLocation !== "local") return [];
+  const file = files.get(draft.file);
+  if (!file)
+    return [notValid("file", `File ${draft.file.slice(0, 100)} was not found in the asset directory.`)];
+  // It is one asset's, in this write too.
+  files.delete(draft.file);
+  Object.assign(draft, file);
+  return [];
+}
+
+function idsOf(changes: Changed<Asset>[], isMeant: (change: Changed<Asset>) => boolean): number[] {
+  return changes.filter(isMeant).map(({ before, after }) => (after ?? before)?.id ?? 0);
+}

@@ -1,0 +1,62 @@
+import type { Asset } from "@tidings/proto/tidings/content/v1/asset";
+import { prepared, type Transaction } from "@tidings/store/database";
+import type { Changed } from "@tidings/store/repository";
+import { removeStored } from "../file/files.ts";
+
+/** An upload that is no asset's yet. */
+export interface ClaimableFile {
+  extension: string;
+  mime: string;
+  size: number;
+}
+
+/** Locked until the write is done: who comes second finds it claimed. */
+const claimableStatement = prepared(
+  "files_claimable",
+  `select name, extension, mime, size from files
+   where name = any($1::text[]) and asset_id is null and (directory = 'assets' or starts_with(directory, 'assets/'))
+   order by name for update`,
+);
+
+/** All that an asset had, but for what it has now. */
+const releaseStatement = prepared(
+  "files_release",
+  `delete from files f using unnest($1::integer[], $2::text[]) as kept (asset_id, name)
+   where f.asset_id = kept.asset_id and f.name is distinct from kept.name
+   returning f.name`,
+);
+
+const claimStatement = prepared(
+  "files_claim",
+  `update files f set asset_id = claimed.asset_id from unnest($1::integer[], $2::text[]) as claimed (asset_id, name)
+   where f.name = claimed.name and f.asset_id is null`,
+);
+
+/** The uploads of these names that an asset may have, by name. */
+export async function claimableFiles(
+  transaction: Transaction,
+  names: string[],
+): Promise<Map<string, ClaimableFile>> {
+  if (names.length === 0) return new Map();
+  const rows = await transaction.query(claimableStatement, [names]);
+  return new Map(
+    rows.map(({ name, extension, mime, size }) => [
+      name ?? "",
+      { extension: extension ?? "", mime: mime ?? "", size: Number(size) },
+    ]),
+  );
+}
+
+/** Gives assets their files, and lets those go that they have no more, with their bytes. */
+export async function settleFiles(transaction: Transaction, changes: Changed<Asset>[]): Promise<void> {
+  const ids = changes.map(({ before, after }) => (after ?? before)?.id ?? 0);
+  const names = changes.map(({ after }) =>
+    after?.storageLocation === "remote" ? null : (after?.file ?? null),
+  );
+  const released = await transaction.query(releaseStatement, [ids, names]);
+  removeStored(
+    transaction,
+    released.map(({ name }) => name ?? ""),
+  );
+  transaction.execute(claimStatement, [ids, names]);
+}

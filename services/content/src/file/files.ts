@@ -1,0 +1,42 @@
+import { jobsOf } from "@tidings/jobs/jobs";
+import { prepared, type Transaction } from "@tidings/store/database";
+
+/** Bytes that nobody has any more: by the name in the store. */
+export const removalJobs = jobsOf("stored_file_removal");
+
+const DIRECTORY_SHOWN_MAX = 10_000;
+
+export const insertFile = prepared(
+  "files_insert",
+  `insert into files (name, directory, extension, mime, size, created_by)
+   values ($1, $2, $3, $4, $5::integer, $6::integer)`,
+);
+
+/** What an asset has is with the asset, and in no directory any more. Sub-directories stand among the files. */
+export const listDirectory = prepared(
+  "files_list",
+  `select name from (
+     select name from files where directory = $1 and asset_id is null
+     union
+     select split_part(substr(directory, length($1) + 2), '/', 1) from files
+     where starts_with(directory, $1 || '/') and asset_id is null) as entry
+   order by name limit ${DIRECTORY_SHOWN_MAX}`,
+);
+
+export const deleteFile = prepared(
+  "files_delete",
+  "delete from files where directory = $1 and name = $2 and asset_id is null returning name",
+);
+
+export const findImage = prepared(
+  "files_find",
+  "select extension, mime, size from files where directory = $1 and name = $2",
+);
+
+/** Lets the bytes of these be deleted, once what says so is committed. */
+export function removeStored(transaction: Transaction, names: string[]): void {
+  removalJobs.add(
+    transaction,
+    names.map((key) => ({ key })),
+  );
+}

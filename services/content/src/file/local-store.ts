@@ -1,0 +1,55 @@
+import { copyFile, mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { FileStore } from "./store.ts";
+import { isStoredName } from "./stored-name.ts";
+
+/** Files in a folder of this machine, spread over sub-folders by the first two characters of their names. */
+export function localStore(folder: string): FileStore {
+  const pathOf = (name: string): string => {
+    if (!isStoredName(name)) throw new Error("not a name of the store");
+    return join(folder, name.slice(0, 2), name);
+  };
+  return {
+    async put(name, source) {
+      const path = pathOf(name);
+      await mkdir(join(path, ".."), { recursive: true });
+      const unfinished = `${path}.new`;
+      try {
+        await copyFile(source, unfinished);
+        await flush(unfinished);
+        await rename(unfinished, path);
+      } catch (error) {
+        await rm(unfinished, { force: true });
+        throw error;
+      }
+    },
+    async open(name) {
+      const handle = await open(pathOf(name)).catch(ifMissing);
+      return handle?.createReadStream();
+    },
+    async *list() {
+      for await (const shelf of entriesOf(folder))
+        for await (const name of entriesOf(join(folder, shelf))) {
+          const found = await stat(join(folder, shelf, name)).catch(ifMissing);
+          if (found?.isFile() && isStoredName(name)) yield { name, keptAt: found.mtime };
+        }
+    },
+    delete: (name) => rm(pathOf(name), { force: true }),
+    close: () => undefined,
+  };
+}
+
+/** What is said to be kept is on the disk. */
+async function flush(path: string): Promise<void> {
+  const handle = await open(path);
+  await handle.sync().finally(() => handle.close());
+}
+
+async function* entriesOf(folder: string): AsyncIterable<string> {
+  const entries = await opendir(folder).catch(ifMissing);
+  if (entries) for await (const { name } of entries) yield name;
+}
+
+function ifMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT" && error.code !== "ENOTDIR") throw error;
+}

@@ -1,0 +1,22 @@
+import { runJobs } from "@tidings/jobs/run-jobs";
+import type { Worker } from "@tidings/jobs/work";
+import type { Log } from "@tidings/runtime/log";
+import type { Database } from "@tidings/store/database";
+import { removalJobs } from "./files.ts";
+import type { FileStore } from "./store.ts";
+
+const AT_ONCE = 4;
+
+/** Deletes bytes that nobody has any more. What is gone already is as good. */
+export function startRemoving(database: Database, store: FileStore, log: Log): Worker {
+  return runJobs({
+    database,
+    log,
+    jobs: removalJobs,
+    atOnce: AT_ONCE,
+    async work(_transaction, { key }) {
+      await store.delete(key);
+      return { state: "done" };
+    },
+  });
+}

@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { createOutbound } from "@tidings/outbound/outbound";
+import { AssetService } from "@tidings/proto/tidings/content/v1/asset_service";
+import { FileService } from "@tidings/proto/tidings/content/v1/file";
+import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
+import { actorVerifier } from "@tidings/rpc/actor";
+import { implement } from "@tidings/rpc/server";
+import type { Foundation, Parts } from "@tidings/service/start-service";
+import { implementStandard } from "@tidings/store/implement-resource";
+import type { ResourceContext } from "@tidings/store/repository";
+import { assets } from "../asset/asset.ts";
+import { startMeasuring } from "../asset/measure.ts";
+import type { ContentConfig } from "../config.ts";
+import { defaultThemes } from "../theme/default-themes.ts";
+import { themeHandlers } from "../theme/theme.ts";
+import { transferRoutes } from "../transfer.ts";
+import type { WebParts } from "../web.ts";
+import { fileHandlers } from "./file-service.ts";
+import { imageRoutes } from "./images.ts";
+import { openStore } from "./open-store.ts";
+import { startRemoving } from "./remove-stored.ts";
+import { startSweeping } from "./sweep.ts";
+
+/** The servers of remote assets get no longer to say what they have. */
+const MEASURE_TIMEOUT_MS = 3_000;
+
+/** All that has bytes in the store: uploads, assets and themes, and the routes by which bytes come and go. */
+export async function openFiles(
+  { config, database, outbox, log }: Foundation<ContentConfig>,
+  context: ResourceContext,
+): Promise<Required<Pick<Parts, "services" | "work">> & { routes: WebParts }> {
+  const { SITE_URL: siteUrl, UPLOAD_BYTES_MAX: bytesMax } = config;
+  const store = await openStore(config);
+  const arrivals = join(config.FILES_DIR, "arriving");
+  const themes = await defaultThemes();
+  const outbound = createOutbound({ allowed: config.OUTBOUND_ALLOW_CIDRS, timeoutMs: MEASURE_TIMEOUT_MS });
+  const verifyActor = actorVerifier(config.ACTOR_PUBLIC_KEYS, "content");
+  const files = { database, store, arrivals, log };
+  return {
+    services: [
+      implementStandard(AssetService, assets(context, siteUrl)),
+      implement(FileService, fileHandlers(database)),
+      implement(ThemeService, themeHandlers(database, themes)),
+    ],
+    work: {
+      "file store": { stop: store.close },
+      outbound: { stop: outbound.close },
+      "file removal": startRemoving(database, store, log),
+      "file sweep": startSweeping(files),
+      "asset measuring": startMeasuring({ database, outbox, outbound, log }),
+    },
+    routes: {
+      transfer: transferRoutes({ ...files, siteUrl, bytesMax, defaults: themes, verifyActor }),
+      images: imageRoutes(database, store),
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { after, before, describe, test } from "node:test";
+import { type S3, startS3 } from "@tidings/embedded/s3";
+import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporary-folder";
+import fc from "fast-check";
+import { bucketStore } from "./bucket-store.ts";
+import { localStore } from "./local-store.ts";
+import type { FileStore } from "./store.ts";
+import { newStoredName } from "./stored-name.ts";
+
+let folder: TemporaryFolder;
+let server: S3;
+before(async () => {
+  folder = await temporaryFolder();
+  server = await startS3({ dataDir: join(folder.path, "s3") });
+});
+after(async () => {
+  await server.stop();
+  await folder.remove();
+});
+
+const stores: Record<string, () => FileStore | Promise<FileStore>> = {
+  "a folder": () => localStore(join(folder.path, "kept")),
+  "a bucket": () => bucketStore(server),
+};
+
+async function sourceOf(content: string): Promise<string> {
+  const path = join(folder.path, newStoredName("txt"));
+  await writeFile(path, content);
+  return path;
+}
+
+async function namesIn(store: FileStore): Promise<string[]> {
+  const names: string[] = [];
+  for await (const { name } of store.list()) names.push(name);
+  return names;
+}
+
+for (const [kind, open] of Object.entries(stores))
+  describe(kind, () => {
+    test("gives back what it was given, lists it, and forgets it", async () => {
+      const store = await open();
+      const [name, other] = [newStoredName("txt"), newStoredName("png")];
+      await store.put(name, await sourceOf("hello"));
+      await store.put(other, await sourceOf("other"));
+      const bytes = await store.open(name);
+      assert.equal(bytes && (await buffer(bytes)).toString(), "hello");
+      assert.deepEqual((await namesIn(store)).sort(), [name, other].sort());
+      for await (const { keptAt } of store.list())
+        assert.ok(Math.abs(Date.now() - keptAt.getTime()) < 60_000);
+      await store.delete(name);
+      await store.delete(name);
+      assert.equal(await store.open(name), undefined);
+      assert.deepEqual(await namesIn(store), [other]);
+      await store.delete(other);
+      store.close();
+    });
+
+    test("a file that cannot be read is not kept", async () => {
+      const store = await open();
+      await assert.rejects(store.put(newStoredName("txt"), join(folder.path, "nothing")));
+      assert.deepEqual(await namesIn(store), []);
+      store.close();
+    });
+
+    test("no name but ours reaches anything", async () => {
+      const store = await open();
+      const secret = await sourceOf("secret");
+      const near = newStoredName("txt");
+      const hostile = fc.oneof(
+        fc.string({ unit: "binary", maxLength: 300 }),
+        fc.constantFrom("..", ".", "", "/etc/passwd", "../s3/server.log", secret, "a/../../b", `../${near}`),
+        fc.constantFrom(
+          `${near}/`,
+          `${near}\n`,
+          `${near}\0`,
+          near.toUpperCase(),
+          `${near}/../../x`,
+          `x${near}`,
+        ),
+      );
+      await fc.assert(
+        fc.asyncProperty(hostile, async (name) => {
+          for (const act of [() => store.put(name, secret), () => store.open(name), () => store.delete(name)])
+            await assert.rejects(async () => act(), /not a name of the store/);
+        }),
+      );
+      assert.deepEqual(await namesIn(store), []);
+      assert.ok((await readdir(folder.path)).includes(secret.split("/").at(-1) ?? ""));
+      store.close();
+    });
+  });

@@ -1,0 +1,57 @@
+import type { IncomingMessage } from "node:http";
+import { create } from "@bufbuild/protobuf";
+import { type UploadedFile, UploadedFileSchema } from "@tidings/proto/tidings/content/v1/file";
+import type { Actor } from "@tidings/rpc/actor";
+import { backgroundDeadline, type Database } from "@tidings/store/database";
+import { withArrival } from "./arrival.ts";
+import { directoryOf, isOfImages } from "./directory.ts";
+import { insertFile } from "./files.ts";
+import { extensionByContent, mimeOf } from "./kind.ts";
+import { refused } from "./refused.ts";
+import type { FileStore } from "./store.ts";
+import { newStoredName } from "./stored-name.ts";
+
+export interface UploadContext {
+  database: Database;
+  store: FileStore;
+  /** Where uploads lie until they are taken. */
+  arrivals: string;
+  bytesMax: number;
+  /** Where people find what is published. */
+  siteUrl: string;
+}
+
+/** Takes a file into a directory, under a name that we make. Throws a Fault for what is not taken; then nothing is kept. */
+export function uploadFile(
+  context: UploadContext,
+  request: IncomingMessage,
+  { actor, directory: sent }: { actor: Actor; directory: string },
+): Promise<UploadedFile> {
+  const { arrivals: folder, bytesMax, siteUrl } = context;
+  const directory = directoryOf(sent);
+  return withArrival(
+    { request, folder, bytesMax, missing: refused },
+    async ({ path, name: sentName, size }) => {
+      const extension = await extensionByContent(path, sentName);
+      const name = newStoredName(extension);
+      const row = [name, directory, extension, mimeOf(extension), size, actor.id];
+      await keep(context, { name, path, row });
+      const link = new URL(`/media/${directory}/${name}`, siteUrl).href;
+      return create(UploadedFileSchema, { name, ...(isOfImages(directory) && { link }) });
+    },
+  );
+}
+
+/** Bytes without a row are nobody's: where the row cannot be written they go again, at the latest with the sweep. */
+async function keep(
+  { database, store }: UploadContext,
+  { name, path, row }: { name: string; path: string; row: unknown[] },
+): Promise<void> {
+  await store.put(name, path);
+  try {
+    await database.query(insertFile, row, backgroundDeadline());
+  } catch (error) {
+    await store.delete(name).catch(() => undefined); // the sweep comes to it
+    throw error;
+  }
+}

@@ -1,0 +1,40 @@
+import { runJobs } from "@tidings/jobs/run-jobs";
+import { FormMethodService } from "@tidings/proto/tidings/content/v1/form";
+import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
+import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
+import { actorSigner } from "@tidings/rpc/actor";
+import { implement } from "@tidings/rpc/server";
+import type { Foundation, Parts } from "@tidings/service/start-service";
+import { implementStandard } from "@tidings/store/implement-resource";
+import type { ResourceContext } from "@tidings/store/repository";
+import { startTotals } from "@tidings/store/totals";
+import type { ContentConfig } from "../config.ts";
+import { formMethods, forms } from "./form.ts";
+import { submissionHandlers } from "./submission.ts";
+import { SUBMISSION_TOTAL } from "./submission-tables.ts";
+import { connectSubmitters } from "./submitter.ts";
+import { submissionUpkeep } from "./upkeep.ts";
+
+/** Forms, and what people fill in. */
+export function openForms(
+  { config, database, outbox, log }: Foundation<ContentConfig>,
+  context: ResourceContext,
+): Required<Pick<Parts, "services" | "work">> {
+  const rows = forms(context);
+  const submitters = connectSubmitters(
+    config.CONTACT_ADDRESS,
+    actorSigner(config.ACTOR_PRIVATE_KEY, "contact"),
+  );
+  return {
+    services: [
+      implementStandard(FormService, rows),
+      implement(FormMethodService, formMethods(rows)),
+      implement(SubmissionService, submissionHandlers(context, rows, submitters.submittersOf)),
+    ],
+    work: {
+      submitters: { stop: submitters.close },
+      "submission upkeep": runJobs(submissionUpkeep(database, log)),
+      "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
+    },
+  };
+}
