@@ -65,6 +65,10 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
   };
 }
 
+function isKept({ isOf, concerns }: Projection, event: Event): boolean {
+  return isOf(event.subject) && (concerns?.(event) ?? true);
+}
+
 /** The narrowest filter that lets all of them through: a durable has one. */
 export function filterOf(projections: Pick<Projection, "subject">[]): string {
   const [first = "", ...others] = projections.map(({ subject }) => subject);
@@ -82,7 +86,7 @@ export async function project(
   consumer: string | undefined,
   events: Event[],
 ): Promise<void> {
-  const known = events.filter(({ subject }) => projections.some(({ isOf }) => isOf(subject)));
+  const known = events.filter((event) => projections.some((projection) => isKept(projection, event)));
   const { around, settle } = keeping();
   if (known.length > 0)
     await around(() =>
@@ -92,7 +96,7 @@ export async function project(
         const fresh = isNew ? known.filter(({ id }) => isNew.has(id)) : known;
         const changed = new Map<Projection, number[]>();
         for (const projection of projections) {
-          const own = fresh.filter(({ subject }) => projection.isOf(subject));
+          const own = fresh.filter((event) => isKept(projection, event));
           if (own.length > 0) changed.set(projection, await projection.keep(transaction, own));
         }
         await settle(transaction, changed);

@@ -9,6 +9,8 @@ export interface Projection {
   subject: string;
   /** Is an event of this subject kept? */
   isOf(subject: string): boolean;
+  /** Does an event of such a subject say anything that is kept? For others nothing is written down; all do when absent. */
+  concerns?(event: Event): boolean;
   /** Keeps events it has not had before, in the order of their stream. Returns the ids of what is changed by them. */
   keep(transaction: Transaction, events: Event[]): Promise<number[]>;
   /** Of things that their owner lists: what is kept can be made anew. */

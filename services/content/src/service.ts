@@ -19,7 +19,7 @@ import { categories } from "./category.ts";
 import type { ContentConfig } from "./config.ts";
 import { dynamicContents } from "./dynamic-content.ts";
 import { emails } from "./email.ts";
-import { openFiles } from "./file/service.ts";
+import { openFiles } from "./files.ts";
 import { focusItems } from "./focus-item.ts";
 import { forgetSegments } from "./forget.ts";
 import { openForms } from "./form/service.ts";
