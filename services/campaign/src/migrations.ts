@@ -71,6 +71,11 @@ export const migrations: Migrations = {
       log_id bigint primary key references campaign_event_logs on delete cascade,
       date_added timestamptz not null, reason text not null)`,
   ),
+  "0012_segment_members_rebuilt": statements(
+    // Who left while the members of segments are read for the first time: what was read before is not to bring them back.
+    `create table segment_contacts_left (
+      segment_id integer not null, contact_id integer not null, primary key (segment_id, contact_id))`,
+  ),
   "0030_points": statements(
     resourceTable(
       "point_actions",

@@ -39,6 +39,7 @@ import { startDays } from "./segment/day.ts";
 import { definitionReader } from "./segment/definitions.ts";
 import { startReacting } from "./segment/react.ts";
 import { segmentHandlers } from "./segment/segment.ts";
+import { memberSnapshots } from "./segment/snapshots.ts";
 import { tagHandlers } from "./tag/tag.ts";
 
 /** Contacts and companies with all that belongs to them, and the segments they are in. */
@@ -82,6 +83,7 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     snapshots: [
       contactSnapshots(context),
       companySnapshots(context),
+      memberSnapshots(database),
       ...[TagSchema, SegmentSchema].map((schema) => resourceSnapshots(database, schema)),
     ],
     projections,

@@ -9,6 +9,7 @@ import type { Projection } from "@tidings/projection/projection";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
 import {
   ContactMergedSchema,
+  ContactSegmentsSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { createLog } from "@tidings/runtime/log";
@@ -104,6 +105,13 @@ const merged = (id: number, mergedIntoId: number) =>
     2,
   );
 const deleted = (id: number) => event("contact.deleted", new Uint8Array(), id, 3);
+
+const listed = (contactId: number, segmentIds: number[]) =>
+  event(
+    "contact_segments.listed",
+    toBinary(ContactSegmentsSchema, create(ContactSegmentsSchema, { segmentIds })),
+    contactId,
+  );
 
 const projections: Projection[] = [contacts(outbox), segmentMembers(outbox)];
 const tell = (...told: Event[]) => project({ database, projections }, "test", told);
@@ -347,4 +355,26 @@ test("segments and campaigns that change at the same time agree in the end", asy
   const active = new Set(rows.map(({ contact_id }) => Number(contact_id)));
   assert.ok(leave.every((id) => !active.has(id)));
   assert.ok(stay.slice(5).every((id) => active.has(id)));
+});
+
+test("members of before campaigns were there come in when they are read, but for those who left meanwhile", async () => {
+  const [one, two] = [await newSegment(), await newSegment()];
+  const campaignId = await newCampaign([one, two], false);
+  const [stays, leaves, returns] = (await newContacts(3)) as [number, number, number];
+  await run("insert into projection_builds (name) values ('segment_contacts') on conflict do nothing");
+  await tell(moved(one, [leaves, returns], false), moved(one, [returns], true));
+  // Read before those two were told of.
+  await project({ database, projections }, undefined, [
+    listed(stays, [one, two]),
+    listed(leaves, [one]),
+    listed(returns, [one]),
+  ]);
+  const rows = await run(
+    "select contact_id from campaign_contacts where campaign_id = $1 and not manually_removed order by contact_id",
+    [campaignId],
+  );
+  assert.deepEqual(
+    rows.map(({ contact_id }) => Number(contact_id)),
+    [stays, returns],
+  );
 });

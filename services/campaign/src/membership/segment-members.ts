@@ -1,13 +1,19 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
 import type { Projection } from "@tidings/projection/projection";
-import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
-import { prepared } from "@tidings/store/database";
+import {
+  ContactSegmentsSchema,
+  SegmentMembershipChangedSchema,
+} from "@tidings/proto/tidings/contact/v1/events";
+import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { followContacts, IS_RUNNING } from "./follow.ts";
 import { requestMembers } from "./follow-sources.ts";
 import { takeTurn } from "./turn.ts";
 
 const SUBJECT = "tidings.contact.segment.membership_changed";
+const LISTED = "tidings.contact.contact_segments.listed";
+const NAME = "segment_contacts";
 
 /** Contacts that are followed at once; more of them are a job. */
 const AT_ONCE = 20_000;
@@ -19,6 +25,28 @@ const addStatement = prepared(
    select t.segment_id, t.contact_id from unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
    where not exists (select from projected_versions v where v.kind = 'contacts' and v.id = t.contact_id
      and not exists (select from contacts k where k.id = v.id))
+   order by t.segment_id, t.contact_id on conflict do nothing`,
+);
+/** Of who was read to be in a segment it was perhaps told since that he left. */
+const addListedStatement = prepared(
+  "segment_contacts_add_listed",
+  `insert into segment_contacts (segment_id, contact_id)
+   select t.segment_id, t.contact_id from unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
+   where not exists (select from projected_versions v where v.kind = 'contacts' and v.id = t.contact_id
+     and not exists (select from contacts k where k.id = v.id))
+   and not exists (select from segment_contacts_left l where l.segment_id = t.segment_id and l.contact_id = t.contact_id)
+   order by t.segment_id, t.contact_id on conflict do nothing`,
+);
+const cameBackStatement = prepared(
+  "segment_contacts_came_back",
+  `delete from segment_contacts_left l using unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
+   where l.segment_id = t.segment_id and l.contact_id = t.contact_id`,
+);
+const leftStatement = prepared(
+  "segment_contacts_left",
+  `insert into segment_contacts_left (segment_id, contact_id)
+   select t.segment_id, t.contact_id from unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
+   where not exists (select from projection_builds where name = '${NAME}' and done_at is not null)
    order by t.segment_id, t.contact_id on conflict do nothing`,
 );
 const removeStatement = prepared(
@@ -38,32 +66,61 @@ interface Move {
   isAdded: boolean;
 }
 
+/** The last that is told of a contact in a segment is how it is. */
+function movesIn(events: Event[]): Move[] {
+  const moves = new Map<string, Move>();
+  for (const { payload } of events) {
+    const { segmentId, action, contactIds } = fromBinary(SegmentMembershipChangedSchema, payload);
+    const isAdded = action === "added";
+    for (const contactId of contactIds)
+      moves.set(`${segmentId} ${contactId}`, { segmentId, contactId, isAdded });
+  }
+  return [...moves.values()];
+}
+
+function listedIn(events: Event[]): Move[] {
+  return events.flatMap(({ aggregateId, payload }) =>
+    fromBinary(ContactSegmentsSchema, payload).segmentIds.map((segmentId) => ({
+      segmentId,
+      contactId: aggregateId,
+      isAdded: true,
+    })),
+  );
+}
+
+/** Two lists of the same length. */
+function pairsOf(moves: Move[]): [number[], number[]] {
+  return [moves.map(({ segmentId }) => segmentId), moves.map(({ contactId }) => contactId)];
+}
+
+/** Writes down who came and who left. */
+function move(transaction: Transaction, moves: Move[]): void {
+  const came = pairsOf(moves.filter(({ isAdded }) => isAdded));
+  const left = pairsOf(moves.filter(({ isAdded }) => !isAdded));
+  transaction.execute(addStatement, came);
+  transaction.execute(cameBackStatement, came);
+  transaction.execute(removeStatement, left);
+  transaction.execute(leftStatement, left);
+}
+
 /** The table `segment_contacts`, as the contact service tells who comes and goes; campaigns follow in the same transaction. */
 export function segmentMembers(outbox: Outbox): Projection {
   return {
     owner: "contact",
     subject: SUBJECT,
-    isOf: (subject) => subject === SUBJECT,
+    isOf: (subject) => subject === SUBJECT || subject === LISTED,
+    rebuilt: { name: NAME, type: ContactSegmentsSchema.typeName },
     async keep(transaction, events) {
-      // The last that is told of a contact in a segment is how it is.
-      const moves = new Map<string, Move>();
-      for (const { payload } of events) {
-        const { segmentId, action, contactIds } = fromBinary(SegmentMembershipChangedSchema, payload);
-        const isAdded = action === "added";
-        for (const contactId of contactIds)
-          moves.set(`${segmentId} ${contactId}`, { segmentId, contactId, isAdded });
-      }
       takeTurn(transaction);
-      const of = (isAdded: boolean) => {
-        const some = [...moves.values()].filter((move) => move.isAdded === isAdded);
-        return [some.map(({ segmentId }) => segmentId), some.map(({ contactId }) => contactId)];
-      };
-      transaction.execute(addStatement, of(true));
-      transaction.execute(removeStatement, of(false));
-      const segmentIds = [...new Set([...moves.values()].map(({ segmentId }) => segmentId))];
+      const listed = listedIn(events.filter(({ subject }) => subject === LISTED));
+      const moves = movesIn(events.filter(({ subject }) => subject === SUBJECT));
+      if (listed.length > 0) transaction.execute(addListedStatement, pairsOf(listed));
+      if (moves.length > 0) move(transaction, moves);
+      const all = [...listed, ...moves];
+      const segmentIds = [...new Set(all.map(({ segmentId }) => segmentId))];
       const campaigns = await transaction.query(campaignsStatement, [segmentIds]);
       const campaignIds = campaigns.map(({ id }) => Number(id));
-      const contactIds = [...new Set([...moves.values()].map(({ contactId }) => contactId))];
+      const contactIds = [...new Set(all.map(({ contactId }) => contactId))];
       if (contactIds.length * campaignIds.length > AT_ONCE) requestMembers(transaction, campaignIds);
       else if (campaignIds.length > 0) await followContacts(transaction, outbox, { campaignIds, contactIds });
       return contactIds;
