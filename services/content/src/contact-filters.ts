@@ -1,5 +1,5 @@
 import type { Violation } from "@tidings/rpc/fault";
-import { isObject, notValid } from "./json-member.ts";
+import { isObject, notValid } from "@tidings/store/json-member";
 
 const FILTERS_MAX = 100;
 const OPERATORS = new Set(

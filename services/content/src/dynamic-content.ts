@@ -1,8 +1,8 @@
 import { type DynamicContent, DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
+import { jsonOf, notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { checkContactFilters } from "./contact-filters.ts";
 import { family, type Kin } from "./family.ts";
-import { jsonOf, notValid } from "./json-member.ts";
 import { DYNAMIC_CONTENT_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";
 

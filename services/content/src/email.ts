@@ -1,10 +1,10 @@
 import { type Email, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
+import { isNothing, isObject, jsonOf, notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { checkContactFilters } from "./contact-filters.ts";
 import { checkVariantSettings, family, type Kin } from "./family.ts";
-import { isNothing, isObject, jsonOf, notValid } from "./json-member.ts";
 import { EMAIL_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";
 import { restartTests } from "./variant-test.ts";

@@ -3,9 +3,9 @@ import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
 import type { Call } from "@tidings/rpc/call";
 import type { Violation } from "@tidings/rpc/fault";
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
 import { placeOf } from "@tidings/store/resource";
 import { type RawBuilder, sql } from "kysely";
-import { isNothing, isObject, jsonOf, kept, notValid } from "./json-member.ts";
 
 /** The ways in which one belongs to another of its kind. */
 export type Tie = "variant" | "translation";

@@ -8,8 +8,8 @@ import type { Call } from "@tidings/rpc/call";
 import type { Violation } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { prepared, type Queryable } from "@tidings/store/database";
+import { notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { notValid } from "./json-member.ts";
 
 interface Channel {
   table: string;

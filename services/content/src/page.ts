@@ -1,8 +1,8 @@
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
+import { notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { sql } from "kysely";
 import { checkVariantSettings, family, type Kin } from "./family.ts";
-import { notValid } from "./json-member.ts";
 import { PAGE_SHOWN } from "./references.ts";
 import { restartTests } from "./variant-test.ts";
 import { isWebAddress } from "./web-address.ts";

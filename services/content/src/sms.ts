@@ -1,6 +1,6 @@
 import { type Sms, SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
+import { notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { notValid } from "./json-member.ts";
 
 export function smses(context: ResourceContext): Repository<Sms> {
   return repository<Sms>(context, SmsSchema, {

@@ -1,6 +1,6 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { withoutTags } from "@tidings/runtime/plain-text";
-import { isNothing, isObject, jsonOf, kept, notValid } from "./json-member.ts";
+import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
 
 const NAMES = ["utmSource", "utmMedium", "utmCampaign", "utmContent"];
 const LENGTH_MAX = 191;

@@ -1,6 +1,7 @@
 import type { CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
 import type { Violation } from "@tidings/rpc/fault";
-import { entriesOf, isObject, readJson, readName, writeJson } from "./json.ts";
+import { isObject, jsonBytes, jsonOf, notValid } from "@tidings/store/json-member";
+import { entriesOf, readName } from "./json.ts";
 
 /** Where contacts come from, as a canvas names it: these are no events. */
 const SOURCES: ReadonlySet<string> = new Set(["lists", "forms"]);
@@ -29,28 +30,27 @@ const CONNECTIONS_MAX = 2_000;
 
 /** Reads what callers send; the older form of anchors is rewritten. */
 export function readCanvas(bytes: Uint8Array | undefined): Canvas | Violation {
-  const value = readJson(bytes);
+  const value = jsonOf(bytes);
   const { nodes = [], connections = [] } = isObject(value) ? value : {};
   const isList = Array.isArray(value) && value.length === 0;
   const sent = [entriesOf(nodes), entriesOf(connections)] as const;
   if ((!isObject(value) && !isList) || sent[0].length > NODES_MAX || sent[1].length > CONNECTIONS_MAX)
-    return wrong("canvasSettings", `It has at most ${NODES_MAX} nodes and ${CONNECTIONS_MAX} connections.`);
+    return notValid(
+      "canvasSettings",
+      `It has at most ${NODES_MAX} nodes and ${CONNECTIONS_MAX} connections.`,
+    );
   const canvas: Canvas = { nodes: [], connections: [] };
   for (const [index, each] of sent[0].entries()) {
     const node = readNode(each);
-    if (!node) return wrong(`canvasSettings.nodes[${index}]`);
+    if (!node) return notValid(`canvasSettings.nodes[${index}]`);
     canvas.nodes.push(node);
   }
   for (const [index, each] of sent[1].entries()) {
     const connection = readConnection(each);
-    if (!connection) return wrong(`canvasSettings.connections[${index}]`);
+    if (!connection) return notValid(`canvasSettings.connections[${index}]`);
     canvas.connections.push(connection);
   }
   return canvas;
-}
-
-function wrong(field: string, message = "This value is not valid."): Violation {
-  return { field, message };
 }
 
 function readNode(value: unknown): Node | undefined {
@@ -149,9 +149,9 @@ export function writeCanvas(
     ...shown.map((id) => place(id, 0)),
     ...events.map(({ id, order }) => place(String(id), order)),
   ];
-  if (nodes.length === 0) return writeJson([]);
+  if (nodes.length === 0) return jsonBytes([]);
   const connections = [...fromSources(canvas, events, { realName, shown }), ...events.flatMap(connectionOf)];
-  return writeJson({ nodes, connections });
+  return jsonBytes({ nodes, connections });
 }
 
 /** Roots that are connected with no source yet are with the first. */

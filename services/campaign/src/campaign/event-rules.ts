@@ -1,16 +1,9 @@
 import type { CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
 import type { Violation } from "@tidings/rpc/fault";
+import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
+import { propertiesOf, settleProperties } from "@tidings/store/properties";
 import { type EventType, eventTypes } from "./event-types.ts";
-import {
-  entriesOf,
-  isNothing,
-  isObject,
-  type JsonObject,
-  readId,
-  readJson,
-  readName,
-  writeJson,
-} from "./json.ts";
+import { entriesOf, readId, readName } from "./json.ts";
 import { type Named, pathOf } from "./links.ts";
 
 const MODES: ReadonlySet<string> = new Set(["immediate", "interval", "date", "optimized"]);
@@ -34,29 +27,15 @@ export function settleTypes(events: CampaignEvent[], named: Named): Violation[] 
         { field: pathOf(event, "eventType"), message: `An event of type ${event.type} is a ${type.kind}.` },
       ];
     event.eventType = type.kind;
-    const value = readJson(event.properties);
-    const properties = isObject(value) ? value : {};
-    if (!isObject(value) && !(Array.isArray(value) && value.length === 0))
-      return [{ field: pathOf(event, "properties"), message: "This is not an object." }];
+    const misfits = settleProperties(event, type.properties, pathOf(event, "properties"));
+    const properties = propertiesOf(event);
     return [
-      ...misfits(event, type, properties),
+      ...misfits,
       ...jumpProblems(event, properties, named),
       ...placeProblems(event, type, event.parent && byId.get(event.parent.id)),
       ...settleTrigger(event, type, properties),
       ...settleChannel(event, type, properties),
     ];
-  });
-}
-
-function misfits(
-  event: CampaignEvent,
-  { properties: kinds }: EventType,
-  properties: JsonObject,
-): Violation[] {
-  return Object.entries(kinds).flatMap(([name, kind]) => {
-    const value = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const problem = isNothing(value) ? undefined : kind(value);
-    return problem === undefined ? [] : [{ field: pathOf(event, `properties.${name}`), message: problem }];
   });
 }
 
@@ -69,7 +48,7 @@ function jumpProblems(event: CampaignEvent, properties: JsonObject, named: Named
   if (target === event) return [{ field, message: "An event cannot jump to itself." }];
   if (eventTypes.get(target.type)?.kind === "decision")
     return [{ field, message: "A decision cannot be jumped to." }];
-  event.properties = writeJson({ ...properties, jumpToEvent: target.id });
+  event.properties = jsonBytes({ ...properties, jumpToEvent: target.id });
   return [];
 }
 

@@ -1,17 +1,17 @@
 import {
-  choice,
   flag,
   id,
-  idOrThis,
   ids,
-  integer,
-  type Kind,
   listOf,
-  map,
   number,
+  object,
+  oneOf,
+  type PropertyReader,
+  type PropertyReaders,
   text,
-  url,
-} from "./property-kinds.ts";
+  texts,
+  wholeNumber,
+} from "@tidings/store/properties";
 
 export type EventKind = "action" | "decision" | "condition";
 
@@ -19,7 +19,7 @@ export type EventKind = "action" | "decision" | "condition";
 export interface EventType {
   kind: EventKind;
   /** What its properties have to be, where they are there; others are kept as they are. */
-  properties: Readonly<Record<string, Kind>>;
+  properties: PropertyReaders;
   /** The channel it acts through, and the property that names the thing in it. */
   channel?: { name: string; property?: string };
   /** The types under which it makes sense, with the way there. */
@@ -28,10 +28,17 @@ export interface EventType {
   isLast?: true;
 }
 
-const channels = listOf(text);
-const texts = listOf(text);
+const URL_LENGTH_MAX = 2_048;
+const integer = wholeNumber();
+const idOrThis: PropertyReader = (value) => (value === "this" ? value : id(value));
+/** May hold tokens, so that only the beginning can be judged. */
+const url: PropertyReader = (value) => {
+  const read = text(value);
+  if (typeof read !== "string" || read === "") return read;
+  return /^(https?:\/\/|\{)/i.test(read) && read.length <= URL_LENGTH_MAX ? read : undefined;
+};
 const device = { device_type: texts, device_brand: texts, device_os: texts };
-const comparison = choice("=", "!=", "gt", "gte", "lt", "lte");
+const comparison = oneOf("=", "!=", "gt", "gte", "lt", "lte");
 const UNDER_EMAIL = { types: ["email.send", "message.send"] };
 const UNDER_PAGE = { types: ["page.pagehit"], path: "yes" } as const;
 const EMAIL = { name: "email" };
@@ -58,8 +65,8 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
   ["lead.addtocompany", action({ company: id })],
   ["lead.changeowner", action({ owner: id })],
   ["lead.scorecontactscompanies", action({ score: integer })],
-  ["lead.adddnc", action({ channels, reason: text })],
-  ["lead.removednc", action({ channels })],
+  ["lead.adddnc", action({ channels: texts, reason: text })],
+  ["lead.removednc", action({ channels: texts })],
   ["lead.deletecontact", action({}, { isLast: true })],
   ["campaign.addremovelead", action({ addTo: listOf(idOrThis), removeFrom: listOf(idOrThis) })],
   ["campaign.jump_to_event", action({}, { isLast: true })],
@@ -67,9 +74,9 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
     "campaign.sendwebhook",
     action({
       url,
-      method: choice("get", "post", "put", "patch", "delete", "GET", "POST", "PUT", "PATCH", "DELETE"),
-      headers: map,
-      additional_data: map,
+      method: oneOf("get", "post", "put", "patch", "delete", "GET", "POST", "PUT", "PATCH", "DELETE"),
+      headers: object,
+      additional_data: object,
       timeout: integer,
     }),
   ],
@@ -78,8 +85,8 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
     action(
       {
         email: id,
-        email_type: choice("marketing", "transactional"),
-        priority: choice("1", "2"),
+        email_type: oneOf("marketing", "transactional"),
+        priority: oneOf("1", "2"),
         attempts: integer,
       },
       { channel: { name: "email", property: "email" } },
@@ -88,7 +95,7 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
   [
     "email.send.to.user",
     action(
-      { useremail: map, user_id: ids, to_owner: flag, to: text, cc: text, bcc: text },
+      { useremail: object, user_id: ids, to_owner: flag, to: text, cc: text, bcc: text },
       { channel: EMAIL },
     ),
   ],
@@ -121,10 +128,10 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
   ],
   ["focus.show", action({ focus: id }, { channel: { name: "focus", property: "focus" }, under: UNDER_PAGE })],
   ["twitter.tweet", action({ channelId: id }, { channel: { name: "tweet", property: "channelId" } })],
-  ["plugin.leadpush", action({ integration: text, config: map, campaign_member_status: map })],
+  ["plugin.leadpush", action({ integration: text, config: object, campaign_member_status: object })],
 
   ["email.open", decision({}, { channel: EMAIL, under: UNDER_EMAIL })],
-  ["email.click", decision({ urls: map }, { channel: EMAIL, under: UNDER_EMAIL })],
+  ["email.click", decision({ urls: object }, { channel: EMAIL, under: UNDER_EMAIL })],
   ["email.reply", decision({}, { channel: EMAIL, under: UNDER_EMAIL })],
   ["form.submit", decision({ forms: ids }, { channel: { name: "form", property: "forms" } })],
   [
@@ -154,9 +161,9 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
   ["lead.owner", condition({ owner: ids })],
   [
     "lead.campaigns",
-    condition({ campaigns: ids, dataAddedLimit: flag, expr: choice("gt", "lt"), dateAdded: text }),
+    condition({ campaigns: ids, dataAddedLimit: flag, expr: oneOf("gt", "lt"), dateAdded: text }),
   ],
-  ["lead.dnc", condition({ channels, reason: choice("1", "2", "3") })],
+  ["lead.dnc", condition({ channels: texts, reason: oneOf("1", "2", "3") })],
   ["lead.points", condition({ operator: comparison, score: integer, group: id })],
   ["form.field_value", condition({ form: id, field: text, operator: text })],
   ["email.validate.address", condition({})],

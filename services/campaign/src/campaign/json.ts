@@ -1,26 +1,7 @@
-export type JsonObject = Record<string, unknown>;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** What a member that is kept as JSON says; nothing is an empty list, as in the language of older clients. */
-export function readJson(bytes: Uint8Array | undefined): unknown {
-  return bytes && bytes.length > 0 ? JSON.parse(Buffer.from(bytes).toString()) : [];
-}
-
-export function writeJson(value: unknown): Uint8Array {
-  return Buffer.from(JSON.stringify(value));
-}
-
 /** The entries of a list, which may come as an object of them, or alone. */
 export function entriesOf(value: unknown): unknown[] {
-  if (isNothing(value)) return [];
+  if (value === undefined || value === null || value === "") return [];
   return typeof value === "object" && value !== null ? Object.values(value) : [value];
-}
-
-export function isNothing(value: unknown): boolean {
-  return value === undefined || value === null || value === "";
 }
 
 const ID_MAX = 2 ** 31 - 1;

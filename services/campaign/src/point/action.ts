@@ -1,7 +1,9 @@
 import { type PointAction, PointActionSchema } from "@tidings/proto/tidings/campaign/v1/point_action";
+import { flag, ids, text, wholeNumber } from "@tidings/store/properties";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { type Kind, settleProperties } from "./kind.ts";
-import { count, flag, ids, text } from "./property.ts";
+import { type Kind, settleTyped } from "./kind.ts";
+
+const count = wholeNumber(0);
 
 /** What contacts get points for. Lists that are empty mean any. */
 export const actionKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
@@ -33,6 +35,6 @@ export const actionKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 
 export function pointActions(context: ResourceContext): Repository<PointAction> {
   return repository<PointAction>(context, PointActionSchema, {
-    prepare: (draft, { before }) => settleProperties(draft, actionKinds, before),
+    prepare: (draft, { before }) => settleTyped(draft, actionKinds, before),
   });
 }

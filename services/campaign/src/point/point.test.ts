@@ -97,7 +97,7 @@ describe("what a point action is for", () => {
     [
       "url.hit",
       { page_url: "https://example.com/*", page_hits: "3", first_time: "1", returns_within: "" },
-      { page_url: "https://example.com/*", page_hits: 3, first_time: true, returns_within: null },
+      { page_url: "https://example.com/*", page_hits: 3, first_time: 1, returns_within: null },
     ],
     ["page.hit", { pages: [1], since: "spring" }, { pages: [1], since: "spring" }],
   ];
@@ -151,7 +151,7 @@ describe("what a trigger does", () => {
   const refused: [type: string, properties: Properties, property: string][] = [
     ["email.send", { email: "first" }, "email"],
     ["email.send_to_user", { to: "nobody" }, "to"],
-    ["email.send_to_user", { useremail: { email: 0 } }, "useremail"],
+    ["email.send_to_user", { useremail: { email: -1 } }, "useremail"],
     ["lead.changetags", { add_tags: ["x".repeat(192)] }, "add_tags"],
     ["lead.changelists", { removeFromLists: ["all"] }, "removeFromLists"],
     ["campaign.changecampaign", { addTo: ["this"] }, "addTo"],
@@ -178,7 +178,7 @@ describe("what a trigger does", () => {
       events.map(({ properties }) => read(properties)),
       [
         { add_tags: ["a", "b", "7"], remove_tags: [] },
-        { useremail: { email: 5 }, to: "a@example.com, {contactfield=email}", to_owner: true },
+        { useremail: { email: 5 }, to: "a@example.com, {contactfield=email}", to_owner: 1 },
       ],
     );
   });

@@ -4,9 +4,21 @@ import {
   PointTriggerSchema,
 } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import type { Violation } from "@tidings/rpc/fault";
+import { isEmailAddress } from "@tidings/runtime/email-address";
+import { flag, holding, id, ids, object, type PropertyReader, text, texts } from "@tidings/store/properties";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { type Kind, settleProperties } from "./kind.ts";
-import { addresses, flag, holdingId, id, ids, names, object, text } from "./property.ts";
+import { type Kind, settleTyped } from "./kind.ts";
+
+const CONTACT_FIELD = /^\{contactfield=[a-z0-9_]+\}$/;
+
+/** Joined by commas, or each a field of the contact in which one stands. */
+const addresses: PropertyReader = (value) => {
+  const read = text(value);
+  if (typeof read !== "string" || read === "") return read;
+  const sent = read.split(",").map((address) => address.trim());
+  const isAddress = (address: string) => CONTACT_FIELD.test(address) || isEmailAddress(address);
+  return sent.every(isAddress) ? sent.join(", ") : undefined;
+};
 
 /** What triggers do. */
 export const eventKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
@@ -20,7 +32,7 @@ export const eventKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   ],
   [
     "lead.changetags",
-    { label: "Modify contact's tags", properties: { add_tags: names, remove_tags: names } },
+    { label: "Modify contact's tags", properties: { add_tags: texts, remove_tags: texts } },
   ],
   [
     "plugin.leadpush",
@@ -33,7 +45,7 @@ export const eventKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
       label: "Send an email to user",
       isUnlisted: true,
       properties: {
-        useremail: holdingId("email"),
+        useremail: holding("email", id),
         user_id: ids,
         to_owner: flag,
         to: addresses,
@@ -66,6 +78,6 @@ function checkColor({ color }: PointTrigger, before: PointTrigger | undefined): 
 function settleEvents(events: PointTriggerEvent[], before: PointTriggerEvent[]): Violation[] {
   const known = new Map(before.map((event) => [event.id, event]));
   return events.flatMap((event, index) =>
-    settleProperties(event, eventKinds, known.get(event.id), `events[${index}].`),
+    settleTyped(event, eventKinds, known.get(event.id), `events[${index}].`),
   );
 }

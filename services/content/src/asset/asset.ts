@@ -1,9 +1,9 @@
 import { type Asset, AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Violation } from "@tidings/rpc/fault";
+import { notValid } from "@tidings/store/json-member";
 import { type Changed, type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { extensionOf, mimeOf } from "../file/kind.ts";
 import { forgetAssets } from "../forget.ts";
-import { notValid } from "../json-member.ts";
 import { isWebAddress } from "../web-address.ts";
 import { type ClaimableFile, claimableFiles, settleFiles } from "./claim.ts";
 import { measureJobs } from "./measure.ts";

@@ -1,8 +1,8 @@
 import type { FormAction } from "@tidings/proto/tidings/content/v1/form";
 import type { Violation } from "@tidings/rpc/fault";
-import { isWebAddress } from "../web-address.ts";
 import {
   flag,
+  holding,
   html,
   id,
   ids,
@@ -12,14 +12,14 @@ import {
   text,
   texts,
   wholeNumber,
-} from "./properties.ts";
+} from "@tidings/store/properties";
+import { isWebAddress } from "../web-address.ts";
 
-const POINTS_MAX = 2 ** 31 - 1;
-const points = wholeNumber(-POINTS_MAX, POINTS_MAX);
+const points = wholeNumber();
 
 /** What each type of action is told. Other types are kept, and ignored when the form is submitted. */
-const PROPERTIES: PropertyReaders = new Map([
-  ["email.send.user", { useremail: emailOf, user_id: ids }],
+const PROPERTIES: ReadonlyMap<string, PropertyReaders> = new Map<string, PropertyReaders>([
+  ["email.send.user", { useremail: holding("email", id), user_id: ids }],
   ["email.send.lead", { email: id }],
   [
     "form.email",
@@ -45,14 +45,7 @@ const PROPERTIES: PropertyReaders = new Map([
 ]);
 
 export function checkAction(action: FormAction, path: string): Violation[] {
-  return settleProperties(action, PROPERTIES, `${path}.properties`);
-}
-
-/** `{email: <id>}` */
-function emailOf(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return undefined;
-  const email = "email" in value ? id(value.email) : null;
-  return email === undefined ? undefined : { email };
+  return settleProperties(action, PROPERTIES.get(action.type) ?? {}, `${path}.properties`);
 }
 
 function addressOf(value: unknown): unknown {

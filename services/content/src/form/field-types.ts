@@ -4,12 +4,11 @@ import {
   html,
   listOf,
   oneOf,
-  options,
-  type PropertyReader,
   type PropertyReaders,
   text,
   wholeNumber,
-} from "./properties.ts";
+} from "@tidings/store/properties";
+import { options } from "./options.ts";
 
 const MEGABYTES_MAX = 1_024;
 
@@ -19,7 +18,7 @@ const button = { type: oneOf("submit", "reset") };
 const shown = { text: html };
 
 /** What fields of each type are told. */
-export const FIELD_PROPERTIES: PropertyReaders = new Map<string, Record<string, PropertyReader>>([
+export const FIELD_PROPERTIES: ReadonlyMap<string, PropertyReaders> = new Map<string, PropertyReaders>([
   ["button", button],
   ["captcha", { ...placeholder, captcha: text, errorMessage: text }],
   ["checkboxgrp", group],
@@ -27,7 +26,7 @@ export const FIELD_PROPERTIES: PropertyReaders = new Map<string, Record<string, 
   ["companyLookup", placeholder],
   ["country", { ...placeholder, multiple: flag }],
   ...["date", "datetime", "email", "password", "tel", "text", "textarea", "url"].map(
-    (type): [string, Record<string, PropertyReader>] => [type, placeholder],
+    (type): [string, PropertyReaders] => [type, placeholder],
   ),
   ["file", { allowed_file_extensions: extensions, allowed_file_size: megabytes, public: flag }],
   ["freehtml", shown],

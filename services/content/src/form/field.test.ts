@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { Fault } from "@tidings/rpc/fault";
-import { jsonBytes, jsonOf } from "../json-member.ts";
+import { jsonBytes, jsonOf } from "@tidings/store/json-member";
 import { aliasOf, settleFields } from "./field.ts";
 
 const formOf = (fields: MessageInitShape<typeof FormSchema>["fields"]): Form =>

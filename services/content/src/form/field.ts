@@ -3,9 +3,9 @@ import { badRequest, type Fault, type Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { freeAlias } from "@tidings/store/alias";
 import { FIELD_WORD_MAX, fieldWord } from "@tidings/store/field-word";
-import { isNothing, isObject, jsonOf, kept, notValid } from "../json-member.ts";
+import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
+import { settleProperties } from "@tidings/store/properties";
 import { FIELD_PROPERTIES } from "./field-types.ts";
-import { settleProperties } from "./properties.ts";
 
 /** Names that mean something else in what is sent with a form, or in what is answered of it. */
 const RESERVED = new Set(["message", "error", "id", "return", "name", "messenger", "svcpage", "form_id"]);
@@ -28,7 +28,7 @@ export function settleFields(draft: Form, before: Form | undefined): Violation[]
     const path = `fields[${index}]`;
     const old = known.get(field.id);
     return [
-      ...settleProperties(field, FIELD_PROPERTIES, `${path}.properties`),
+      ...settleProperties(field, FIELD_PROPERTIES.get(field.type) ?? {}, `${path}.properties`),
       ...settleValidation(field, `${path}.validation`),
       ...settleMapping(field, old, `${path}.mappedField`),
       ...settleParent(field, old, draft.fields, `${path}.parent`),

@@ -1,11 +1,11 @@
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
 import { type Html, html } from "@tidings/runtime/html";
 import { latinWord } from "@tidings/store/field-word";
+import { propertiesOf } from "@tidings/store/properties";
 import { attributesOf, element, markupOf } from "./attributes.ts";
 import { conditionsOf } from "./field.ts";
 import { isViewOnly } from "./field-types.ts";
 import { type FieldPlace, inputOf, isGroup } from "./input-html.ts";
-import { propertiesOf } from "./properties.ts";
 
 const NAME_LENGTH_MAX = 191;
 

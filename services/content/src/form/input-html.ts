@@ -1,9 +1,10 @@
 import type { FormField } from "@tidings/proto/tidings/content/v1/form";
 import { type Html, html } from "@tidings/runtime/html";
+import { isObject } from "@tidings/store/json-member";
+import { propertiesOf } from "@tidings/store/properties";
 import isoNames from "i18n-iso-countries/langs/en.json" with { type: "json" };
-import { isObject } from "../json-member.ts";
 import { type Attributes, attributesOf, element } from "./attributes.ts";
-import { type Option, propertiesOf } from "./properties.ts";
+import type { Option } from "./options.ts";
 
 /** The ids of the elements that a field is made of. */
 export interface FieldPlace {

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { FormActionSchema } from "@tidings/proto/tidings/content/v1/form";
-import { jsonBytes, jsonOf } from "../json-member.ts";
+import { jsonBytes, jsonOf } from "@tidings/store/json-member";
+import { settleProperties } from "@tidings/store/properties";
 import { checkAction } from "./action.ts";
 import { FIELD_PROPERTIES } from "./field-types.ts";
-import { settleProperties } from "./properties.ts";
 
 /** What is kept, or the member that is wrong. */
 function settled(type: string, properties: unknown): unknown {
   const item = { type, properties: jsonBytes(properties) };
-  const [wrong] = settleProperties(item, FIELD_PROPERTIES, "properties");
+  const [wrong] = settleProperties(item, FIELD_PROPERTIES.get(item.type) ?? {}, "properties");
   return wrong ? wrong.field : jsonOf(item.properties);
 }
 

@@ -10,9 +10,9 @@ import type { Call } from "@tidings/rpc/call";
 import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
 import { columnsOf, fillFromRow } from "@tidings/store/columns";
 import { prepared, type Transaction } from "@tidings/store/database";
+import { isObject, type JsonObject, jsonBytes, jsonOf } from "@tidings/store/json-member";
 import { domainEvent } from "@tidings/store/outbox";
 import type { ResourceContext } from "@tidings/store/repository";
-import { isObject, type JsonObject, jsonBytes, jsonOf } from "../json-member.ts";
 import { readSubmitted, type Submitted } from "./submitted.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -5,7 +5,7 @@ import type { Call } from "@tidings/rpc/call";
 import { rpcClient } from "@tidings/rpc/client";
 import { connect } from "@tidings/rpc/connection";
 import { reach } from "@tidings/rpc/permission";
-import { isObject, jsonBytes } from "../json-member.ts";
+import { isObject, jsonBytes } from "@tidings/store/json-member";
 
 /** Contacts as the caller may see them, flat, as JSON by id: of one that is gone or hidden the id alone. */
 export type SubmittersOf = (ids: number[], call: Call) => Promise<Map<number, Uint8Array>>;

@@ -6,12 +6,12 @@ import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
+import { jsonBytes } from "@tidings/store/json-member";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { formMethods, forms } from "../form/form.ts";
 import { submissionHandlers } from "../form/submission.ts";
 import { submissionUpkeep } from "../form/upkeep.ts";
-import { jsonBytes } from "../json-member.ts";
 import { references } from "../references.ts";
 
 /** For tests: forms and their submissions over a database of their own. Of contacts the ids alone are known. */

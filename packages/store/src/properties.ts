@@ -1,0 +1,132 @@
+import type { Violation } from "@tidings/rpc/fault";
+import { textOf, wholeNumberOf, withoutTags } from "@tidings/runtime/plain-text";
+import { isNothing, isObject, type JsonObject, jsonOf, kept, notValid } from "./json-member.ts";
+
+/**
+ * Brings the value of a property into the form in which it is kept; undefined when it is none that it can have. The empty text
+ * stands for nothing.
+ */
+export type PropertyReader = (value: unknown) => unknown;
+
+/** By the names of the properties. What others there are is kept as it is. */
+export type PropertyReaders = Readonly<Record<string, PropertyReader>>;
+
+const LIST_MAX = 1_000;
+const TEXT_LENGTH_MAX = 10_000;
+const NAME_LENGTH_MAX = 191;
+const INTEGER_MAX = 2 ** 31 - 1;
+
+export function textUpTo(lengthMax: number): PropertyReader {
+  return (value) => {
+    const read = textOf(value);
+    return read === undefined || read.length > lengthMax ? undefined : withoutTags(read);
+  };
+}
+
+export const text = textUpTo(TEXT_LENGTH_MAX);
+
+const name = textUpTo(NAME_LENGTH_MAX);
+
+export const html: PropertyReader = textOf;
+
+export const object: PropertyReader = (value) =>
+  value === "" ? null : typeof value === "object" ? value : undefined;
+
+/** 0 or 1, as clients know it. */
+export const flag: PropertyReader = (value) => FLAGS.get(textOf(value)?.toLowerCase() ?? "none");
+
+const FLAGS = new Map([
+  ...["1", "true", "on", "yes"].map((word) => [word, 1] as const),
+  ...["0", "false", "off", "no", ""].map((word) => [word, 0] as const),
+]);
+
+export const number: PropertyReader = (value) => {
+  const read = textOf(value)?.trim();
+  if (read === "") return null;
+  return read !== undefined && read.length <= 30 && Number.isFinite(Number(read)) ? Number(read) : undefined;
+};
+
+export function wholeNumber(min = -INTEGER_MAX, max = INTEGER_MAX): PropertyReader {
+  return (value) => {
+    if (value === "") return null;
+    const read = wholeNumberOf(value);
+    return read !== undefined && read >= min && read <= max ? read : undefined;
+  };
+}
+
+/** The id of something, which may be gone by now; null for nothing. */
+export const id: PropertyReader = (value) => {
+  const read = value === "" ? 0 : wholeNumberOf(value);
+  if (read === 0) return null;
+  return read !== undefined && read > 0 && read <= INTEGER_MAX ? read : undefined;
+};
+
+export function oneOf(...choices: string[]): PropertyReader {
+  return (value) => (value === "" ? null : choices.find((choice) => choice === textOf(value)));
+}
+
+/** A list of such, each of them once: an array, an object of them, texts joined by `|`, or one alone. */
+export function listOf(readItem: PropertyReader): PropertyReader {
+  return (value) => {
+    const items = entriesOf(value);
+    if (items.length > LIST_MAX) return undefined;
+    const read = items.map(readItem);
+    return read.includes(undefined) ? undefined : [...new Set(read.filter((item) => item !== null))];
+  };
+}
+
+/** Nothing is no entry of them. */
+export const ids: PropertyReader = listOf((value) => id(value) ?? undefined);
+/** Names, such as those of tags. */
+export const texts: PropertyReader = listOf((value) => {
+  const read = name(value);
+  return typeof read === "string" ? read.trim() || null : read;
+});
+
+function entriesOf(value: unknown): unknown[] {
+  if (value === "" || value === null) return [];
+  if (typeof value === "object") return Object.values(value);
+  return typeof value === "string" ? value.split("|") : [value];
+}
+
+/** An object with one thing in it: `{email: 5}`. */
+export function holding(name: string, read: PropertyReader): PropertyReader {
+  return (value) => {
+    if (isNothing(value)) return null;
+    if (!isObject(value)) return undefined;
+    const held = Object.hasOwn(value, name) && value[name] !== null ? read(value[name]) : null;
+    return held === undefined ? undefined : { [name]: held };
+  };
+}
+
+/**
+ * Checks the properties of something, and brings them into the form in which they are kept, in place. `path` is the way to
+ * them: `events[0].properties`.
+ */
+export function settleProperties(
+  item: { properties?: Uint8Array | undefined },
+  readers: PropertyReaders,
+  path: string,
+): Violation[] {
+  const sent = jsonOf(item.properties);
+  if (isNothing(sent)) {
+    item.properties = kept({});
+    return [];
+  }
+  if (!isObject(sent)) return [notValid(path)];
+  const violations: Violation[] = [];
+  const properties = Object.entries(sent).map(([name, value]): [string, unknown] => {
+    const read = Object.hasOwn(readers, name) && value !== null ? readers[name] : undefined;
+    const settled = read ? read(value) : value;
+    if (settled === undefined) violations.push(notValid(`${path}.${name}`));
+    return [name, settled];
+  });
+  item.properties = kept(Object.fromEntries(properties));
+  return violations;
+}
+
+/** What is kept of the properties of something. */
+export function propertiesOf({ properties }: { properties?: Uint8Array | undefined }): JsonObject {
+  const read = jsonOf(properties);
+  return isObject(read) ? read : {};
+}
