@@ -81,9 +81,15 @@ export function consume(bus: Bus, options: ConsumeOptions): Consumption {
 }
 
 async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSignal): Promise<void> {
+  let messages: ConsumerMessages | undefined;
+  bus.onConnected(() => messages?.stop());
   while (!signal.aborted) {
     try {
-      await consumeOnce(bus, options, signal);
+      await consumeOnce(bus, options, signal, (opened) => {
+        messages = opened;
+        // What it does not see its heartbeats tell, later.
+        restartWithout(opened).catch(() => undefined);
+      });
     } catch (error) {
       if (!(error instanceof BusUnavailable)) {
         bus.log.warn({ err: error, durable: options.durable.name }, "consuming failed, starting again");
@@ -93,8 +99,21 @@ async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSi
   }
 }
 
-/** Consumes until stopped or until the stream or the durable is gone. */
-async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSignal): Promise<void> {
+/**
+ * A server that has just started knows nothing of streams for a moment. The library asks it once, and again half a minute
+ * later: we begin anew instead, as we do after each connection.
+ */
+async function restartWithout(messages: ConsumerMessages): Promise<void> {
+  for await (const { type } of messages.status()) if (type === "no_responders") messages.stop();
+}
+
+/** Consumes until stopped, until the connection is another one, or until the stream or the durable is gone. */
+async function consumeOnce(
+  bus: Bus,
+  options: ConsumeOptions,
+  signal: AbortSignal,
+  onOpened: (messages: ConsumerMessages) => void,
+): Promise<void> {
   const { durable } = options;
   await ensureDurable(bus, durable, IN_FLIGHT_MAX);
   const consumer = await bus.client().jetstream.consumers.get(durable.stream.name, durable.name);
@@ -110,6 +129,7 @@ async function consumeOnce(bus: Bus, options: ConsumeOptions, signal: AbortSigna
       wake();
     },
   });
+  onOpened(messages);
   const end = followEnd(messages, () => wake());
   const onStop = () => wake();
   signal.addEventListener("abort", onStop, { once: true });

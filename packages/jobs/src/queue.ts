@@ -132,7 +132,7 @@ function statements<J extends Claimed>({
     claim: prepared(
       `${name}_claim`,
       `${waitingGroups}, candidate as (
-         select served.*, least(coalesce(share.size, $3::integer), case when is_failing then 1 else $3::integer end) as size
+         select served.*, least(coalesce(share.size, $3::integer), case when is_failing then 1 end) as size
          from served left join unnest($1::integer[], $2::integer[]) as share(group_id, size)
            on share.group_id = served.group_id
          where coalesce(share.size, 1) > 0
