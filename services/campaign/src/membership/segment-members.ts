@@ -19,23 +19,17 @@ const NAME = "segment_contacts";
 const AT_ONCE = 20_000;
 
 /** A contact that is gone is in no segment, whatever is told of it later. */
-const addStatement = prepared(
-  "segment_contacts_add",
-  `insert into segment_contacts (segment_id, contact_id)
+const addText = (others = "") => `insert into segment_contacts (segment_id, contact_id)
    select t.segment_id, t.contact_id from unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
    where not exists (select from projected_versions v where v.kind = 'contacts' and v.id = t.contact_id
-     and not exists (select from contacts k where k.id = v.id))
-   order by t.segment_id, t.contact_id on conflict do nothing`,
-);
+     and not exists (select from contacts k where k.id = v.id)) ${others}
+   order by t.segment_id, t.contact_id on conflict do nothing`;
+const addStatement = prepared("segment_contacts_add", addText());
 /** Of who was read to be in a segment it was perhaps told since that he left. */
 const addListedStatement = prepared(
   "segment_contacts_add_listed",
-  `insert into segment_contacts (segment_id, contact_id)
-   select t.segment_id, t.contact_id from unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
-   where not exists (select from projected_versions v where v.kind = 'contacts' and v.id = t.contact_id
-     and not exists (select from contacts k where k.id = v.id))
-   and not exists (select from segment_contacts_left l where l.segment_id = t.segment_id and l.contact_id = t.contact_id)
-   order by t.segment_id, t.contact_id on conflict do nothing`,
+  addText(`and not exists (
+     select from segment_contacts_left l where l.segment_id = t.segment_id and l.contact_id = t.contact_id)`),
 );
 const cameBackStatement = prepared(
   "segment_contacts_came_back",
