@@ -155,6 +155,21 @@ for (const [receivers, what] of [
     await healthy.stop();
   });
 
+test("a webhook whose receiver takes one gets several at once", async () => {
+  await using scene = await openScene();
+  let count = 0;
+  const receiver = await startReceiver({
+    respond: () => ({ status: 200, delayMs: ++count === 1 ? 0 : 3_000 }),
+  });
+  const id = await scene.webhook({ url: receiver.url });
+  await scene.deliveries(id, Array(20).fill("{}"));
+  const startedAt = Date.now();
+  scene.deliver({ timeoutMs: 10_000 });
+  await receiver.waitFor(9);
+  assert.ok(Date.now() - startedAt < 3_000, `${Date.now() - startedAt} ms`);
+  await receiver.stop();
+});
+
 test("a webhook with an order gets its deliveries in it, one at a time", async () => {
   await using scene = await openScene();
   const ascending = await startReceiver({ respond: () => ({ status: 200, delayMs: 1 }) });
