@@ -1,9 +1,8 @@
-import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
-import { reach } from "@tidings/rpc/permission";
 import { awaitRows } from "@tidings/store/await-rows";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import type { Database, Transaction } from "@tidings/store/database";
 import type { ReferenceKind } from "@tidings/store/reference";
+import { rowReference } from "@tidings/store/row-reference";
 import type { Projection } from "./projection.ts";
 import { things } from "./things.ts";
 
@@ -37,31 +36,16 @@ export function segments(forget: (transaction: Transaction, ids: number[]) => vo
   });
 }
 
-const findStatement = prepared(
-  "segments_referred",
-  `select id from segments where id = any((select $1::integer[])::integer[])
-   and ($2 or is_global or created_by = $3::integer)`,
-);
-const showStatement = prepared(
-  "segments_shown",
-  `select id, json_build_object('createdByUser', created_by_user, 'modifiedByUser', modified_by_user, 'id', id,
-     'name', name, 'alias', alias, 'description', description) as json
-   from segments where id = any((select $1::integer[])::integer[])`,
-);
-
 /** A segment that the caller may see, out of what is kept of the contact service's. */
 export function segmentReference(database: Database): ReferenceKind {
   return {
     await: (ids, { deadlineMs }) => awaitRows(database, "segments", ids, deadlineMs),
-    async find({ query }, ids, { actor }) {
-      const seen = reach(actor, "lead:lists", Verb.VIEW);
-      if (seen === "none") return new Map();
-      const rows = await query(findStatement, [ids, seen === "all", actor.id]);
-      return new Map(rows.map((row) => [Number(row.id), row]));
-    },
-    async show(ids, { deadlineMs }) {
-      const rows = await database.query(showStatement, [ids], deadlineMs);
-      return new Map(rows.map(({ id, json }) => [Number(id), Buffer.from(json ?? "null")]));
-    },
+    ...rowReference(database, {
+      table: "segments",
+      permission: "lead:lists",
+      own: "is_global or created_by = $3::integer",
+      shown: `json_build_object('createdByUser', created_by_user, 'modifiedByUser', modified_by_user, 'id', id,
+        'name', name, 'alias', alias, 'description', description)`,
+    }),
   };
 }
