@@ -80,6 +80,10 @@ function arrival(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
 function checkSpeed(bytes: number, elapsedMs: number): void {
   const expected = (RATE_MIN * (elapsedMs - BEGINNING_MS)) / 1_000;
   if (elapsedMs < ARRIVAL_MAX_MS && bytes >= expected) return;
+  throw tooSlow();
+}
+
+export function tooSlow(): Fault {
   const message = "The body took too long to arrive.";
-  throw new Fault({ code: Code.DEADLINE_EXCEEDED, reason: "BODY_TOO_SLOW", message });
+  return new Fault({ code: Code.DEADLINE_EXCEEDED, reason: "BODY_TOO_SLOW", message });
 }

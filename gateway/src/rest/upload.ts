@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { Code, Fault } from "@tidings/rpc/fault";
+import type { Fault } from "@tidings/rpc/fault";
 import { takesLong } from "@tidings/runtime/http-server";
 import { waitingOf } from "../limits/arrivals.ts";
+import { tooSlow } from "./receive.ts";
 
 const CHECK_EVERY_MS = 1_000;
 /** Bytes a second, on average, once an upload has had the time to begin: what the slowest lines carry. */
@@ -34,9 +35,4 @@ export function watchUpload(request: IncomingMessage, giveUp: (fault: Fault) => 
       waiting?.arrivals.end(waiting.address);
     },
   };
-}
-
-function tooSlow(): Fault {
-  const message = "The body took too long to arrive.";
-  return new Fault({ code: Code.DEADLINE_EXCEEDED, reason: "BODY_TOO_SLOW", message });
 }

@@ -16,7 +16,7 @@ const TEXT_LENGTH_MAX = 10_000;
 const NAME_LENGTH_MAX = 191;
 const INTEGER_MAX = 2 ** 31 - 1;
 
-export function textUpTo(lengthMax: number): PropertyReader {
+function textUpTo(lengthMax: number): PropertyReader {
   return (value) => {
     const read = textOf(value);
     return read === undefined || read.length > lengthMax ? undefined : withoutTags(read);

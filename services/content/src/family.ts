@@ -8,7 +8,7 @@ import { placeOf } from "@tidings/store/resource";
 import { type RawBuilder, sql } from "kysely";
 
 /** The ways in which one belongs to another of its kind. */
-export type Tie = "variant" | "translation";
+type Tie = "variant" | "translation";
 
 /** Of a write, by tie: the edited rows to which others belong, and those among the named parents that belong to others. */
 export type Kin = Record<Tie, { parents: Set<number>; children: Set<number> }>;

@@ -3,7 +3,7 @@ import type { Violation } from "@tidings/rpc/fault";
 import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
 import { propertiesOf, settleProperties } from "@tidings/store/properties";
 import { type EventType, eventTypes } from "./event-types.ts";
-import { entriesOf, readId, readName } from "./json.ts";
+import { readName } from "./json.ts";
 import { type Named, pathOf } from "./links.ts";
 
 const MODES: ReadonlySet<string> = new Set(["immediate", "interval", "date", "optimized"]);
@@ -99,7 +99,8 @@ function settleTrigger(event: CampaignEvent, { kind }: EventType, properties: Js
   const days = event.triggerRestrictedDaysOfWeek;
   if (days.some((day) => day < -1 || day > 6) || new Set(days).size < days.length)
     return problem("triggerRestrictedDaysOfWeek", "Days are from 0 (Sunday) to 6, or -1, each once.");
-  const isRestart = event.type === "campaign.addremovelead" && entriesOf(properties.addTo).includes("this");
+  const { addTo } = properties;
+  const isRestart = event.type === "campaign.addremovelead" && Array.isArray(addTo) && addTo.includes("this");
   const minutes = triggerIntervalUnit === "i" ? (triggerInterval ?? 0) : RESTART_MINUTES_MIN;
   if (isRestart && (triggerMode === undefined || triggerMode === "immediate"))
     return problem("triggerMode", "A campaign cannot be restarted immediately.");
@@ -117,16 +118,15 @@ function hourIn(text: string): string | undefined {
   return hour === "" ? undefined : `${hour.padStart(2, "0")}:${minute}`;
 }
 
-/** The thing is known where the property names a single one. */
+/** The thing is known where the property, which is settled, names a single one. */
 function settleChannel(event: CampaignEvent, { channel }: EventType, properties: JsonObject): Violation[] {
   delete event.channel;
   delete event.channelId;
   if (!channel) return [];
   event.channel = channel.name;
-  const value =
+  const named =
     channel.property && Object.hasOwn(properties, channel.property) && properties[channel.property];
-  const [single, ...others] = entriesOf(value || undefined);
-  const id = others.length === 0 ? readId(single) : undefined;
-  if (id !== undefined) event.channelId = id;
+  const [single, ...others] = [named].flat();
+  if (typeof single === "number" && others.length === 0) event.channelId = single;
   return [];
 }

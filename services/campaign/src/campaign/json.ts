@@ -4,15 +4,6 @@ export function entriesOf(value: unknown): unknown[] {
   return typeof value === "object" && value !== null ? Object.values(value) : [value];
 }
 
-const ID_MAX = 2 ** 31 - 1;
-
-/** An id, as a number or in digits. */
-export function readId(value: unknown): number | undefined {
-  const text = typeof value === "number" || typeof value === "string" ? String(value).trim() : "";
-  const id = text.length <= 10 && /^[1-9]\d*$/.test(text) ? Number(text) : 0;
-  return id > 0 && id <= ID_MAX ? id : undefined;
-}
-
 /** The name of an event as somebody wrote it: its id, or what it was called before it had one. */
 export function readName(value: unknown): string | undefined {
   if (typeof value !== "number" && typeof value !== "string") return undefined;

@@ -66,22 +66,17 @@ const forgetLogsStatement = prepared(
 );
 
 /** Who was a member of a campaign that is gone is told of as removed; then its log goes. */
-export function removalOptions({ database, outbox, log }: MemberServices, slice = SLICE): JobOptions {
+function removalOptions({ database, outbox, log }: MemberServices): JobOptions {
   return {
     database,
     log,
     jobs: removalJobs,
-    work: (transaction, { key }) => removeSlice(transaction, outbox, Number(key), slice),
+    work: (transaction, { key }) => removeSlice(transaction, outbox, Number(key)),
   };
 }
 
-async function removeSlice(
-  transaction: Transaction,
-  outbox: Outbox,
-  campaignId: number,
-  slice: number,
-): Promise<Outcome> {
-  const members = await transaction.query(forgetMembersStatement, [campaignId, slice]);
+async function removeSlice(transaction: Transaction, outbox: Outbox, campaignId: number): Promise<Outcome> {
+  const members = await transaction.query(forgetMembersStatement, [campaignId, SLICE]);
   const ended = members.map((row) => ({
     ...row,
     version: String(Number(row.version) + 1),
@@ -89,8 +84,8 @@ async function removeSlice(
     manually_removed: "t",
   }));
   tellMemberships(transaction, outbox, ended);
-  const logs = await transaction.query(forgetLogsStatement, [campaignId, slice]);
-  const isDone = members.length < slice && logs.length < slice;
+  const logs = await transaction.query(forgetLogsStatement, [campaignId, SLICE]);
+  const isDone = members.length < SLICE && logs.length < SLICE;
   return isDone ? { state: "done" } : { state: "again", payload: {} };
 }
 

@@ -1,17 +1,10 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
 import type { Call } from "@tidings/rpc/call";
 import { denied, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { awaitRows } from "@tidings/store/await-rows";
 import { type Database, prepared } from "@tidings/store/database";
-import type { Repository } from "@tidings/store/repository";
 import { type RawBuilder, sql } from "kysely";
-
-export interface CampaignServices {
-  database: Database;
-  campaigns: Repository<Campaign>;
-}
 
 const ownersStatement = prepared(
   "contacts_owners",

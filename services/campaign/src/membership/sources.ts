@@ -7,7 +7,7 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import { requestMembers } from "./follow-sources.ts";
 
 /** Segments that are gone, by id: their members are forgotten. */
-export const segmentRemovalJobs = jobsOf("campaign_segment_removal");
+const segmentRemovalJobs = jobsOf("campaign_segment_removal");
 
 const usersStatement = prepared(
   "campaigns_with_segments",
