@@ -1,0 +1,421 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { before, test } from "node:test";
+import { readConfig } from "@tidings/runtime/config";
+import { chartSecrets } from "@tidings/scripts/chart-secrets";
+import { migrateConfig, migrateVariables, passwordVariableOf } from "@tidings/scripts/migrate-config";
+import { DURABLES } from "@tidings/scripts/nats-permissions";
+import { processes } from "@tidings/scripts/processes";
+import { parse } from "yaml";
+import type { z } from "zod";
+import { flowsOf } from "./flows.ts";
+import {
+  type Container,
+  componentOf,
+  containersOf,
+  keyOf,
+  type Labels,
+  type Manifest,
+  type Pods,
+  podsOf,
+  type Selector,
+  selects,
+} from "./manifest.ts";
+import { CHART, CHARTS, PROFILES, render } from "./render.ts";
+
+const FILES = join(CHART, "files");
+
+/** What is rendered of each profile, and of the chart by itself. */
+const renders = new Map<string, Manifest[]>();
+
+before(async () => {
+  renders.set("default", await render());
+  for (const profile of PROFILES) renders.set(profile, await render({ profile }));
+});
+
+/** Calls `check` for each profile. */
+function always(name: string, check: (manifests: Manifest[], profile: string) => void): void {
+  test(name, () => {
+    for (const [profile, manifests] of renders) check(manifests, profile);
+  });
+}
+
+function eachContainer(
+  manifests: Manifest[],
+  check: (container: Container, pods: Pods, where: string) => void,
+): void {
+  for (const pods of podsOf(manifests))
+    for (const container of containersOf(pods))
+      check(container, pods, `${keyOf(pods.owner)} ${container.name}`);
+}
+
+always("every container asks for CPU and memory, and has a limit of both", (manifests) => {
+  eachContainer(manifests, ({ resources }, _pods, where) => {
+    for (const amounts of [resources?.requests, resources?.limits])
+      for (const resource of ["cpu", "memory"]) assert.ok(amounts?.[resource], `${where}: ${resource}`);
+  });
+});
+
+always("every pod is restricted as Pod Security means it, and has no token", (manifests) => {
+  for (const { owner, spec } of podsOf(manifests)) {
+    assert.equal(spec.automountServiceAccountToken, false, keyOf(owner));
+    assert.equal(spec.securityContext?.runAsNonRoot, true, keyOf(owner));
+    assert.deepEqual(spec.securityContext?.seccompProfile, { type: "RuntimeDefault" }, keyOf(owner));
+  }
+  eachContainer(manifests, ({ securityContext }, _pods, where) => {
+    assert.deepEqual(
+      securityContext,
+      { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
+      where,
+    );
+  });
+});
+
+always("every image says which it is", (manifests) => {
+  eachContainer(manifests, ({ image }, _pods, where) => {
+    assert.match(image, /:[\w.-]+$|@sha256:[0-9a-f]{64}$/, where);
+    assert.doesNotMatch(image, /:(latest|main|master|edge)$/, where);
+  });
+});
+
+always("no variable is set twice", (manifests) => {
+  eachContainer(manifests, ({ env = [] }, _pods, where) => {
+    const names = env.map(({ name }) => name);
+    assert.deepEqual(names, [...new Set(names)], where);
+  });
+});
+
+always("whatever chooses pods finds some, and the ports it names", (manifests) => {
+  const all = podsOf(manifests);
+  for (const manifest of manifests) {
+    const selector = selectorOf(manifest);
+    if (!selector) continue;
+    const chosen = all.filter(({ labels }) => selects(selector, labels));
+    assert.ok(chosen.length > 0, `${keyOf(manifest)} finds nobody`);
+    const ports = manifest.kind === "Service" ? (manifest.spec?.ports as { targetPort: string }[]) : [];
+    for (const { targetPort } of ports)
+      for (const pods of chosen)
+        assert.ok(
+          portsOf(pods).has(targetPort),
+          `${keyOf(manifest)}: ${keyOf(pods.owner)} has no ${targetPort}`,
+        );
+  }
+});
+
+always("what an object refers to is there", (manifests) => {
+  const keys = new Set(manifests.map(keyOf));
+  const refer = (from: Manifest, kind: string, name: string | undefined) =>
+    assert.ok(name === undefined || keys.has(`${kind}/${name}`), `${keyOf(from)}: no ${kind} ${name}`);
+  for (const { owner, spec } of podsOf(manifests)) {
+    refer(owner, "ServiceAccount", spec.serviceAccountName);
+    for (const { configMap, persistentVolumeClaim } of spec.volumes ?? []) {
+      refer(owner, "ConfigMap", configMap?.name);
+      refer(owner, "PersistentVolumeClaim", persistentVolumeClaim?.claimName);
+    }
+  }
+  for (const manifest of manifests) {
+    const target = manifest.spec?.scaleTargetRef as { kind?: string; name: string } | undefined;
+    if (target) refer(manifest, target.kind ?? "Deployment", target.name);
+  }
+});
+
+always("a process that is scaled has no number of replicas of its own", (manifests) => {
+  const scaled = manifests.flatMap(({ spec }) => {
+    const target = spec?.scaleTargetRef as { name: string } | undefined;
+    return target ? [`Deployment/${target.name}`] : [];
+  });
+  for (const manifest of manifests)
+    if (scaled.includes(keyOf(manifest))) assert.ok(!("replicas" in (manifest.spec ?? {})), keyOf(manifest));
+});
+
+always("a process that is told to stop has the time it takes", (manifests) => {
+  const drainSeconds = 30;
+  eachContainer(manifests, ({ env = [] }, { spec }, where) => {
+    const delay = env.find(({ name }) => name === "SHUTDOWN_DELAY_MS")?.value;
+    if (delay)
+      assert.ok(Number(spec.terminationGracePeriodSeconds) > Number(delay) / 1000 + drainSeconds, where);
+  });
+});
+
+always("each process is told what it reads, accepts it, and is told nothing else", (manifests, profile) => {
+  const secrets = secretsFor(profile);
+  for (const { name, shape } of processes) {
+    const container = containerOf(manifests, name);
+    const env = environmentOf(container, secrets);
+    assert.deepEqual(
+      ownVariables(container).filter((variable) => !(variable in shape)),
+      [],
+      `${profile} ${name}`,
+    );
+    readConfig(shape as z.ZodRawShape, env);
+  }
+});
+
+always(
+  "the migrations are told what they read, accept it, and are told nothing else",
+  (manifests, profile) => {
+    const container = containerOf(manifests, "migrate");
+    const known = [
+      ...Object.keys(migrateVariables),
+      ...processes.map(({ schema }) => passwordVariableOf(schema)),
+    ];
+    for (const variable of ownVariables(container))
+      assert.ok(known.includes(variable), `${profile}: ${variable}`);
+    migrateConfig(environmentOf(container, secretsFor(profile)));
+  },
+);
+
+test("each process signs in as the role, and with the password, that the migrations make", () => {
+  const secrets = chartSecrets({ release: "tidings", adminPassword: "correct horse", rolePrefix: "second" });
+  const of = (name: string) =>
+    secrets.find(({ metadata }) => metadata.name === `tidings-${name}`)?.stringData ?? {};
+  const { passwordOf, ROLE_PREFIX } = migrateConfig(of("migrate"));
+  for (const { name, schema } of processes) {
+    const { username, password } = new URL(of(name).DATABASE_URL ?? "");
+    assert.deepEqual([username, password], [`${ROLE_PREFIX}_${schema}`, passwordOf(schema)]);
+  }
+});
+
+always("a process is called where it listens", (manifests, profile) => {
+  const services = manifests.filter(({ kind }) => kind === "Service");
+  for (const { name } of processes)
+    for (const { name: variable, value = "" } of containerOf(manifests, name).env ?? []) {
+      if (!variable.endsWith("_ADDRESS") || variable === "INTERNAL_ADDRESS") continue;
+      const [host, port] = value.split(":");
+      const service = services.find(({ metadata }) => metadata.name === host);
+      const ports = (service?.spec?.ports ?? []) as { port: number }[];
+      assert.ok(
+        ports.some((known) => String(known.port) === port),
+        `${profile} ${name}: nobody listens at ${variable} ${value}`,
+      );
+    }
+});
+
+test("processes may reach each other where one calls the other, and nobody else", () => {
+  const calls = processes.flatMap(({ name, callers }) => callers.map((caller) => `${caller} > ${name}:grpc`));
+  const expected = [...calls, "gateway > content:http", "smoke > gateway:http"];
+  for (const profile of ["networkpolicy", "production"]) {
+    const flows = flowsOf(renders.get(profile) ?? []);
+    const between = flows.filter((flow) => !/(postgres|nats|redis):/.test(flow));
+    assert.deepEqual(between, expected.sort(), profile);
+  }
+});
+
+test("every process reaches Postgres and NATS, the migrations Postgres, the gateway alone Redis", () => {
+  const names = processes.map(({ name }) => name);
+  const expected = [
+    ...[...names, "migrate"].map((name) => `${name} > postgres:postgres`),
+    ...names.map((name) => `${name} > nats:nats`),
+    "gateway > redis:redis",
+  ];
+  const flows = flowsOf(renders.get("networkpolicy") ?? []);
+  assert.deepEqual(
+    flows.filter((flow) => /(postgres|nats|redis):/.test(flow)),
+    expected.sort(),
+  );
+});
+
+test("migrations that come before everything else have all that they need by then", () => {
+  const early = (renders.get("production") ?? []).filter(({ metadata }) =>
+    metadata.annotations?.["helm.sh/hook"]?.includes("pre-install"),
+  );
+  assert.deepEqual(early.map(keyOf), ["Job/tidings-migrate", "NetworkPolicy/tidings-migrate"]);
+  const egress = early[1]?.spec?.egress as { ports: { port: number }[] }[];
+  assert.deepEqual(
+    egress.map(({ ports }) => ports.map(({ port }) => port)),
+    [[53, 53], [5432]],
+  );
+});
+
+test("only webhooks and content may go out, and not to private addresses", () => {
+  const goOut = (renders.get("networkpolicy") ?? [])
+    .filter(({ kind, spec }) => kind === "NetworkPolicy" && JSON.stringify(spec).includes('"0.0.0.0/0"'))
+    .map(({ metadata }) => componentOf(metadata.labels));
+  assert.deepEqual(goOut.sort(), ["content", "webhook"]);
+});
+
+test("with policies, every pod is denied what no policy allows", () => {
+  const manifests = renders.get("networkpolicy") ?? [];
+  const denial = manifests.find(
+    ({ metadata, kind }) => kind === "NetworkPolicy" && /default-deny/.test(metadata.name),
+  );
+  assert.deepEqual(denial?.spec?.policyTypes, ["Ingress", "Egress"]);
+  assert.equal(denial?.spec?.ingress, undefined);
+  for (const { labels, owner } of podsOf(manifests))
+    assert.ok(selects(denial?.spec?.podSelector as Selector, labels), keyOf(owner));
+});
+
+test("the Secrets that `npm run secrets` prints are those that the chart reads, with all keys", () => {
+  for (const profile of ["default", "minimal"]) {
+    const secrets = secretsFor(profile);
+    for (const { spec, owner } of podsOf(renders.get(profile) ?? [])) {
+      for (const { secret } of spec.volumes ?? [])
+        if (secret) assert.ok(secrets.has(secret.secretName), `${keyOf(owner)}: ${secret.secretName}`);
+      for (const { env = [] } of spec.containers)
+        for (const { name, valueFrom } of env) {
+          const key = valueFrom?.secretKeyRef;
+          if (key && !key.optional) assert.ok(secrets.get(key.name)?.[key.key], `${keyOf(owner)}: ${name}`);
+        }
+    }
+  }
+  const read = new Set(JSON.stringify(renders.get("minimal")).match(/(?<="(secretN|n)ame":")[^"]*/g));
+  for (const name of secretsFor("minimal").keys()) assert.ok(read.has(name), `${name} is read by nobody`);
+});
+
+test("each process is scaled by the durables that it reads by", async () => {
+  for (const { name } of processes) {
+    const read = DURABLES[name];
+    if (read.length === 0) continue;
+    const set = ["enabled=true", "by=lag"].map((setting) => `${name}.autoscaling.${setting}`);
+    const scaler = (await render({ set })).find(({ kind }) => kind === "ScaledObject");
+    const triggers = (scaler?.spec?.triggers ?? []) as { type: string; metadata: Labels }[];
+    const told = triggers.filter(({ type }) => type === "nats-jetstream").map(({ metadata }) => metadata);
+    assert.deepEqual(told.map(({ stream, consumer }) => `${stream}/${consumer}`).sort(), read.toSorted());
+  }
+});
+
+always("files are passed on as they are", (manifests) => {
+  for (const { kind, metadata, data = {}, spec } of manifests) {
+    if (kind === "ConfigMap")
+      for (const [name, text] of Object.entries(data))
+        assert.equal(text.trimEnd(), fileOfChart(`{,dashboards/}${name}`), metadata.name);
+    if (kind === "PrometheusRule") assert.deepEqual(spec, parse(fileOfChart("alerts.yaml")));
+  }
+});
+
+test("every dashboard is there, and the alerts are, where they are wanted", () => {
+  const manifests = renders.get("production") ?? [];
+  const files = manifests.flatMap(({ kind, data = {} }) => (kind === "ConfigMap" ? Object.keys(data) : []));
+  const wanted = globSync("dashboards/*.json", { cwd: FILES }).map((path) => basename(path));
+  assert.deepEqual(files.filter((name) => name.endsWith(".json")).sort(), wanted.sort());
+  const hasAlerts = globSync("alerts.yaml", { cwd: FILES }).length > 0;
+  assert.equal(
+    manifests.some(({ kind }) => kind === "PrometheusRule"),
+    hasAlerts,
+  );
+});
+
+test("releases of two names have nothing in common", async () => {
+  const manifests = await render({ profile: "networkpolicy", release: "other" });
+  for (const manifest of manifests) assert.match(manifest.metadata.name, /^other-/, keyOf(manifest));
+  const text = JSON.stringify(manifests).replaceAll(/tidings-(gateway|migrate|\w+):0/g, "");
+  assert.doesNotMatch(text, /"tidings-/);
+});
+
+test("what is rendered twice is the same", async () => {
+  assert.deepEqual(await render({ profile: "minimal" }), renders.get("minimal"));
+});
+
+test("values that the chart does not know, or of another kind, are refused", async () => {
+  for (const setting of [
+    "gatway.replicas=2",
+    "gateway.replica=2",
+    "gateway.env.API_MAX_LIMIT=100000",
+    "gateway.replicas=two",
+    "global.tls.enable=true",
+    "postgres.enabled=yes",
+    "gateway.autoscaling.by=memory",
+    "contact.data.accessMode=ReadWrite",
+  ])
+    await assert.rejects(
+      render({ set: [setting] }),
+      /values don't meet the specifications|Additional property|schema/i,
+      setting,
+    );
+});
+
+test("a volume for one is not given to two", async () => {
+  await assert.rejects(
+    render({ set: ["content.data.persistent=true", "content.replicas=2"] }),
+    /serves one replica/,
+  );
+});
+
+test("both charts and what is in them are of one version", () => {
+  const charts = ["tidings", "service"].map(
+    (name) => parse(readFileSync(join(CHARTS, name, "Chart.yaml"), "utf8")) as ChartFile,
+  );
+  const [tidings, service] = charts;
+  assert.equal(tidings?.appVersion, service?.appVersion);
+  assert.deepEqual(
+    tidings?.dependencies?.map(({ alias, version }) => ({ alias, version })).sort(byAlias),
+    processes.map(({ name }) => ({ alias: name, version: service?.version ?? "" })).sort(byAlias),
+  );
+});
+
+interface ChartFile {
+  version: string;
+  appVersion: string;
+  dependencies?: { alias: string; version: string }[];
+}
+
+function byAlias(one: { alias: string }, other: { alias: string }): number {
+  return one.alias < other.alias ? -1 : 1;
+}
+
+/** The text of the one file of the chart that is called so. */
+function fileOfChart(pattern: string): string {
+  const [path, ...others] = globSync(pattern, { cwd: FILES });
+  assert.ok(path && others.length === 0, pattern);
+  return readFileSync(join(FILES, path), "utf8").trimEnd();
+}
+
+/** Of what is there to choose pods, how it does. */
+function selectorOf({ kind, spec }: Manifest): Selector | undefined {
+  switch (kind) {
+    case "Service":
+      return { matchLabels: spec?.selector as Labels };
+    case "NetworkPolicy":
+      return spec?.podSelector as Selector;
+    case "PodDisruptionBudget":
+    case "Deployment":
+    case "StatefulSet":
+      return spec?.selector as Selector;
+    default:
+      return undefined;
+  }
+}
+
+function portsOf(pods: Pods): Set<string> {
+  return new Set(containersOf(pods).flatMap(({ ports = [] }) => ports.map(({ name }) => name)));
+}
+
+function containerOf(manifests: Manifest[], process: string): Container {
+  const pods = podsOf(manifests).find(({ labels }) => componentOf(labels) === process);
+  assert.ok(pods?.spec.containers[0], `there is no ${process}`);
+  return pods.spec.containers[0];
+}
+
+/** What `npm run secrets` makes for a profile: stores that it does not bring along are somebody's. */
+function secretsFor(profile: string): Map<string, Record<string, string>> {
+  const isOwn = ["minimal", "networkpolicy"].includes(profile);
+  const given = {
+    databaseUrl: "postgres://admin:secret@db.example.com/marketing",
+    natsUrl: "nats://nats.example.com",
+    redisUrl: "redis://redis.example.com",
+    bucketKeys: { access: "key", secret: "secret" },
+  };
+  const secrets = chartSecrets({ release: "tidings", adminPassword: "correct horse", ...(!isOwn && given) });
+  return new Map(secrets.map(({ metadata, stringData }) => [metadata.name, stringData]));
+}
+
+/** Without those of Node and of OpenTelemetry's SDK; those that a Secret need not have are among them. */
+function ownVariables({ env = [] }: Container): string[] {
+  return env.map(({ name }) => name).filter((name) => !/^(NODE|OTEL)_/.test(name));
+}
+
+/** As Kubernetes would set it. */
+function environmentOf(
+  { env = [] }: Container,
+  secrets: Map<string, Record<string, string>>,
+): Record<string, string> {
+  const entries = env.flatMap(({ name, value, valueFrom }): [string, string][] => {
+    const key = valueFrom?.secretKeyRef;
+    const text = key ? secrets.get(key.name)?.[key.key] : value;
+    if (text !== undefined) return [[name, text]];
+    assert.ok(key?.optional, `${name} comes from nowhere`);
+    return [];
+  });
+  return Object.fromEntries(entries);
+}
