@@ -1,0 +1,51 @@
+import exec from "k6/execution";
+import type { RequestBody } from "k6/http";
+import { exchange } from "./exchange.ts";
+import { settings } from "./settings.ts";
+import { windowOf } from "./windows.ts";
+
+export interface Call {
+  /** What stands for `:id` and its like. */
+  path?: Record<string, number | string>;
+  /** Encoded. */
+  query?: string;
+  /** Sent as JSON. */
+  body?: object;
+  /** Sent as it is, in place of a body. */
+  form?: RequestBody;
+  /** 200 when absent. */
+  status?: number;
+}
+
+/** Calls an endpoint of the API, `GET /contacts/:id`, and gives what it answers. Throws Unexpected on any other status. */
+export type Api<Endpoint extends string> = <T>(endpoint: Endpoint, call?: Call) => T;
+
+export interface Entity {
+  id: number;
+}
+
+/** What a journey measures. */
+export function measuredApi<Endpoint extends string>(token: string): Api<Endpoint> {
+  return apiOf(token, () => ({ window: windowOf(exec.scenario) }));
+}
+
+/** What is made before it and removed afterwards: counted under one name, so that no threshold of a journey looks at it. */
+export function preparingApi(token: string): Api<string> {
+  return apiOf(token, () => ({ name: "preparing" }));
+}
+
+function apiOf<Endpoint extends string>(token: string, tagsNow: () => Record<string, string>): Api<Endpoint> {
+  return <T>(endpoint: Endpoint, { path = {}, query, body, form, status }: Call = {}) => {
+    const [, template = ""] = endpoint.split(" ");
+    const filled = template.replace(/:(\w+)/g, (_, name) => String(path[name]));
+    const response = exchange({
+      endpoint,
+      url: `${settings.baseUrl}/api${filled}${query ? `?${query}` : ""}`,
+      body: body ? JSON.stringify(body) : (form ?? null),
+      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
+      tags: tagsNow(),
+      ...(status !== undefined && { status }),
+    });
+    return response.json() as T; // its shape is what the API promises of the endpoint
+  };
+}

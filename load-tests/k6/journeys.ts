@@ -1,0 +1,29 @@
+import { campaignEdit } from "./journeys/campaign-edit.ts";
+import { contactImport } from "./journeys/contact-import.ts";
+import { contactLifecycle } from "./journeys/contact-lifecycle.ts";
+import { contactLists } from "./journeys/contact-lists.ts";
+import { contentEdit } from "./journeys/content-edit.ts";
+import { formEdit } from "./journeys/form-edit.ts";
+import { mixedReads } from "./journeys/mixed-reads.ts";
+import { oauthTokens } from "./journeys/oauth-tokens.ts";
+import { pointsAndStages } from "./journeys/points-and-stages.ts";
+import { segmentMembership } from "./journeys/segment-membership.ts";
+import { segmentToCampaign } from "./journeys/segment-to-campaign.ts";
+import { webhookDelivery } from "./journeys/webhook-delivery.ts";
+import type { Journeys } from "./plan.ts";
+
+/** Every journey there is. */
+export const journeys: Journeys = {
+  "contact-lifecycle": contactLifecycle,
+  "contact-lists": contactLists,
+  "contact-import": contactImport,
+  "segment-membership": segmentMembership,
+  "segment-to-campaign": segmentToCampaign,
+  "webhook-delivery": webhookDelivery,
+  "form-edit": formEdit,
+  "campaign-edit": campaignEdit,
+  "content-edit": contentEdit,
+  "points-and-stages": pointsAndStages,
+  "mixed-reads": mixedReads,
+  "oauth-tokens": oauthTokens,
+};

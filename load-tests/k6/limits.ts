@@ -1,0 +1,18 @@
+/** Milliseconds in which 95 and 99 of 100 answers have come, under the load that is expected. */
+export interface Limit {
+  p95: number;
+  p99: number;
+}
+
+/** One thing by its id. */
+export const READ: Limit = { p95: 100, p99: 250 };
+/** A page of a list with its total. */
+export const LIST: Limit = { p95: 200, p99: 500 };
+/** One thing made, changed or deleted, with the event that tells of it. */
+export const WRITE: Limit = { p95: 200, p99: 500 };
+/** Two hundred things at once. */
+export const BATCH: Limit = { p95: 800, p99: 2_000 };
+/** A page for people, a password, a token. */
+export const SIGN_IN: Limit = { p95: 400, p99: 1_000 };
+/** What follows a change by itself: from its answer until a receiver or a reader can tell. */
+export const FOLLOWING: Limit = { p95: 1_000, p99: 2_000 };
