@@ -3,6 +3,7 @@ import { type Migration, Migrator } from "kysely/migration";
 import { Client, Pool } from "pg";
 import { backgroundDeadline, type Database } from "./database.ts";
 import { messagingMigrations } from "./messaging-migrations.ts";
+import { scramVerifier } from "./scram-verifier.ts";
 
 export type Migrations = Record<string, Migration>;
 
@@ -10,10 +11,11 @@ export interface MigrateOptions {
   /** A role that may create schemas and roles. */
   adminUrl: string;
   schema: string;
+  /** Printable ASCII. */
   rolePassword: string;
   migrations: Migrations;
   /** The process' role is `<rolePrefix>_<schema>`; the database's name when absent. */
-  rolePrefix?: string;
+  rolePrefix?: string | undefined;
 }
 
 const LOCK = 7_402_001;
@@ -62,7 +64,7 @@ async function createRole(db: Kysely<unknown>, role: string, options: MigrateOpt
   const name = sql.id(role);
   const known = await sql`select 1 from pg_roles where rolname = ${role}`.execute(db);
   if (known.rows.length === 0) await sql`create role ${name}`.execute(db);
-  await sql`alter role ${name} login password ${sql.lit(options.rolePassword)}`.execute(db);
+  await sql`alter role ${name} login password ${sql.lit(scramVerifier(options.rolePassword))}`.execute(db);
   await sql`alter role ${name} set search_path to ${schema}`.execute(db);
   // The last line of defence behind the deadlines that calls carry.
   await sql`alter role ${name} set statement_timeout to '35s'`.execute(db);
@@ -75,6 +77,9 @@ async function createRole(db: Kysely<unknown>, role: string, options: MigrateOpt
   await sql`alter default privileges in schema ${schema} grant usage, select on sequences to ${name}`.execute(
     db,
   );
+  // Of what was not made here but restored from a dump.
+  await sql`grant select, insert, update, delete on all tables in schema ${schema} to ${name}`.execute(db);
+  await sql`grant usage, select on all sequences in schema ${schema} to ${name}`.execute(db);
 }
 
 /** The connection URL of a process' own role. */
