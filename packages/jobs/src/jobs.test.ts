@@ -4,6 +4,7 @@ import { createLog } from "@tidings/runtime/log";
 import { type Database, openDatabase, type Transaction } from "@tidings/store/database";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
+import { jobsSource } from "./backlog.ts";
 import { type Job, jobsOf, type NewJob, type Outcome } from "./jobs.ts";
 import { type JobOptions, runJobs, stepJobs } from "./run-jobs.ts";
 
@@ -48,6 +49,34 @@ test("a job is claimed once, by whoever comes first, until its lease ends", asyn
   assert.deepEqual(await claim(), []);
   await passTime(2);
   assert.deepEqual(keysOf(await claim()), ["a"]);
+});
+
+test("the backlog tells of each kind how many there are, how long the first has been due, and how many were set aside", async () => {
+  const source = jobsSource(database, [letters.kind, ordered.kind]);
+  const backlog = async () => {
+    const readings = await source.read(Date.now() + 20_000);
+    return [letters, ordered].map(({ kind }) =>
+      readings.filter(({ labels }) => labels?.kind === kind).map(({ value }) => value),
+    );
+  };
+  assert.deepEqual(await backlog(), [
+    [0, 0, 0],
+    [0, 0, 0],
+  ]);
+  await add([{ key: "a", delaySeconds: 3_600 }, { key: "b", group: 2, delaySeconds: 60 }, { key: "c" }]);
+  await add([{ key: "d", delaySeconds: 5 }], ordered);
+  const [job] = await claim(1);
+  assert.ok(job);
+  await settle(job, { state: "set_aside", reason: "bug" });
+  assert.deepEqual(await backlog(), [
+    [2, 0, 1],
+    [1, 0, 0],
+  ]);
+  await passTime(100);
+  const [[open, overdue] = [], [, orderedOverdue] = []] = await backlog();
+  assert.equal(open, 2);
+  assert.equal(Math.floor((overdue ?? 0) / 10), 4);
+  assert.equal(Math.floor((orderedOverdue ?? 0) / 10), 9);
 });
 
 test("who lost a lease can neither settle the job nor renew it", async () => {
@@ -124,13 +153,13 @@ describe("a job that fails", () => {
   test("is tried again, later each time, and set aside with its reason in the end", async () => {
     await add([{ key: "bad" }, { key: "good" }]);
     const done: string[] = [];
-    const worker = runJobs(
+    const worker = runJobs(database, log, [
       options(async (_transaction, { key }) => {
         if (key === "bad") throw new Error("the paper is out");
         done.push(key);
         return { state: "done" };
       }),
-    );
+    ]);
     await eventually(() => assert.deepEqual(done, ["good"]));
     await worker.stop();
     for (let attempt = 2; attempt <= 10; attempt += 1) {
@@ -155,6 +184,23 @@ describe("a job that fails", () => {
   });
 });
 
+test("what a replica made is found by one look at all kinds", async () => {
+  const done: string[] = [];
+  const worker = runJobs(database, log, [
+    options(async (_transaction, { key }) => {
+      done.push(key);
+      return { state: "done" };
+    }),
+  ]);
+  await add([{ key: "own" }]);
+  await eventually(() => assert.deepEqual(done, ["own"]));
+  // Of what another process commits nobody here is told.
+  const replica = jobsOf(letters.kind);
+  await add([{ key: "later", delaySeconds: 1 }, { key: "now" }], replica);
+  await eventually(() => assert.deepEqual(done, ["own", "now", "later"]), { timeoutMs: 15_000 });
+  await worker.stop();
+});
+
 test("a worker is woken by the commit that made a job, and asks for nothing while there is none", async () => {
   let queries = 0;
   const counting: Database = {
@@ -165,13 +211,11 @@ test("a worker is woken by the commit that made a job, and asks for nothing whil
     },
   };
   const done: string[] = [];
-  const worker = runJobs({
-    ...options(async (_transaction, { key }) => {
-      done.push(key);
-      return { state: "done" };
-    }),
-    database: counting,
+  const own = options(async (_transaction, { key }) => {
+    done.push(key);
+    return { state: "done" };
   });
+  const worker = runJobs(counting, log, [{ ...own, database: counting }]);
   await eventually(() => assert.ok(queries >= 2));
   const idle = queries;
   await new Promise((resolve) => setTimeout(resolve, 400));

@@ -1,3 +1,4 @@
+import { keptTraceparent } from "@tidings/runtime/telemetry";
 import {
   backgroundDeadline,
   type Database,
@@ -11,6 +12,8 @@ import { type Claimed, jobQueue, type Queue } from "./queue.ts";
 export interface Job extends Claimed {
   key: string;
   payload: Record<string, unknown>;
+  /** Of what made it necessary, where that is traced. */
+  traceparent: string | undefined;
 }
 
 export interface NewJob {
@@ -56,12 +59,12 @@ export interface Jobs {
 
 const addStatement = prepared(
   "jobs_add",
-  `insert into jobs (kind, key, fair_group, priority, due_at, payload)
-   select $1, x.key, x.fair_group, x.priority, now() + x.delay_seconds * interval '1 second', x.payload
+  `insert into jobs (kind, key, fair_group, priority, due_at, payload, traceparent)
+   select $1, x.key, x.fair_group, x.priority, now() + x.delay_seconds * interval '1 second', x.payload, $3
    from json_to_recordset($2::json) as x (key text, fair_group integer, priority smallint, delay_seconds float8, payload jsonb)
    order by x.key
    on conflict (kind, key) do update set state = 'waiting', fair_group = excluded.fair_group, priority = excluded.priority,
-     due_at = excluded.due_at, payload = excluded.payload, attempts = 0, reason = null, lease_token = jobs.lease_token + 1`,
+     due_at = excluded.due_at, payload = excluded.payload, traceparent = excluded.traceparent, attempts = 0, reason = null, lease_token = jobs.lease_token + 1`,
 );
 const removeStatement = prepared("jobs_remove", "delete from jobs where kind = $1 and key = any($2::text[])");
 const doneStatement = prepared(
@@ -94,13 +97,14 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
     group: "fair_group",
     due: "due_at",
     order: "priority, due_at, id",
-    columns: "key, payload",
+    columns: "key, payload, traceparent",
     groups: `select id as group_id, false as is_failing, ${isOrdered ? "'ASC'" : "null::text"} as turn
       from waiting_group where id is not null`,
-    jobOf: (claimed, { key, payload }) => ({
+    jobOf: (claimed, { key, payload, traceparent }) => ({
       ...claimed,
       key: key ?? "",
       payload: JSON.parse(payload ?? "{}"),
+      traceparent: traceparent ?? undefined,
     }),
   });
   const wake = () => {
@@ -119,7 +123,7 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
         delay_seconds: delaySeconds,
         payload,
       }));
-      transaction.execute(addStatement, [kind, JSON.stringify(rows)]);
+      transaction.execute(addStatement, [kind, JSON.stringify(rows), keptTraceparent() ?? null]);
       transaction.afterCommit(wake);
     },
     remove(transaction, keys) {

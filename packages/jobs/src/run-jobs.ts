@@ -1,7 +1,13 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { SpanKind } from "@opentelemetry/api";
+import { toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
-import { backgroundDeadline, type Database, type Transaction } from "@tidings/store/database";
-import { Counter } from "prom-client";
+import { addSource } from "@tidings/runtime/scrape";
+import { inSpan } from "@tidings/runtime/telemetry";
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/store/database";
+import { Counter, Histogram } from "prom-client";
+import { jobsSource } from "./backlog.ts";
 import type { Job, Jobs, Outcome } from "./jobs.ts";
 import { startWork, type Worker } from "./work.ts";
 
@@ -24,12 +30,57 @@ const REASON_LENGTH_MAX = 1_000;
 
 const setAside = new Counter({
   name: "tidings_jobs_set_aside_total",
-  help: "Jobs that were given up and are kept with their reason",
-  labelNames: ["kind"],
+  help: "Jobs that were given up and are kept, by what was wrong",
+  labelNames: ["kind", "reason"],
+});
+const duration = new Histogram({
+  name: "tidings_job_duration_seconds",
+  help: "Time that an attempt of a job took, by what became of the job",
+  labelNames: ["kind", "outcome"],
+  buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
 });
 
-/** Does the jobs of a kind until stopped. One that fails is tried later and set aside in the end; the others go on. */
-export function runJobs(options: JobOptions): Worker {
+/** How often a process looks for jobs that are due and of which it was not told: those that its replicas made. */
+const LOOK_MS = 5_000;
+/** Each kind sleeps until its next job is due; what comes in between it is told. */
+const SLEEP_MAX_MS = 3_600_000;
+
+const lookStatement = prepared(
+  "jobs_look",
+  `select k.kind from unnest($1::text[]) as k (kind)
+   where exists (select from jobs j where j.kind = k.kind and j.state = 'waiting' and j.due_at <= now())`,
+);
+
+/**
+ * Does the jobs of all kinds of a process until stopped. One that fails is tried later and set aside in the end; the others go on.
+ * One look finds what is due of all of them.
+ */
+export function runJobs(database: Database, log: Log, kinds: JobOptions[]): { stop(): Promise<void> } {
+  const workers = new Map(kinds.map((options) => [options.jobs.kind, startKind(options)]));
+  const unwatch = addSource(jobsSource(database, [...workers.keys()]));
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const look = async () => {
+    const due = await database.query(lookStatement, [[...workers.keys()]], backgroundDeadline());
+    for (const { kind } of due) workers.get(kind ?? "")?.nudge();
+  };
+  const looking = (async () => {
+    while (!signal.aborted) {
+      await pause(LOOK_MS, undefined, { signal }).catch(() => undefined); // we are to stop
+      if (!signal.aborted)
+        await look().catch((error) => log.warn({ err: error }, "could not look for jobs, trying again"));
+    }
+  })();
+  return {
+    async stop() {
+      unwatch();
+      stopping.abort();
+      await Promise.all([looking, ...[...workers.values()].map((worker) => worker.stop())]);
+    },
+  };
+}
+
+function startKind(options: JobOptions): Worker {
   const { database, log, jobs, atOnce = 1 } = options;
   const worker = startWork<Job, Outcome>({
     database,
@@ -43,6 +94,7 @@ export function runJobs(options: JobOptions): Worker {
     share: atOnce,
     atOnce,
     inHandMax: atOnce,
+    pollMs: SLEEP_MAX_MS,
   });
   jobs.onAdded(worker.nudge);
   return worker;
@@ -55,8 +107,20 @@ export async function stepJobs(options: JobOptions): Promise<Outcome | undefined
   return job && attemptJob(options, job);
 }
 
-/** One attempt, settled with its effect. What fails is settled by itself; while the database is away nothing is. */
+/** One attempt: measured, and a part of the trace of what made the job necessary. */
 async function attemptJob(options: JobOptions, job: Job): Promise<Outcome> {
+  const { kind } = options.jobs;
+  const { traceparent } = job;
+  const startedAt = performance.now();
+  const outcome = await inSpan(`job ${kind}`, { kind: SpanKind.CONSUMER, traceparent }, () =>
+    settleAttempt(options, job),
+  );
+  duration.observe({ kind, outcome: outcome.state }, (performance.now() - startedAt) / 1_000);
+  return outcome;
+}
+
+/** Settled with its effect. What fails is settled by itself; while the database is away nothing is. */
+async function settleAttempt(options: JobOptions, job: Job): Promise<Outcome> {
   const { database, log, jobs, work } = options;
   try {
     return await database.transaction(backgroundDeadline(), async (transaction) => {
@@ -73,7 +137,7 @@ async function attemptJob(options: JobOptions, job: Job): Promise<Outcome> {
         database.query(statement, values, backgroundDeadline()),
     };
     await jobs.settle(queryable, job, outcome);
-    if (outcome.state === "set_aside") setAside.inc({ kind: jobs.kind });
+    if (outcome.state === "set_aside") setAside.inc({ kind: jobs.kind, reason: toFault(error).reason });
     return outcome;
   }
 }

@@ -24,3 +24,10 @@ export const JOB_TABLE = [
   )`,
   "create index jobs_waiting on jobs (kind, fair_group, priority, due_at, id) where state = 'waiting'",
 ];
+
+/** What came to the table later: which job of a kind is due first, which were set aside, and of what trace each is a part. */
+export const JOB_BACKLOG = [
+  "create index jobs_due on jobs (kind, due_at) where state = 'waiting'",
+  "create index jobs_set_aside on jobs (kind) where state = 'set_aside'",
+  "alter table jobs add column traceparent text",
+];

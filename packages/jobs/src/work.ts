@@ -1,13 +1,12 @@
 import type { Log } from "@tidings/runtime/log";
 import type { Database } from "@tidings/store/database";
 import { createWakeUp } from "@tidings/store/wake-up";
-import { Gauge } from "prom-client";
 import { type Claimed, LEASE_MS, type Queue } from "./queue.ts";
 
 export interface WorkOptions<J extends Claimed, O> {
   database: Database;
   log: Log;
-  /** As the log and the metrics call it. */
+  /** As the log calls it. */
   name: string;
   queue: Queue<J>;
   /** Does a job once. What goes wrong with it is an outcome; what it throws is a bug, and the job comes again with its lease. */
@@ -23,6 +22,8 @@ export interface WorkOptions<J extends Claimed, O> {
   atOnce: number;
   /** Jobs that a process has in hand in all. */
   inHandMax: number;
+  /** How long it sleeps at most before it looks whether others made jobs. */
+  pollMs: number;
 }
 
 export interface Result<J extends Claimed, O> {
@@ -55,19 +56,12 @@ const GATHER_MS = 5;
 const RENEW_MS = LEASE_MS / 3;
 /** When jobs are due that others have, or that replicas made. */
 const POLL_MIN_MS = 250;
-const POLL_MAX_MS = 5_000;
 const BACKOFF_MAX_MS = 5_000;
 const STOP_LIMIT_MS = 10_000;
 
-const overdue = new Gauge({
-  name: "tidings_jobs_overdue_seconds",
-  help: "How long the job that may be claimed first has been due",
-  labelNames: ["queue"],
-});
-
 /**
  * Does due jobs until stopped. It is woken by whoever made some and by what ends, and sleeps until the next one is due; every
- * five seconds it looks for what its replicas made. Any number of processes may do so side by side.
+ * `pollMs` it looks for what its replicas made. Any number of processes may do so side by side.
  */
 export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Worker {
   const { database, log, queue, share, atOnce } = options;
@@ -156,9 +150,8 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
   const untilNext = async (renewAt: number): Promise<number> => {
     if (inHand() >= options.inHandMax) return renewAt - performance.now();
     const dueMs = await queue.untilDue(database);
-    overdue.set({ queue: options.name }, Math.max(0, -(dueMs ?? 0) / 1_000));
-    const pollMs = Math.min(Math.max(dueMs ?? POLL_MAX_MS, POLL_MIN_MS), POLL_MAX_MS);
-    return inHand() > 0 ? Math.min(pollMs, renewAt - performance.now()) : pollMs;
+    const restMs = Math.min(Math.max(dueMs ?? options.pollMs, POLL_MIN_MS), options.pollMs);
+    return inHand() > 0 ? Math.min(restMs, renewAt - performance.now()) : restMs;
   };
 
   const run = async () => {

@@ -20,20 +20,34 @@ export const processConfig = {
   OPS_PORT: port.default(9090),
   /** The address on which other processes and operators find this one: all of the machine's unless it is told one. */
   INTERNAL_ADDRESS: z.union([z.ipv4(), z.ipv6()]).default("0.0.0.0"),
+  /** PEM files of the connections between processes, all three or none: certificate, its key, and whose certificates count. */
+  TLS_CERT_FILE: z.string().optional(),
+  TLS_KEY_FILE: z.string().optional(),
+  TLS_CA_FILE: z.string().optional(),
   /** How long a process that was told to stop goes on serving, not ready, until nobody sends it requests any more. */
   SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(60_000).default(5_000),
 };
 
 const count = z.coerce.number().int().min(1);
 
+/** Where the events go. */
+export const busConfig = {
+  /** `nats://user:password@host:4222` */
+  NATS_URL: z.string().min(1),
+  /** A `.creds` file in place of user and password. */
+  NATS_CREDENTIALS_FILE: z.string().optional(),
+  /** PEM: NATS is spoken to by TLS, and its certificate has to be one of these authorities. */
+  NATS_CA_FILE: z.string().optional(),
+  /** Copies the bus keeps of each stream. */
+  NATS_REPLICAS: count.max(5).default(1),
+};
+
 /** What every service behind the gateway reads besides. */
 export const serviceConfig = {
   ...processConfig,
   DATABASE_URL: z.url(),
   DATABASE_CONNECTIONS: count.max(500).default(20),
-  NATS_URL: z.string().min(1),
-  /** Copies the bus keeps of each stream. */
-  NATS_REPLICAS: count.max(5).default(1),
+  ...busConfig,
   GRPC_PORT: port.default(50051),
   /** `kinds:key`, as in `user+client:MCow…`: base64 DER (SPKI) Ed25519 keys, and for whom each of their holders may speak. */
   ACTOR_PUBLIC_KEYS: list,

@@ -6,7 +6,9 @@ import {
   type ServerResponse,
   STATUS_CODES,
 } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import type { Tls } from "./tls.ts";
 
 export interface HttpServer {
   port: number;
@@ -25,23 +27,30 @@ const LONG_ARRIVAL_MAX_MS = 30 * 60_000;
 
 const arrivals = new WeakMap<IncomingMessage, NodeJS.Timeout>();
 
+export interface HttpServerOptions {
+  port: number;
+  /** The address of this machine it is reached by; all when absent. */
+  host?: string;
+  /** For a server that only our own processes call. */
+  tls?: Tls | undefined;
+}
+
+const LIMITS = {
+  headersTimeout: 10_000,
+  // Each request has its own: see `limitArrival`.
+  requestTimeout: 0,
+  // Longer than a load balancer keeps its side, so that it never writes into a connection we just closed.
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 16 * 1024,
+  noDelay: true,
+};
+
 /** Serves HTTP/1.1 with limits on everything a client could take its time with. */
 export function serveHttp(
-  { port, host }: { port: number; host?: string },
+  { port, host, tls }: HttpServerOptions,
   listener: RequestListener,
 ): Promise<HttpServer> {
-  const server = createServer(
-    {
-      headersTimeout: 10_000,
-      // Each request has its own: see `limitArrival`.
-      requestTimeout: 0,
-      // Longer than a load balancer keeps its side, so that it never writes into a connection we just closed.
-      keepAliveTimeout: 65_000,
-      maxHeaderSize: 16 * 1024,
-      noDelay: true,
-    },
-    listener,
-  );
+  const server = tls ? secureServer(tls, listener) : createServer(LIMITS, listener);
   server.maxConnections = CONNECTIONS_MAX;
   server.setTimeout(QUIET_MAX_MS);
   // Nobody is asked to go on with a body before the request was looked at.
@@ -60,6 +69,13 @@ export function serveHttp(
       resolve({ port: (server.address() as AddressInfo).port, drain: () => drain(server) });
     });
   });
+}
+
+/** Who shows no certificate of ours gets no further than that. */
+function secureServer(tls: Tls, listener: RequestListener): Server {
+  const server = createTlsServer({ ...LIMITS, ...tls.files, requestCert: true }, listener);
+  tls.onChange((files) => server.setSecureContext(files));
+  return server;
 }
 
 /** A request whose body is a large file, from somebody who is known: it may arrive for half an hour. */

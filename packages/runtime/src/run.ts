@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { register } from "prom-client";
 import type { Log } from "./log.ts";
 import { serveOps } from "./ops.ts";
-import { flushSpans } from "./telemetry.ts";
+import { flushSpans, startTracing } from "./telemetry.ts";
 
 /** Handed to a process while it starts: what it opens is closed again in reverse order. */
 export interface Lifecycle {
@@ -21,6 +22,8 @@ export interface Started {
 const STOP_LIMIT_MS = 30_000;
 
 export interface RunOptions {
+  /** Of the process, as metrics and traces call it. */
+  name: string;
   log: Log;
   host: string;
   opsPort: number;
@@ -66,11 +69,14 @@ export async function run(
   });
 
   try {
-    const ops = await serveOps(
-      options.host,
-      options.opsPort,
-      async () => !stopping && started !== undefined && started.isReady(),
-    );
+    await startTracing(options.name);
+    register.setDefaultLabels({ process: options.name });
+    const ops = await serveOps({
+      log,
+      host: options.host,
+      port: options.opsPort,
+      isReady: async () => !stopping && started !== undefined && started.isReady(),
+    });
     stops.push({ name: "operator port", stop: ops.close });
     started = await start({ onStop: (name, stop) => stops.push({ name, stop }), isStopping: () => stopping });
     const ports = { ...started.ports, ops: ops.port };

@@ -1,27 +1,42 @@
 import {
   context,
   INVALID_SPAN_CONTEXT,
-  type ProxyTracerProvider,
   propagation,
   type Span,
   SpanKind,
   SpanStatusCode,
+  TraceFlags,
+  type Tracer,
   trace,
 } from "@opentelemetry/api";
-import "./tracing.ts";
 
-const tracer = trace.getTracer("tidings");
 /** What work gets instead of a span when tracing is off: it costs nothing. */
 const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
-/** What was imported has registered a provider by now, or there is no tracing. */
-const isTracing = "forceFlush" in provider();
+let tracing: { tracer: Tracer; flush(): Promise<void> } | undefined;
 
-/** The W3C trace context of the current span, to be stored or sent; undefined when tracing is off. */
+/** Traces from now on under the name of the process, if an OTLP endpoint is configured: else the SDK is not even loaded. */
+export async function startTracing(service: string): Promise<void> {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT } = process.env;
+  if (!OTEL_EXPORTER_OTLP_ENDPOINT && !OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) return;
+  const { registerTracing } = await import("./tracing.ts");
+  tracing = registerTracing(service);
+}
+
+/** The W3C trace context of the current span, to be sent to who works for us now; undefined when tracing is off. */
 export function currentTraceparent(): string | undefined {
-  if (!isTracing) return undefined;
+  if (!tracing) return undefined;
   const carrier: { traceparent?: string } = {};
   propagation.inject(context.active(), carrier);
   return carrier.traceparent;
+}
+
+/**
+ * Likewise, to be stored with what is to be done later; undefined, too, when nobody records the trace. Who is called must know
+ * that, but nobody else has a use for it, and what is traced travels and is handled by itself.
+ */
+export function keptTraceparent(): string | undefined {
+  const flags = tracing ? (trace.getSpanContext(context.active())?.traceFlags ?? 0) : 0;
+  return flags & TraceFlags.SAMPLED ? currentTraceparent() : undefined;
 }
 
 /** Runs `work` in a span. `traceparent` makes it a child of a span of another process. Errors end the span as failed. */
@@ -34,12 +49,12 @@ export async function inSpan<T>(
   },
   work: (span: Span) => Promise<T>,
 ): Promise<T> {
-  if (!isTracing) return work(noSpan);
+  if (!tracing) return work(noSpan);
   const parent = options.traceparent
     ? propagation.extract(context.active(), { traceparent: options.traceparent })
     : context.active();
   const spanOptions = { kind: options.kind ?? SpanKind.INTERNAL, attributes: options.attributes ?? {} };
-  return tracer.startActiveSpan(name, spanOptions, parent, async (span) => {
+  return tracing.tracer.startActiveSpan(name, spanOptions, parent, async (span) => {
     try {
       return await work(span);
     } catch (error) {
@@ -53,11 +68,5 @@ export async function inSpan<T>(
 
 /** Sends the spans still in memory; the last thing a process does. */
 export async function flushSpans(): Promise<void> {
-  if (isTracing) await (provider() as unknown as { forceFlush(): Promise<void> }).forceFlush();
-}
-
-/** The provider that was registered. Asked for by shape: the SDK and we may have loaded the API twice. */
-function provider(): object {
-  const registered = trace.getTracerProvider();
-  return "getDelegate" in registered ? (registered as ProxyTracerProvider).getDelegate() : registered;
+  await tracing?.flush();
 }

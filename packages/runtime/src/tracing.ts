@@ -1,10 +1,20 @@
-// Tracing stays off, and its SDK unloaded, unless an OTLP endpoint is configured.
-if (process.env.OTEL_EXPORTER_OTLP_ENDPOINT || process.env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT) {
-  const [{ NodeTracerProvider, BatchSpanProcessor }, { OTLPTraceExporter }] = await Promise.all([
-    import("@opentelemetry/sdk-trace-node"),
-    import("@opentelemetry/exporter-trace-otlp-proto"),
-  ]);
-  new NodeTracerProvider({ spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())] }).register();
-}
+import type { Tracer } from "@opentelemetry/api";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from "@opentelemetry/resources";
+import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 
-export {};
+/** Exports what is traced by OTLP. `OTEL_*` say where to, how much of it, and what else is told of the process. */
+export function registerTracing(service: string): { tracer: Tracer; flush(): Promise<void> } {
+  const resource = defaultResource()
+    .merge(resourceFromAttributes({ "service.namespace": "tidings", "service.name": service }))
+    .merge(detectResources({ detectors: [envDetector] }));
+  const spanProcessors = [new BatchSpanProcessor(new OTLPTraceExporter())];
+  const provider = new NodeTracerProvider({ resource, spanProcessors });
+  provider.register();
+  return { tracer: provider.getTracer("tidings"), flush: () => provider.forceFlush() };
+}

@@ -1,0 +1,302 @@
+import { type Dashboard, dashboard, type Panel } from "./dashboard.ts";
+
+/** Of the charts: Grafana finds them by the label of their ConfigMaps. */
+export const DASHBOARDS_FOLDER = "charts/tidings/files/dashboards";
+
+const HTTP = "tidings_http_request_duration_seconds";
+const RPC = "tidings_rpc_duration_seconds";
+const HERE = 'namespace=~"$namespace"';
+const OF_IT = `${HERE},process=~"$process"`;
+
+/** Seconds within which so many of the measurements of a histogram lie. */
+const quantile = (share: number, histogram: string, by: string[] = [], matchers = HERE) =>
+  `histogram_quantile(${share}, sum by (${["le", ...by].join(", ")}) (rate(${histogram}_bucket{${matchers}}[$__rate_interval])))`;
+const rate = (counter: string, by: string, matchers = HERE) =>
+  `sum by (${by}) (rate(${counter}{${matchers}}[$__rate_interval]))`;
+const highest = (gauge: string, by: string, matchers = HERE) => `max by (${by}) (${gauge}{${matchers}})`;
+const each = (title: string, unit: Panel["unit"], legend: string, expression: string): Panel => ({
+  title,
+  unit,
+  lines: { [legend]: expression },
+});
+const quantiles = (title: string, histogram: string, matchers = HERE): Panel => ({
+  title,
+  unit: "s",
+  lines: {
+    "half within": quantile(0.5, histogram, [], matchers),
+    "90 % within": quantile(0.9, histogram, [], matchers),
+    "99 % within": quantile(0.99, histogram, [], matchers),
+  },
+});
+
+const share = (failed: string) =>
+  `sum(rate(${HTTP}_count{${failed},${HERE}}[$__rate_interval])) / sum(rate(${HTTP}_count{${HERE}}[$__rate_interval]))`;
+
+/** Is all well, and if not, where? */
+const overview = dashboard("tidings-overview", "Tidings: overview", {
+  Requests: [
+    each("Requests a second, by status", "reqps", "{{status}}", rate(`${HTTP}_count`, "status")),
+    {
+      title: "Share that failed",
+      unit: "percentunit",
+      lines: { "on our side": share('status=~"5.."'), "the caller's": share('status=~"4.."') },
+    },
+    quantiles("Time of a request", HTTP),
+    each("Slowest routes: 99 % within", "s", "{{route}}", `topk(10, ${quantile(0.99, HTTP, ["route"])})`),
+  ],
+  "What comes of it": [
+    each(
+      "Oldest event in an outbox",
+      "s",
+      "{{process}}",
+      highest("tidings_outbox_oldest_seconds", "process"),
+    ),
+    each(
+      "Oldest event of a consumer",
+      "s",
+      "{{durable}}",
+      highest("tidings_consumer_oldest_seconds", "durable"),
+    ),
+    each(
+      "Oldest job that is due",
+      "s",
+      "{{process}} {{kind}}",
+      highest("tidings_jobs_overdue_seconds", "process, kind"),
+    ),
+    {
+      title: "Given up",
+      unit: "short",
+      lines: {
+        "events, {{durable}}": highest("tidings_dead_letters_kept", "durable"),
+        "jobs, {{kind}}": highest("tidings_jobs_set_aside", "kind"),
+      },
+    },
+  ],
+  Processes: [
+    each("Ready", "short", "{{process}}", `sum by (process) (tidings_ready{${HERE}})`),
+    each("CPU", "short", "{{process}}", rate("process_cpu_seconds_total", "process")),
+    each(
+      "Resident memory, the largest replica",
+      "bytes",
+      "{{process}}",
+      highest("process_resident_memory_bytes", "process"),
+    ),
+    each(
+      "Event loop at work, the busiest replica",
+      "percentunit",
+      "{{process}}",
+      `max by (process) (rate(tidings_event_loop_busy_seconds_total{${HERE}}[$__rate_interval]))`,
+    ),
+  ],
+});
+
+/** One process, replica by replica. */
+const service = dashboard("tidings-service", "Tidings: a service", {
+  Calls: [
+    each("Calls a second, by what came of them", "reqps", "{{code}}", rate(`${RPC}_count`, "code", OF_IT)),
+    quantiles("Time of a call", RPC, OF_IT),
+    each("Busiest methods", "reqps", "{{method}}", `topk(10, ${rate(`${RPC}_count`, "method", OF_IT)})`),
+    each(
+      "Slowest methods: 99 % within",
+      "s",
+      "{{method}}",
+      `topk(10, ${quantile(0.99, RPC, ["method"], OF_IT)})`,
+    ),
+  ],
+  "Of each replica": [
+    {
+      title: "Connections to the database",
+      unit: "short",
+      lines: {
+        "{{pod}} {{state}}": `tidings_database_connections{${OF_IT}}`,
+        "{{pod}} at most": `tidings_database_connections_max{${OF_IT}}`,
+        "{{pod}} waiting": `tidings_database_waiting{${OF_IT}}`,
+      },
+    },
+    each(
+      "Event loop at work",
+      "percentunit",
+      "{{pod}}",
+      `rate(tidings_event_loop_busy_seconds_total{${OF_IT}}[$__rate_interval])`,
+    ),
+    each(
+      "Event loop late: 99 % within",
+      "s",
+      "{{pod}}",
+      quantile(0.99, "tidings_event_loop_delay_seconds", ["pod"], OF_IT),
+    ),
+    {
+      title: "Memory",
+      unit: "bytes",
+      lines: {
+        "{{pod}} resident": `process_resident_memory_bytes{${OF_IT}}`,
+        "{{pod}} heap": `nodejs_heap_size_used_bytes{${OF_IT}}`,
+      },
+    },
+    each(
+      "Collecting garbage",
+      "percentunit",
+      "{{pod}}",
+      rate("nodejs_gc_duration_seconds_sum", "pod", OF_IT),
+    ),
+    each("CPU", "short", "{{pod}}", `rate(process_cpu_seconds_total{${OF_IT}}[$__rate_interval])`),
+    {
+      title: "Ready, leads, is connected",
+      unit: "short",
+      lines: {
+        "{{pod}} is ready": `tidings_ready{${OF_IT}}`,
+        "{{pod}} leads {{of}}": `tidings_leader{${OF_IT}}`,
+        "{{pod}} has NATS": `tidings_bus_connected{${OF_IT}}`,
+      },
+    },
+    each("What it cannot look up", "short", "{{pod}} {{source}}", `tidings_scrape_source_up{${OF_IT}} == 0`),
+  ],
+});
+
+const events = dashboard("tidings-events-and-jobs", "Tidings: events and jobs", {
+  Outboxes: [
+    each(
+      "Events published a second",
+      "short",
+      "{{process}}",
+      rate("tidings_outbox_published_total", "process", OF_IT),
+    ),
+    each(
+      "Events that wait",
+      "short",
+      "{{process}}",
+      highest("tidings_outbox_waiting_events", "process", OF_IT),
+    ),
+    each("Age of the oldest", "s", "{{process}}", highest("tidings_outbox_oldest_seconds", "process", OF_IT)),
+    each(
+      "Held by open transactions",
+      "short",
+      "{{process}}",
+      highest("tidings_outbox_held_events", "process", OF_IT),
+    ),
+  ],
+  Consumers: [
+    each(
+      "Messages to be delivered",
+      "short",
+      "{{durable}}",
+      highest("tidings_consumer_pending_messages", "durable"),
+    ),
+    each(
+      "Messages to be acknowledged",
+      "short",
+      "{{durable}}",
+      highest("tidings_consumer_ack_pending_messages", "durable"),
+    ),
+    each("Age of the oldest", "s", "{{durable}}", highest("tidings_consumer_oldest_seconds", "durable")),
+    each(
+      "From commit to effect: 99 % within",
+      "s",
+      "{{durable}}",
+      quantile(0.99, "tidings_consumer_event_age_seconds", ["durable"]),
+    ),
+    each(
+      "Batches that failed, a second",
+      "short",
+      "{{durable}}: {{cause}}",
+      rate("tidings_consumer_failures_total", "durable, cause"),
+    ),
+    {
+      title: "Dead letters",
+      unit: "short",
+      lines: {
+        "{{durable}}": highest("tidings_dead_letters_kept", "durable"),
+        "{{durable}}, new: {{reason}}": `sum by (durable, reason) (increase(tidings_dead_letters_total{${HERE}}[$__rate_interval]))`,
+      },
+    },
+    each(
+      "Projections being made",
+      "short",
+      "{{process}}",
+      highest("tidings_projections_building", "process", OF_IT),
+    ),
+  ],
+  Jobs: [
+    each("Open", "short", "{{process}} {{kind}}", highest("tidings_jobs_open", "process, kind", OF_IT)),
+    each(
+      "How long the first has been due",
+      "s",
+      "{{process}} {{kind}}",
+      highest("tidings_jobs_overdue_seconds", "process, kind", OF_IT),
+    ),
+    each(
+      "Attempts a second",
+      "short",
+      "{{kind}}: {{outcome}}",
+      rate("tidings_job_duration_seconds_count", "kind, outcome", OF_IT),
+    ),
+    each(
+      "Time of an attempt: 99 % within",
+      "s",
+      "{{kind}}",
+      quantile(0.99, "tidings_job_duration_seconds", ["kind"], OF_IT),
+    ),
+    {
+      title: "Given up",
+      unit: "short",
+      lines: {
+        "{{process}} {{kind}}": highest("tidings_jobs_set_aside", "process, kind", OF_IT),
+        "{{kind}}, new: {{reason}}": `sum by (kind, reason) (increase(tidings_jobs_set_aside_total{${OF_IT}}[$__rate_interval]))`,
+      },
+    },
+  ],
+});
+
+const ATTEMPT = "tidings_delivery_attempt_duration_seconds";
+const webhooks = dashboard("tidings-webhooks", "Tidings: webhooks", {
+  Deliveries: [
+    each(
+      "Attempts a second, by what came of them",
+      "short",
+      "{{result}}",
+      rate(`${ATTEMPT}_count`, "result"),
+    ),
+    each("Time that receivers take: 99 % within", "s", "{{result}}", quantile(0.99, ATTEMPT, ["result"])),
+    quantiles("From its planning to its receiver", "tidings_delivery_age_seconds"),
+    each("Waiting, due or not", "short", "deliveries", `max(tidings_deliveries_waiting{${HERE}})`),
+    each(
+      "How long the first has been due",
+      "s",
+      "deliveries",
+      `max(tidings_deliveries_overdue_seconds{${HERE}})`,
+    ),
+    each(
+      "Given up",
+      "short",
+      "{{result}}",
+      `sum by (result) (increase(tidings_deliveries_given_up_total{${HERE}}[$__rate_interval]))`,
+    ),
+  ],
+  "Before them": [
+    each(
+      "Fan-out: age of the oldest event",
+      "s",
+      "{{durable}}",
+      highest("tidings_consumer_oldest_seconds", "durable", `${HERE},durable="webhook-fan-out"`),
+    ),
+    each(
+      "Fan-out: from commit to plan, 99 % within",
+      "s",
+      "{{durable}}",
+      quantile(0.99, "tidings_consumer_event_age_seconds", ["durable"], `${HERE},durable="webhook-fan-out"`),
+    ),
+    each("Who leads the fan-out", "short", "{{pod}}", `tidings_leader{${HERE},of="fan-out"}`),
+  ],
+});
+
+/** Every dashboard by the name of its file. */
+export const dashboards: Record<string, Dashboard> = {
+  "overview.json": overview,
+  "service.json": service,
+  "events-and-jobs.json": events,
+  "webhooks.json": webhooks,
+};
+
+export function dashboardText(shown: Dashboard): string {
+  return `${JSON.stringify(shown, null, 2)}\n`;
+}
