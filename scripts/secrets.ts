@@ -36,6 +36,11 @@ export function generateSecretKey(): string {
   return `k${randomBytes(3).toString("hex")}:${randomBytes(32).toString("base64")}`;
 }
 
+/** A password of letters that mean nothing to a URL, a shell or a configuration file, which does not look like a number. */
+export function generatePassword(): string {
+  return `p${randomBytes(24).toString("hex")}`;
+}
+
 /** The password of one schema's role: who knows it knows none of the others. */
 export function rolePasswordOf(secret: string, schema: string): string {
   return createHmac("sha256", secret).update(schema).digest("hex");

@@ -61,7 +61,7 @@ export function answering(
   return async (incoming) => {
     const startedAt = performance.now();
     const finish = (code: Code) =>
-      duration.observe({ method: name, code }, (performance.now() - startedAt) / 1000);
+      duration.observe({ method: name, code: Code[code] }, (performance.now() - startedAt) / 1000);
     const work = async (): Promise<Message> => {
       if (admission.inFlight > admission.max) throw exhausted("The service is busy.");
       const call = readCall(incoming, requirement, verifyActor);

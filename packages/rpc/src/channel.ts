@@ -1,4 +1,6 @@
-import type { ChannelOptions } from "@grpc/grpc-js";
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import { type ChannelCredentials, type ChannelOptions, credentials } from "@grpc/grpc-js";
+import type { Tls } from "@tidings/runtime/tls";
 
 const MEGABYTE = 1024 * 1024;
 
@@ -17,3 +19,19 @@ export const channelOptions: ChannelOptions = {
   // Whoever may be asked again is asked by retry.ts, and a line that broke is opened anew by replica.ts.
   "grpc.enable_retries": 0,
 };
+
+/** How a connection is secured, and by what name the other end goes. */
+export interface Security {
+  credentials: ChannelCredentials;
+  options: ChannelOptions;
+}
+
+/** A connection to `host`, whichever of its addresses it leads to: with TLS the certificate there has to be the host's. */
+export function securityOf(host: string, tls: Tls | undefined): Security {
+  if (!tls) return { credentials: credentials.createInsecure(), options: {} };
+  const verify = {
+    checkServerIdentity: (_name: string, cert: PeerCertificate) => checkServerIdentity(host, cert),
+  };
+  const secured = credentials.createFromSecureContext(tls.context, verify);
+  return { credentials: secured, options: { "grpc.ssl_target_name_override": host } };
+}

@@ -4,6 +4,7 @@ import { createServer, connect as dial, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { createLog } from "@tidings/runtime/log";
+import { eventually } from "@tidings/testkit/eventually";
 import { type Actor, actorSigner, actorVerifier } from "./actor.ts";
 import { rpcClient } from "./client.ts";
 import { connect } from "./connection.ts";
@@ -95,6 +96,20 @@ test("all replicas behind a name get their share, and one that stops answering g
   const lost = answers.filter(({ status }) => status === "rejected").length;
   release.resolve("two");
   assert.ok(lost > 0 && lost < 300, `${lost} of 400 were not answered`);
+});
+
+test("a replica whose name comes up late is found sooner than those that join others", async () => {
+  const server = await replica("127.0.0.1", 0, () => "there");
+  after(() => server.drain());
+  let isNamed = false;
+  const client = clientOf(`tags:${server.port}`, async () => {
+    if (!isNamed) throw new Error("no such name");
+    return ["127.0.0.1"];
+  });
+  await assert.rejects(client.createTag({ tag: {} }, outgoing()), { code: Code.UNAVAILABLE });
+  isNamed = true;
+  const ask = async () => assert.ok(await client.createTag({ tag: {} }, outgoing()));
+  await eventually(ask, { timeoutMs: 4_000 });
 });
 
 test("a request and an answer of ten megabytes go and come whole", async () => {

@@ -1,5 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import type { Tls } from "@tidings/runtime/tls";
+import { securityOf } from "./channel.ts";
 import { unreached } from "./fault.ts";
 import type { Line, OutgoingCall } from "./line.ts";
 import { type Replica, replicaAt } from "./replica.ts";
@@ -12,6 +14,8 @@ export interface Connection {
 }
 
 interface ConnectionOptions {
+  /** What both ends show to each other; nothing when absent. */
+  tls?: Tls | undefined;
   lineAgeMs?: number;
   /** The addresses that a host name stands for; asked of the system when absent. */
   lookUp?: (host: string) => Promise<string[]>;
@@ -20,13 +24,15 @@ interface ConnectionOptions {
 const LINE_AGE_MS = 120_000;
 /** How old the list of replicas may be. Nobody looks while there are no calls. */
 const LOOK_UP_EVERY_MS = 5_000;
+/** Where nobody is known, they may come at any moment: in a cluster a name is there with the first replica that is ready. */
+const LOOK_AGAIN_MS = 500;
 
 /**
  * Connects, with the first call, to all replicas that `host:port` stands for. Lines are renewed after `lineAgeMs`: one that
  * leads through a balancer may then lead to another replica.
  */
 export function connect(address: string, options: ConnectionOptions = {}): Connection {
-  const { lineAgeMs = LINE_AGE_MS, lookUp = addressesOf } = options;
+  const { tls, lineAgeMs = LINE_AGE_MS, lookUp = addressesOf } = options;
   const [host, port] = splitAddress(address);
   const replicas = new Map<string, Replica>();
   let lookedUpMs = Number.NEGATIVE_INFINITY;
@@ -39,9 +45,10 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
     const open = lines.filter(({ state }) => state === "open");
     usable = open.length > 0 ? open : lines;
   };
+  const replicaOptions = { security: () => securityOf(host, tls), lineAgeMs, onChange: sort };
   const keep = (addresses: string[]) => {
     for (const known of addresses)
-      if (!replicas.has(known)) replicas.set(known, replicaAt(known, lineAgeMs, sort));
+      if (!replicas.has(known)) replicas.set(known, replicaAt(known, replicaOptions));
     for (const [known, replica] of replicas) {
       if (addresses.includes(known)) continue;
       replicas.delete(known);
@@ -58,7 +65,8 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
     lookingUp = undefined;
   };
   const call = async (call: OutgoingCall): Promise<Uint8Array> => {
-    if (Date.now() - lookedUpMs > LOOK_UP_EVERY_MS) lookingUp = find();
+    const pauseMs = replicas.size === 0 ? LOOK_AGAIN_MS : LOOK_UP_EVERY_MS;
+    if (Date.now() - lookedUpMs > pauseMs) lookingUp = find();
     if (replicas.size === 0) await lookingUp;
     for (const replica of replicas.values()) replica.tend();
     const line = lessBusyOfTwo(usable);

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import { Client, type ServiceError } from "@grpc/grpc-js";
 import {
   type Answer,
   type Call,
@@ -9,7 +9,7 @@ import {
   type CarryCallsResponse,
   LineService,
 } from "@tidings/proto/tidings/api/v1/line";
-import { channelOptions } from "./channel.ts";
+import { channelOptions, type Security } from "./channel.ts";
 import { methodDefinition } from "./definition.ts";
 import { deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "./fault.ts";
 import { statusToFault } from "./fault-status.ts";
@@ -50,10 +50,10 @@ interface Waiting {
 const { path, requestSerialize, responseDeserialize } = methodDefinition(LineService.method.carryCalls);
 
 /** Opens a line to `address` (`host:port`, no name that stands for several). `onChange` hears of each new state. */
-export function openLine(address: string, onChange: (line: Line) => void): Line {
+export function openLine(address: string, security: Security, onChange: (line: Line) => void): Line {
   // A connection of its own: behind one address of a balancer a new line may find another replica.
-  const options = { ...channelOptions, "grpc.use_local_subchannel_pool": 1 };
-  const client = new Client(address, credentials.createInsecure(), options);
+  const options = { ...channelOptions, ...security.options, "grpc.use_local_subchannel_pool": 1 };
+  const client = new Client(address, security.credentials, options);
   const stream = client.makeBidiStreamRequest<CarryCallsRequest, CarryCallsResponse>(
     path,
     requestSerialize,

@@ -1,3 +1,4 @@
+import type { Security } from "./channel.ts";
 import { type Line, openLine } from "./line.ts";
 
 /** One replica of a service, with a line to it as long as there are calls. */
@@ -13,8 +14,16 @@ export interface Replica {
 const FIRST_BACKOFF_MS = 250;
 const BACKOFF_MAX_MS = 1_000;
 
-/** The replica at `address`. A line is old after `lineAgeMs`; `onChange` hears that there are others than before. */
-export function replicaAt(address: string, lineAgeMs: number, onChange: () => void): Replica {
+export interface ReplicaOptions {
+  /** Of a line that is opened now. */
+  security(): Security;
+  /** When a line is old. */
+  lineAgeMs: number;
+  /** Hears that there are other lines than before. */
+  onChange(): void;
+}
+
+export function replicaAt(address: string, { security, lineAgeMs, onChange }: ReplicaOptions): Replica {
   let lines: Line[] = [];
   /** When the youngest line is old, and when the next may be opened. */
   let oldAtMs = 0;
@@ -44,7 +53,7 @@ export function replicaAt(address: string, lineAgeMs: number, onChange: () => vo
       oldAtMs = now + lineAgeMs * (0.9 + Math.random() / 5);
       openAtMs = now + backoffMs * Math.random();
       backoffMs = Math.min(BACKOFF_MAX_MS, 2 * backoffMs);
-      lines.push(openLine(address, changed));
+      lines.push(openLine(address, security(), changed));
       onChange();
     },
     close() {

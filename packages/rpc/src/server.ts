@@ -3,10 +3,10 @@ import {
   type handleUnaryCall,
   type MethodDefinition,
   Server,
-  ServerCredentials,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import type { Log } from "@tidings/runtime/log";
+import type { Tls } from "@tidings/runtime/tls";
 import type { ActorVerifier } from "./actor.ts";
 import { type Answering, answering, type Handler } from "./answer.ts";
 import type { Call } from "./call.ts";
@@ -17,6 +17,7 @@ import { faultToTrailers } from "./fault-status.ts";
 import { healthService } from "./health.ts";
 import { lineServer, type Served } from "./line-server.ts";
 import { requirementOf } from "./permission.ts";
+import { serverCredentials } from "./server-credentials.ts";
 
 /** Handlers of one service, ready to be served next to others. */
 export interface Implementation {
@@ -34,6 +35,8 @@ interface ServeOptions {
   port: number;
   /** The address of this machine it is reached by; all when absent. */
   host?: string;
+  /** What both ends show to each other; nothing when absent. */
+  tls?: Tls | undefined;
   log: Log;
   verifyActor: ActorVerifier;
   /** Calls worked on at once; those above are refused at once instead of queued. */
@@ -70,7 +73,7 @@ export async function serve(implementations: Implementation[], options: ServeOpt
   }
   const lines = lineServer(carried);
   server.addService(lines.definition, lines.implementation);
-  const port = await bind(server, options.host ?? "0.0.0.0", options.port);
+  const port = await bind(server, options);
   health.setServing(true);
   return {
     port,
@@ -99,12 +102,11 @@ function unaryHandler(answering: Answering): handleUnaryCall<Message, Message> {
   };
 }
 
-function bind(server: Server, host: string, port: number): Promise<number> {
+function bind(server: Server, { host = "0.0.0.0", port, tls }: ServeOptions): Promise<number> {
+  const address = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return new Promise((resolve, reject) => {
-    server.bindAsync(
-      `${host.includes(":") ? `[${host}]` : host}:${port}`,
-      ServerCredentials.createInsecure(),
-      (error, bound) => (error ? reject(error) : resolve(bound)),
+    server.bindAsync(address, serverCredentials(tls), (error, bound) =>
+      error ? reject(error) : resolve(bound),
     );
   });
 }

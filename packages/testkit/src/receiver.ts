@@ -40,8 +40,17 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-/** An HTTP server on 127.0.0.1 that records what it gets and answers as told; 200 without a body when not told. */
-export async function startReceiver({ respond }: { respond?: Respond } = {}): Promise<Receiver> {
+export interface ReceiverOptions {
+  respond?: Respond;
+  /** The address it listens on; 127.0.0.1 when absent. */
+  host?: string;
+}
+
+/** An HTTP server that records what it gets and answers as told; 200 without a body when not told. */
+export async function startReceiver({
+  respond,
+  host = "127.0.0.1",
+}: ReceiverOptions = {}): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
   const stopped = new AbortController();
 
@@ -55,12 +64,12 @@ export async function startReceiver({ respond }: { respond?: Respond } = {}): Pr
   const server = createServer((message, response) => {
     receive(message, response).catch((error) => response.destroy(error)); // the sender went away, or the test ended
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(0, host);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
 
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${host}:${port}`,
     port,
     requests,
     waitFor: (count, patience) =>

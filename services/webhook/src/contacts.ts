@@ -2,7 +2,7 @@ import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company"
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { ActorSigner } from "@tidings/rpc/actor";
 import { rpcClient } from "@tidings/rpc/client";
-import { connect } from "@tidings/rpc/connection";
+import type { Connection } from "@tidings/rpc/connection";
 import type { Render, Rendered } from "./fan-out.ts";
 import type { Source } from "./occurrence.ts";
 import { serviceActor } from "./service-actor.ts";
@@ -17,8 +17,7 @@ const TIMEOUT_MS = 10_000;
 const SOURCES_MAX = 1_000;
 
 /** What this process asks of the contact service. */
-export function connectContacts(address: string, sign: ActorSigner): Contacts {
-  const connection = connect(address);
+export function connectContacts(connection: Connection, sign: ActorSigner): Contacts {
   const contacts = rpcClient(ContactMethodService, connection, sign);
   const companies = rpcClient(CompanyMethodService, connection, sign);
   const outgoing = () => ({ actor: serviceActor, deadlineMs: Date.now() + TIMEOUT_MS, requestId: "" });

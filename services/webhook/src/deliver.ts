@@ -1,9 +1,12 @@
 import { startWork, type Worker } from "@tidings/jobs/work";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
+import { addSource } from "@tidings/runtime/scrape";
 import type { Database } from "@tidings/store/database";
 import { type AttemptOptions, attempt } from "./attempt.ts";
+import { deliveriesSource } from "./backlog.ts";
 import { type Delivery, deliveryQueue, type Outcome, recordOutcomes } from "./delivery.ts";
+import { noteAttempt } from "./delivery-metrics.ts";
 
 export interface DeliverOptions extends AttemptOptions {
   database: Database;
@@ -12,6 +15,8 @@ export interface DeliverOptions extends AttemptOptions {
   unpublish(webhookId: number): Promise<void>;
 }
 
+/** For deliveries that its replicas have planned. */
+const POLL_MS = 5_000;
 /** Deliveries of one webhook that a process has in hand, and how many of them it sends at once. */
 const SHARE = 16;
 const AT_ONCE = 8;
@@ -47,14 +52,23 @@ export function startDelivering(options: DeliverOptions): Worker {
     async record(results) {
       const outcomes = results.map(({ outcome }) => outcome);
       const { recorded, dead } = await recordOutcomes(database, outcomes);
+      outcomes.forEach(noteAttempt);
       for (const webhookId of dead) condemned.add(webhookId);
       for (const { isGone, delivery } of outcomes) if (isGone) condemned.add(delivery.group);
       return recorded;
     },
     afterRecord: unpublishAll,
+    pollMs: POLL_MS,
     share: SHARE,
     atOnce: AT_ONCE,
     inHandMax: IN_HAND_MAX,
   });
-  return worker;
+  const unwatch = addSource(deliveriesSource(database));
+  return {
+    ...worker,
+    stop() {
+      unwatch();
+      return worker.stop();
+    },
+  };
 }

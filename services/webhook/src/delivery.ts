@@ -1,5 +1,6 @@
 import { type Claimed, jobQueue, leases } from "@tidings/jobs/queue";
 import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
+import { noteDelivered } from "./delivery-metrics.ts";
 import type { SignatureScheme } from "./sign.ts";
 
 /** A claimed delivery and what is needed to attempt it. Its group is the webhook. */
@@ -68,7 +69,7 @@ const record = prepared(
          body = case when o.state = 'delivered' then '' else d.body end
      from outcome o
      where d.id = o.id and d.lease_token = o.lease_token and d.state = 'waiting'
-     returning d.webhook_id, d.event_id, d.attempts, o.*
+     returning d.webhook_id, d.event_id, d.attempts, d.created_at, o.*
    ), logged as (
      insert into delivery_attempts (webhook_id, event_id, attempt, status_code, error_code, runtime_ms, note)
      select webhook_id, event_id, attempts, status_code, error_code, runtime_ms, note from recorded
@@ -82,7 +83,7 @@ const record = prepared(
      on conflict (webhook_id) do update set failing_since = failing_webhooks.failing_since
      returning webhook_id, failing_since
    )
-   select recorded.id, recorded.webhook_id,
+   select recorded.id, recorded.webhook_id, recorded.state, extract(epoch from now() - recorded.created_at) as age,
           coalesce(failing.failing_since < now() - interval '5 days', false) as is_dead
    from recorded left join failing on failing.webhook_id = recorded.webhook_id`,
 );
@@ -107,6 +108,7 @@ export async function recordOutcomes(
   const rows = await database.transaction(backgroundDeadline(), (transaction) =>
     transaction.query(record, values),
   );
+  for (const row of rows) if (row.state === "delivered") noteDelivered(Number(row.age));
   return {
     recorded: new Set(rows.map((row) => row.id ?? "")),
     dead: new Set(rows.filter((row) => row.is_dead === "t").map((row) => Number(row.webhook_id))),

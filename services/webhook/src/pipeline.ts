@@ -4,10 +4,13 @@ import { webhookFanOut } from "@tidings/bus/streams";
 import { createOutbound } from "@tidings/outbound/outbound";
 import type { Webhook } from "@tidings/proto/tidings/webhook/v1/webhook";
 import { actorSigner } from "@tidings/rpc/actor";
+import { connect } from "@tidings/rpc/connection";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
+import type { Tls } from "@tidings/runtime/tls";
 import type { Database } from "@tidings/store/database";
 import { keepDeadLetter } from "@tidings/store/dead-letter";
+import { readableBy } from "@tidings/store/known-stream";
 import { electLeader } from "@tidings/store/leader";
 import type { Repository } from "@tidings/store/repository";
 import type { WebhookConfig } from "./config.ts";
@@ -25,10 +28,11 @@ export interface PipelineOptions {
   webhooks: Repository<Webhook>;
   box: SecretBox;
   log: Log;
+  tls: Tls | undefined;
 }
 
 /** Everything from an event to the answer of a receiver. */
-export function startPipeline({ config, database, bus, webhooks, box, log }: PipelineOptions) {
+export function startPipeline({ config, database, bus, webhooks, box, log, tls }: PipelineOptions) {
   const schedule = config.WEBHOOK_SCHEDULE;
   const purging = startPurging(database, log);
   const outbound = createOutbound({
@@ -44,7 +48,10 @@ export function startPipeline({ config, database, bus, webhooks, box, log }: Pip
     siteUrl: config.SITE_URL,
     unpublish: createUnpublish(database, webhooks, log),
   });
-  const contacts = connectContacts(config.CONTACT_ADDRESS, actorSigner(config.ACTOR_PRIVATE_KEY, "contact"));
+  const contacts = connectContacts(
+    connect(config.CONTACT_ADDRESS, { tls }),
+    actorSigner(config.ACTOR_PRIVATE_KEY, "contact"),
+  );
   const handle = createFanOut({
     database,
     renderContacts: contacts.renderContacts,
@@ -64,6 +71,7 @@ export function startPipeline({ config, database, bus, webhooks, box, log }: Pip
         ? consume(bus, {
             durable: webhookFanOut,
             handle,
+            isReadable: readableBy(database),
             isOutage,
             deadLetter: (letter) => keepDeadLetter(database, webhookFanOut.name, letter),
           })

@@ -2,6 +2,8 @@ import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, rand
 
 /** Keeps secrets in the database under a key that the database does not have. */
 export interface SecretBox {
+  /** What begins each text that is sealed now. */
+  seals: string;
   seal(secret: string): string;
   /** Text that was never sealed is answered as it is: an older version kept it so. Throws when the key is not known. */
   open(sealed: string): string;
@@ -10,7 +12,7 @@ export interface SecretBox {
 const CIPHER = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-export const SEALED = "sealed:";
+const SEALED = "sealed:";
 
 /**
  * Secrets as `sealed:<key>:<base64url of nonce, ciphertext and tag>` (AES-256-GCM, NIST SP 800-38D; the name of the key is
@@ -23,6 +25,7 @@ export function secretBox(keys: string[]): SecretBox {
   if (!first) throw new Error("a key for secrets is needed");
   const [name, key] = first;
   return {
+    seals: `${SEALED}${name}:`,
     seal(secret) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(name));

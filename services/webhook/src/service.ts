@@ -6,7 +6,7 @@ import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { WebhookConfig } from "./config.ts";
 import { ownerProjections } from "./owners.ts";
 import { startPipeline } from "./pipeline.ts";
-import { sealPlainSecrets } from "./seal-secrets.ts";
+import { startSealing } from "./seal-secrets.ts";
 import { secretBox } from "./secret-box.ts";
 import { prefixedTriggers } from "./triggers.ts";
 import { webhookHandlers, webhookRepository } from "./webhook.ts";
@@ -18,11 +18,11 @@ export async function openWebhookService({
   outbox,
   bus,
   log,
+  tls,
 }: Foundation<WebhookConfig>): Promise<Parts> {
   const box = secretBox(config.WEBHOOK_SECRET_KEYS);
   const rules = { allowed: config.OUTBOUND_ALLOW_CIDRS, box, triggerPrefix: config.TRIGGER_PREFIX };
   const webhooks = webhookRepository({ database, outbox }, rules);
-  await sealPlainSecrets(database, box);
   return {
     services: [
       implement(WebhookService, webhookHandlers({ webhooks, database, log })),
@@ -30,7 +30,10 @@ export async function openWebhookService({
         listTriggers: () => ({ triggers: prefixedTriggers(config.TRIGGER_PREFIX) }),
       }),
     ],
-    work: { pipeline: startPipeline({ config, database, bus, webhooks, box, log }) },
+    work: {
+      sealing: startSealing(database, box, log),
+      pipeline: startPipeline({ config, database, bus, webhooks, box, log, tls }),
+    },
     projections: [...ownerProjections, categories(["webhooks"])],
   };
 }

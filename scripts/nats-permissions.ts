@@ -1,0 +1,104 @@
+import { type ProcessName, processes } from "./processes.ts";
+
+/** Where the configuration is kept that a NATS server includes. */
+export const NATS_PERMISSIONS_FILE = "charts/tidings/files/nats-permissions.conf";
+
+/** The durables by which each process reads what others, or its own replicas, tell. `npm test -- e2e/secured` compares them. */
+export const DURABLES: Record<ProcessName, string[]> = {
+  contact: [
+    "CONTACT/contact-segments",
+    "CAMPAIGN/contact-projection-campaign",
+    "CONTENT/contact-projection-content",
+    "IDENTITY/contact-projection-identity",
+  ],
+  content: ["CONTACT/content-projection-contact"],
+  campaign: ["CONTACT/campaign-projection-contact", "CONTENT/campaign-projection-content"],
+  reporting: ["CAMPAIGN", "CONTACT", "CONTENT", "IDENTITY", "WEBHOOK"].map(
+    (stream) => `${stream}/reporting-audit-${stream.toLowerCase()}`,
+  ),
+  webhook: [
+    "CONTACT/webhook-fan-out",
+    "CONTENT/webhook-projection-content",
+    "IDENTITY/webhook-projection-identity",
+  ],
+  gateway: [],
+};
+
+/**
+ * What each process may do on the bus, as a part of a NATS server's configuration: it tells what is its own, keeps its place in
+ * the streams it reads, and is answered where nobody else listens. A user is called as its process; `passwordOf` is written as
+ * the configuration wants it, in quotes.
+ */
+export function natsPermissions(passwordOf: (name: ProcessName) => string): string {
+  const users = processes.map(({ name, schema }) => userOf(name, schema.toUpperCase(), passwordOf(name)));
+  return `authorization {\n  users = [\n${users.join("\n")}\n  ]\n}\n`;
+}
+
+/** For a NATS server that has the passwords in its environment. */
+export function natsPermissionsFile(): string {
+  const head = `# Made by npm run generate: who may do what on the bus. A NATS server includes it in its configuration.
+# It has the passwords in its environment: CONTACT_NATS_PASSWORD and so on, each beginning with a letter.
+`;
+  return head + natsPermissions((name) => `$${name.toUpperCase()}_NATS_PASSWORD`);
+}
+
+function userOf(name: ProcessName, stream: string, password: string): string {
+  const subscribed = [`_INBOX_${name}.>`, nudgesOf(stream)];
+  return `    {
+      user: ${name}
+      password: ${password}
+      permissions {
+        publish: [
+${quoted([...ownerSubjects(stream), ...DURABLES[name].flatMap(readerSubjects)])}
+        ]
+        subscribe: [
+${quoted(subscribed)}
+        ]
+      }
+    }`;
+}
+
+function quoted(subjects: string[]): string {
+  return [...new Set(subjects)].map((subject) => `          "${subject}"`).join("\n");
+}
+
+/** The replicas of a process wake each other. */
+function nudgesOf(stream: string): string {
+  return `nudge.relay.${stream}`;
+}
+
+/** Of the process whose events the stream holds. */
+function ownerSubjects(stream: string): string[] {
+  const owner = stream.toLowerCase();
+  const store = `tidings-events-${owner}`;
+  return [
+    `tidings.${owner}.>`,
+    nudgesOf(stream),
+    "$JS.API.INFO",
+    ...["INFO", "CREATE", "UPDATE", "DELETE", "MSG.GET"].map((call) => `$JS.API.STREAM.${call}.${stream}`),
+    `$JS.API.CONSUMER.LIST.${stream}`,
+    `$O.${store}.>`,
+    ...["INFO", "CREATE", "MSG.GET", "PURGE"].map((call) => `$JS.API.STREAM.${call}.OBJ_${store}`),
+  ];
+}
+
+/** Of a process that reads by a durable, `stream/name`: its own place alone, and payloads that were too large for the stream. */
+function readerSubjects(durable: string): string[] {
+  const [stream = "", name] = durable.split("/");
+  const store = `OBJ_tidings-events-${stream.toLowerCase()}`;
+  return [
+    `$JS.API.STREAM.INFO.${stream}`,
+    `$JS.API.CONSUMER.DURABLE.CREATE.${stream}.${name}`,
+    `$JS.API.CONSUMER.CREATE.${stream}.${name}`,
+    `$JS.API.CONSUMER.CREATE.${stream}.${name}.>`,
+    `$JS.API.CONSUMER.INFO.${stream}.${name}`,
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`,
+    `$JS.ACK.${stream}.${name}.>`,
+    // With the domain and the account, as later servers write it.
+    `$JS.ACK.*.*.${stream}.${name}.>`,
+    ...["INFO", "MSG.GET"].map((call) => `$JS.API.STREAM.${call}.${store}`),
+    ...["CREATE", "INFO", "DELETE"].map((call) => `$JS.API.CONSUMER.${call}.${store}.>`),
+    `$JS.API.CONSUMER.CREATE.${store}`,
+    `$JS.FC.${store}.>`,
+  ];
+}
