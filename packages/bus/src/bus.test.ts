@@ -9,7 +9,7 @@ import { type ConsumeOptions, consume, type DeadLetter } from "./consume.ts";
 import type { Event } from "./event.ts";
 import { packsOf } from "./pack.ts";
 import { publish, publishPack } from "./publish.ts";
-import { ACK_WAIT_MS, type DurableDefinition, ensureDurable, ensureStream } from "./streams.ts";
+import { ACK_WAIT_MS, type DurableDefinition, ensureDurable, ensureStream, ownSubject } from "./streams.ts";
 
 const log = createLog("test", "silent");
 let nats: Awaited<ReturnType<typeof startTestNats>>;
@@ -37,6 +37,36 @@ test("an event arrives as it was published", async () => {
   await eventually(() => assert.equal(received.length, 1));
   const [event] = received;
   assert.deepEqual({ ...event, payload: Buffer.from(event?.payload ?? []) }, sent);
+});
+
+test("what only its own service has a use for is sent to who reads all, under its kind, and to no durable of four words", async () => {
+  const id = randomUUID();
+  const stream = { name: id, subjects: [`tidings.${id}.>`] };
+  const [all, few] = [`tidings.${id}.>`, `tidings.${id}.*.*`].map((subject, index) => ({
+    name: `${id}-${index}`,
+    stream,
+    subject,
+  })) as [DurableDefinition, DurableDefinition];
+  await ensureStream(bus, stream);
+  await ensureDurable(bus, { ...few, subject: all.subject }, 200);
+  await ensureDurable(bus, few, 200);
+  const kind = `tidings.${id}.contact.updated`;
+  const packed = [1, 2].map(() => newEvent(all, { subject: ownSubject(kind) }));
+  const alone = newEvent(all, { subject: ownSubject(kind) });
+  const last = newEvent(all, { subject: kind });
+  await ensureDurable(bus, all, 200);
+  await publishPack(bus, packed);
+  await publish(bus, alone);
+  await publish(bus, last);
+  const [readsAll, readsFew] = [collect(all), collect(few)];
+  await eventually(() => assert.equal(readsAll.received.length, 4));
+  assert.ok(readsAll.received.every(({ subject }) => subject === kind));
+  await eventually(() =>
+    assert.deepEqual(
+      readsFew.received.map(({ id }) => id),
+      [last.id],
+    ),
+  );
 });
 
 test("an event that is published twice is stored once", async () => {
@@ -254,6 +284,7 @@ function durableOf(name: string): DurableDefinition {
 
 async function newDurable(): Promise<DurableDefinition> {
   const durable = durableOf(randomUUID());
+  await ensureStream(bus, durable.stream);
   await ensureDurable(bus, durable, 200);
   return durable;
 }
@@ -275,6 +306,7 @@ function newEvent(durable: DurableDefinition, more: Partial<Event> = {}): Event 
 function quiet(durable: DurableDefinition): Omit<ConsumeOptions, "handle"> {
   return {
     durable,
+    isReadable: async () => true,
     isOutage: () => false,
     deadLetter: async ({ error }) => {
       throw error;

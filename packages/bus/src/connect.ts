@@ -2,6 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import type { Log } from "@tidings/runtime/log";
+import { Gauge } from "prom-client";
+import { type NatsServer, natsServer } from "./nats-server.ts";
 
 /** What there is to talk to while NATS is reachable. */
 export interface BusClient {
@@ -26,19 +28,36 @@ export interface Bus {
   close(): Promise<void>;
 }
 
-export interface BusOptions {
-  url: string;
-  /** Of the process, as NATS shows it. */
+export interface BusOptions extends NatsServer {
+  /** Of the process, as NATS shows it. What it is answered goes to inboxes of this name, which others cannot read. */
   name: string;
   log: Log;
   /** 1 when absent. */
   replicas?: number;
 }
 
+/** The variables of a process that say where its bus is. */
+export interface BusConfig {
+  NATS_URL: string;
+  NATS_CREDENTIALS_FILE?: string | undefined;
+  NATS_CA_FILE?: string | undefined;
+  NATS_REPLICAS: number;
+}
+
+export function busOptions(config: BusConfig): Omit<BusOptions, "name" | "log"> {
+  const { NATS_URL: url, NATS_CREDENTIALS_FILE: credentialsFile, NATS_CA_FILE: caFile } = config;
+  return { url, credentialsFile, caFile, replicas: config.NATS_REPLICAS };
+}
+
 /** NATS cannot be reached at present. */
 export class BusUnavailable extends Error {
   override name = "BusUnavailable";
 }
+
+const connected = new Gauge({
+  name: "tidings_bus_connected",
+  help: "1 while the process is connected to NATS, 0 while it is not",
+});
 
 const RECONNECT_MS = 250;
 const DEFAULT_PAYLOAD_MAX = 1024 * 1024;
@@ -49,7 +68,7 @@ const PING_INTERVAL_MS = 10_000;
  * Connects in the background and keeps the connection for ever: NATS may be away when the process starts, and later for
  * any length of time. Who needs it meanwhile gets BusUnavailable.
  */
-export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
+export function connectBus({ name, log, replicas = 1, ...server }: BusOptions): Bus {
   const closing = new AbortController();
   const listeners: (() => void)[] = [];
   const nudges = new Map<string, () => void>();
@@ -60,6 +79,7 @@ export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
   const setConnected = (value: boolean) => {
     if (value === isConnected) return;
     isConnected = value;
+    connected.set(value ? 1 : 0);
     if (closing.signal.aborted) return;
     if (!value) return log.warn("connection to NATS lost");
     log.info("connected to NATS");
@@ -68,8 +88,9 @@ export function connectBus({ url, name, log, replicas = 1 }: BusOptions): Bus {
 
   const connectOnce = async () => {
     const opened = await connect({
-      servers: url,
+      ...natsServer(server),
       name,
+      inboxPrefix: `_INBOX_${name}`,
       maxReconnectAttempts: -1,
       ignoreAuthErrorAbort: true,
       reconnectTimeWait: RECONNECT_MS,

@@ -3,18 +3,26 @@ import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import type { Subscription } from "@nats-io/transport-node";
 import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
-import { Counter } from "prom-client";
+import { Counter, Histogram } from "prom-client";
 import { type Bus, BusUnavailable } from "./connect.ts";
 import { type Event, readEvents } from "./event.ts";
 import { linkTo } from "./link.ts";
 import { eventsIn } from "./pack.ts";
 import { headersOf } from "./publish.ts";
-import { ACK_WAIT_MS, type DurableDefinition, ensureDurable } from "./streams.ts";
+import {
+  ACK_WAIT_MS,
+  type DurableDefinition,
+  ensureDurable,
+  type StreamIdentity,
+  streamToRead,
+} from "./streams.ts";
 
 export interface ConsumeOptions {
   durable: DurableDefinition;
   /** Must be idempotent: an event can come more than once. The events are those of a batch in stream order. */
   handle(events: Event[]): Promise<void>;
+  /** May this stream be read, as it is now? It is asked again in a moment. */
+  isReadable(stream: StreamIdentity): Promise<boolean>;
   /** Is a failure due to something that will come back, and not to the events? Then the batch waits for it. */
   isOutage(error: unknown): boolean;
   /** Keeps an event that was tried often enough. When this fails it is tried again. */
@@ -40,10 +48,11 @@ const failures = new Counter({
   help: "Tries to handle a batch of events that failed, because of the events or of what the handler needs",
   labelNames: ["durable", "cause"],
 });
-const setAside = new Counter({
-  name: "tidings_consumer_set_aside_total",
-  help: "Events that were tried often enough and are kept as dead letters",
+const age = new Histogram({
+  name: "tidings_consumer_event_age_seconds",
+  help: "Age of the first event of a batch once the batch was handled: how long it took from the commit to the effect",
   labelNames: ["durable"],
+  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600],
 });
 
 const BATCH_MAX = 100;
@@ -115,6 +124,8 @@ async function consumeOnce(
   onOpened: (messages: ConsumerMessages) => void,
 ): Promise<void> {
   const { durable } = options;
+  const stream = await streamToRead(bus, durable.stream);
+  if (!(await options.isReadable(stream))) throw new BusUnavailable(`${stream.name} is of another time`);
   await ensureDurable(bus, durable, IN_FLIGHT_MAX);
   const consumer = await bus.client().jetstream.consumers.get(durable.stream.name, durable.name);
   const arrived: JsMsg[] = [];
@@ -273,19 +284,20 @@ async function insist<T>(
   }
 }
 
-/** One span: it continues the trace of the first event and links to those of the others. */
+/** One span: it continues the trace of the first event that has one and links to those of the others. */
 async function handleInSpan(events: Event[], { durable, handle }: ConsumeOptions): Promise<void> {
-  const [first, ...others] = events;
+  const [traceparent, ...others] = events.flatMap((event) => event.traceparent ?? []);
   const attributes = {
     "messaging.system": "nats",
     "messaging.batch.message_count": events.length,
     "messaging.consumer.group.name": durable.name,
   };
-  const name = `consume ${durable.subject}`;
-  await inSpan(name, { kind: SpanKind.CONSUMER, traceparent: first?.traceparent, attributes }, (span) => {
-    for (const { traceparent } of others) linkTo(span, traceparent);
+  await inSpan(`consume ${durable.subject}`, { kind: SpanKind.CONSUMER, traceparent, attributes }, (span) => {
+    for (const other of others) linkTo(span, other);
     return handle(events);
   });
+  const madeAt = Date.parse(events[0]?.time ?? "");
+  age.observe({ durable: durable.name }, Math.max(0, Date.now() - madeAt) / 1_000);
 }
 
 async function retryLater(
@@ -308,7 +320,6 @@ async function retryLater(
   }
   try {
     for (const failure of failed) await options.deadLetter(deadLetterOf(message, failure));
-    setAside.inc({ durable: options.durable.name }, failed.length);
     bus.log.error({ ...fields, events: failed.length }, "events could not be handled and were set aside");
     message.term();
   } catch (cause) {

@@ -2,11 +2,12 @@ import type { JsMsg } from "@nats-io/jetstream";
 import type { Bus } from "./connect.ts";
 import { loadPayload } from "./large-payload.ts";
 import { decodePack, PACKED } from "./pack.ts";
+import { kindOf } from "./streams.ts";
 
 /** An event as its consumers see it. */
 export interface Event {
   id: string;
-  /** `tidings.<service>.<resource>.<past-tense>` */
+  /** `tidings.<service>.<resource>.<past-tense>`: the kind of event. */
   subject: string;
   aggregateId: number;
   /** The aggregate's version after the change: orders its events. */
@@ -29,7 +30,7 @@ export interface EventActor {
 
 /** The events of a message of our streams, in order. Throws when a header is missing: then it is none of ours. */
 export async function readEvents(bus: Bus, message: JsMsg): Promise<Event[]> {
-  if (message.headers?.has(PACKED)) return decodePack(message.subject, message.data);
+  if (message.headers?.has(PACKED)) return decodePack(kindOf(message.subject), message.data);
   return [await readEvent(bus, message)];
 }
 
@@ -42,7 +43,7 @@ async function readEvent(bus: Bus, message: JsMsg): Promise<Event> {
   const reference = message.headers?.get("ce-dataref");
   return {
     id: header("ce-id"),
-    subject: message.subject,
+    subject: kindOf(message.subject),
     aggregateId: Number(header("ce-subject")),
     aggregateVersion: Number(header("ce-aggregateversion")),
     time: header("ce-time"),

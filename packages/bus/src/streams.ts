@@ -11,8 +11,8 @@ import {
   type StreamConfig,
   type StreamInfo,
 } from "@nats-io/jetstream";
-import { nanos } from "@nats-io/transport-node";
-import type { Bus } from "./connect.ts";
+import { nanos, PermissionViolationError, RequestError } from "@nats-io/transport-node";
+import { type Bus, BusUnavailable } from "./connect.ts";
 
 /** A stream holds the events of the one process that owns their subjects. */
 export interface StreamDefinition {
@@ -31,6 +31,21 @@ export interface DurableDefinition {
 /** The stream of what a process tells. */
 export function streamOf(process: string): StreamDefinition {
   return { name: process.toUpperCase(), subjects: [`tidings.${process}.>`] };
+}
+
+const KIND_WORDS = 4;
+
+/**
+ * The subject of an event that tells of a thing what only its own service, and who reads all of a stream, have a use for: a durable of
+ * four words is not sent it (ADR 56).
+ */
+export function ownSubject(kind: string): string {
+  return `${kind}.own`;
+}
+
+/** The kind of an event by the subject it is published under. */
+export function kindOf(subject: string): string {
+  return subject.split(".", KIND_WORDS).join(".");
 }
 
 export const contactStream = streamOf("contact");
@@ -55,35 +70,55 @@ const DUPLICATE_WINDOW_MS = 5 * 60_000;
 /** How long a stream remembers. */
 export const MAX_AGE_MS = 7 * 24 * 3600_000;
 const STREAM_NAME_IN_USE = 10058;
+const CONSUMER_EXISTS = 10148;
 
-/** A stream that was deleted and made again has another moment of creation (ISO 8601, nanoseconds). */
+/** What tells a stream from another of its name, and from what it was. */
 export interface StreamIdentity {
   name: string;
+  /** ISO 8601, nanoseconds: one that was deleted and made again has another. */
   created: string;
+  /** Of the latest message: it only ever grows. */
+  lastSeq: number;
 }
 
-/** Creates the stream, or brings an older definition of it up to date. */
+/** Creates the stream, or brings an older definition of it up to date: for the process whose events it holds. */
 export async function ensureStream(bus: Bus, definition: StreamDefinition): Promise<StreamIdentity> {
   const { manager } = bus.client();
   const { name } = definition;
   const config = streamConfig(definition, bus.replicas);
-  const { config: actual, created } = (await findStream(manager, name)) ?? (await addStream(manager, config));
+  const info = await findOrAddStream(bus, definition);
+  const { config: actual } = info;
   if (!isUpToDate(actual, config)) {
     // Events can still be published when this fails: an operator decides what to do about the definition.
     await manager.streams
       .update(name, config)
       .catch((error) => bus.log.error({ err: error, stream: name }, "stream could not be updated"));
   }
-  return { name, created };
+  return identityOf(info);
 }
 
-/** Creates the durable, and its stream before it. `inFlightMax` bounds what is delivered and not yet acknowledged. */
+/** Makes the stream anew, with nothing in it and no durable: those who read it make theirs again. */
+export async function remakeStream(bus: Bus, definition: StreamDefinition): Promise<StreamIdentity> {
+  await bus.client().manager.streams.delete(definition.name);
+  return ensureStream(bus, definition);
+}
+
+/** The stream for one of its readers; throws BusUnavailable when there is none and the server leaves it to its owner to make. */
+export async function streamToRead(bus: Bus, definition: StreamDefinition): Promise<StreamIdentity> {
+  try {
+    return identityOf(await findOrAddStream(bus, definition));
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    throw new BusUnavailable(`${definition.name} is not there yet, and for its owner to make`);
+  }
+}
+
+/** Creates the durable on its stream, or makes one that is there like this. `inFlightMax` bounds what is delivered and not yet acknowledged. */
 export async function ensureDurable(
   bus: Bus,
   definition: DurableDefinition,
   inFlightMax: number,
 ): Promise<void> {
-  await ensureStream(bus, definition.stream);
   const config: Partial<ConsumerConfig> = {
     durable_name: definition.name,
     filter_subject: definition.subject,
@@ -94,7 +129,14 @@ export async function ensureDurable(
     // We count and give up ourselves: the server would drop the message without a trace.
     max_deliver: -1,
   };
-  await bus.client().manager.consumers.add(definition.stream.name, config);
+  const { consumers } = bus.client().manager;
+  try {
+    await consumers.add(definition.stream.name, config);
+  } catch (error) {
+    // From 2.10 on servers change nothing of a durable that is there unless they are asked to.
+    if (!hasCode(error, CONSUMER_EXISTS)) throw error;
+    await consumers.update(definition.stream.name, definition.name, config);
+  }
 }
 
 function streamConfig({ name, subjects }: StreamDefinition, replicas: number) {
@@ -110,6 +152,12 @@ function streamConfig({ name, subjects }: StreamDefinition, replicas: number) {
     discard: DiscardPolicy.New,
     deny_delete: true,
   };
+}
+
+async function findOrAddStream(bus: Bus, definition: StreamDefinition): Promise<StreamInfo> {
+  const { manager } = bus.client();
+  const found = await findStream(manager, definition.name);
+  return found ?? addStream(manager, streamConfig(definition, bus.replicas));
 }
 
 async function findStream(manager: JetStreamManager, name: string): Promise<StreamInfo | undefined> {
@@ -134,10 +182,19 @@ async function addStream(
   }
 }
 
+function identityOf({ config, created, state }: StreamInfo): StreamIdentity {
+  return { name: config.name, created, lastSeq: state.last_seq };
+}
+
 function isUpToDate(actual: StreamConfig, wanted: Partial<StreamConfig>): boolean {
   return Object.entries(wanted).every(
     ([key, value]) => JSON.stringify(actual[key as keyof StreamConfig]) === JSON.stringify(value),
   );
+}
+
+/** Did the server say that this is not for us to do? */
+function isRefused(error: unknown): boolean {
+  return error instanceof RequestError && error.cause instanceof PermissionViolationError;
 }
 
 function hasCode(error: unknown, code: number): boolean {

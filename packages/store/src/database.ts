@@ -11,6 +11,7 @@ import {
 import type { Log } from "@tidings/runtime/log";
 import { DatabaseError, Pool, type PoolClient } from "pg";
 import { camelCase } from "./camel-case.ts";
+import { watchPool } from "./pool-use.ts";
 import { gatheringSocket } from "./socket.ts";
 import { TextQuery } from "./text-query.ts";
 
@@ -78,6 +79,11 @@ export function prepared(name: string, text: string): Statement {
   return { name, text };
 }
 
+/** The statements of all modules that this process has loaded. */
+export function preparedStatements(): Required<Statement>[] {
+  return [...texts].map(([name, text]) => ({ name, text }));
+}
+
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = new Pool({
     connectionString: options.url,
@@ -89,6 +95,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     pipeline: true,
     stream: gatheringSocket,
   });
+  const unwatch = watchPool(pool);
   // Without a listener a lost connection would end the process.
   pool.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
   pool.on("connect", (client) => {
@@ -143,7 +150,10 @@ export function openDatabase(options: DatabaseOptions): Database {
       await withClient(Date.now() + PING_MS, (client) => send(client, { text: "select 1" }, []));
       return true;
     },
-    close: () => pool.end(),
+    close() {
+      unwatch();
+      return pool.end();
+    },
   };
 }
 

@@ -1,6 +1,13 @@
 import type { DeadLetter } from "@tidings/bus/consume";
 import { toFault } from "@tidings/rpc/fault";
+import { Counter } from "prom-client";
 import { backgroundDeadline, type Database, prepared } from "./database.ts";
+
+const kept = new Counter({
+  name: "tidings_dead_letters_total",
+  help: "Events that were tried often enough and are kept as dead letters, by what was wrong",
+  labelNames: ["durable", "reason"],
+});
 
 const insertDeadLetter = prepared(
   "dead_letter_insert",
@@ -15,7 +22,7 @@ export async function keepDeadLetter(
   consumer: string,
   letter: DeadLetter,
 ): Promise<void> {
-  const { cause, message } = toFault(letter.error);
+  const { cause, message, reason } = toFault(letter.error);
   await database.query(
     insertDeadLetter,
     [
@@ -29,4 +36,5 @@ export async function keepDeadLetter(
     ],
     backgroundDeadline(),
   );
+  kept.inc({ durable: consumer, reason });
 }

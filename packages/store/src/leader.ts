@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Log } from "@tidings/runtime/log";
 import { Client } from "pg";
+import { Gauge } from "prom-client";
 
 export interface Leadership {
   isLeader(): boolean;
@@ -15,23 +16,32 @@ export interface LeadershipOptions {
   onChange?(isLeader: boolean): void;
 }
 
+const leads = new Gauge({
+  name: "tidings_leader",
+  help: "1 in the process that leads what is done by one at a time, 0 in those that would take over",
+  labelNames: ["of"],
+});
+
 const RETRY_MS = 1_000;
 /** How often a leader shows that it is there, and after how long a silence the server takes the lock from it. */
-const HEARTBEAT_MS = 3_000;
-const SILENCE_MAX_MS = 10_000;
+const HEARTBEAT_MS = 5_000;
+const SILENCE_MAX_MS = 12_000;
+const ANSWER_MS = 3_000;
 
 /**
  * Runs for the leadership of `name` in the schema of the connection: an advisory lock on a connection of its own, free
- * again as soon as that connection ends. The server ends it when it hears nothing for ten seconds, and the leader when it
+ * again as soon as that connection ends. The server ends it when it hears nothing for twelve seconds, and the leader when it
  * gets no answer: another one takes over. It saves replicas from doing the same work; who was paused still believes in
  * itself for a moment, so what the leader does must be harmless when two do it.
  */
 export function electLeader(options: LeadershipOptions): Leadership {
   const stopping = new AbortController();
   let isLeader = false;
+  leads.set({ of: options.name }, 0);
   const setLeader = (value: boolean) => {
     if (value === isLeader) return;
     isLeader = value;
+    leads.set({ of: options.name }, value ? 1 : 0);
     options.onChange?.(value);
   };
 
@@ -40,7 +50,7 @@ export function electLeader(options: LeadershipOptions): Leadership {
       connectionString: options.url,
       connectionTimeoutMillis: 2_000,
       keepAlive: true,
-      query_timeout: HEARTBEAT_MS,
+      query_timeout: ANSWER_MS,
     });
     const ended = new Promise<void>((resolve) => {
       client.on("error", (error) => options.log.warn({ err: error }, "leadership connection lost"));
@@ -91,7 +101,7 @@ async function silence(client: Client, signal: AbortSignal): Promise<void> {
 
 /** A server that answers nothing is not waited for. */
 async function endSession(client: Client): Promise<void> {
-  const impatience = setTimeout(() => client.connection.stream.destroy(), HEARTBEAT_MS);
+  const impatience = setTimeout(() => client.connection.stream.destroy(), ANSWER_MS);
   await client.end().catch(() => undefined); // it had ended already
   clearTimeout(impatience);
 }

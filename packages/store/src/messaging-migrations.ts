@@ -14,6 +14,10 @@ export const messagingMigrations: Record<string, Migration> = {
     ) with (autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_scale_factor = 0)`,
     "comment on column outbox.published_at is 'null in events of a version before this one: the relay takes them over'",
   ),
+  // With which database the stream goes, and how far it was: of streams that are read, too.
+  "0000_messaging_streams": statements(
+    "alter table relay_stream add column incarnation text, add column last_seq bigint not null default 0",
+  ),
 };
 
 async function createMessaging(db: Kysely<unknown>): Promise<void> {

@@ -2,6 +2,7 @@ import {
   clearField,
   clone,
   create,
+  type DescField,
   type DescMessage,
   getOption,
   type Message,
@@ -11,7 +12,7 @@ import {
 import type { EventActor } from "@tidings/bus/event";
 import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";
-import { currentTraceparent } from "@tidings/runtime/telemetry";
+import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { prepared, type Statement, type Transaction } from "./database.ts";
 
 /** Something that happened to one aggregate (a contact, a webhook), told to whoever listens. */
@@ -53,7 +54,7 @@ const insertEvents = prepared(
 export function createOutbox(): Outbox {
   const listeners: (() => void)[] = [];
   const appendBy: Outbox["appendBy"] = (transaction, statement, values) => {
-    transaction.execute(statement, [currentTraceparent() ?? null, actorJson(), ...values]);
+    transaction.execute(statement, [keptTraceparent() ?? null, actorJson(), ...values]);
     transaction.afterCommit(() => {
       for (const listener of listeners) listener();
     });
@@ -97,8 +98,16 @@ export function domainEvent<S extends DescMessage>(
 
 /** What may be told to others: events outlive the row and are read by every service. */
 export function encodeEvent(schema: DescMessage, message: Message): Uint8Array {
-  const secrets = schema.fields.filter((field) => getOption(field, secret));
-  const shown = secrets.length > 0 ? clone(schema, message) : message;
-  for (const field of secrets) clearField(shown, field);
+  const hidden = secretsOf(schema);
+  const shown = hidden.length > 0 ? clone(schema, message) : message;
+  for (const field of hidden) clearField(shown, field);
   return toBinary(schema, shown);
+}
+
+const secrets = new WeakMap<DescMessage, DescField[]>();
+
+function secretsOf(schema: DescMessage): DescField[] {
+  const known = secrets.get(schema) ?? schema.fields.filter((field) => getOption(field, secret));
+  secrets.set(schema, known);
+  return known;
 }

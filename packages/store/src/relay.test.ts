@@ -12,6 +12,7 @@ import { createTestDatabase, terminateBackends } from "@tidings/testkit/postgres
 import { Client } from "pg";
 import { backgroundDeadline, type Database, openDatabase, type Transaction } from "./database.ts";
 import { newEvents } from "./inbox.ts";
+import { readableBy } from "./known-stream.ts";
 import { createOutbox, type DomainEvent } from "./outbox.ts";
 import { purgeMessages } from "./purge.ts";
 import { startRelay } from "./relay.ts";
@@ -124,6 +125,36 @@ test("when the stream was deleted everything in the outbox is published again, a
   assert.deepEqual(scene.received(), [1, 2, 3, 4]);
 });
 
+for (const [what, change] of [
+  ["a stream that lacks what it had acknowledged", "last_seq = last_seq + 5"],
+  ["a stream that was filled from what a database was before", "incarnation = 'another'"],
+])
+  test(`${what} is made anew with all of the outbox, and nothing happens twice`, async () => {
+    await using scene = await openScene();
+    const relay = scene.relay();
+    await scene.append(1, 2);
+    await eventually(() => assert.deepEqual(scene.received(), [1, 2]));
+    await relay.stop();
+    const { streams } = bus.client().manager;
+    const { created } = await streams.info(scene.stream.name);
+    await scene.query(`update relay_stream set ${change} where name = '${scene.stream.name}'`);
+    scene.relay();
+    await scene.append(3);
+    await eventually(() => assert.deepEqual(scene.received(), [1, 2, 3]));
+    assert.notEqual((await streams.info(scene.stream.name)).created, created);
+    assert.equal(await scene.streamed(), 3);
+  });
+
+test("a stream that does not go with the database of a reader is not read until its owner has made it anew", async () => {
+  await using scene = await openScene();
+  const isReadable = readableBy(scene.database);
+  const stream = { name: "OWNER", created: "2026-11-20T10:00:00.123456789Z", lastSeq: 5 };
+  assert.deepEqual([await isReadable(stream), await isReadable(stream)], [true, true]);
+  await scene.query("update relay_stream set incarnation = 'another' where name = 'OWNER read'");
+  assert.equal(await isReadable(stream), false);
+  assert.equal(await isReadable({ ...stream, created: "2026-11-20T10:00:01.5Z" }), true);
+});
+
 test("a crash between publishing and marking has no second effect", async () => {
   await using scene = await openScene();
   await scene.append(1, 2);
@@ -201,6 +232,7 @@ async function openScene(sceneBus = bus) {
   const relays: { stop(): Promise<void> }[] = [];
   const consumption = consume(sceneBus, {
     durable: { name: "reader", stream, subject },
+    isReadable: readableBy(database),
     isOutage: () => false,
     deadLetter: async ({ error }) => {
       throw error;
@@ -239,7 +271,11 @@ async function openScene(sceneBus = bus) {
     transaction,
     received: () => received,
     payloads: () => payloads,
-    relay: () => relays.push(startRelay({ database, databaseUrl, outbox, bus: sceneBus, stream, log })),
+    relay() {
+      const relay = startRelay({ database, databaseUrl, outbox, bus: sceneBus, stream, log });
+      relays.push(relay);
+      return relay;
+    },
     append: (...ids: number[]) =>
       transaction(async (open) => {
         outbox.append(open, ids.map(event));

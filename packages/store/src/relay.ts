@@ -4,15 +4,17 @@ import type { Event } from "@tidings/bus/event";
 import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
 import { packsOf } from "@tidings/bus/pack";
 import { publish, publishPack } from "@tidings/bus/publish";
-import { ensureStream, MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
+import { MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
 import type { Log } from "@tidings/runtime/log";
-import { currentTraceparent, inSpan } from "@tidings/runtime/telemetry";
-import { Counter, Gauge } from "prom-client";
+import { addSource } from "@tidings/runtime/scrape";
+import { inSpan, keptTraceparent } from "@tidings/runtime/telemetry";
+import { Counter } from "prom-client";
+import { messagingSources } from "./backlog.ts";
 import { backgroundDeadline, type Database, prepared, type Row, WITHOUT_FLUSH } from "./database.ts";
 import { electLeader } from "./leader.ts";
 import type { Outbox } from "./outbox.ts";
 import { purgeMessages } from "./purge.ts";
-import { replayIfLost } from "./replay.ts";
+import { settleStream } from "./settle-stream.ts";
 import { createWakeUp } from "./wake-up.ts";
 
 export interface Relay {
@@ -41,8 +43,9 @@ const FOLLOWER_MS = 1_000;
 /** What is committed within so short a time is published in one pass, and costs all who hear of it one transaction. */
 const GATHER_MS = 20;
 const AWAY_MS = 250;
-const UPKEEP_MS = 15_000;
-const PURGE_MS = 60_000;
+/** Is the stream still what it was? A lost one is made again from the outbox. */
+const LOOK_MS = 15_000;
+const TIDY_MS = 60_000;
 /** Events stay this much longer than the slowest consumer of the stream needs them, and no longer than the stream has them. */
 const KEPT_MS = 10 * 60_000;
 const BACKOFF_FIRST_MS = 100;
@@ -51,15 +54,6 @@ const BACKOFF_MAX_MS = 30_000;
 const published = new Counter({
   name: "tidings_outbox_published_total",
   help: "Events handed over to the bus",
-});
-const oldestSeconds = new Gauge({
-  name: "tidings_outbox_oldest_seconds",
-  help: "Age of the oldest event that the bus does not have yet",
-});
-
-const heldEvents = new Gauge({
-  name: "tidings_outbox_held_events",
-  help: "Events that wait, for two seconds at most, for an older transaction anywhere in the cluster",
 });
 
 /**
@@ -84,12 +78,6 @@ const markPublished = prepared(
   `delete from outbox_waiting
    where id = any($1::bigint[]) and ${WITHOUT_FLUSH}`,
 );
-const selectOldest = prepared(
-  "relay_oldest",
-  `select (select extract(epoch from now() - created_at) from outbox_waiting order by id limit 1) as seconds,
-     (select count(*) from (select from outbox_waiting
-       where xid >= pg_snapshot_xmin(pg_current_snapshot()) limit ${BATCH}) as held) as held`,
-);
 /** Replicas of a version before the table of what waits go on writing as they know it, while they last. */
 const takeOver = prepared(
   "relay_take_over",
@@ -109,8 +97,10 @@ export function startRelay(options: RelayOptions): Relay {
   const leadership = electLeader({ url: options.databaseUrl, name: "relay", log, onChange });
   let isStopping = false;
   let isStreamKnown = false;
-  let upkeepAt = 0;
-  let purgeAt = performance.now() + PURGE_MS;
+  /** Of the latest message that the stream has acknowledged. */
+  let publishedSeq = 0;
+  let lookAt = 0;
+  let tidyAt = performance.now() + TIDY_MS;
   const nudges = `nudge.relay.${options.stream.name}`;
 
   outbox.onCommitted(() => (leadership.isLeader() ? wakeUp.nudge() : bus.nudge(nudges)));
@@ -120,19 +110,10 @@ export function startRelay(options: RelayOptions): Relay {
     wakeUp.force();
   });
 
-  const upkeep = async () => {
-    if (upkeepAt > performance.now()) return;
-    upkeepAt = performance.now() + UPKEEP_MS;
-    const [row] = await database.query(selectOldest, [], backgroundDeadline());
-    oldestSeconds.set(Number(row?.seconds ?? 0));
-    heldEvents.set(Number(row?.held ?? 0));
-    isStreamKnown = false;
+  const tidy = async () => {
+    if (tidyAt > performance.now()) return;
+    tidyAt = performance.now() + TIDY_MS;
     await database.query(takeOver, [], backgroundDeadline());
-  };
-
-  const purge = async () => {
-    if (purgeAt > performance.now()) return;
-    purgeAt = performance.now() + PURGE_MS;
     const now = Date.now();
     const neededMs = (await oldestUnacknowledged(bus, options.stream))?.getTime() ?? now;
     const beforeMs = Math.max(Math.min(neededMs, now) - KEPT_MS, now - MAX_AGE_MS);
@@ -142,12 +123,16 @@ export function startRelay(options: RelayOptions): Relay {
   /** Milliseconds until the next pass is worth while. */
   const pass = async (): Promise<number> => {
     if (!leadership.isLeader()) return FOLLOWER_MS;
-    await upkeep();
     if (!bus.isConnected()) return AWAY_MS;
-    if (!isStreamKnown) await replayIfLost(database, await ensureStream(bus, options.stream), log);
-    isStreamKnown = true;
-    const { waiting, held } = await publishPending(database, bus);
-    await purge();
+    if (!isStreamKnown || lookAt < performance.now()) {
+      // Numbers of another stream say nothing of this one.
+      if (!(await settleStream(options, publishedSeq))) publishedSeq = 0;
+      isStreamKnown = true;
+      lookAt = performance.now() + LOOK_MS;
+    }
+    const { waiting, held, latestSeq } = await publishPending(database, bus);
+    publishedSeq = Math.max(publishedSeq, latestSeq);
+    await tidy();
     if (waiting === BATCH && held < BATCH) return 0;
     return held > 0 ? HELD_MS : POLL_MS;
   };
@@ -169,9 +154,11 @@ export function startRelay(options: RelayOptions): Relay {
     }
   };
   const running = run();
+  const unwatch = messagingSources(database, bus, options.stream).map(addSource);
 
   return {
     async stop() {
+      for (const end of unwatch) end();
       isStopping = true;
       wakeUp.force();
       await running;
@@ -180,11 +167,20 @@ export function startRelay(options: RelayOptions): Relay {
   };
 }
 
+interface Pass {
+  /** Events that were there. */
+  waiting: number;
+  /** Of them, those that wait for an older transaction. */
+  held: number;
+  /** Place in the stream of the latest message. */
+  latestSeq: number;
+}
+
 /** One pass over what is due. Rows that were not acknowledged stay; the first reason is thrown after the rest is marked. */
-async function publishPending(database: Database, bus: Bus): Promise<{ waiting: number; held: number }> {
+async function publishPending(database: Database, bus: Bus): Promise<Pass> {
   const waiting = await database.query(selectPending, [], backgroundDeadline());
   const rows = waiting.filter((row) => row.is_due === "t");
-  const outcomes: PromiseSettledResult<void>[] = [];
+  const outcomes: PromiseSettledResult<number>[] = [];
   for (const run of runsOf(rows, bus.payloadMax())) {
     const packs = packsOf(run.map(eventOf), bus.payloadMax());
     const published = await Promise.allSettled(packs.map((pack) => publishTraced(bus, pack)));
@@ -195,7 +191,11 @@ async function publishPending(database: Database, bus: Bus): Promise<{ waiting: 
   published.inc(ids.length);
   const failure = outcomes.find((outcome) => outcome.status === "rejected");
   if (failure) throw failure.reason;
-  return { waiting: waiting.length, held: waiting.length - rows.length };
+  const latestSeq = Math.max(
+    0,
+    ...outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value : 0)),
+  );
+  return { waiting: waiting.length, held: waiting.length - rows.length, latestSeq };
 }
 
 /** What is published at once: a large payload takes its time, and what comes after it has to wait. */
@@ -210,12 +210,12 @@ function runsOf(rows: Row[], payloadMax: number): Row[][] {
   return runs;
 }
 
-async function publishTraced(bus: Bus, pack: Event[]): Promise<void> {
+async function publishTraced(bus: Bus, pack: Event[]): Promise<number> {
   const [event] = pack;
   if (!event?.traceparent) return publishPack(bus, pack);
   const span = { kind: SpanKind.PRODUCER, traceparent: event.traceparent };
-  await inSpan(`publish ${event.subject}`, span, () =>
-    publish(bus, { ...event, traceparent: currentTraceparent() ?? event.traceparent }),
+  return inSpan(`publish ${event.subject}`, span, () =>
+    publish(bus, { ...event, traceparent: keptTraceparent() ?? event.traceparent }),
   );
 }
 

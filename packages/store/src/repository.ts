@@ -45,7 +45,7 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
   /** What becomes of rows that are deleted; they are gone unless it says otherwise. */
   deletion?: Deletion;
   /** What a write waits for before its transaction. */
-  before?(): Promise<unknown>;
+  before?(messages: (T | undefined)[], call: Call): Promise<unknown>;
   /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. `ids` are those to be edited. */
   load?(transaction: Transaction, call: Call, messages: (T | undefined)[], ids: number[]): Promise<L>;
   /** Brings a draft into the form in which it is kept, in place, before its values are judged; what is too long is not. */
@@ -277,7 +277,7 @@ export function repository<T extends Resource, L = undefined>(
   };
 
   const createMany = async (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> => {
-    await options.before?.();
+    await options.before?.(messages, call);
     await awaitReferred(referring, messages, call);
     return database.transaction(call.deadlineMs, async (transaction) => {
       const writing = await load(transaction, call, messages, []);
@@ -289,7 +289,7 @@ export function repository<T extends Resource, L = undefined>(
 
   const updateMany = async (updates: Update<T>[], call: Call): Promise<Outcome<T>[]> => {
     const messages = updates.map(({ message }) => message);
-    await options.before?.();
+    await options.before?.(messages, call);
     await awaitReferred(referring, messages, call);
     return database.transaction(call.deadlineMs, async (transaction) => {
       const ids = updates.map(({ id }) => id);

@@ -28,10 +28,12 @@ export function rulesOf(schema: DescMessage): Rules {
   const values = schema.fields.map((field) =>
     checkOf(field, [requiredRule(field), choicesRule(field)], ({ values }) => values),
   );
+  // Options are read once: of a message with many within it that would be most of the work.
+  const requiredFields = schema.fields.filter((field) => getOption(field, required));
   return {
     lengths: (draft, before) => lengths.flatMap((check) => check(draft, before)),
     values(draft, before) {
-      trim(schema, draft);
+      trim(requiredFields, draft);
       return values.flatMap((check) => check(draft, before));
     },
   };
@@ -51,8 +53,8 @@ function checkOf(field: DescField, possible: (Rule | undefined)[], within: (rule
   };
 }
 
-function trim(schema: DescMessage, draft: Message): void {
-  for (const field of schema.fields.filter((candidate) => getOption(candidate, required))) {
+function trim(fields: DescField[], draft: Message): void {
+  for (const field of fields) {
     const value = readField(draft, { field });
     if (typeof value === "string") writeField(draft, { field }, value.trim());
   }

@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { promisify } from "node:util";
+import { freePort } from "@tidings/embedded/free-port";
+import { startNats } from "@tidings/embedded/nats";
+import { startPostgres } from "@tidings/embedded/postgres";
+import { postgresWithTools } from "@tidings/embedded/postgres-tools";
+import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
+import { generateSecretKey } from "@tidings/scripts/secrets";
+import { type Stack, startStack } from "@tidings/scripts/stack";
+import { eventually } from "@tidings/testkit/eventually";
+import { startReceiver } from "@tidings/testkit/receiver";
+import { temporaryFolder } from "@tidings/testkit/temporary-folder";
+import { type Client, createClient } from "./client.ts";
+import { startCreating } from "./load.ts";
+import { query } from "./query.ts";
+import { ADMINISTRATOR } from "./stack.ts";
+
+/** A database, a bus and a stack that can be lost and come again, at their old places. */
+const folder = await temporaryFolder();
+after(folder.remove);
+const program = await postgresWithTools();
+const [postgresPort, port] = [await freePort(), await freePort()];
+const postgresFolder = join(folder.path, "postgres");
+const natsFolder = join(folder.path, "nats");
+const dump = join(folder.path, "dump");
+const run = promisify(execFile);
+
+const openPostgres = () =>
+  startPostgres({ dataDir: postgresFolder, port: postgresPort, durable: false, program });
+let postgres = await openPostgres();
+after(() => postgres.stop());
+const nats = await startNats({ dataDir: natsFolder });
+after(nats.stop);
+
+const secrets = {
+  actorKeyRing: generateActorKeyRing(),
+  suppressionKey: Buffer.alloc(32, 1).toString("base64"),
+  webhookSecretKey: generateSecretKey(),
+};
+const openStack = () =>
+  startStack({
+    database: { adminUrl: postgres.url, rolePassword: "secret" },
+    natsUrl: nats.url,
+    filesDir: join(folder.path, "files"),
+    port,
+    administrator: ADMINISTRATOR,
+    env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", WEBHOOK_TIMEOUT: "2" } },
+    ...secrets,
+  });
+let stack: Stack = await openStack();
+after(() => stack.stop());
+const api: Client = createClient(stack.baseUrl, ADMINISTRATOR);
+const receiver = await startReceiver();
+after(receiver.stop);
+
+/** The commands of docs/operations.md. */
+const takeDump = () => run(program.pgDump, ["--format=custom", `--file=${dump}`, postgres.url]);
+const restoreDump = () =>
+  run(program.pgRestore, [
+    "--no-owner",
+    "--no-privileges",
+    "--exit-on-error",
+    `--dbname=${postgres.url}`,
+    dump,
+  ]);
+
+const rows = <Row>(sql: string) => query<Row>({ adminUrl: postgres.url }, sql);
+const numbers = async (sql: string) => (await rows<{ id: number }>(sql)).map(({ id }) => Number(id));
+const contactIds = () => numbers("select id from contact.contacts order by id");
+/** The contacts that somebody is said to have made, each as often as it is said. */
+const auditedIds = () =>
+  numbers(
+    "select object_id as id from reporting.audit_entries where object = 'contact' and action = 'create' order by 1",
+  );
+
+async function createContact(email: string): Promise<number> {
+  const { status, body, text } = await api("POST", "contacts/new", { email });
+  assert.equal(status, 201, text);
+  return body.contact.id;
+}
+
+/** Everything that is kept of contacts agrees with the contacts there are. */
+async function assertConsistent(): Promise<void> {
+  const ids = await contactIds();
+  await eventually(async () => assert.deepEqual(await auditedIds(), ids), { timeoutMs: 30_000 });
+  const members = "select contact_id as id from contact.segment_contacts order by 1";
+  await eventually(async () => assert.deepEqual(await numbers(members), ids));
+  const kept = "select id from campaign.contacts order by 1";
+  await eventually(async () => assert.deepEqual(await numbers(kept), ids));
+  const told = "select count(*) as id from webhook.deliveries where state = 'delivered'";
+  // What was on its way when the dump was taken is tried again once its lease is over.
+  await eventually(async () => assert.deepEqual(await numbers(told), [ids.length]), { timeoutMs: 60_000 });
+}
+
+test("after a restore from a dump that was taken under load nothing up to it is lost, and nothing happens twice", async () => {
+  const triggers = ["svc.lead_post_save_new"];
+  const hook = await api("POST", "hooks/new", { name: "All", webhookUrl: receiver.url, triggers });
+  assert.equal(hook.status, 201, hook.text);
+  const filters = [
+    { glue: "and", field: "email", object: "lead", type: "email", operator: "!empty", filter: null },
+  ];
+  const segment = await api("POST", "segments/new", { name: "All", alias: "all", filters });
+  assert.equal(segment.status, 201, segment.text);
+  const load = startCreating(api, "restored");
+  await receiver.waitFor(50);
+  const kept = load.kept().map(({ id }) => id);
+  await takeDump();
+  await receiver.waitFor(receiver.requests.length + 20);
+  await load.stop();
+
+  stack.kill();
+  await nats.kill();
+  await postgres.stop();
+  await rm(natsFolder, { recursive: true });
+  await rm(postgresFolder, { recursive: true });
+  const toldBefore = receiver.requests.length;
+  postgres = await openPostgres();
+  await restoreDump();
+  const delivered = await rows<{ event_id: string }>(
+    "select event_id from webhook.deliveries where state = 'delivered'",
+  );
+  const restored = new Set(await contactIds());
+  assert.ok(kept.every((id) => restored.has(Number(id))));
+  await nats.start();
+  stack = await openStack();
+  await createContact("first-after@example.com");
+
+  await assertConsistent();
+  const toldAgain = receiver.requests.slice(toldBefore).map(({ headers }) => headers["webhook-id"]);
+  const known = new Set(delivered.map(({ event_id }) => event_id));
+  assert.ok(known.size >= 40);
+  assert.deepEqual(
+    toldAgain.filter((id) => known.has(String(id))),
+    [],
+  );
+});
+
+test("a bus that knows more than the restored database keeps nobody from what they lack, and tells nothing that never was", async () => {
+  // The audit stands still when the dump is taken, and hears of this contact afterwards.
+  stack.process("reporting").kill();
+  await stack.process("reporting").exited;
+  const unheard = await createContact("unheard@example.com");
+  await takeDump();
+  await stack.process("reporting").restart();
+  await eventually(async () => assert.ok((await auditedIds()).includes(unheard)));
+  const never = await createContact("never@example.com");
+  await eventually(async () => assert.ok((await auditedIds()).includes(never)));
+
+  await stack.stop();
+  const toldBefore = receiver.requests.length;
+  const adminUrl = Object.assign(new URL(postgres.url), { pathname: "/postgres" }).href;
+  await query({ adminUrl }, "drop database tidings with (force)");
+  await query({ adminUrl }, "create database tidings");
+  await restoreDump();
+  stack = await openStack();
+
+  assert.equal(await createContact("next@example.com"), never, "the number is given once more");
+  await assertConsistent();
+  const bodies = receiver.requests.slice(toldBefore).map(({ body }) => body);
+  assert.deepEqual(
+    ["next", "never"].map((name) => bodies.filter((body) => body.includes(`${name}@example.com`)).length),
+    [1, 0],
+  );
+});
