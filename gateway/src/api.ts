@@ -3,6 +3,7 @@ import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company"
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import { SegmentMethodService } from "@tidings/proto/tidings/contact/v1/segment";
 import { FileService } from "@tidings/proto/tidings/content/v1/file";
+import { FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
 import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import { UserMethodService } from "@tidings/proto/tidings/identity/v1/user";
 import { AuditEntryService } from "@tidings/proto/tidings/reporting/v1/audit_entry";
@@ -32,6 +33,7 @@ import { companyRoutes } from "./routes/companies.ts";
 import { contactListRoutes } from "./routes/contact-lists.ts";
 import { contactRoutes } from "./routes/contacts.ts";
 import { fileRoutes } from "./routes/files.ts";
+import { focusRoutes } from "./routes/focus.ts";
 import { formRoutes } from "./routes/forms.ts";
 import { hookRoutes } from "./routes/hooks.ts";
 import { ownerRoutes } from "./routes/owners.ts";
@@ -79,8 +81,9 @@ export function apiRouter(options: ApiOptions): Router {
     "/stages",
     stageRoutes(options.clients.of(StageService), options.clients.of(ContactMethodService)),
   );
-  router.use("/points", pointRoutes(options.clients, options.limits.batchMax));
+  router.use("/points", pointRoutes(options.clients));
   router.use("/segments", segmentRoutes(options.clients.of(SegmentMethodService), options.limits.batchMax));
+  router.use("/focus", focusRoutes(options.clients.of(FocusMethodService)));
   router.use("/forms", formRoutes(options.clients, options.limits));
   router.use("/files", fileRoutes(options.clients.of(FileService), options.transfer));
   router.use("/themes", themeRoutes(options.clients.of(ThemeService), options.transfer));

@@ -6,6 +6,7 @@ import { actorSigner } from "@tidings/rpc/actor";
 import { type RpcClient, rpcClient } from "@tidings/rpc/client";
 import { connect } from "@tidings/rpc/connection";
 import { local } from "@tidings/rpc/local";
+import type { Tls } from "@tidings/runtime/tls";
 import type { Database } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { roleHandlers } from "./identity/role.ts";
@@ -20,6 +21,8 @@ export interface Clients {
 export interface ClientsOptions {
   /** `host:port` of each process behind the gateway, by its name. */
   addresses: Record<string, string>;
+  /** What this process and those show to each other; nothing when absent. */
+  tls?: Tls | undefined;
   /** Signs who a call is made for. */
   actorPrivateKey: string;
   /** Users and roles live in this very process. */
@@ -27,11 +30,11 @@ export interface ClientsOptions {
 }
 
 /** One connection to each process, whatever number of services it has. */
-export function openClients({ addresses, actorPrivateKey, identity }: ClientsOptions): Clients {
+export function openClients({ addresses, tls, actorPrivateKey, identity }: ClientsOptions): Clients {
   const processes = new Map(
     Object.entries(addresses).map(([name, address]) => [
       name,
-      { connection: connect(address), sign: actorSigner(actorPrivateKey, name) },
+      { connection: connect(address, { tls }), sign: actorSigner(actorPrivateKey, name) },
     ]),
   );
   const users = userHandlers(identity.database, identity.outbox);

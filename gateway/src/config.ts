@@ -1,5 +1,13 @@
 import { isIP } from "node:net";
-import { addressVariables, flag, list, port, processConfig, readConfig } from "@tidings/runtime/config";
+import {
+  addressVariables,
+  busConfig,
+  flag,
+  list,
+  port,
+  processConfig,
+  readConfig,
+} from "@tidings/runtime/config";
 import { z } from "zod";
 import { SERVICES } from "./services.ts";
 
@@ -18,9 +26,7 @@ export const gatewayVariables = {
   ...processConfig,
   PORT: port.default(8080),
   DATABASE_URL: z.url(),
-  NATS_URL: z.string().min(1),
-  /** Copies the bus keeps of the stream of users and roles. */
-  NATS_REPLICAS: count.max(5).default(1),
+  ...busConfig,
   ...addressVariables(SERVICES),
   /** Users, roles and API credentials are listed here for the services that keep something of them. */
   GRPC_PORT: port.default(50051),

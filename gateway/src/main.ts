@@ -1,15 +1,17 @@
-import { connectBus } from "@tidings/bus/connect";
+import { busOptions, connectBus } from "@tidings/bus/connect";
 import { identityStream } from "@tidings/bus/streams";
 import { actorVerifier } from "@tidings/rpc/actor";
 import { serve } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
+import { openTls } from "@tidings/runtime/tls";
 import { openDatabase } from "@tidings/store/database";
 import { isMigrated } from "@tidings/store/migrate";
 import { createOutbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
 import { implementSnapshots } from "@tidings/store/snapshots";
+import { untilMigrated } from "@tidings/store/until-migrated";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp } from "./app.ts";
 import { openBearers } from "./auth/bearer.ts";
@@ -39,17 +41,20 @@ const config = gatewayConfig(process.env);
 const log = createLog("gateway", config.LOG_LEVEL);
 
 const options = {
+  name: "gateway",
   log,
   host: config.INTERNAL_ADDRESS,
   opsPort: config.OPS_PORT,
   shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
 };
 await run(options, async ({ onStop, isStopping }) => {
+  const tls = openTls(config, log);
   const database = openDatabase({ url: config.DATABASE_URL, log });
   onStop("database", database.close);
+  await untilMigrated(database, migrations, log);
   const redis = config.REDIS_URL ? await connectRedis(config.REDIS_URL, log) : undefined;
   if (redis) onStop("redis", () => redis.destroy());
-  const bus = connectBus({ url: config.NATS_URL, name: "gateway", replicas: config.NATS_REPLICAS, log });
+  const bus = connectBus({ ...busOptions(config), name: "gateway", log });
   onStop("bus", bus.close);
   const outbox = createOutbox();
   const databaseUrl = config.DATABASE_URL;
@@ -57,12 +62,14 @@ await run(options, async ({ onStop, isStopping }) => {
   onStop("relay", relay.stop);
   const clients = openClients({
     addresses: addressesOf(config),
+    tls,
     actorPrivateKey: config.ACTOR_PRIVATE_KEY,
     identity: { database, outbox },
   });
   onStop("clients", clients.close);
   const transfer = openTransfer({
     address: config.CONTENT_WEB_ADDRESS,
+    tls,
     actorPrivateKey: config.ACTOR_PRIVATE_KEY,
   });
   onStop("transfer", transfer.close);
@@ -126,12 +133,14 @@ await run(options, async ({ onStop, isStopping }) => {
     apiOrigin: apiUrl?.origin,
     web: {
       address: config.CONTENT_WEB_ADDRESS,
+      tls,
       host: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).host : undefined,
     },
   });
   const rpc = await serve([implementSnapshots(identitySnapshots(database))], {
     port: config.GRPC_PORT,
     host: config.INTERNAL_ADDRESS,
+    tls,
     log,
     verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, "identity"),
     inFlightMax: RPC_IN_FLIGHT_MAX,

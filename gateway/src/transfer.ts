@@ -1,10 +1,12 @@
-import { Agent, type IncomingMessage, request as open } from "node:http";
+import { type Agent, type IncomingMessage, request as open } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { type ActorSigner, actorSigner } from "@tidings/rpc/actor";
 import { badRequest, type Fault, unavailable } from "@tidings/rpc/fault";
 import { ACTOR_HEADER, faultOfBytes, REQUEST_ID_HEADER, TRANSFER_PATH } from "@tidings/rpc/transfer";
+import type { Tls } from "@tidings/runtime/tls";
 import type { ApiResponse, Exchange } from "./rest/exchange.ts";
 import { watchUpload } from "./rest/upload.ts";
+import { wayToContent } from "./way-to-content.ts";
 
 /** Bytes to and from the content service, in the name of who asks, as they come: none of them is held here. */
 export interface Transfer {
@@ -23,14 +25,16 @@ const CONNECTIONS_MAX = 256;
 /** `address` is `host:port` of the content service's public side. */
 export function openTransfer({
   address,
+  tls,
   actorPrivateKey,
 }: {
   address: string;
+  tls?: Tls | undefined;
   actorPrivateKey: string;
 }): Transfer {
-  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAX });
+  const { origin, agent } = wayToContent(address, tls, { keepAlive: true, maxSockets: CONNECTIONS_MAX });
   const sign = actorSigner(actorPrivateKey, "content");
-  const urlOf = (path: string) => new URL(TRANSFER_PATH + path, `http://${address}`);
+  const urlOf = (path: string) => new URL(TRANSFER_PATH + path, origin);
   return {
     upload: (request, exchange, path) =>
       send(request, { url: urlOf(path), agent, headers: nameOf(sign, exchange) }),

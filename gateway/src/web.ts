@@ -1,16 +1,20 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { ACTOR_HEADER } from "@tidings/rpc/transfer";
+import type { Tls } from "@tidings/runtime/tls";
 import type { Request, RequestHandler, Response } from "express";
 import { createProxyMiddleware } from "http-proxy-middleware";
 import type { ClientIp } from "./client-ip.ts";
 import { addressKey } from "./limits/address-key.ts";
 import type { Arrivals } from "./limits/arrivals.ts";
+import { wayToContent } from "./way-to-content.ts";
 
 /** The public web: what the content service shows to everybody. */
 export interface WebOptions {
   /** `host:port` of the content service's public side. */
   address: string;
+  /** What both ends show to each other; nothing when absent. */
+  tls?: Tls | undefined;
   /** The host that is all the public web's; without one it has the paths below on the API's host. */
   host: string | undefined;
 }
@@ -26,6 +30,7 @@ const START = "/";
 
 const ANSWER_TIMEOUT_MS = 30_000;
 const BODY_BYTES_MAX = 200 * 1024 * 1024;
+const CONNECTIONS = { keepAlive: true, maxSockets: 256, maxFreeSockets: 64 };
 
 /** Is this request for the public web? */
 export function isPublic({ host }: WebOptions, request: Request): boolean {
@@ -41,9 +46,11 @@ export function isPublic({ host }: WebOptions, request: Request): boolean {
  * credentials nor its cookies, and no answer allows other sites to read it or sets a cookie of the API. A service that is
  * away is told of by a plain page.
  */
-export function webProxy({ address }: WebOptions, limits: WebLimits): RequestHandler {
+export function webProxy({ address, tls }: WebOptions, limits: WebLimits): RequestHandler {
+  const { origin, agent } = wayToContent(address, tls, CONNECTIONS);
   const pass = createProxyMiddleware<Request, Response>({
-    target: `http://${address}`,
+    target: origin,
+    agent,
     proxyTimeout: ANSWER_TIMEOUT_MS,
     xfwd: false,
     on: {

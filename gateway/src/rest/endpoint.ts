@@ -12,6 +12,13 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** What a POST may stand for. */
 const OVERRIDABLE = ["PUT", "PATCH", "DELETE"];
 
+interface Place {
+  handlers: Partial<Record<Method, Handler>>;
+  elsewhere?: Partial<Record<Method, string>>;
+  /** What is meant, once it was looked at: nobody reads a body that is not wanted. */
+  methodOf(request: Request, exchange: Exchange): Promise<string>;
+}
+
 /**
  * Puts the handlers of a path in its place. The path is matched first, then the body is read, then the method decides:
  * a POST may stand for another one. A method without a handler is 405 with `Allow`. `:id` is digits; anything else is
@@ -23,6 +30,15 @@ export function endpoint(
   handlers: Partial<Record<Method, Handler>>,
   elsewhere: Partial<Record<Method, string>> = {},
 ): void {
+  put(router, path, { handlers, elsewhere, methodOf: effectiveMethod });
+}
+
+/** A path that takes files: its body is not read, but left to the handler. Nothing but a POST is answered there. */
+export function uploadEndpoint(router: Router, path: string, handler: Handler): void {
+  put(router, path, { handlers: { POST: handler }, methodOf: async ({ method }) => method });
+}
+
+function put(router: Router, path: string, { handlers, elsewhere = {}, methodOf }: Place): void {
   const allowed = Object.keys(handlers).join(", ");
   const hasId = path.includes(":id");
   router.all(path, async (request: Request, response: ApiResponse, next: NextFunction) => {
@@ -34,9 +50,8 @@ export function endpoint(
       const other = elsewhere[request.method as Method]?.replace(":id", String(request.params.id));
       return methodNotAllowed(other && `${request.method} ${request.baseUrl}${other}`);
     };
-    // A body that nobody wants is not even read.
     if (!isWanted(request.method, handlers)) throw refused();
-    const method = await effectiveMethod(request, exchange);
+    const method = await methodOf(request, exchange);
     const handler = handlers[method as Method];
     if (!handler) throw refused();
     const traceparent = request.get("traceparent");

@@ -25,9 +25,7 @@ interface Member {
 
 /** A writer compiled once from a message's descriptor: an unset field is null, times are ISO 8601 in UTC. */
 export function messageWriter(schema: DescMessage): MessageWriter {
-  const members = schema.fields
-    .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
-    .map(memberOf);
+  const members = membersOf(schema, messageWriter);
   const writeAll = (fields: Fields) => {
     let text = "{";
     for (const { localName, opening, write } of members) {
@@ -37,47 +35,67 @@ export function messageWriter(schema: DescMessage): MessageWriter {
     }
     return `${text}}`;
   };
-  const writeSelected = (fields: Fields, select: ReadonlySet<string>) => {
-    const parts: string[] = [];
-    for (const { name, localName, opening, write } of members) {
-      const value = fields[localName];
-      if (!select.has(name) || value === undefined) continue;
-      const json = write(value);
-      if (json !== "null") parts.push(opening + json);
-    }
-    return `{${parts.join(",")}}`;
-  };
   // The members come from the descriptor of this very message; the compiler cannot follow that.
   return (message, select) => {
     const fields = message as unknown as Fields;
-    return select ? writeSelected(fields, select) : writeAll(fields);
+    return select
+      ? writePresent(
+          members.filter(({ name }) => select.has(name)),
+          fields,
+        )
+      : writeAll(fields);
   };
+}
+
+/** The same without any member that is null, in nested messages neither. */
+export function presentWriter(schema: DescMessage): (message: Message) => string {
+  const members = membersOf(schema, presentWriter);
+  return (message) => writePresent(members, message as unknown as Fields);
+}
+
+function writePresent(members: Member[], fields: Fields): string {
+  const parts: string[] = [];
+  for (const { localName, opening, write } of members) {
+    const value = fields[localName];
+    const json = value === undefined ? "null" : write(value);
+    if (json !== "null") parts.push(opening + json);
+  }
+  return `{${parts.join(",")}}`;
+}
+
+/** Makes the writer of a message that is within another. */
+type Nested = (schema: DescMessage) => (message: Message) => string;
+
+function membersOf(schema: DescMessage, nested: Nested): Member[] {
+  return schema.fields
+    .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
+    .map((field) => memberOf(field, nested));
 }
 
 type Fields = Record<string, never>;
 
-function memberOf(field: DescField): Member {
+function memberOf(field: DescField, nested: Nested): Member {
   return {
     name: field.jsonName,
     localName: field.localName,
     opening: `${JSON.stringify(field.jsonName)}:`,
-    write: valueWriter(field),
+    write: valueWriter(field, nested),
   };
 }
 
 const PRINTED = new Set([ScalarType.INT32, ScalarType.DOUBLE, ScalarType.BOOL]);
 
-function valueWriter(field: DescField): (value: never) => string {
+function valueWriter(field: DescField, nested: Nested): (value: never) => string {
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return writeTimestamp;
     if (field.message === FormedJsonSchema) return textOf;
-    return getOption(field, reference) === "" ? messageWriter(field.message) : writeReference;
+    return getOption(field, reference) === "" ? nested(field.message) : writeReference;
   }
   if (field.fieldKind === "list" && field.message) {
     if (field.message === ReferenceSchema)
       return (references: Reference[]) => `[${references.map(writeReference).join(",")}]`;
-    if (getOption(field, keyed)) return keyedWriter(messageWriter(field.message));
-    const write = messageWriter(field.message);
+    if (getOption(field, keyed)) return keyedWriter(nested(field.message));
+    const write = nested(field.message);
     return (items: Message[]) => `[${items.map((item) => write(item)).join(",")}]`;
   }
   if (field.fieldKind === "scalar") {
@@ -90,7 +108,7 @@ function valueWriter(field: DescField): (value: never) => string {
 }
 
 /** In their order, which readers of JSON objects mostly keep; none of them is an empty list. */
-function keyedWriter(write: MessageWriter): (items: Keyed[]) => string {
+function keyedWriter(write: (message: Message) => string): (items: Keyed[]) => string {
   return (items) =>
     items.length === 0 ? "[]" : `{${items.map((item) => `"${item.id}":${write(item)}`).join(",")}}`;
 }

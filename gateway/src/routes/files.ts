@@ -1,9 +1,8 @@
 import type { FileService } from "@tidings/proto/tidings/content/v1/file";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, uploadEndpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
-import { uploadEndpoint } from "../rest/upload-endpoint.ts";
 import type { Transfer } from "../transfer.ts";
 
 /** Older clients know a listing that begins with the directory itself and the one above it. */

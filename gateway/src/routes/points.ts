@@ -4,19 +4,18 @@ import {
   PointTriggerSchema,
 } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import type { PointType } from "@tidings/proto/tidings/campaign/v1/point_type";
-import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
 import { endpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
-import { messageWriter } from "../rest/message-json.ts";
-import type { Query } from "../rest/query.ts";
+import { idsInQuery } from "../rest/ids-in-query.ts";
+import { presentWriter } from "../rest/message-json.ts";
 
-const writeTrigger = messageWriter(PointTriggerSchema);
-const MEMBERS = new Set(PointTriggerSchema.fields.map(({ jsonName }) => jsonName));
+/** Who takes something out is shown no member that is null. */
+const writeTrigger = presentWriter(PointTriggerSchema);
 
 /** What point actions and triggers have beyond the standard operations. */
-export function pointRoutes(clients: Clients, idsMax: number): Router {
+export function pointRoutes(clients: Clients): Router {
   const actions = clients.of(PointActionMethodService);
   const triggers = clients.of(PointTriggerMethodService);
   const router = Router({ caseSensitive: true });
@@ -35,9 +34,9 @@ export function pointRoutes(clients: Clients, idsMax: number): Router {
 
   const deleteEvents = async (request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
-    const removal = { id: requiredId(request), eventIds: eventIds(exchange.query, idsMax) };
+    const removal = { id: requiredId(request), eventIds: idsInQuery(exchange.query, "events") };
     const trigger = await triggers.deletePointTriggerEvents(removal, outgoing(exchange, BUDGET_MS.write));
-    sendJson(response, 200, `{"trigger":${writeTrigger(trigger, MEMBERS)}}`);
+    sendJson(response, 200, `{"trigger":${writeTrigger(trigger)}}`);
   };
 
   endpoint(router, "/actions/types", { GET: listActionTypes });
@@ -48,13 +47,4 @@ export function pointRoutes(clients: Clients, idsMax: number): Router {
 
 function labelsOf(types: PointType[]): Record<string, string> {
   return Object.fromEntries(types.map(({ name, label }) => [name, label]));
-}
-
-/** `events[]=1&events[]=2`; what is no id is none of theirs. */
-function eventIds({ events = [] }: Query, idsMax: number): number[] {
-  const sent = typeof events === "object" && events !== null ? Object.values(events) : [events];
-  if (sent.length > idsMax) throw badRequest(`A max of ${idsMax} entities are supported at a time.`);
-  return sent
-    .filter((id) => typeof id === "string" && /^[1-9]\d{0,9}$/.test(id) && Number(id) < 2 ** 31)
-    .map(Number);
 }

@@ -1,9 +1,8 @@
 import type { Theme, ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, uploadEndpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
-import { uploadEndpoint } from "../rest/upload-endpoint.ts";
 import type { Transfer } from "../transfer.ts";
 
 /** What pages, emails and forms may look like. */

@@ -23,6 +23,19 @@ export const contentVariables = {
   FILES_S3_SECRET_KEY: z.string().default(""),
   /** Of one file: an asset, an image. */
   UPLOAD_BYTES_MAX: bytes.max(2 ** 31 - 1).default(6 * MEGABYTE),
+  /** Of all uploads together. */
+  UPLOADS_BYTES_MAX: bytes.max(Number.MAX_SAFE_INTEGER).default(10_240 * MEGABYTE),
+  /** Addresses that forms which ask for it do not take, separated by commas: whole, or `*` and how they end. */
+  FORM_BLOCKED_EMAILS: z
+    .string()
+    .default("")
+    .transform((text) =>
+      text
+        .toLowerCase()
+        .split(",")
+        .map((pattern) => pattern.trim()),
+    )
+    .transform((patterns) => patterns.filter((pattern) => pattern !== "" && pattern !== "*")),
   /** Private ranges where remote assets may be all the same. */
   OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),
 };

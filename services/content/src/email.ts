@@ -46,13 +46,16 @@ function checkAddresses({ fromAddress, replyToAddress, bccAddress }: Email): Vio
   const isFrom = !fromAddress || isEmailAddress(fromAddress) || CONTACT_FIELD.test(fromAddress);
   return [
     ...(isFrom ? [] : [notValid("fromAddress", "A valid email is required.")]),
-    ...checkAddress("replyToAddress", replyToAddress),
-    ...checkAddress("bccAddress", bccAddress),
+    ...checkEach("replyToAddress", replyToAddress ? [replyToAddress] : []),
+    // Several are told apart by commas.
+    ...checkEach("bccAddress", bccAddress ? bccAddress.split(",") : []),
   ];
 }
 
-function checkAddress(field: string, address: string | undefined): Violation[] {
-  return !address || isEmailAddress(address) ? [] : [notValid(field, "A valid email is required.")];
+function checkEach(field: string, addresses: string[]): Violation[] {
+  return addresses.every((address) => isEmailAddress(address.trim()))
+    ? []
+    : [notValid(field, "A valid email is required.")];
 }
 
 /** `[{tokenName, content, filters: [{content, filters}]}]`: what a token stands for, depending on who reads it. */

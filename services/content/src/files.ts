@@ -9,13 +9,14 @@ import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementStandard } from "@tidings/store/implement-resource";
 import type { ResourceContext } from "@tidings/store/repository";
 import { assets } from "./asset/asset.ts";
-import { startMeasuring } from "./asset/measure.ts";
+import { measuring } from "./asset/measure.ts";
 import type { ContentConfig } from "./config.ts";
 import { fileHandlers } from "./file/file-service.ts";
 import { imageRoutes } from "./file/images.ts";
 import { openStore } from "./file/open-store.ts";
-import { startRemoving } from "./file/remove-stored.ts";
-import { startSweeping } from "./file/sweep.ts";
+import { removal } from "./file/remove-stored.ts";
+import { sweeping } from "./file/sweep.ts";
+import { startSweepingArrivals } from "./file/sweep-arrivals.ts";
 import { defaultThemes } from "./theme/default-themes.ts";
 import { themeHandlers } from "./theme/theme.ts";
 import { transferRoutes } from "./transfer.ts";
@@ -28,8 +29,8 @@ const MEASURE_TIMEOUT_MS = 3_000;
 export async function openFiles(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   context: ResourceContext,
-): Promise<Required<Pick<Parts, "services" | "work">> & { routes: WebParts }> {
-  const { SITE_URL: siteUrl, UPLOAD_BYTES_MAX: bytesMax } = config;
+): Promise<Required<Pick<Parts, "services" | "work" | "jobs">> & { routes: WebParts }> {
+  const { SITE_URL: siteUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
   const store = await openStore(config);
   const arrivals = join(config.FILES_DIR, "arriving");
   const themes = await defaultThemes();
@@ -45,12 +46,11 @@ export async function openFiles(
     work: {
       "file store": { stop: store.close },
       outbound: { stop: outbound.close },
-      "file removal": startRemoving(database, store, log),
-      "file sweep": startSweeping(files),
-      "asset measuring": startMeasuring({ database, outbox, outbound, log }),
+      "arrivals sweep": startSweepingArrivals(arrivals, log),
     },
+    jobs: [removal(database, store, log), sweeping(files), measuring({ database, outbox, outbound, log })],
     routes: {
-      transfer: transferRoutes({ ...files, siteUrl, bytesMax, defaults: themes, verifyActor }),
+      transfer: transferRoutes({ ...files, siteUrl, bytesMax, allBytesMax, defaults: themes, verifyActor }),
       images: imageRoutes(database, store),
     },
   };

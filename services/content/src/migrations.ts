@@ -1,4 +1,4 @@
-import { JOB_TABLE } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { resourceTable } from "@tidings/store/resource-table";
@@ -143,5 +143,13 @@ export const migrations: Migrations = {
       file text not null unique,
       size integer not null, created_by integer, created_at timestamptz not null default now()
     )`,
+  ),
+  "0033_file_sweep": statements("insert into jobs (kind, key) values ('file_sweep', 'all')"),
+  "0034_job_backlog": statements(...JOB_BACKLOG),
+  "0034_contact_fields": statements(
+    `create table contact_fields (
+      id integer primary key, version integer not null, object text not null, alias text not null, type text not null,
+      properties jsonb not null)`,
+    "create index contact_fields_alias on contact_fields (alias)",
   ),
 };

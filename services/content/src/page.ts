@@ -34,5 +34,5 @@ function checkRedirect({ redirectType, redirectUrl }: Page) {
     return [notValid("redirectType", `This value is not valid. It is one of ${REDIRECTS.join(", ")}.`)];
   return redirectUrl && isWebAddress(redirectUrl)
     ? []
-    : [notValid("redirectUrl", "A redirect needs a valid URL.")];
+    : [notValid("redirectUrl", "A valid URL is required.")];
 }

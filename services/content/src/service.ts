@@ -4,6 +4,7 @@ import { CategoryService } from "@tidings/proto/tidings/content/v1/category_serv
 import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic_content_service";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
+import { FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
 import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
 import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
@@ -11,6 +12,7 @@ import { NotificationService } from "@tidings/proto/tidings/content/v1/notificat
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
 import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
+import { implement } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementResource, implementStandard } from "@tidings/store/implement-resource";
@@ -20,8 +22,9 @@ import type { ContentConfig } from "./config.ts";
 import { dynamicContents } from "./dynamic-content.ts";
 import { emails } from "./email.ts";
 import { openFiles } from "./files.ts";
-import { focusItems } from "./focus-item.ts";
+import { focusItems, focusMethods } from "./focus/focus-item.ts";
 import { forgetSegments } from "./forget.ts";
+import { contactFields } from "./form/contact-field.ts";
 import { openForms } from "./form/service.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
 import { marketingMessages } from "./marketing-message.ts";
@@ -33,11 +36,12 @@ import { webApp } from "./web.ts";
 
 /** Categories, and everything that is shown or sent to people. */
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
-  const { config, database, outbox } = foundation;
+  const { config, database, outbox, tls } = foundation;
   const context = { database, outbox, references: references(database) };
   const forms = openForms(foundation, context);
+  const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
-  const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS };
+  const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls };
   const web = await serveHttp(address, webApp(files.routes));
   return {
     services: [
@@ -46,7 +50,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(CategoryService, categories(context)),
       implementStandard(DynamicContentService, dynamicContents(context)),
       implementStandard(EmailService, emails(context)),
-      implementStandard(FocusItemService, focusItems(context)),
+      implementStandard(FocusItemService, focuses),
+      implement(FocusMethodService, focusMethods(focuses, forms.rows)),
       implementStandard(MarketingMessageService, marketingMessages(context)),
       implementStandard(NotificationService, notifications(context)),
       implementStandard(PageService, pages(context)),
@@ -54,7 +59,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementResource(TweetService, context),
     ],
     work: { ...forms.work, ...files.work, "public web": { stop: web.drain } },
+    jobs: [...forms.jobs, ...files.jobs],
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
-    projections: [segments(forgetSegments), contactsOfSubmissions],
+    projections: [segments(forgetSegments), contactFields, contactsOfSubmissions],
   };
 }

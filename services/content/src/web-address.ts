@@ -11,5 +11,5 @@ export function isWebAddress(text: string): boolean {
 }
 
 export function checkWebAddress(field: string, text: string | undefined): Violation[] {
-  return text && !isWebAddress(text) ? [notValid(field, "This value is not a valid URL.")] : [];
+  return text && !isWebAddress(text) ? [notValid(field, "A valid URL is required.")] : [];
 }

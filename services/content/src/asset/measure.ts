@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Job, jobsOf, type Outcome } from "@tidings/jobs/jobs";
-import { runJobs } from "@tidings/jobs/run-jobs";
-import type { Worker } from "@tidings/jobs/work";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Outbound } from "@tidings/outbound/outbound";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Log } from "@tidings/runtime/log";
@@ -39,7 +38,7 @@ export interface MeasureContext {
 }
 
 /** Asks the servers of remote assets for type and size, after the write that named them: they hold up nobody. */
-export function startMeasuring({ database, outbox, outbound, log }: MeasureContext): Worker {
+export function measuring({ database, outbox, outbound, log }: MeasureContext): JobOptions {
   const work = async (transaction: Transaction, { key }: Job): Promise<Outcome> => {
     const [asset] = await transaction.query(fileStatement, [key]);
     const found = asset?.file ? await ask(outbound, asset.file) : undefined;
@@ -57,7 +56,7 @@ export function startMeasuring({ database, outbox, outbound, log }: MeasureConte
     }
     return { state: "done" };
   };
-  return runJobs({ database, log, jobs: measureJobs, atOnce: AT_ONCE, work });
+  return { database, log, jobs: measureJobs, atOnce: AT_ONCE, work };
 }
 
 /** What its server says of it; nothing when it says nothing, or what nobody could believe. */

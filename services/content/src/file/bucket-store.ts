@@ -50,8 +50,8 @@ export async function bucketStore(options: BucketOptions): Promise<FileStore> {
         throw error;
       }
     },
-    async *list() {
-      for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket }))
+    async *list(after) {
+      for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, StartAfter: after }))
         for (const { Key = "", LastModified = new Date() } of Contents)
           if (isStoredName(Key)) yield { name: Key, keptAt: LastModified };
     },

@@ -6,10 +6,18 @@ export const removalJobs = jobsOf("stored_file_removal");
 
 const DIRECTORY_SHOWN_MAX = 10_000;
 
+/** One upload at a time is added to all there are. */
+export const lockFiles = prepared(
+  "files_lock",
+  "select pg_advisory_xact_lock(hashtext(current_schema() || '.files'))",
+);
+
+/** Adds nothing when all of them would have more than $7 bytes. */
 export const insertFile = prepared(
   "files_insert",
   `insert into files (name, directory, extension, mime, size, created_by)
-   values ($1, $2, $3, $4, $5::integer, $6::integer)`,
+   select $1, $2, $3, $4, $5::integer, $6::integer
+   where (select coalesce(sum(size), 0) from files) + $5::integer <= $7::bigint returning name`,
 );
 
 /** What an asset has is with the asset, and in no directory any more. Sub-directories stand among the files. */

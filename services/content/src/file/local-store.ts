@@ -1,4 +1,4 @@
-import { copyFile, mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
+import { copyFile, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileStore } from "./store.ts";
 import { isStoredName } from "./stored-name.ts";
@@ -27,12 +27,15 @@ export function localStore(folder: string): FileStore {
       const handle = await open(pathOf(name)).catch(ifMissing);
       return handle?.createReadStream();
     },
-    async *list() {
-      for await (const shelf of entriesOf(folder))
-        for await (const name of entriesOf(join(folder, shelf))) {
+    async *list(after = "") {
+      for (const shelf of await entriesOf(folder)) {
+        if (shelf < after.slice(0, 2)) continue;
+        for (const name of await entriesOf(join(folder, shelf))) {
+          if (name <= after || !isStoredName(name)) continue;
           const found = await stat(join(folder, shelf, name)).catch(ifMissing);
-          if (found?.isFile() && isStoredName(name)) yield { name, keptAt: found.mtime };
+          if (found?.isFile()) yield { name, keptAt: found.mtime };
         }
+      }
     },
     delete: (name) => rm(pathOf(name), { force: true }),
     close: () => undefined,
@@ -45,9 +48,8 @@ async function flush(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-async function* entriesOf(folder: string): AsyncIterable<string> {
-  const entries = await opendir(folder).catch(ifMissing);
-  if (entries) for await (const { name } of entries) yield name;
+async function entriesOf(folder: string): Promise<string[]> {
+  return ((await readdir(folder).catch(ifMissing)) ?? []).sort();
 }
 
 function ifMissing(error: NodeJS.ErrnoException): undefined {

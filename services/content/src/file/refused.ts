@@ -6,6 +6,14 @@ export function refused(message: string): Fault {
 }
 
 export function tooLarge(bytesMax: number): Fault {
-  const message = `The file may have at most ${bytesMax} bytes.`;
+  return beyond(`The file may have at most ${bytesMax} bytes.`);
+}
+
+export function noRoom(bytesMax: number): Fault {
+  return beyond(`All uploads together may have ${bytesMax} bytes: there is no room for this one.`);
+}
+
+/** 413 at the edge. */
+function beyond(message: string): Fault {
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BODY_TOO_LARGE", message });
 }

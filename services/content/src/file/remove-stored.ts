@@ -1,5 +1,4 @@
-import { runJobs } from "@tidings/jobs/run-jobs";
-import type { Worker } from "@tidings/jobs/work";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Log } from "@tidings/runtime/log";
 import type { Database } from "@tidings/store/database";
 import { removalJobs } from "./files.ts";
@@ -8,8 +7,8 @@ import type { FileStore } from "./store.ts";
 const AT_ONCE = 4;
 
 /** Deletes bytes that nobody has any more. What is gone already is as good. */
-export function startRemoving(database: Database, store: FileStore, log: Log): Worker {
-  return runJobs({
+export function removal(database: Database, store: FileStore, log: Log): JobOptions {
+  return {
     database,
     log,
     jobs: removalJobs,
@@ -18,5 +17,5 @@ export function startRemoving(database: Database, store: FileStore, log: Log): W
       await store.delete(key);
       return { state: "done" };
     },
-  });
+  };
 }

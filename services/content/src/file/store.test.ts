@@ -33,9 +33,9 @@ async function sourceOf(content: string): Promise<string> {
   return path;
 }
 
-async function namesIn(store: FileStore): Promise<string[]> {
+async function namesIn(store: FileStore, after?: string): Promise<string[]> {
   const names: string[] = [];
-  for await (const { name } of store.list()) names.push(name);
+  for await (const { name } of store.list(after)) names.push(name);
   return names;
 }
 
@@ -48,7 +48,9 @@ for (const [kind, open] of Object.entries(stores))
       await store.put(other, await sourceOf("other"));
       const bytes = await store.open(name);
       assert.equal(bytes && (await buffer(bytes)).toString(), "hello");
-      assert.deepEqual((await namesIn(store)).sort(), [name, other].sort());
+      const [first = "", second] = [name, other].sort();
+      assert.deepEqual(await namesIn(store), [first, second]);
+      assert.deepEqual(await namesIn(store, first), [second]);
       for await (const { keptAt } of store.list())
         assert.ok(Math.abs(Date.now() - keptAt.getTime()) < 60_000);
       await store.delete(name);

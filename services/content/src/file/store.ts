@@ -6,8 +6,8 @@ export interface FileStore {
   put(name: string, path: string): Promise<void>;
   /** The bytes; undefined when there is nothing of this name. */
   open(name: string): Promise<Readable | undefined>;
-  /** Whatever is there, and since when. */
-  list(): AsyncIterable<{ name: string; keptAt: Date }>;
+  /** Whatever is there, and since when, in the order of the names; those behind `after`, where that is named. */
+  list(after?: string): AsyncIterable<{ name: string; keptAt: Date }>;
   /** What is not there is as good as deleted. */
   delete(name: string): Promise<void>;
   close(): void;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { stepJobs } from "@tidings/jobs/run-jobs";
 import { createLog } from "@tidings/runtime/log";
 import { backgroundDeadline, type Database, openDatabase } from "@tidings/store/database";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
@@ -9,7 +10,8 @@ import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporar
 import { insertFile } from "./files.ts";
 import { localStore } from "./local-store.ts";
 import { newStoredName } from "./stored-name.ts";
-import { sweepFiles } from "./sweep.ts";
+import { sweeping } from "./sweep.ts";
+import { sweepArrivals } from "./sweep-arrivals.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -31,46 +33,58 @@ const query = (text: string, values: unknown[] = []) =>
   database.query({ text }, values, backgroundDeadline());
 
 test("what belonged to nobody for a day goes, and nothing else", async () => {
-  const store = localStore(join(folder.path, "kept"));
+  const kept = join(folder.path, "kept");
+  const store = localStore(kept);
   const source = join(folder.path, "source");
   await writeFile(source, "hello");
   const upload = async (directory?: string) => {
     const name = newStoredName("txt");
     await store.put(name, source);
-    const values = [name, directory, "txt", "text/plain", 5, null];
+    const values = [name, directory, "txt", "text/plain", 5, null, 1_000];
     if (directory) await database.query(insertFile, values, backgroundDeadline());
     return name;
   };
   const claimed = await upload("assets");
   await query("update files set asset_id = 1 where name = $1", [claimed]);
-  const [unclaimed, image, ownerless] = [await upload("assets/a"), await upload("images"), await upload()];
-  const arrivals = join(folder.path, "arriving");
-  await mkdir(arrivals);
-  await writeFile(join(arrivals, "half"), "half a file");
-  const context = { database, store, arrivals, log: createLog("test", "silent") };
-  const kept = async () => {
-    const names: string[] = [];
-    for await (const { name } of store.list()) names.push(name);
-    return names.sort();
-  };
+  const [unclaimed, image] = [await upload("assets/a"), await upload("images")];
+  // More than one step looks at.
+  const ownerless = Array.from({ length: 1_100 }, () => newStoredName("txt"));
+  for (const name of ownerless) {
+    await mkdir(join(kept, name.slice(0, 2)), { recursive: true });
+    await writeFile(join(kept, name.slice(0, 2), name), "");
+  }
+  const context = { database, store, log: createLog("test", "silent") };
   const removals = async () =>
-    (await query("select key from jobs where kind = 'stored_file_removal' order by key")).map(
-      ({ key }) => key,
-    );
+    (await query("select key from jobs where kind = 'stored_file_removal'")).map(({ key }) => key).sort();
+  /** What one process of several does until an hour passes. */
+  const sweep = async (hours: number) => {
+    await query("update jobs set due_at = now() where kind = 'file_sweep'");
+    const options = sweeping(context, () => Date.now() + hours * HOUR_MS);
+    while (await stepJobs(options));
+  };
 
-  await sweepFiles(context, new Date(Date.now() + 23 * HOUR_MS));
-  assert.deepEqual(await kept(), [claimed, unclaimed, image, ownerless].sort(), "a day is not over");
-  assert.deepEqual(await removals(), []);
-  assert.deepEqual(await readdir(arrivals), ["half"]);
-
-  await sweepFiles(context, new Date(Date.now() + 25 * HOUR_MS));
-  assert.deepEqual(await removals(), [unclaimed], "its bytes are a job's, with its row");
-  assert.ok(!(await kept()).includes(ownerless));
-  assert.ok((await kept()).includes(claimed) && (await kept()).includes(image));
-  assert.deepEqual(await readdir(arrivals), []);
+  await sweep(23);
+  assert.deepEqual(await removals(), [], "a day is not over");
+  await sweep(25);
+  assert.deepEqual(await removals(), [unclaimed, ...ownerless].sort());
   const rows = await query("select name from files order by name");
   assert.deepEqual(
     rows.map(({ name }) => name),
     [claimed, image].sort(),
   );
+  const next = await query(
+    "select due_at > now() + interval '50 minutes' as is_later, state from jobs where kind = 'file_sweep'",
+  );
+  assert.deepEqual(next, [{ is_later: "t", state: "waiting" }], "it is never done");
+});
+
+test("arrivals that broke off go after a day", async () => {
+  const arrivals = join(folder.path, "arriving");
+  await sweepArrivals(arrivals);
+  await mkdir(arrivals);
+  await writeFile(join(arrivals, "half"), "half a file");
+  await sweepArrivals(arrivals, new Date(Date.now() + 23 * HOUR_MS));
+  assert.deepEqual(await readdir(arrivals), ["half"]);
+  await sweepArrivals(arrivals, new Date(Date.now() + 25 * HOUR_MS));
+  assert.deepEqual(await readdir(arrivals), []);
 });

@@ -1,21 +1,52 @@
-import { readdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { type Job, jobsOf, type Outcome } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Log } from "@tidings/runtime/log";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import { removeStored } from "./files.ts";
 import type { FileStore } from "./store.ts";
+
+/** One job, which the migration makes and which is never done: of all replicas one sweeps. */
+const sweepJobs = jobsOf("file_sweep");
+
+const HOUR_SECONDS = 3_600;
+/** So long an upload may wait for its asset, and bytes for their row. */
+const DAY_MS = 86_400_000;
+/** What one step looks at: its transaction is short, however much the store holds. */
+const SLICE = 1_000;
 
 export interface SweepContext {
   database: Database;
   store: FileStore;
-  arrivals: string;
   log: Log;
 }
 
-const INTERVAL_MS = 3_600_000;
-/** So long an upload may wait for its asset, and bytes for their row. */
-const DAY_MS = 86_400_000;
-const SLICE = 1_000;
+/** Takes away what has belonged to nobody for a day, once an hour: uploads that no asset claimed, bytes without a row. */
+export function sweeping({ database, store, log }: SweepContext, now: () => number = Date.now): JobOptions {
+  return {
+    database,
+    log,
+    jobs: sweepJobs,
+    work: (transaction, job) => step(transaction, job, { store, before: new Date(now() - DAY_MS) }),
+    // It is never given up: what is in the way now need not be in an hour.
+    onFailure: async () => ({ state: "failed", delaySeconds: HOUR_SECONDS }),
+  };
+}
+
+interface Step {
+  store: FileStore;
+  before: Date;
+}
+
+/** `after` is the last name of the store that was looked at; there is none while uploads are. */
+async function step(transaction: Transaction, { payload }: Job, { store, before }: Step): Promise<Outcome> {
+  const after = typeof payload.after === "string" ? payload.after : undefined;
+  if (after === undefined && (await sweepUnclaimed(transaction, before)))
+    return { state: "again", payload: {} };
+  const last = await sweepOwnerless(transaction, { store, before, after });
+  return last === undefined
+    ? { state: "again", payload: {}, delaySeconds: HOUR_SECONDS }
+    : { state: "again", payload: { after: last } };
+}
 
 const unclaimedStatement = prepared(
   "files_sweep_unclaimed",
@@ -31,59 +62,28 @@ const ownerlessStatement = prepared(
    where not exists (select from files f where f.name = s.name) and not exists (select from themes t where t.file = s.name)`,
 );
 
-/** Takes away what has belonged to nobody for a day: uploads that no asset claimed, bytes without a row, broken-off arrivals. */
-export async function sweepFiles(context: SweepContext, now = new Date()): Promise<void> {
-  const before = new Date(now.getTime() - DAY_MS);
-  await sweepUnclaimed(context, before);
-  await sweepOwnerless(context, before);
-  await sweepArrivals(context, before);
+/** Answers whether there may be more. */
+async function sweepUnclaimed(transaction: Transaction, before: Date): Promise<boolean> {
+  const rows = await transaction.query(unclaimedStatement, [before.toISOString()]);
+  removeStored(transaction, rows.map(nameOf));
+  return rows.length === SLICE;
 }
 
-/** Sweeps now and every hour. */
-export function startSweeping(context: SweepContext): { stop(): void } {
-  const sweep = () =>
-    void sweepFiles(context).catch((error) => context.log.warn({ err: error }, "files could not be swept"));
-  sweep();
-  const timer = setInterval(sweep, INTERVAL_MS);
-  return { stop: () => clearInterval(timer) };
-}
-
-async function sweepUnclaimed({ database }: SweepContext, before: Date): Promise<void> {
-  let deleted = SLICE;
-  while (deleted === SLICE)
-    deleted = await database.transaction(backgroundDeadline(), async (transaction) => {
-      const rows = await transaction.query(unclaimedStatement, [before.toISOString()]);
-      removeStored(
-        transaction,
-        rows.map(({ name }) => name ?? ""),
-      );
-      return rows.length;
-    });
-}
-
-async function sweepOwnerless(context: SweepContext, before: Date): Promise<void> {
-  let names: string[] = [];
-  for await (const { name, keptAt } of context.store.list()) {
-    if (keptAt < before) names.push(name);
-    if (names.length < SLICE) continue;
-    await deleteOwnerless(context, names);
-    names = [];
+/** Looks at a slice of what the store holds; answers its last name, undefined at the end of the store. */
+async function sweepOwnerless(
+  transaction: Transaction,
+  { store, before, after }: Step & { after: string | undefined },
+): Promise<string | undefined> {
+  const slice: { name: string; keptAt: Date }[] = [];
+  for await (const entry of store.list(after)) {
+    slice.push(entry);
+    if (slice.length === SLICE) break;
   }
-  await deleteOwnerless(context, names);
+  const old = slice.filter(({ keptAt }) => keptAt < before).map(({ name }) => name);
+  removeStored(transaction, (await transaction.query(ownerlessStatement, [old])).map(nameOf));
+  return slice.length === SLICE ? slice.at(-1)?.name : undefined;
 }
 
-async function deleteOwnerless({ database, store }: SweepContext, names: string[]): Promise<void> {
-  const rows = await database.query(ownerlessStatement, [names], backgroundDeadline());
-  for (const { name } of rows) await store.delete(name ?? "");
-}
-
-async function sweepArrivals({ arrivals }: SweepContext, before: Date): Promise<void> {
-  // It is made with the first upload.
-  const names = await readdir(arrivals).catch((): string[] => []);
-  for (const name of names) {
-    const path = join(arrivals, name);
-    // Another process sweeps the same.
-    const found = await stat(path).catch(() => undefined);
-    if (found && found.mtime < before) await rm(path, { force: true });
-  }
+function nameOf({ name }: { name?: string | null }): string {
+  return name ?? "";
 }

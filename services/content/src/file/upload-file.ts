@@ -5,9 +5,9 @@ import type { Actor } from "@tidings/rpc/actor";
 import { backgroundDeadline, type Database } from "@tidings/store/database";
 import { withArrival } from "./arrival.ts";
 import { directoryOf, isOfImages } from "./directory.ts";
-import { insertFile } from "./files.ts";
+import { insertFile, lockFiles } from "./files.ts";
 import { extensionByContent, mimeOf } from "./kind.ts";
-import { refused } from "./refused.ts";
+import { noRoom, refused } from "./refused.ts";
 import type { FileStore } from "./store.ts";
 import { newStoredName } from "./stored-name.ts";
 
@@ -17,6 +17,8 @@ export interface UploadContext {
   /** Where uploads lie until they are taken. */
   arrivals: string;
   bytesMax: number;
+  /** Of all uploads together. */
+  allBytesMax: number;
   /** Where people find what is published. */
   siteUrl: string;
 }
@@ -44,12 +46,16 @@ export function uploadFile(
 
 /** Bytes without a row are nobody's: where the row cannot be written they go again, at the latest with the sweep. */
 async function keep(
-  { database, store }: UploadContext,
+  { database, store, allBytesMax }: UploadContext,
   { name, path, row }: { name: string; path: string; row: unknown[] },
 ): Promise<void> {
   await store.put(name, path);
   try {
-    await database.query(insertFile, row, backgroundDeadline());
+    await database.transaction(backgroundDeadline(), async (transaction) => {
+      transaction.execute(lockFiles);
+      const added = await transaction.query(insertFile, [...row, allBytesMax]);
+      if (added.length === 0) throw noRoom(allBytesMax);
+    });
   } catch (error) {
     await store.delete(name).catch(() => undefined); // the sweep comes to it
     throw error;

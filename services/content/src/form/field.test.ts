@@ -4,7 +4,15 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { Fault } from "@tidings/rpc/fault";
 import { jsonBytes, jsonOf } from "@tidings/store/json-member";
+import type { ContactFields } from "./contact-field.ts";
 import { aliasOf, settleFields } from "./field.ts";
+
+/** What there is to be mapped to. */
+const FIELDS: ContactFields = new Map([
+  ["email", { object: "contact", type: "email", choices: [] }],
+  ["city", { object: "contact", type: "text", choices: [] }],
+  ["companyname", { object: "company", type: "text", choices: [] }],
+]);
 
 const formOf = (fields: MessageInitShape<typeof FormSchema>["fields"]): Form =>
   create(FormSchema, { fields: fields ?? [] });
@@ -34,7 +42,7 @@ test("aliases made of labels are told apart by numbers, and none that was asked 
     { label: "x".repeat(30) },
     { label: "x".repeat(31) },
   ]);
-  assert.deepEqual(settleFields(form, undefined), []);
+  assert.deepEqual(settleFields(form, undefined, FIELDS), []);
   assert.deepEqual(
     form.fields.map(({ alias }) => alias),
     ["email", "email2", "email1", "x".repeat(25), `${"x".repeat(24)}1`],
@@ -48,6 +56,7 @@ test("the same alias twice is refused by name", () => {
       { label: "B", alias: "mail" },
     ]),
     undefined,
+    FIELDS,
   );
   assert.ok(fault instanceof Fault);
   assert.match(fault.message, /^Another field is already using this alias: mail\./);
@@ -66,7 +75,7 @@ test("who maps to a contact by the older name maps to it by the newer one, and t
     { id: 1, label: "A", leadField: "", mappedField: "email", mappedObject: "contact" },
   ]);
   const mapped = (form: Form, old?: Form) => {
-    assert.deepEqual(settleFields(form, old), []);
+    assert.deepEqual(settleFields(form, old, FIELDS), []);
     const [{ leadField, mappedObject, mappedField } = form.fields[0] as never] = form.fields;
     return [leadField, mappedObject, mappedField];
   };
@@ -76,9 +85,33 @@ test("who maps to a contact by the older name maps to it by the newer one, and t
   assert.deepEqual(mapped(cleared, before), [undefined, undefined, undefined]);
 });
 
+test("a field is mapped to one that there is, of the object it says; one that is gone since stays named", () => {
+  const wrong = (field: object, old?: object) => {
+    const found = settleFields(
+      formOf([{ id: 1, label: "A", ...field }]),
+      old && formOf([{ id: 1, label: "A", ...old }]),
+      FIELDS,
+    );
+    assert.ok(Array.isArray(found));
+    return found.map(({ field: path, message }) => `${path} ${message}`);
+  };
+  assert.deepEqual(wrong({ mappedField: "gone" }), [
+    "fields[0].mappedField There is no such field of a contact.",
+  ]);
+  assert.deepEqual(wrong({ leadField: "gone" }), [
+    "fields[0].mappedField There is no such field of a contact.",
+  ]);
+  assert.deepEqual(wrong({ leadField: "companyname" }), [], "older clients say no object");
+  assert.equal(wrong({ mappedField: "city", mappedObject: "company" }).length, 1);
+  const gone = { mappedField: "gone", mappedObject: "contact", leadField: "gone" };
+  assert.deepEqual(wrong(gone, gone), []);
+  assert.equal(wrong({ showAfterXSubmissions: -1 }).length, 1);
+  assert.equal(wrong({ showAfterXSubmissions: 101 }).length, 1);
+});
+
 test("a field depends on another one of its form, and never on itself", () => {
   const paths = (form: Form, before?: Form) => {
-    const found = settleFields(form, before);
+    const found = settleFields(form, before, FIELDS);
     assert.ok(!(found instanceof Fault));
     return found.map(({ field }) => field);
   };
@@ -116,7 +149,7 @@ test("a field depends on another one of its form, and never on itself", () => {
 test("conditions have one form, however they were written", () => {
   const kept = (conditions: unknown) => {
     const form = formOf([{ label: "A", conditions: jsonBytes(conditions) }]);
-    const wrong = settleFields(form, undefined);
+    const wrong = settleFields(form, undefined, FIELDS);
     assert.ok(Array.isArray(wrong));
     return wrong.length > 0 ? wrong[0]?.field : jsonOf(form.fields[0]?.conditions);
   };

@@ -5,11 +5,12 @@ import { freeAlias } from "@tidings/store/alias";
 import { FIELD_WORD_MAX, fieldWord } from "@tidings/store/field-word";
 import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
 import { settleProperties } from "@tidings/store/properties";
+import type { ContactFields } from "./contact-field.ts";
 import { FIELD_PROPERTIES } from "./field-types.ts";
+import { SUBMISSIONS_SEEN_MAX } from "./profiling.ts";
 
 /** Names that mean something else in what is sent with a form, or in what is answered of it. */
 const RESERVED = new Set(["message", "error", "id", "return", "name", "messenger", "svcpage", "form_id"]);
-const MAPPED_FIELD = /^[a-z][a-z0-9_]*$/;
 const CONDITION_VALUES_MAX = 500;
 
 /** When a field is asked for, given what was said to the one it depends on. */
@@ -19,8 +20,12 @@ export interface Conditions {
   values: string[];
 }
 
-/** Fills and checks what concerns single fields and how they stand to each other. `path` is how one is told of. */
-export function settleFields(draft: Form, before: Form | undefined): Violation[] | Fault {
+/** Fills and checks what concerns single fields and how they stand to each other; `mapped` has what they are mapped to. */
+export function settleFields(
+  draft: Form,
+  before: Form | undefined,
+  mapped: ContactFields,
+): Violation[] | Fault {
   const clash = nameFields(draft.fields);
   if (clash) return clash;
   const known = new Map(before?.fields.map((field) => [field.id, field]));
@@ -30,7 +35,8 @@ export function settleFields(draft: Form, before: Form | undefined): Violation[]
     return [
       ...settleProperties(field, FIELD_PROPERTIES.get(field.type) ?? {}, `${path}.properties`),
       ...settleValidation(field, `${path}.validation`),
-      ...settleMapping(field, old, `${path}.mappedField`),
+      ...settleMapping(field, old, { mapped, path: `${path}.mappedField` }),
+      ...checkProfiling(field, `${path}.showAfterXSubmissions`),
       ...settleParent(field, old, draft.fields, `${path}.parent`),
       ...settleConditions(field, `${path}.conditions`),
     ];
@@ -67,11 +73,15 @@ function settleValidation(field: FormField, path: string): Violation[] {
   return isNothing(validation) || isObject(validation) ? [] : [notValid(path)];
 }
 
-/** Older clients say `leadField` and mean a field of the contact; who says it last is right. */
-function settleMapping(field: FormField, old: FormField | undefined, path: string): Violation[] {
+/** Older clients say `leadField`, of a contact or of its company; who says it last is right. */
+function settleMapping(
+  field: FormField,
+  old: FormField | undefined,
+  { mapped, path }: { mapped: ContactFields; path: string },
+): Violation[] {
   if ((field.leadField ?? "") !== (old?.leadField ?? "")) {
     field.mappedField = field.leadField ?? "";
-    field.mappedObject = "contact";
+    field.mappedObject = mapped.get(field.mappedField)?.object;
   }
   if (!field.mappedField) {
     field.mappedField = undefined;
@@ -81,7 +91,17 @@ function settleMapping(field: FormField, old: FormField | undefined, path: strin
   }
   field.mappedObject ||= "contact";
   field.leadField = field.mappedObject === "contact" ? field.mappedField : undefined;
-  return MAPPED_FIELD.test(field.mappedField) ? [] : [notValid(path)];
+  // A field that is gone since then is not held against the form.
+  if (field.mappedField === old?.mappedField && field.mappedObject === old.mappedObject) return [];
+  return mapped.get(field.mappedField)?.object === field.mappedObject
+    ? []
+    : [notValid(path, `There is no such field of a ${field.mappedObject}.`)];
+}
+
+function checkProfiling({ showAfterXSubmissions: count = 0 }: FormField, path: string): Violation[] {
+  return count >= 0 && count <= SUBMISSIONS_SEEN_MAX
+    ? []
+    : [notValid(path, `It is from 0 to ${SUBMISSIONS_SEEN_MAX}.`)];
 }
 
 /** A field that the one it depended on has left stands for itself. */

@@ -62,7 +62,7 @@ test("what is wrong with one field or action fails the whole form, in its own wo
     return fault.message;
   };
   assert.equal(await told({ fields: [{ label: " ", type: "text" }] }), "A label is required.");
-  assert.equal(await told({ fields: [{ label: "B" }] }), "A type is required.");
+  assert.equal(await told({ fields: [{ label: "B" }] }), "A type is required");
   assert.match(await told({ fields: [{ label: "B", type: "hologram" }] }), /checkboxgrp/);
   assert.equal(await told({ actions: [{ name: "B" }] }), "A name is required.");
   assert.match(
@@ -249,4 +249,15 @@ test("after any edits fields and actions are what a plain list says", async () =
     }),
     { numRuns: 60 },
   );
+});
+
+test("a list that is one of contacts is shown as it is there now", async () => {
+  const own = { list: { list: [{ label: "Old", value: "o" }] }, syncList: 1 };
+  const properties = Buffer.from(JSON.stringify(own));
+  const field = { label: "Colour", type: "select", mappedField: "colour", properties };
+  const { id, cachedHtml } = await scene.add({ fields: [field] });
+  assert.match(cachedHtml ?? "", /<option value="r">Red<\/option>/);
+  assert.doesNotMatch(cachedHtml ?? "", /Old/);
+  await scene.query(`update contact_fields set properties = '{"list": ["Blue"]}' where alias = 'colour'`);
+  assert.match((await scene.rows.get(id, callAs())).cachedHtml ?? "", /<option value="Blue">Blue<\/option>/);
 });

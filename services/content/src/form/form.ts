@@ -17,6 +17,7 @@ import { totalOf } from "@tidings/store/totals";
 import { sql } from "kysely";
 import { isWebAddress } from "../web-address.ts";
 import { checkAction } from "./action.ts";
+import { awaitFields, type ContactFields, isSynced, mappedFields, withSyncedLists } from "./contact-field.ts";
 import { settleFields } from "./field.ts";
 import { formHtml } from "./html.ts";
 import { choicesLength } from "./input-html.ts";
@@ -45,14 +46,24 @@ const commands = new Map<string, SearchCommand>([
   ["has", ({ text }) => (text === "results" ? HAS_RESULTS : undefined)],
 ]);
 
-/** Forms with their fields and actions. What is wrong with one of these fails the form, and is told in its own words. */
-export function forms(context: ResourceContext): Repository<Form> {
-  return repository<Form>(context, FormSchema, {
+/**
+ * Forms with their fields and actions. What is wrong with one of these fails the form, and is told in its own words. They are sent
+ * to `siteUrl`.
+ */
+export function forms(context: ResourceContext, siteUrl: string): Repository<Form> {
+  const { database } = context;
+  return repository<Form, ContactFields>(context, FormSchema, {
     commands,
-    prepare: (draft, { before }) => settle(draft, before),
+    before: (messages, { deadlineMs }) => awaitFields(database, messages, deadlineMs),
+    load: (transaction, _call, messages) => mappedFields(transaction, messages),
+    prepare: (draft, { before, loaded }) => settle(draft, before, loaded),
     changed: forgetForms,
-    async show(items) {
-      for (const item of items) item.cachedHtml = formHtml(item);
+    async show(items, { deadlineMs }) {
+      const fields = await mappedFields(
+        { query: (statement, values = []) => database.query(statement, values, deadlineMs) },
+        items.filter((item) => item.fields.some(isSynced)),
+      );
+      for (const item of items) item.cachedHtml = formHtml(withSyncedLists(item, fields), siteUrl);
     },
   });
 }
@@ -69,13 +80,13 @@ export function formMethods(rows: Repository<Form>): Handlers<typeof FormMethodS
   };
 }
 
-function settle(draft: Form, before: Form | undefined): Violation[] | Fault {
+function settle(draft: Form, before: Form | undefined, mapped: ContactFields): Violation[] | Fault {
   draft.alias = latinWord(draft.alias || before?.alias || draft.name, ALIAS_LENGTH_MAX) || "form";
-  return settleItems(draft, before) ?? [...checkPostAction(draft), ...checkLimit(draft)];
+  return settleItems(draft, before, mapped) ?? [...checkPostAction(draft), ...checkLimit(draft)];
 }
 
 /** Fields and actions in their order. Answers what is wrong with the first of them that is not right. */
-function settleItems(draft: Form, before: Form | undefined): Fault | undefined {
+function settleItems(draft: Form, before: Form | undefined, mapped: ContactFields): Fault | undefined {
   draft.fields = inOrder(draft.fields);
   draft.actions = inOrder(draft.actions);
   const declared = [
@@ -84,7 +95,7 @@ function settleItems(draft: Form, before: Form | undefined): Fault | undefined {
   ];
   const [first] = declared;
   if (first) return badRequest(first.message);
-  const fields = settleFields(draft, before);
+  const fields = settleFields(draft, before, mapped);
   if (fields instanceof Fault) return fields;
   const [wrong] = [
     ...fields,
@@ -124,7 +135,7 @@ function checkPostAction({ postAction, postActionProperty = "" }: Form): Violati
     return [notValid("postActionProperty", "A message is required.")];
   if (postAction !== "redirect" || isWebAddress(postActionProperty) || PAGE_LINK.test(postActionProperty))
     return [];
-  return [notValid("postActionProperty", "A redirect needs a valid URL.")];
+  return [notValid("postActionProperty", "A valid URL is required.")];
 }
 
 function checkLimit({ progressiveProfilingLimit: limit = 0 }: Form): Violation[] {

@@ -8,7 +8,7 @@ import { attributesOf, element } from "./attributes.ts";
 import { formHtml } from "./html.ts";
 
 const htmlOf = (form: MessageInitShape<typeof FormSchema>) =>
-  formHtml(create(FormSchema, { id: 7, name: "Sign Up!", ...form }));
+  formHtml(create(FormSchema, { id: 7, name: "Sign Up!", ...form }), "https://www.example");
 
 /** The names of all attributes of all elements, read as a browser would where nothing is left unescaped. */
 function attributeNames(markup: string): string[] {
@@ -53,7 +53,7 @@ test("a form has the structure that scripts and styles of older forms look for",
   });
   for (const part of [
     '<div id="svcform_wrapper_signup" class="svcform_wrapper"><form ',
-    'id="svcform_signup" method="post" action="/form/submit?formId=7" enctype="multipart/form-data" data-svc-form="signup"',
+    'id="svcform_signup" method="post" action="https://www.example/form/submit?formId=7" enctype="multipart/form-data" data-svc-form="signup"',
     '<div class="svcform-innerform"><div class="svcform-page-wrapper svcform-page-1" data-svc-form-page="1">',
     'id="svcform_signup_mail" class="svcform-row svcform-email svcform-field-1 svcform-required" data-validate="mail" data-validation-type="email"',
     '<label class="svcform-label" for="svcform_input_signup_mail">E-mail</label>',

@@ -1,12 +1,12 @@
-import { runJobs } from "@tidings/jobs/run-jobs";
-import { FormMethodService } from "@tidings/proto/tidings/content/v1/form";
+import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/form";
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
 import { actorSigner } from "@tidings/rpc/actor";
+import { connect } from "@tidings/rpc/connection";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementStandard } from "@tidings/store/implement-resource";
-import type { ResourceContext } from "@tidings/store/repository";
+import type { Repository, ResourceContext } from "@tidings/store/repository";
 import { startTotals } from "@tidings/store/totals";
 import type { ContentConfig } from "../config.ts";
 import { formMethods, forms } from "./form.ts";
@@ -17,24 +17,28 @@ import { submissionUpkeep } from "./upkeep.ts";
 
 /** Forms, and what people fill in. */
 export function openForms(
-  { config, database, outbox, log }: Foundation<ContentConfig>,
+  { config, database, outbox, log, tls }: Foundation<ContentConfig>,
   context: ResourceContext,
-): Required<Pick<Parts, "services" | "work">> {
-  const rows = forms(context);
+): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
+  const rows = forms(context, config.SITE_URL);
   const submitters = connectSubmitters(
-    config.CONTACT_ADDRESS,
+    connect(config.CONTACT_ADDRESS, { tls }),
     actorSigner(config.ACTOR_PRIVATE_KEY, "contact"),
   );
   return {
+    rows,
     services: [
       implementStandard(FormService, rows),
       implement(FormMethodService, formMethods(rows)),
-      implement(SubmissionService, submissionHandlers(context, rows, submitters.submittersOf)),
+      implement(
+        SubmissionService,
+        submissionHandlers(context, rows, { submitters, blockedEmails: config.FORM_BLOCKED_EMAILS }),
+      ),
     ],
     work: {
       submitters: { stop: submitters.close },
-      "submission upkeep": runJobs(submissionUpkeep(database, log)),
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
     },
+    jobs: [submissionUpkeep(database, log)],
   };
 }

@@ -241,3 +241,55 @@ test("there is a partition for this month and the next ones, and a place for eve
     [rest, rest, `form_submissions_${now}`, rest, rest],
   );
 });
+
+test("a company that was chosen by its id is kept by its name; a name that was typed is another company's", async () => {
+  const lookup = {
+    label: "Company",
+    type: "companyLookup",
+    mappedObject: "company",
+    mappedField: "companyname",
+  };
+  const { id } = await scene.add({ fields: [lookup] });
+  scene.companies.set(12, "Analytical Engines");
+  for (const [sent, name] of [
+    ["12", "Analytical Engines"],
+    ["13", "13"],
+    ["Difference & Sons", "Difference & Sons"],
+  ] as const) {
+    const { results, companyValues } = await submit(id, { company: sent });
+    assert.deepEqual(JSON.parse(Buffer.from(results ?? []).toString()), { company: name });
+    assert.deepEqual(JSON.parse(Buffer.from(companyValues ?? []).toString()), { companyname: name });
+  }
+});
+
+test("nobody is held to a field that was not shown because it is known, or that comes with a later submission", async () => {
+  const { id } = await scene.add({
+    fields: [
+      { label: "Email", type: "email", isRequired: true, mappedField: "email", showWhenValueExists: false },
+      { label: "Why", type: "text", isRequired: true, showAfterXSubmissions: 1 },
+    ],
+  });
+  await assert.rejects(
+    submit(id, {}),
+    isFault(Code.INVALID_ARGUMENT, /.*/),
+    "a stranger is asked for the email",
+  );
+  scene.contacts.set(70, { email: "ada@example.com" });
+  await submit(id, {}, { contactId: 70 });
+  await assert.rejects(submit(id, {}, { contactId: 70 }), isFault(Code.INVALID_ARGUMENT, /Why/));
+  await submit(id, { why: "So" }, { contactId: 70 });
+});
+
+test("a form that asks for it takes no address that is blocked", async () => {
+  const field = (validation: object) => ({
+    ...FIELDS[0],
+    validation: Buffer.from(JSON.stringify(validation)),
+  });
+  const { id } = await scene.add({
+    fields: [field({ donotsubmit: 1, donotsubmit_validationmsg: "Not you" })],
+  });
+  await assert.rejects(submit(id, { email: "Ada@SPAM.example" }), isFault(Code.INVALID_ARGUMENT, /Not you/));
+  await submit(id, MAIL);
+  const other = await scene.add({ fields: [field({})] });
+  await submit(other.id, { email: "ada@spam.example" });
+});

@@ -21,8 +21,7 @@ import { totalOf } from "@tidings/store/totals";
 import { type RawBuilder, sql } from "kysely";
 import { isKept } from "./field-types.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
-import { submitForm } from "./submit.ts";
-import type { SubmittersOf } from "./submitter.ts";
+import { type Submitting, submitForm } from "./submit.ts";
 
 /** Columns of a submission, under the names that callers know. The ip is a table of its own to them. */
 const COLUMNS: [name: string, column: string, type: ColumnType][] = [
@@ -54,13 +53,14 @@ const DEFAULT_ORDER = [create(OrderSchema, { column: "s.date_submitted" })];
 export function submissionHandlers(
   context: ResourceContext,
   forms: Repository<Form>,
-  submittersOf: SubmittersOf,
+  submitting: Submitting,
 ): Handlers<typeof SubmissionService> {
   const { database } = context;
+  const { submitters } = submitting;
   const shown = async (rows: Row[], form: Form, call: Call): Promise<Submission[]> => {
     const contactIds = rows.flatMap(({ contact_id: id }) => (id ? [Number(id)] : []));
-    const submitters = await submittersOf([...new Set(contactIds)], call);
-    return rows.map((row) => submissionOf(row, form, submitters));
+    const contacts = await submitters.shown([...new Set(contactIds)], call);
+    return rows.map((row) => submissionOf(row, form, contacts));
   };
   return {
     async listSubmissions({ formId, contactId, query = create(ListQuerySchema) }, call) {
@@ -81,7 +81,7 @@ export function submissionHandlers(
       });
       return submission;
     },
-    submitForm: (request, call) => submitForm(context, request, call),
+    submitForm: (request, call) => submitForm(context, submitting, { request, call }),
   };
 }
 

@@ -9,21 +9,27 @@ import type {
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
 import { columnsOf, fillFromRow } from "@tidings/store/columns";
-import { prepared, type Transaction } from "@tidings/store/database";
+import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
 import { isObject, type JsonObject, jsonBytes, jsonOf } from "@tidings/store/json-member";
 import { domainEvent } from "@tidings/store/outbox";
 import type { ResourceContext } from "@tidings/store/repository";
-import { readSubmitted, type Submitted } from "./submitted.ts";
+import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
+import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
+import type { Submitters } from "./submitter.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TEXT_LENGTH_MAX = 2_048;
 const GONE = "This form is no longer available.";
 
 const columns = columnsOf(FormSchema);
+const FORM = `select ${columns.map(({ name }) => `"${name}"`).join(", ")} from forms where id = $1`;
+const readStatement = prepared("form_submitted_form_read", FORM);
 /** A form that is being filled in is not deleted meanwhile; nobody else is kept from it. */
-const formStatement = prepared(
-  "form_submitted_form",
-  `select ${columns.map(({ name }) => `"${name}"`).join(", ")} from forms where id = $1 for key share`,
+const lockStatement = prepared("form_submitted_form", `${FORM} for key share`);
+const earlierStatement = prepared(
+  "form_submissions_earlier",
+  `select results from form_submissions where form_id = $1 and contact_id = $2
+   order by date_submitted desc limit ${SUBMISSIONS_SEEN_MAX}`,
 );
 const keyStatement = prepared(
   "form_submission_keys_insert",
@@ -41,6 +47,11 @@ const insertStatement = prepared(
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 );
 
+/** What taking a submission needs besides. */
+export interface Submitting extends Pick<Known, "blockedEmails"> {
+  submitters: Submitters;
+}
+
 /**
  * Takes what somebody filled in: it is stored and told of, both or neither. The same key again answers what became of the
  * first. Throws INVALID_ARGUMENT with what is wrong, by the aliases of the fields, and FAILED_PRECONDITION when the form takes
@@ -48,18 +59,20 @@ const insertStatement = prepared(
  */
 export async function submitForm(
   { database, outbox }: ResourceContext,
-  request: SubmitFormRequest,
-  call: Call,
+  { submitters, blockedEmails }: Submitting,
+  { request, call }: { request: SubmitFormRequest; call: Call },
 ): Promise<MessageInitShape<typeof SubmitFormResponseSchema>> {
   if (!UUID.test(request.key)) throw badRequest("key must be a UUID.");
   const values = valuesIn(request);
+  // What others know is asked before anything is held.
+  const known = await knownBefore(database, submitters, { request, values, call });
   return database.transaction(call.deadlineMs, async (transaction) => {
     const now = Date.now();
     const form = await lockForm(transaction, request.formId);
-    const submitted = readSubmitted(form, values);
-    const [known] = await transaction.query(knownStatement, [request.key]);
+    const submitted = readSubmitted(form, values, { ...known, blockedEmails });
+    const [taken] = await transaction.query(knownStatement, [request.key]);
     // What was taken once stays taken, whatever became of the form.
-    if (known) return answerOf(Number(known.submission_id), submitted);
+    if (taken) return answerOf(Number(taken.submission_id), submitted);
     checkOpen(form, now);
     if (submitted.errors.length > 0) throw invalid(submitted.errors);
     const [claimed] = await transaction.query(keyStatement, [request.key]);
@@ -93,9 +106,31 @@ function valuesIn({ values, ip, trackingId = "", referer = "" }: SubmitFormReque
 }
 
 async function lockForm(transaction: Transaction, id: number): Promise<Form> {
-  const [row] = await transaction.query(formStatement, [id]);
-  if (!row) throw closed(GONE);
-  return fillFromRow(create(FormSchema), columns, row);
+  const form = formIn(await transaction.query(lockStatement, [id]));
+  if (!form) throw closed(GONE);
+  return form;
+}
+
+function formIn([row]: Row[]): Form | undefined {
+  return row && fillFromRow(create(FormSchema), columns, row);
+}
+
+/** What the form makes of what is known: which companies were meant, and what this contact was not asked for. */
+async function knownBefore(
+  database: Database,
+  submitters: Submitters,
+  { request, values, call }: { request: SubmitFormRequest; values: JsonObject; call: Call },
+): Promise<Omit<Known, "blockedEmails">> {
+  const { formId, contactId } = request;
+  const form = formIn(await database.query(readStatement, [formId], call.deadlineMs));
+  if (!form) throw closed(GONE);
+  const companies = await submitters.companyNames(companiesIn(form, values), call);
+  if (!usesProfiling(form)) return { companies, hidden: new Set() };
+  const isKnown = contactId !== undefined;
+  const contact = isKnown ? await submitters.valuesOf(contactId, call) : {};
+  const rows = isKnown ? await database.query(earlierStatement, [formId, contactId], call.deadlineMs) : [];
+  const submissions = rows.map(({ results }) => JSON.parse(results ?? "{}") as JsonObject);
+  return { companies, hidden: hiddenFields(form, { contact, submissions }) };
 }
 
 /** Does the form take submissions now? */

@@ -22,6 +22,7 @@ export interface Submitted {
 const TEXT_LENGTH_MAX = 65_535;
 const TEXTS_MAX = 500;
 const FILE_NAME_LENGTH_MAX = 255;
+const COMPANY_ID = /^[1-9]\d{0,8}$/;
 const MEGABYTE = 1_000_000;
 /** ITU-T E.164: a plus and fifteen digits at most. */
 const INTERNATIONAL = /^\+[1-9]\d{6,14}$/;
@@ -33,19 +34,47 @@ interface Sent {
   size: number;
 }
 
+const NOTHING_KNOWN: Known = { hidden: new Set(), companies: new Map(), blockedEmails: [] };
 const NOTHING: Sent = { texts: [], size: 0 };
 
-/** Reads the values that were sent by alias. Fields that were not to be asked for are as if nothing had been sent for them. */
-export function readSubmitted({ fields }: Form, values: JsonObject): Submitted {
+/** What is known besides of what was sent. */
+export interface Known {
+  /** Ids of fields that this visitor was not shown. */
+  hidden: ReadonlySet<number>;
+  /** Names of companies that were chosen by their ids. */
+  companies: ReadonlyMap<string, string>;
+  /** Addresses that forms which ask for it do not take: whole, or `*` and how they end. */
+  blockedEmails: string[];
+}
+
+/**
+ * Reads the values that were sent by alias. Fields that were not to be asked for are as if nothing had been sent for them; what is
+ * wrong with one that was not shown is nobody's fault.
+ */
+export function readSubmitted(
+  { fields }: Form,
+  values: JsonObject,
+  { hidden, companies, blockedEmails }: Known = NOTHING_KNOWN,
+): Submitted {
   const submitted: Submitted = { errors: [], results: new Map(), contact: new Map(), company: new Map() };
   const sent = new Map(fields.map((field) => [field.id, sentOf(field, values)]));
   const asked = askedFields(fields, sent);
   for (const field of fields.filter(({ id }) => asked.has(id))) {
     const value = sent.get(field.id);
-    const error = value === undefined ? "This value is not valid." : readField(field, value, submitted);
-    if (error !== undefined) submitted.errors.push({ field: field.alias, message: error });
+    const chosen = field.type === "companyLookup" && value ? named(value, companies) : value;
+    const error =
+      chosen === undefined
+        ? "This value is not valid."
+        : (blockedError(field, chosen, blockedEmails) ?? readField(field, chosen, submitted));
+    if (error !== undefined && !hidden.has(field.id))
+      submitted.errors.push({ field: field.alias, message: error });
   }
   return submitted;
+}
+
+/** Who typed a name means what was typed. */
+function named({ texts, size }: Sent, companies: Known["companies"]): Sent {
+  return { texts: texts.map((text) => companies.get(text) ?? text), size };
 }
 
 /** Undefined for what no input of a form sends. */
@@ -78,6 +107,13 @@ function askedFields(fields: FormField[], sent: Map<number, Sent | undefined>): 
     return isSo;
   };
   return new Set(fields.filter(isAsked).map(({ id }) => id));
+}
+
+/** The companies that were chosen by their ids. */
+export function companiesIn({ fields }: Form, values: JsonObject): number[] {
+  const lookups = fields.filter(({ type }) => type === "companyLookup");
+  const texts = lookups.flatMap((field) => sentOf(field, values)?.texts ?? []);
+  return [...new Set(texts.filter((text) => COMPANY_ID.test(text)).map(Number))];
 }
 
 function isSatisfied(field: FormField, said: string[]): boolean {
@@ -143,6 +179,21 @@ function constraintError(field: FormField, texts: string[], size: number): strin
     default:
       return undefined;
   }
+}
+
+function blockedError(
+  { type, validation }: FormField,
+  { texts }: Sent,
+  blocked: string[],
+): string | undefined {
+  const rules = jsonOf(validation);
+  if (type !== "email" || !isObject(rules) || Number(rules.donotsubmit ?? 0) !== 1) return undefined;
+  const isBlocked = (address: string) =>
+    blocked.some((pattern) =>
+      pattern.startsWith("*") ? address.endsWith(pattern.slice(1)) : address === pattern,
+    );
+  if (!texts.some((text) => isBlocked(text.trim().toLowerCase()))) return undefined;
+  return textOf(rules.donotsubmit_validationmsg) || "This email address is not accepted.";
 }
 
 function telephoneError({ validation }: FormField, texts: string[]): string | undefined {

@@ -1,53 +1,68 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Actor, ActorSigner } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { rpcClient } from "@tidings/rpc/client";
-import { connect } from "@tidings/rpc/connection";
+import type { Connection } from "@tidings/rpc/connection";
 import { reach } from "@tidings/rpc/permission";
-import { isObject, jsonBytes } from "@tidings/store/json-member";
+import { isObject, type JsonObject, jsonBytes } from "@tidings/store/json-member";
 
-/** Contacts as the caller may see them, flat, as JSON by id: of one that is gone or hidden the id alone. */
-export type SubmittersOf = (ids: number[], call: Call) => Promise<Map<number, Uint8Array>>;
+/** What the contact service knows of those who fill in forms. */
+export interface Submitters {
+  /** Contacts as the caller may see them, flat, as JSON by id: of one that is gone or hidden the id alone. */
+  shown(ids: number[], call: Call): Promise<Map<number, Uint8Array>>;
+  /** The values of a contact's fields by alias; none of one that is gone. */
+  valuesOf(id: number, call: Call): Promise<JsonObject>;
+  /** The names of those of these companies that are there, by id. */
+  companyNames(ids: number[], call: Call): Promise<Map<string, string>>;
+}
 
 const CONTACTS_MAX = 1_000;
 const actor: Actor = { kind: "service", id: null, name: "Submissions", admin: false, permissions: {} };
 
 /** Asks the contact service for them: one call for a page. */
-export function connectSubmitters(
-  address: string,
-  sign: ActorSigner,
-): { submittersOf: SubmittersOf; close(): void } {
-  const connection = connect(address);
+export function connectSubmitters(connection: Connection, sign: ActorSigner): Submitters & { close(): void } {
   const contacts = rpcClient(ContactMethodService, connection, sign);
+  const companies = rpcClient(CompanyMethodService, connection, sign);
+  const asOurselves = ({ deadlineMs, requestId }: Call) => ({ actor, deadlineMs, requestId });
   return {
-    async submittersOf(ids, call) {
+    async shown(ids, call) {
       const submitters = new Map(ids.map((id) => [id, jsonBytes({ id })]));
       const seen = reach(call.actor, "lead:leads", Verb.VIEW);
       if (seen === "none") return submitters;
       for (let start = 0; start < ids.length; start += CONTACTS_MAX) {
         const asked = ids.slice(start, start + CONTACTS_MAX);
-        const { deadlineMs, requestId } = call;
-        const rendered = await contacts.renderContacts({ ids: asked }, { actor, deadlineMs, requestId });
+        const rendered = await contacts.renderContacts({ ids: asked }, asOurselves(call));
         asked.forEach((id, index) => {
           const isVisible =
             seen === "all" || (call.actor.id !== null && rendered.ownerIds[index] === call.actor.id);
           const contact = rendered.contacts[index];
-          if (isVisible && contact) submitters.set(id, flat(contact));
+          if (isVisible && contact) submitters.set(id, jsonBytes(flat(contact)));
         });
       }
       return submitters;
+    },
+    async valuesOf(id, call) {
+      const { contacts: rendered } = await contacts.renderContacts({ ids: [id] }, asOurselves(call));
+      return rendered[0] ? flat(rendered[0]) : {};
+    },
+    async companyNames(ids, call) {
+      if (ids.length === 0) return new Map();
+      const { companies: rendered } = await companies.renderCompanies({ ids }, asOurselves(call));
+      const names = rendered.map((company) => flat(company).companyname);
+      return new Map(ids.flatMap((id, index) => (names[index] ? [[String(id), String(names[index])]] : [])));
     },
     close: () => connection.close(),
   };
 }
 
-/** A contact in one object: what it is, and the values of all of its fields, which come in groups. */
-function flat(json: Uint8Array): Uint8Array {
+/** A contact or company in one object: what it is, and the values of all of its fields, which come in groups. */
+function flat(json: Uint8Array): JsonObject {
   const { id, points, color, fields } = JSON.parse(Buffer.from(json).toString());
   const groups = isObject(fields) ? Object.values(fields).filter(isObject) : [];
   const values = groups.flatMap((group) =>
     Object.entries(group).map(([alias, field]) => [alias, isObject(field) ? field.value : null]),
   );
-  return jsonBytes({ id, points, color, ...Object.fromEntries(values) });
+  return { id, points, color, ...Object.fromEntries(values) };
 }

@@ -6,11 +6,12 @@ import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { openDatabase } from "@tidings/store/database";
-import { jsonBytes } from "@tidings/store/json-member";
+import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { formMethods, forms } from "../form/form.ts";
 import { submissionHandlers } from "../form/submission.ts";
+import type { Submitters } from "../form/submitter.ts";
 import { submissionUpkeep } from "../form/upkeep.ts";
 import { references } from "../references.ts";
 
@@ -20,15 +21,30 @@ export async function formScene() {
   const log = createLog("test", "silent");
   const database = openDatabase({ url: testDatabase.url("content"), log });
   const context = { database, outbox: createOutbox(), references: references(database) };
-  const rows = forms(context);
-  const submittersOf = async (ids: number[]) => new Map(ids.map((id) => [id, jsonBytes({ id })]));
+  const rows = forms(context, "https://www.example");
+  /** What the contact service says of contacts and companies. */
+  const contacts = new Map<number, JsonObject>();
+  const companies = new Map<number, string>();
+  const submitters: Submitters = {
+    shown: async (ids) => new Map(ids.map((id) => [id, jsonBytes({ id })])),
+    valuesOf: async (id) => contacts.get(id) ?? {},
+    companyNames: async (ids) =>
+      new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
+  };
+  const query = (text: string, values: unknown[] = []) =>
+    database.query({ text }, values, Date.now() + 60_000);
+  await query(`insert into contact_fields (id, version, object, alias, type, properties)
+    values (1, 1, 'contact', 'email', 'email', '{}'), (2, 1, 'company', 'companyname', 'text', '{}'),
+      (3, 1, 'contact', 'colour', 'select', '{"list": [{"label": "Red", "value": "r"}]}')`);
   return {
     database,
     rows,
     methods: formMethods(rows),
-    submissions: submissionHandlers(context, rows, submittersOf),
+    contacts,
+    companies,
+    submissions: submissionHandlers(context, rows, { submitters, blockedEmails: ["*@spam.example"] }),
     upkeep: submissionUpkeep(database, log),
-    query: (text: string, values: unknown[] = []) => database.query({ text }, values, Date.now() + 60_000),
+    query,
     async add(members: MessageInitShape<typeof FormSchema>): Promise<Form> {
       return (await rows.create(create(FormSchema, { name: "Form", ...members }), callAs())).item;
     },

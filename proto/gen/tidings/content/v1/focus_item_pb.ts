@@ -2,8 +2,8 @@
 // @generated from file tidings/content/v1/focus_item.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/focus_item.proto.
  */
 export const file_tidings_content_v1_focus_item: GenFile = /*@__PURE__*/
-  fileDesc("CiN0aWRpbmdzL2NvbnRlbnQvdjEvZm9jdXNfaXRlbS5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxItIJCglGb2N1c0l0ZW0SEAoCaWQYASABKAVCBJi1GAESIwoMaXNfcHVibGlzaGVkGAIgASgIQgjKtRgEdHJ1ZUgAiAEBEjQKCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBEh0KCmNyZWF0ZWRfYnkYBCABKAVCBJi1GAFIAYgBARIiCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlCBJi1GAFIAogBARI8Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgDiAEBEh4KC21vZGlmaWVkX2J5GAcgASgFQgSYtRgBSASIAQESIwoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUIEmLUYAUgFiAEBEhcKBG5hbWUYCSABKAlCCeC1GAHotRi/ARIkCgtkZXNjcmlwdGlvbhgKIAEoCUIK2LUYAei1GP//A0gGiAEBEjoKCGNhdGVnb3J5GAsgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEi0KBHR5cGUYDiABKAlCH+C1GAHotRgygrYYE0EgdHlwZSBpcyByZXF1aXJlZC4SLwoFc3R5bGUYDyABKAlCIOC1GAHotRgygrYYFEEgc3R5bGUgaXMgcmVxdWlyZWQuEhsKB3dlYnNpdGUYECABKAlCBei1GIAQSAmIAQESMgoEZm9ybRgRIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEikKCnByb3BlcnRpZXMYEiABKAxCEKi1GAHKtRgCW13otRj//wNICogBARImCgh1dG1fdGFncxgTIAEoDEIPqLUYAcq1GAJbXei1GIAQSAuIAQESHAoJaHRtbF9tb2RlGBQgASgJQgTotRgySAyIAQESHQoEaHRtbBgVIAEoCUIK2LUYAei1GMCEPUgNiAEBEh8KBmVkaXRvchgWIAEoCUIK2LUYAei1GMCEPUgOiAEBEhgKBWNhY2hlGBcgASgJQgSYtRgBSA+IAQE6QKK2GDwKC2ZvY3VzOml0ZW1zEgpGb2N1c0l0ZW1zIgxwbHVnaW46Zm9jdXMqBG5hbWUqB3dlYnNpdGUyBG5hbWVCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkIKCghfd2Vic2l0ZUINCgtfcHJvcGVydGllc0ILCglfdXRtX3RhZ3NCDAoKX2h0bWxfbW9kZUIHCgVfaHRtbEIJCgdfZWRpdG9yQggKBl9jYWNoZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("CiN0aWRpbmdzL2NvbnRlbnQvdjEvZm9jdXNfaXRlbS5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxItEJCglGb2N1c0l0ZW0SEAoCaWQYASABKAVCBJi1GAESIwoMaXNfcHVibGlzaGVkGAIgASgIQgjKtRgEdHJ1ZUgAiAEBEjQKCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBEh0KCmNyZWF0ZWRfYnkYBCABKAVCBJi1GAFIAYgBARIiCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlCBJi1GAFIAogBARI8Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgDiAEBEh4KC21vZGlmaWVkX2J5GAcgASgFQgSYtRgBSASIAQESIwoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUIEmLUYAUgFiAEBEhcKBG5hbWUYCSABKAlCCeC1GAHotRi/ARIkCgtkZXNjcmlwdGlvbhgKIAEoCUIK2LUYAei1GP//A0gGiAEBEjoKCGNhdGVnb3J5GAsgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiwKBHR5cGUYDiABKAlCHuC1GAHotRgygrYYEkEgdHlwZSBpcyByZXF1aXJlZBIvCgVzdHlsZRgPIAEoCUIg4LUYAei1GDKCthgUQSBzdHlsZSBpcyByZXF1aXJlZC4SGwoHd2Vic2l0ZRgQIAEoCUIF6LUYgBBICYgBARIyCgRmb3JtGBEgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUII+rUYBGZvcm0SKQoKcHJvcGVydGllcxgSIAEoDEIQqLUYAcq1GAJbXei1GP//A0gKiAEBEiYKCHV0bV90YWdzGBMgASgMQg+otRgByrUYAltd6LUYgBBIC4gBARIcCglodG1sX21vZGUYFCABKAlCBOi1GDJIDIgBARIdCgRodG1sGBUgASgJQgrYtRgB6LUYwIQ9SA2IAQESHwoGZWRpdG9yGBYgASgJQgrYtRgB6LUYwIQ9SA6IAQESGAoFY2FjaGUYFyABKAlCBJi1GAFID4gBATpAorYYPAoLZm9jdXM6aXRlbXMSCkZvY3VzSXRlbXMiDHBsdWdpbjpmb2N1cyoEbmFtZSoHd2Vic2l0ZTIEbmFtZUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgoKCF93ZWJzaXRlQg0KC19wcm9wZXJ0aWVzQgsKCV91dG1fdGFnc0IMCgpfaHRtbF9tb2RlQgcKBV9odG1sQgkKB19lZGl0b3JCCAoGX2NhY2hlIiQKFlJlbmRlckZvY3VzSXRlbVJlcXVlc3QSCgoCaWQYASABKAUiKQoXUmVuZGVyRm9jdXNJdGVtUmVzcG9uc2USDgoGc2NyaXB0GAEgASgJMpoBChJGb2N1c01ldGhvZFNlcnZpY2UScwoPUmVuZGVyRm9jdXNJdGVtEioudGlkaW5ncy5jb250ZW50LnYxLlJlbmRlckZvY3VzSXRlbVJlcXVlc3QaKy50aWRpbmdzLmNvbnRlbnQudjEuUmVuZGVyRm9jdXNJdGVtUmVzcG9uc2UiB5ACAZC1GAEaD4q1GAtmb2N1czppdGVtc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * Something that draws the attention of who visits a website: a bar, a window, a notice.
@@ -147,4 +147,57 @@ export type FocusItem = Message<"tidings.content.v1.FocusItem"> & {
  */
 export const FocusItemSchema: GenMessage<FocusItem> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_focus_item, 0);
+
+/**
+ * @generated from message tidings.content.v1.RenderFocusItemRequest
+ */
+export type RenderFocusItemRequest = Message<"tidings.content.v1.RenderFocusItemRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.RenderFocusItemRequest.
+ * Use `create(RenderFocusItemRequestSchema)` to create a new message.
+ */
+export const RenderFocusItemRequestSchema: GenMessage<RenderFocusItemRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_focus_item, 1);
+
+/**
+ * @generated from message tidings.content.v1.RenderFocusItemResponse
+ */
+export type RenderFocusItemResponse = Message<"tidings.content.v1.RenderFocusItemResponse"> & {
+  /**
+   * @generated from field: string script = 1;
+   */
+  script: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.RenderFocusItemResponse.
+ * Use `create(RenderFocusItemResponseSchema)` to create a new message.
+ */
+export const RenderFocusItemResponseSchema: GenMessage<RenderFocusItemResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_focus_item, 2);
+
+/**
+ * The methods of focus items beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.content.v1.FocusMethodService
+ */
+export const FocusMethodService: GenService<{
+  /**
+   * The JavaScript that shows an item on somebody's website. NOT_FOUND for an unknown one.
+   *
+   * @generated from rpc tidings.content.v1.FocusMethodService.RenderFocusItem
+   */
+  renderFocusItem: {
+    methodKind: "unary";
+    input: typeof RenderFocusItemRequestSchema;
+    output: typeof RenderFocusItemResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_focus_item, 0);
 

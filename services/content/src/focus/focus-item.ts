@@ -1,0 +1,39 @@
+import {
+  type FocusItem,
+  FocusItemSchema,
+  type FocusMethodService,
+} from "@tidings/proto/tidings/content/v1/focus_item";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
+import { Fault } from "@tidings/rpc/fault";
+import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { checkUtmTags } from "../utm-tags.ts";
+import { focusScript } from "./focus-script.ts";
+
+export function focusItems(context: ResourceContext): Repository<FocusItem> {
+  return repository<FocusItem>(context, FocusItemSchema, { prepare: (draft) => checkUtmTags(draft) });
+}
+
+/** The methods of focus items beyond the standard ones. */
+export function focusMethods(
+  items: Repository<FocusItem>,
+  forms: Repository<Form>,
+): Handlers<typeof FocusMethodService> {
+  return {
+    async renderFocusItem({ id }, call) {
+      const item = await items.get(id, call);
+      const form = item.form && (await publishedForm(forms, item.form.id, call));
+      return { script: focusScript(item, form?.cachedHtml) };
+    },
+  };
+}
+
+/** A form that visitors are shown is no secret from whoever may see what shows it. */
+async function publishedForm(forms: Repository<Form>, id: number, call: Call): Promise<Form | undefined> {
+  const form = await forms.get(id, { ...call, reach: () => "all" }).catch((error) => {
+    if (error instanceof Fault && error.reason === "NOT_FOUND") return undefined;
+    throw error;
+  });
+  return form?.isPublished ? form : undefined;
+}
