@@ -4,10 +4,12 @@ import type { Event } from "@tidings/bus/event";
 import { streamOf } from "@tidings/bus/streams";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
+import { addSource } from "@tidings/runtime/scrape";
 import { backgroundDeadline, type Database, type Transaction } from "@tidings/store/database";
 import { keepDeadLetter } from "@tidings/store/dead-letter";
 import { newEvents } from "@tidings/store/inbox";
-import { Gauge } from "prom-client";
+import { readableBy } from "@tidings/store/known-stream";
+import { buildingSource } from "./building.ts";
 import type { Projection } from "./projection.ts";
 import { type ListSnapshots, startRebuilding } from "./rebuild.ts";
 
@@ -32,12 +34,6 @@ export interface Keeping {
   settle(transaction: Transaction, changed: Map<Projection, number[]>): Promise<void>;
 }
 
-const lag = new Gauge({
-  name: "tidings_projection_lag_seconds",
-  help: "Age that the latest event of a stream had when it was kept",
-  labelNames: ["stream"],
-});
-
 /** Keeps up with what the neighbours tell: a durable for each of their streams, and what is not there yet made from nothing. */
 export function startProjecting(options: ProjectionOptions): { stop(): Promise<void> } {
   const { service, database, bus, projections } = options;
@@ -52,32 +48,26 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
         subject: filterOf(projections.filter((projection) => projection.owner === owner)),
       },
       handle: (events) => project(options, name, events),
+      isReadable: readableBy(database),
       isOutage,
       deadLetter: (letter) => keepDeadLetter(database, name, letter),
     });
   });
   const rebuilding = startRebuilding(options, (events) => project(options, undefined, events));
+  const unwatch = addSource(buildingSource(database));
   return {
     async stop() {
+      unwatch();
       await rebuilding.stop();
       await Promise.all(consumptions.map((consumption) => consumption.stop()));
     },
   };
 }
 
-function isKept({ isOf, concerns }: Projection, event: Event): boolean {
-  return isOf(event.subject) && (concerns?.(event) ?? true);
-}
-
-/** The narrowest filter that lets all of them through: a durable has one. */
+/** The narrowest filter of four words that lets all of them through: a durable has one. */
 export function filterOf(projections: Pick<Projection, "subject">[]): string {
-  const [first = "", ...others] = projections.map(({ subject }) => subject);
-  if (others.every((subject) => subject === first)) return first;
-  const tokens = first.split(".");
-  const shared = tokens.findIndex((token, index) =>
-    others.some((subject) => subject.split(".")[index] !== token || token === ">"),
-  );
-  return [...tokens.slice(0, shared), ">"].join(".");
+  const [first = [], ...others] = projections.map(({ subject }) => subject.split("."));
+  return first.map((word, index) => (others.every((words) => words[index] === word) ? word : "*")).join(".");
 }
 
 /** Keeps what a batch of events says, each of them once. Without a consumer they are known by their versions alone. */
@@ -86,7 +76,7 @@ export async function project(
   consumer: string | undefined,
   events: Event[],
 ): Promise<void> {
-  const known = events.filter((event) => projections.some((projection) => isKept(projection, event)));
+  const known = events.filter((event) => projections.some(({ isOf }) => isOf(event.subject)));
   const { around, settle } = keeping();
   if (known.length > 0)
     await around(() =>
@@ -96,15 +86,12 @@ export async function project(
         const fresh = isNew ? known.filter(({ id }) => isNew.has(id)) : known;
         const changed = new Map<Projection, number[]>();
         for (const projection of projections) {
-          const own = fresh.filter((event) => isKept(projection, event));
+          const own = fresh.filter(({ subject }) => projection.isOf(subject));
           if (own.length > 0) changed.set(projection, await projection.keep(transaction, own));
         }
         await settle(transaction, changed);
       }),
     );
-  const latest = events.at(-1);
-  if (consumer !== undefined && latest)
-    lag.set({ stream: latest.subject.split(".")[1] ?? "" }, (Date.now() - Date.parse(latest.time)) / 1000);
 }
 
 function plain(): Keeping {

@@ -5,12 +5,10 @@ import type { Transaction } from "@tidings/store/database";
 export interface Projection {
   /** The process that tells: its stream. */
   owner: string;
-  /** All events that are kept have such a subject; others may, too. A NATS filter: `tidings.content.category.>`. */
+  /** All events that are kept have such a subject; others may, too. A NATS filter: `tidings.content.category.*`. */
   subject: string;
   /** Is an event of this subject kept? */
   isOf(subject: string): boolean;
-  /** Does an event of such a subject say anything that is kept? For others nothing is written down; all do when absent. */
-  concerns?(event: Event): boolean;
   /** Keeps events it has not had before, in the order of their stream. Returns the ids of what is changed by them. */
   keep(transaction: Transaction, events: Event[]): Promise<number[]>;
   /** Of things that their owner lists: what is kept can be made anew. */

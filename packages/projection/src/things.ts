@@ -27,7 +27,7 @@ export function things<S extends DescMessage>(schema: S, kept: Kept<S>): Project
   const { replace, remove } = statements(kept);
   return {
     owner,
-    subject: `${prefix}>`,
+    subject: `${prefix}*`,
     isOf: (subject) => subject.startsWith(prefix) && VERBS.has(subject.slice(prefix.length)),
     rebuilt: { name: kept.table, type: schema.typeName },
     async keep(transaction, events) {

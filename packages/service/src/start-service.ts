@@ -1,5 +1,6 @@
-import { type Bus, connectBus } from "@tidings/bus/connect";
+import { type Bus, busOptions, connectBus } from "@tidings/bus/connect";
 import { streamOf } from "@tidings/bus/streams";
+import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
 import { type Keeping, startProjecting } from "@tidings/projection/projecting";
 import type { Projection } from "@tidings/projection/projection";
 import { actorVerifier } from "@tidings/rpc/actor";
@@ -7,11 +8,13 @@ import { type Implementation, serve } from "@tidings/rpc/server";
 import type { ServiceConfig } from "@tidings/runtime/config";
 import { createLog, type Log } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
+import { openTls, type Tls } from "@tidings/runtime/tls";
 import { type Database, openDatabase } from "@tidings/store/database";
 import { isMigrated, type Migrations } from "@tidings/store/migrate";
 import { createOutbox, type Outbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
 import { implementSnapshots, type SnapshotSource } from "@tidings/store/snapshots";
+import { untilMigrated } from "@tidings/store/until-migrated";
 import { openOwners } from "./owners.ts";
 
 /** What every service stands on. */
@@ -21,6 +24,8 @@ export interface Foundation<C extends ServiceConfig> {
   database: Database;
   bus: Bus;
   outbox: Outbox;
+  /** What it shows to its neighbours, where they show each other anything. */
+  tls: Tls | undefined;
 }
 
 /** What a service is made of. */
@@ -29,6 +34,8 @@ export interface Parts {
   services: Implementation[];
   /** What it does by itself, by name, in the order in which it was started. */
   work?: Record<string, { stop(): Promise<void> | void }>;
+  /** Kinds of jobs that it does. */
+  jobs?: JobOptions[];
   /** What it owns and lists for who keeps something of it. */
   snapshots?: SnapshotSource[];
   /** What it keeps of what its neighbours tell. */
@@ -46,8 +53,8 @@ export interface ServiceDefinition<C extends ServiceConfig> {
 const IN_FLIGHT_MAX = 1_024;
 
 /**
- * Runs a service: its database, its bus and the relay of its events, then its parts, then its RPC server. It is ready when its
- * own database answers and is migrated; NATS and its neighbours may be away.
+ * Runs a service: its database, for whose schema it waits, its bus and the relay of its events, then its parts, then its RPC
+ * server. It is ready when its own database answers and is migrated; NATS and its neighbours may be away.
  */
 export function startService<C extends ServiceConfig>(
   { name, config, migrations }: ServiceDefinition<C>,
@@ -55,21 +62,24 @@ export function startService<C extends ServiceConfig>(
 ): Promise<void> {
   const log = createLog(name, config.LOG_LEVEL);
   const host = config.INTERNAL_ADDRESS;
-  const options = { log, host, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+  const options = { name, log, host, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
   return run(options, async ({ onStop }) => {
+    const tls = openTls(config, log);
     const databaseUrl = config.DATABASE_URL;
     const database = openDatabase({ url: databaseUrl, connectionsMax: config.DATABASE_CONNECTIONS, log });
     onStop("database", database.close);
-    const bus = connectBus({ url: config.NATS_URL, name, replicas: config.NATS_REPLICAS, log });
+    await untilMigrated(database, migrations, log);
+    const bus = connectBus({ ...busOptions(config), name, log });
     onStop("bus", bus.close);
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
     onStop("relay", relay.stop);
-    const parts = await open({ config, log, database, bus, outbox });
-    const { services, work = {}, snapshots = [], projections = [], keeping } = parts;
+    const parts = await open({ config, log, database, bus, outbox, tls });
+    const { services, work = {}, jobs = [], snapshots = [], projections = [], keeping } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
+    if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
-      const owners = openOwners(config);
+      const owners = openOwners(config, tls);
       onStop("owners", owners.close);
       const { listSnapshots } = owners;
       const options = { service: name, database, bus, log, projections, listSnapshots, keeping };
@@ -78,6 +88,7 @@ export function startService<C extends ServiceConfig>(
     const server = await serve([...services, implementSnapshots(snapshots)], {
       port: config.GRPC_PORT,
       host,
+      tls,
       log,
       verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, name),
       inFlightMax: IN_FLIGHT_MAX,

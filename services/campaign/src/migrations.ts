@@ -1,4 +1,4 @@
-import { JOB_TABLE } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_TABLE } from "@tidings/jobs/tables";
 import { CATEGORIES_TABLE, PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { resourceTable } from "@tidings/store/resource-table";
@@ -91,5 +91,9 @@ export const migrations: Migrations = {
     ),
     "create sequence point_triggers_events_ids",
     "create index point_triggers_groups on point_triggers (group_id) where group_id is not null",
+  ),
+  "0031_job_backlog": statements(...JOB_BACKLOG),
+  "0031_campaigns_of_forms": statements(
+    "create index campaigns_forms on campaigns using gin (forms jsonb_path_ops)",
   ),
 };

@@ -15,7 +15,8 @@ import { forms } from "./campaign/form.ts";
 import { campaignMethods } from "./campaign/methods.ts";
 import type { CampaignConfig } from "./config.ts";
 import { contacts } from "./membership/contacts.ts";
-import { startMemberWork } from "./membership/member-work.ts";
+import { formMembers } from "./membership/form-members.ts";
+import { memberWork } from "./membership/member-work.ts";
 import { segmentMembers } from "./membership/segment-members.ts";
 import { forgetForms, sourceSegments } from "./membership/sources.ts";
 import { pointServices } from "./point/service.ts";
@@ -33,7 +34,7 @@ export function openCampaignService({ database, outbox, log }: Foundation<Campai
       implementResource(PointGroupService, context),
       ...pointServices(context),
     ],
-    work: startMemberWork({ database, outbox, log }),
+    jobs: memberWork({ database, outbox, log }),
     snapshots: [StageSchema, PointGroupSchema, PointTriggerSchema].map((schema) =>
       resourceSnapshots(database, schema),
     ),
@@ -43,6 +44,7 @@ export function openCampaignService({ database, outbox, log }: Foundation<Campai
       sourceSegments(),
       segmentMembers(outbox),
       forms(forgetForms),
+      formMembers(outbox),
     ],
   };
 }

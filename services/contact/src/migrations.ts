@@ -1,4 +1,6 @@
+import { JOB_BACKLOG } from "@tidings/jobs/tables";
 import type { Migrations } from "@tidings/store/migrate";
+import { statements } from "@tidings/store/statements";
 import { createContacts } from "./migrations/0001_contacts.ts";
 import { createFields } from "./migrations/0002_fields.ts";
 import { createCustomFields } from "./migrations/0003_custom_fields.ts";
@@ -43,4 +45,5 @@ export const migrations: Migrations = {
   "0022_totals": keepTotals,
   "0023_proto_field": encodeProtoFields,
   "0030_points": keepPoints,
+  "0031_job_backlog": statements(...JOB_BACKLOG),
 };

@@ -4,6 +4,7 @@ import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_servic
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
+import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
 import { GroupScoreService } from "@tidings/proto/tidings/contact/v1/group_score";
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
@@ -29,13 +30,13 @@ import { contactMethods } from "./contact/methods.ts";
 import { startSearchUpkeep } from "./contact/search-upkeep.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldsOf } from "./field/field.ts";
-import { startFieldUpkeep } from "./field/upkeep.ts";
+import { upkeepOptions } from "./field/upkeep.ts";
 import { projections, segmentKeeping } from "./projection/keeping.ts";
 import { companySnapshots } from "./record/company-events.ts";
 import { references } from "./references.ts";
 import { totals } from "./rows/totals.ts";
-import { startBuilding } from "./segment/build.ts";
-import { startDays } from "./segment/day.ts";
+import { building } from "./segment/build.ts";
+import { dayOptions } from "./segment/day.ts";
 import { definitionReader } from "./segment/definitions.ts";
 import { startReacting } from "./segment/react.ts";
 import { segmentHandlers } from "./segment/segment.ts";
@@ -75,16 +76,14 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     work: {
       "search upkeep": startSearchUpkeep(database, outbox, log),
       totals: startTotals(database, outbox, log, totals),
-      "field upkeep": startFieldUpkeep(database, log),
-      "segment builds": startBuilding(context),
-      "segment days": startDays(context),
       "segment reaction": startReacting(context, bus),
     },
+    jobs: [upkeepOptions(database, log), building(context), dayOptions(context)],
     snapshots: [
       contactSnapshots(context),
       companySnapshots(context),
       memberSnapshots(database),
-      ...[TagSchema, SegmentSchema].map((schema) => resourceSnapshots(database, schema)),
+      ...[FieldSchema, TagSchema, SegmentSchema].map((schema) => resourceSnapshots(database, schema)),
     ],
     projections,
     keeping: () => segmentKeeping(context),

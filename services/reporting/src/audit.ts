@@ -6,6 +6,7 @@ import { isOutage } from "@tidings/rpc/outage";
 import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
 import { keepDeadLetter } from "@tidings/store/dead-letter";
 import { newEvents } from "@tidings/store/inbox";
+import { readableBy } from "@tidings/store/known-stream";
 import { AUDITED_OWNERS, type Audited, auditedBySubject } from "./audited.ts";
 
 const readStatement = prepared(
@@ -35,6 +36,7 @@ export function startAuditing(database: Database, bus: Bus): { stop(): Promise<v
     return consume(bus, {
       durable: { name, stream, subject: stream.subjects[0] ?? "" },
       handle: (events) => audit(database, name, events),
+      isReadable: readableBy(database),
       isOutage,
       deadLetter: (letter) => keepDeadLetter(database, name, letter),
     });

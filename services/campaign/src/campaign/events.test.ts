@@ -121,6 +121,29 @@ test("after any writes the events are those that the last of them left, in one g
   );
 });
 
+test("edits of one campaign at the same time lose nothing, and leave one graph", async () => {
+  const { item } = await campaigns.create(create(CampaignSchema, { name: "A" }), call());
+  const names = Array.from({ length: 12 }, (_, index) => `Event ${index}`);
+  await Promise.all(
+    names.map((name) => edit(item.id, false, [{ sentId: "new_1", name, parent: undefined }])),
+  );
+  const made = (await campaigns.get(item.id, call())).events;
+  assert.deepEqual(made.map(({ name }) => name).sort(), names.toSorted());
+  // Each is renamed, and put below the first, by somebody else.
+  const [first] = made;
+  await Promise.all(
+    made.map(({ id, name }) =>
+      edit(item.id, false, [
+        { sentId: String(id), name: `${name}!`, parent: id === first?.id ? undefined : String(first?.id) },
+      ]),
+    ),
+  );
+  const read = await campaigns.get(item.id, call());
+  assert.deepEqual(read.events.map(({ name }) => name).sort(), names.map((name) => `${name}!`).sort());
+  assert.equal(read.events.filter(({ parent }) => parent?.id === first?.id).length, names.length - 1);
+  await assertOneGraph(read);
+});
+
 async function assertOneGraph({ id, events, canvasSettings }: Campaign): Promise<void> {
   const byId = new Map(events.map((event) => [event.id, event]));
   for (const event of events) {

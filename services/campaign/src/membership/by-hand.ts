@@ -7,14 +7,18 @@ import { unschedule } from "./unschedule.ts";
 export const hasHistory = (campaign: string, contact: string) => `exists (select from campaign_event_logs l
   where l.campaign_id = ${campaign} and l.contact_id = ${contact} and l.rotation = 1)`;
 
+/** SQL: is a contact gone? One that was made a moment ago may not be known yet. */
+export const isGone = (contact: string) => `exists (select from projected_versions v
+  where v.kind = 'contacts' and v.id = ${contact} and not exists (select from contacts k where k.id = v.id))`;
+
 /** The campaign is held, so that nobody comes in while it is deleted. */
 const addStatement = prepared(
   "campaign_contacts_add",
   `insert into campaign_contacts as m
      (campaign_id, contact_id, version, date_added, manually_added, manually_removed, rotation)
    select c.id, k.id, 1, now(), true, false, case when ${hasHistory("c.id", "k.id")} then 2 else 1 end
-   from campaigns c join contacts k on k.id = any((select $2::integer[])::integer[])
-   where c.id = $1 and c.date_deleted is null order by k.id for key share of c
+   from campaigns c cross join unnest((select $2::integer[])::integer[]) as k (id)
+   where c.id = $1 and c.date_deleted is null and not ${isGone("k.id")} order by k.id for key share of c
    on conflict (campaign_id, contact_id) do update set version = m.version + 1, date_added = now(),
      manually_added = true, manually_removed = false, rotation = m.rotation + 1
    where m.manually_removed or (select c.allow_restart from campaigns c where c.id = m.campaign_id)

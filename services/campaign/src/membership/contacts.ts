@@ -10,7 +10,6 @@ import { moveMemberships } from "./merge.ts";
 const CONTACT_EVENT =
   /^tidings\.contact\.(?:contact\.(?:created|updated|deleted|merged)|contact_saved\.listed)$/;
 const MERGED = "tidings.contact.contact.merged";
-const UPDATED = "tidings.contact.contact.updated";
 const DELETED = "tidings.contact.contact.deleted";
 
 const keepStatement = prepared(
@@ -32,9 +31,8 @@ const forgetStatements = [
 export function contacts(outbox: Outbox): Projection {
   return {
     owner: "contact",
-    subject: "tidings.contact.contact.>",
+    subject: "tidings.contact.contact.*",
     isOf: (subject) => CONTACT_EVENT.test(subject),
-    concerns: tellsOwner,
     rebuilt: { name: "contacts", type: ContactSavedSchema.typeName },
     async keep(transaction, events) {
       const latest = await newestEvents(
@@ -65,13 +63,6 @@ function keep(transaction: Transaction, events: Event[]): void {
     events.map(({ aggregateVersion }) => aggregateVersion),
     events.map(({ payload }) => ownerIn(fromBinary(ContactSavedSchema, payload).snapshot)),
   ]);
-}
-
-/** Most changes of a contact leave it with its owner. */
-function tellsOwner({ subject, payload }: Event): boolean {
-  if (subject !== UPDATED) return true;
-  const { changed } = fromBinary(ContactSavedSchema, payload);
-  return changed.length === 0 || changed.includes("owner_id");
 }
 
 function ownerIn(snapshot: Uint8Array): number | null {

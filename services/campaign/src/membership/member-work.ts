@@ -1,6 +1,5 @@
 import type { Job, Outcome } from "@tidings/jobs/jobs";
-import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
-import type { Worker } from "@tidings/jobs/work";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Log } from "@tidings/runtime/log";
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
@@ -55,14 +54,14 @@ export function memberOptions({ database, outbox, log }: MemberServices, slice =
 
 const forgetMembersStatement = prepared(
   "campaign_contacts_forget",
-  `with some as (select contact_id from campaign_contacts where campaign_id = $1 order by contact_id limit $2::bigint)
-   delete from campaign_contacts m using some where m.campaign_id = $1 and m.contact_id = some.contact_id
+  `with slice as (select contact_id from campaign_contacts where campaign_id = $1 order by contact_id limit $2::bigint)
+   delete from campaign_contacts m using slice where m.campaign_id = $1 and m.contact_id = slice.contact_id
    returning ${CHANGED}`,
 );
 const forgetLogsStatement = prepared(
   "campaign_event_logs_forget",
-  `with some as (select id from campaign_event_logs where campaign_id = $1 order by id limit $2::bigint)
-   delete from campaign_event_logs l using some where l.id = some.id returning 1 as gone`,
+  `with slice as (select id from campaign_event_logs where campaign_id = $1 order by id limit $2::bigint)
+   delete from campaign_event_logs l using slice where l.id = slice.id returning 1 as gone`,
 );
 
 /** Who was a member of a campaign that is gone is told of as removed; then its log goes. */
@@ -89,10 +88,6 @@ async function removeSlice(transaction: Transaction, outbox: Outbox, campaignId:
   return isDone ? { state: "done" } : { state: "again", payload: {} };
 }
 
-export function startMemberWork(services: MemberServices): Record<string, Worker> {
-  return {
-    "campaign members": runJobs(memberOptions(services)),
-    "campaign removal": runJobs(removalOptions(services)),
-    "segment removal": runJobs(segmentRemovalOptions(services)),
-  };
+export function memberWork(services: MemberServices): JobOptions[] {
+  return [memberOptions(services), removalOptions(services), segmentRemovalOptions(services)];
 }

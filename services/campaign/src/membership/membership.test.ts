@@ -12,6 +12,7 @@ import {
   ContactSegmentsSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
+import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import { createLog } from "@tidings/runtime/log";
 import { type Database, openDatabase, type Row } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
@@ -20,6 +21,7 @@ import fc from "fast-check";
 import { addByHand, removeByHand } from "./by-hand.ts";
 import { contacts } from "./contacts.ts";
 import { requestMembers } from "./follow-sources.ts";
+import { formMembers } from "./form-members.ts";
 import { memberOptions } from "./member-work.ts";
 import { segmentMembers } from "./segment-members.ts";
 
@@ -44,12 +46,16 @@ let ids = 1_000;
 let events = 0;
 const nextId = () => ++ids;
 
-async function newCampaign(segmentIds: number[], allowRestart: boolean): Promise<number> {
+async function newCampaign(
+  segmentIds: number[],
+  allowRestart: boolean,
+  formIds: number[] = [],
+): Promise<number> {
   const id = nextId();
   await run(
     `insert into campaigns (id, version, is_published, date_added, name, alias, allow_restart, canvas_settings, lists, forms, events)
-     values ($1, 1, true, now(), 'A', $2, $3, '[]', '[]', '[]', '[]')`,
-    [id, `campaign-${id}`, allowRestart],
+     values ($1, 1, true, now(), 'A', $2, $3, '[]', '[]', $4, '[]')`,
+    [id, `campaign-${id}`, allowRestart, JSON.stringify(formIds)],
   );
   await run("insert into campaign_segments select $1, unnest($2::integer[])", [id, segmentIds]);
   return id;
@@ -113,7 +119,16 @@ const listed = (contactId: number, segmentIds: number[]) =>
     contactId,
   );
 
-const projections: Projection[] = [contacts(outbox), segmentMembers(outbox)];
+const submitted = (formId: number, contactId: number): Event => ({
+  ...event(
+    "form.submitted",
+    toBinary(FormSubmittedSchema, create(FormSubmittedSchema, { formId, contactId })),
+    nextId(),
+  ),
+  subject: "tidings.content.form.submitted",
+});
+
+const projections: Projection[] = [contacts(outbox), segmentMembers(outbox), formMembers(outbox)];
 const tell = (...told: Event[]) => project({ database, projections }, "test", told);
 
 const hand = (campaignId: number, contactId: number, action: "add" | "remove", isExit = false) =>
@@ -174,17 +189,40 @@ const model = {
 };
 
 const step = fc.oneof(
-  fc.record({ kind: fc.constantFrom("add", "remove", "exit", "rebuild") }),
+  fc.record({ kind: fc.constantFrom("add", "remove", "exit", "rebuild", "submit", "submit twice") }),
+  // What its publish dates, or the switch, say from then on.
+  fc.record({
+    kind: fc.constant("window"),
+    state: fc.constantFrom(
+      "is_published = true",
+      "is_published = false",
+      "publish_up = now() + interval '1 day'",
+      "publish_up = now() - interval '1 day'",
+      "publish_down = now() - interval '1 second'",
+      "publish_down = now() + interval '1 day'",
+    ),
+  }),
   fc.record({ kind: fc.constant("segment"), which: fc.constantFrom(0, 1), isIn: fc.boolean() }),
 );
+
+const CLOSED = new Set([
+  "is_published = false",
+  "publish_up = now() + interval '1 day'",
+  "publish_down = now() - interval '1 second'",
+]);
 
 test("whatever is done to a contact, its membership is what the rules say, and its last event says so", async () => {
   const segmentIds = [await newSegment(), await newSegment()];
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.boolean(), async (steps, allowRestart) => {
-      const campaignId = await newCampaign(segmentIds, allowRestart);
+      const formId = nextId();
+      const campaignId = await newCampaign(segmentIds, allowRestart, [nextId(), formId]);
       const [contactId = 0] = await newContacts(1);
       const inSegments = new Set<number>();
+      const states = new Map<string, string>();
+      const isRunning = () => ![...states.values()].some((state) => CLOSED.has(state));
+      const follow = (member: Member | undefined) =>
+        isRunning() ? model.follow(member, inSegments.size > 0, allowRestart) : member;
       let expected: Member | undefined;
       for (const one of steps) {
         if (one.kind === "add") {
@@ -193,15 +231,23 @@ test("whatever is done to a contact, its membership is what the rules say, and i
         } else if (one.kind === "remove" || one.kind === "exit") {
           await hand(campaignId, contactId, "remove", one.kind === "exit");
           expected = model.remove(expected, one.kind === "exit");
+        } else if (one.kind.startsWith("submit")) {
+          const events = one.kind === "submit" ? 1 : 2;
+          await tell(...Array.from({ length: events }, () => submitted(formId, contactId)));
+          for (let count = 0; isRunning() && count < events; count += 1)
+            expected = model.add(expected, allowRestart);
+        } else if ("state" in one) {
+          await run(`update campaigns set ${one.state} where id = $1`, [campaignId]);
+          states.set(one.state.split(" ")[0] ?? "", one.state);
         } else if ("which" in one) {
           const segmentId = segmentIds[one.which] ?? 0;
           await tell(moved(segmentId, [contactId], one.isIn));
           if (one.isIn) inSegments.add(segmentId);
           else inSegments.delete(segmentId);
-          expected = model.follow(expected, inSegments.size > 0, allowRestart);
+          expected = follow(expected);
         } else {
           await rebuild(campaignId);
-          expected = model.follow(expected, inSegments.size > 0, allowRestart);
+          expected = follow(expected);
         }
         assert.deepEqual(
           await readMember(campaignId, contactId),
@@ -286,6 +332,28 @@ test("an event that comes again, and members that are told of after their contac
   await tell(deleted(gone));
   await tell(moved(segment, [gone], true));
   assert.equal(await readMember(campaignId, gone), undefined);
+});
+
+test("who sends a form is in its campaigns before he is known as a contact, and not when he is gone", async () => {
+  const formId = nextId();
+  const [campaignId, other] = [
+    await newCampaign([], false, [formId]),
+    await newCampaign([], false, [nextId()]),
+  ];
+  const unknown = nextId();
+  const [gone = 0] = await newContacts(1);
+  await tell(deleted(gone));
+  const again = submitted(formId, unknown);
+  await tell(again, submitted(formId, gone), submitted(formId, 0));
+  await tell(again);
+  assert.deepEqual(await readMember(campaignId, unknown), {
+    isAdded: true,
+    isRemoved: false,
+    hasExited: false,
+    rotation: 1,
+  });
+  assert.equal(await readMember(campaignId, gone), undefined);
+  assert.equal(await readMember(other, unknown), undefined);
 });
 
 const flags = fc.constantFrom<[boolean, boolean, boolean]>(

@@ -7,6 +7,7 @@ import {
 } from "@tidings/proto/tidings/contact/v1/events";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
+import { isGone } from "./by-hand.ts";
 import { followContacts, IS_RUNNING } from "./follow.ts";
 import { requestMembers } from "./follow-sources.ts";
 import { takeTurn } from "./turn.ts";
@@ -21,8 +22,7 @@ const AT_ONCE = 20_000;
 /** A contact that is gone is in no segment, whatever is told of it later. */
 const addText = (others = "") => `insert into segment_contacts (segment_id, contact_id)
    select t.segment_id, t.contact_id from unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
-   where not exists (select from projected_versions v where v.kind = 'contacts' and v.id = t.contact_id
-     and not exists (select from contacts k where k.id = v.id)) ${others}
+   where not ${isGone("t.contact_id")} ${others}
    order by t.segment_id, t.contact_id on conflict do nothing`;
 const addStatement = prepared("segment_contacts_add", addText());
 /** Of who was read to be in a segment it was perhaps told since that he left. */

@@ -55,8 +55,8 @@ export function forgetForms(transaction: Transaction, ids: number[]): void {
 const SLICE = 20_000;
 const forgetMembersStatement = prepared(
   "segment_contacts_forget",
-  `with some as (select contact_id from segment_contacts where segment_id = $1 order by contact_id limit $2::bigint)
-   delete from segment_contacts m using some where m.segment_id = $1 and m.contact_id = some.contact_id
+  `with slice as (select contact_id from segment_contacts where segment_id = $1 order by contact_id limit $2::bigint)
+   delete from segment_contacts m using slice where m.segment_id = $1 and m.contact_id = slice.contact_id
    returning 1 as gone`,
 );
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
-import type { CompanyService, UpdateCompanyRequest } from "@tidings/proto/tidings/contact/v1/company_service";
+import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { prepared, type Row } from "@tidings/store/database";
@@ -9,7 +9,7 @@ import { setCompanies, withPrimary } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
 import type { ContactContext } from "../contact/save.ts";
 import { listRecords } from "../record/list.ts";
-import { ignoredOf, isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
+import { batchOf, rowOf, type SettledOutcome, savedAs, saveOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
 import { renderRecords } from "../record/render.ts";
 import { COMPANY_SELECT } from "../rows/company.ts";
@@ -38,16 +38,13 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
 
   const saved = async (outcome: SettledOutcome | undefined) => ({
     company: await write(rowOf(outcome)),
-    created: isCreated(outcome),
-    ignored: ignoredOf(outcome),
+    ...savedAs(outcome),
   });
 
   const batchResponse = async (outcomes: SettledOutcome[]) => {
     const message = companyWriter(await catalogues.current()).messages();
-    return {
-      companies: outcomes.map((outcome) => ("row" in outcome ? message(outcome.row) : create(CompanySchema))),
-      statuses: outcomes.map(statusOf),
-    };
+    const { items, statuses } = batchOf(outcomes, message, () => create(CompanySchema));
+    return { companies: items, statuses };
   };
 
   return {
@@ -72,7 +69,7 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
     },
 
     async updateCompany(request, call) {
-      const [outcome] = await saveCompanies(context, [saveRequest(request)], call);
+      const [outcome] = await saveCompanies(context, [saveOf(request, request.company)], call);
       return saved(outcome);
     },
 
@@ -87,7 +84,13 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
     },
 
     async batchUpdateCompanies({ requests }, call) {
-      return batchResponse(await saveCompanies(context, requests.map(saveRequest), call));
+      return batchResponse(
+        await saveCompanies(
+          context,
+          requests.map((request) => saveOf(request, request.company)),
+          call,
+        ),
+      );
     },
 
     async batchDeleteCompanies({ ids }, call) {
@@ -136,8 +139,4 @@ function withCompanies(row: Row, links: ReturnType<typeof companiesOf>): Row {
   const changed = { ...row };
   setCompanies(changed, links);
   return changed;
-}
-
-function saveRequest({ id, company, updateMask, allowMissing }: UpdateCompanyRequest) {
-  return { id, message: company, isReplaced: updateMask?.paths.includes("*") ?? false, allowMissing };
 }

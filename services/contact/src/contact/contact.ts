@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
-import type { ContactService, UpdateContactRequest } from "@tidings/proto/tidings/contact/v1/contact_service";
+import type { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { Handlers } from "@tidings/rpc/definition";
 import { listRecords } from "../record/list.ts";
-import { ignoredOf, isCreated, rowOf, type SettledOutcome, statusOf } from "../record/outcome.ts";
+import { batchOf, rowOf, type SettledOutcome, savedAs, saveOf } from "../record/outcome.ts";
 import { contactWriter } from "./contact-json.ts";
 import { followMerge, survivorOf } from "./edit.ts";
 import { contactListSource } from "./list.ts";
@@ -16,16 +16,13 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
 
   const saved = async (outcome: SettledOutcome | undefined) => ({
     contact: await writeContact(context, rowOf(outcome)),
-    created: isCreated(outcome),
-    ignored: ignoredOf(outcome),
+    ...savedAs(outcome),
   });
 
   const batchResponse = async (outcomes: SettledOutcome[]) => {
     const message = contactWriter(await catalogues.current()).messages();
-    return {
-      contacts: outcomes.map((outcome) => ("row" in outcome ? message(outcome.row) : create(ContactSchema))),
-      statuses: outcomes.map(statusOf),
-    };
+    const { items, statuses } = batchOf(outcomes, message, () => create(ContactSchema));
+    return { contacts: items, statuses };
   };
 
   return {
@@ -57,7 +54,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
       // A PUT makes what is missing, and what was merged is not.
       const survivor = request.allowMissing ? await survivorOf(database, request.id, call) : undefined;
       const outcome = await followMerge(database, survivor ?? request.id, call, async (id) => {
-        const [only] = await saveContacts(context, [{ ...saveRequest(request), id }], call);
+        const [only] = await saveContacts(context, [{ ...saveOf(request, request.contact), id }], call);
         rowOf(only);
         return only;
       });
@@ -75,15 +72,17 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
     },
 
     async batchUpdateContacts({ requests }, call) {
-      return batchResponse(await saveContacts(context, requests.map(saveRequest), call));
+      return batchResponse(
+        await saveContacts(
+          context,
+          requests.map((request) => saveOf(request, request.contact)),
+          call,
+        ),
+      );
     },
 
     async batchDeleteContacts({ ids }, call) {
       return batchResponse(await removeContacts(context, ids, call));
     },
   };
-}
-
-function saveRequest({ id, contact, updateMask, allowMissing }: UpdateContactRequest) {
-  return { id, message: contact, isReplaced: updateMask?.paths.includes("*") ?? false, allowMissing };
 }

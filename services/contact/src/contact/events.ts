@@ -1,4 +1,5 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { ownSubject } from "@tidings/bus/streams";
 import {
   type ChannelChangeSchema,
   type CompanyChangeSchema,
@@ -23,7 +24,11 @@ import { statusOf } from "./do-not-contact.ts";
 
 const SUBJECT = "tidings.contact.contact";
 
-export const CONTACT_UPDATED = `${SUBJECT}.updated`;
+const CREATED = `${SUBJECT}.created`;
+const UPDATED = `${SUBJECT}.updated`;
+
+/** A save that leaves a contact with its owner: neighbours have no use for it. */
+export const CONTACT_UPDATED = ownSubject(UPDATED);
 
 /** The snapshot of a contact `c` as its field of a ContactSaved, for statements that change many whom nobody has read. */
 export const SNAPSHOT_FIELD = `proto_field(1, convert_to(${CONTACT_SNAPSHOT}, 'UTF8'))`;
@@ -61,7 +66,7 @@ export function contactSaved({ before, row }: RowChange, set: FieldSet): DomainE
     ? [...changedNames(contactTable, { before, row }, set), ...changedSets(before, row)]
     : [];
   const points = pointsChange(before, row);
-  return domainEvent(before ? CONTACT_UPDATED : `${SUBJECT}.created`, aggregateOf(row), ContactSavedSchema, {
+  return domainEvent(subjectOf(before, row), aggregateOf(row), ContactSavedSchema, {
     snapshot: snapshotOf(row),
     identified,
     newlyIdentified: identified && before?.date_identified === null,
@@ -70,6 +75,11 @@ export function contactSaved({ before, row }: RowChange, set: FieldSet): DomainE
     channels: channelChanges(before, row),
     companies: companyChanges(before, row),
   });
+}
+
+function subjectOf(before: ContactRow | undefined, row: ContactRow): string {
+  if (!before) return CREATED;
+  return before.owner_id === row.owner_id ? CONTACT_UPDATED : UPDATED;
 }
 
 /** The sets that are tables of their own are told like columns. */

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { jobsOf, type Outcome } from "@tidings/jobs/jobs";
-import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
-import type { Worker } from "@tidings/jobs/work";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Field } from "@tidings/proto/tidings/contact/v1/field";
 import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
@@ -68,10 +67,6 @@ function isIdentifier({ isUniqueIdentifier, isPublished }: Field): boolean {
  * those of a field that became a unique identifier are claimed (the first record that has one keeps it), those of one
  * that no longer is are given up. Any number of replicas may do so; a crash loses a slice of work at most.
  */
-export function startFieldUpkeep(database: Database, log: Log): Worker {
-  return runJobs(upkeepOptions(database, log));
-}
-
 export function upkeepOptions(database: Database, log: Log): JobOptions {
   return {
     database,

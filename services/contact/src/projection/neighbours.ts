@@ -88,7 +88,7 @@ const EMAIL_EVENT = /^tidings\.content\.email\.(created|updated|listed|deleted)$
 /** Which segments an email goes to. */
 const emailSegments: Projection = {
   owner: "content",
-  subject: "tidings.content.email.>",
+  subject: "tidings.content.email.*",
   isOf: (subject) => EMAIL_EVENT.test(subject),
   rebuilt: { name: "email_segments", type: EmailSchema.typeName },
   async keep(transaction, events) {

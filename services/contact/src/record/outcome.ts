@@ -1,19 +1,18 @@
+import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
 import type { Fault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 import type { Row } from "@tidings/store/database";
 
 /** What became of one item of a batch. */
-export type SettledOutcome = { row: Row; created?: boolean; ignored?: string[] } | { fault: Fault };
-
-export function isCreated(outcome: SettledOutcome | undefined): boolean {
-  return outcome !== undefined && "row" in outcome && outcome.created === true;
-}
-
-/** Members of the body that name no field. */
-export function ignoredOf(outcome: SettledOutcome | undefined): string[] {
-  return outcome && "row" in outcome ? (outcome.ignored ?? []) : [];
-}
+export type SettledOutcome =
+  | {
+      row: Row;
+      created?: boolean;
+      /** Members of the body that name no field. */
+      ignored?: string[];
+    }
+  | { fault: Fault };
 
 /** The record, or its fault thrown: for a batch of one. */
 export function rowOf(outcome: SettledOutcome | undefined): Row {
@@ -22,6 +21,36 @@ export function rowOf(outcome: SettledOutcome | undefined): Row {
   return outcome.row;
 }
 
-export function statusOf(outcome: SettledOutcome): ItemStatus {
-  return itemStatus("fault" in outcome ? outcome : { created: isCreated(outcome) });
+/** What is answered of a single write beside the record. */
+export function savedAs(outcome: SettledOutcome | undefined): { created: boolean; ignored: string[] } {
+  return {
+    created: outcome !== undefined && isCreated(outcome),
+    ignored: outcome && "row" in outcome ? (outcome.ignored ?? []) : [],
+  };
+}
+
+/** What is answered of a batch: of what failed an empty record, beside its status. */
+export function batchOf<T>(
+  outcomes: SettledOutcome[],
+  write: (row: Row) => T,
+  none: () => T,
+): { items: T[]; statuses: ItemStatus[] } {
+  return {
+    items: outcomes.map((outcome) => ("row" in outcome ? write(outcome.row) : none())),
+    statuses: outcomes.map((outcome) =>
+      itemStatus("fault" in outcome ? outcome : { created: isCreated(outcome) }),
+    ),
+  };
+}
+
+/** One item of a write: a PUT replaces all there is. */
+export function saveOf<T>(
+  { id, updateMask, allowMissing }: { id: number; updateMask?: FieldMask | undefined; allowMissing: boolean },
+  message: T,
+) {
+  return { id, message, isReplaced: updateMask?.paths.includes("*") ?? false, allowMissing };
+}
+
+function isCreated(outcome: SettledOutcome): boolean {
+  return "row" in outcome && outcome.created === true;
 }

@@ -1,6 +1,5 @@
 import type { Job, Outcome } from "@tidings/jobs/jobs";
-import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
-import type { Worker } from "@tidings/jobs/work";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
@@ -38,9 +37,9 @@ export interface BuildServices extends SegmentServices {
  * also settles the job. Any number of replicas may do so; what a crash takes along is a slice, and a definition that changes
  * meanwhile begins again.
  */
-export function startBuilding(services: BuildServices): Worker {
+export function building(services: BuildServices): JobOptions {
   let size = SLICE_MIN * 10;
-  return runJobs({
+  return {
     ...buildOptions(services, () => size),
     async work(transaction, job) {
       const startMs = performance.now();
@@ -55,7 +54,7 @@ export function startBuilding(services: BuildServices): Worker {
       size = SLICE_MIN;
       return buildFailure(services, job, error, tried);
     },
-  });
+  };
 }
 
 /** How one build is done, by slices of so many contacts. */

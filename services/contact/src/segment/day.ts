@@ -1,6 +1,5 @@
 import { jobsOf } from "@tidings/jobs/jobs";
-import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
-import type { Worker } from "@tidings/jobs/work";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { prepared } from "@tidings/store/database";
 import type { BuildServices } from "./build.ts";
 import { requestBuilds } from "./build-request.ts";
@@ -16,10 +15,6 @@ const oldStatement = prepared(
 );
 
 /** Has segments that read the date built when a day begins (UTC), whichever replica gets to it. A migration made the job. */
-export function startDays(services: BuildServices): Worker {
-  return runJobs(dayOptions(services));
-}
-
 export function dayOptions({ database, log, catalogues, readDefinitions }: BuildServices): JobOptions {
   return {
     database,

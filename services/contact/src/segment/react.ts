@@ -5,6 +5,7 @@ import { contactSegments } from "@tidings/bus/streams";
 import { isOutage } from "@tidings/rpc/outage";
 import { backgroundDeadline, prepared, type Transaction } from "@tidings/store/database";
 import { keepDeadLetter } from "@tidings/store/dead-letter";
+import { readableBy } from "@tidings/store/known-stream";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "./build.ts";
 import { requestBuilds } from "./build-request.ts";
@@ -21,6 +22,7 @@ export function startReacting(services: BuildServices, bus: Bus): Consumption {
   return consume(bus, {
     durable: contactSegments,
     handle: (events) => react(services, events),
+    isReadable: readableBy(services.database),
     isOutage,
     deadLetter: (letter) => keepDeadLetter(services.database, contactSegments.name, letter),
   });

@@ -1,4 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import { kindOf } from "@tidings/bus/streams";
 import {
   ContactDeletedSchema,
   ContactMergedSchema,
@@ -24,7 +25,9 @@ export async function contactEventsOf(database: Database, id: number) {
     Date.now() + 5_000,
   );
   return rows.map((row) => {
-    const verb = row.subject?.split(".").at(-1) as keyof typeof SCHEMAS;
+    const verb = kindOf(row.subject ?? "")
+      .split(".")
+      .at(-1) as keyof typeof SCHEMAS;
     const message = fromBinary(SCHEMAS[verb], Buffer.from(row.payload ?? "", "base64"));
     return { verb, message: message as unknown as Record<string, unknown> };
   });

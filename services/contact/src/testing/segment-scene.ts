@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { kindOf } from "@tidings/bus/streams";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
@@ -43,7 +44,7 @@ export async function segmentScene() {
     lastEvent = Number(rows.at(-1)?.id ?? lastEvent);
     return rows.map((row) => ({
       id: row.event_id ?? "",
-      subject: row.subject ?? "",
+      subject: kindOf(row.subject ?? ""),
       aggregateId: Number(row.aggregate_id),
       aggregateVersion: Number(row.aggregate_version),
       time: "",
