@@ -1,18 +1,45 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { readdir, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, test } from "node:test";
+import { startS3 } from "@tidings/embedded/s3";
 import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
+import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import type { Answer, Entity } from "./client.ts";
-import { GIF, PDF } from "./multipart.ts";
+import { GIF, PDF, PNG } from "./multipart.ts";
 import { make } from "./people.ts";
+import { query } from "./query.ts";
 import { startTestStack } from "./stack.ts";
 import { uploader } from "./uploader.ts";
 
-const stack = await startTestStack({
-  env: { content: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", SITE_URL: "https://www.example" } },
-});
-after(() => stack.stop());
+const ALL_BYTES_MAX = 500_000;
+
+// Here all that is uploaded is in a bucket; e2e/files.test.ts has it in a folder.
+await using cleanup = new AsyncDisposableStack();
+const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
+const s3 = cleanup.adopt(await startS3({ dataDir: folder.path }), ({ stop }) => stop());
+/** The bucket as its server keeps it. */
+const bucket = join(folder.path, "files", s3.bucket);
+const stack = cleanup.adopt(
+  await startTestStack({
+    env: {
+      content: {
+        OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
+        SITE_URL: "https://www.example",
+        UPLOADS_BYTES_MAX: String(ALL_BYTES_MAX),
+        FILES_S3_URL: s3.url,
+        FILES_S3_REGION: s3.region,
+        FILES_S3_BUCKET: s3.bucket,
+        FILES_S3_ACCESS_KEY: s3.accessKey,
+        FILES_S3_SECRET_KEY: s3.secretKey,
+      },
+    },
+  }),
+  ({ stop }) => stop(),
+);
+const started = cleanup.move();
+after(() => started.disposeAsync());
 const { api } = stack;
 const upload = uploader(stack.baseUrl);
 
@@ -31,8 +58,7 @@ const remove = (id: number) => api("DELETE", `assets/${id}/delete`);
 
 /** Is the upload of this name kept? */
 async function isKept(name: string): Promise<boolean> {
-  const found = await readdir(stack.filesFolder, { recursive: true }).catch((): string[] => []);
-  return found.some((path) => path.endsWith(name));
+  return (await readdir(bucket)).includes(name);
 }
 
 test("an asset tells of its file, and of where it is downloaded", async () => {
@@ -146,4 +172,44 @@ test("the file of a remote asset is a URL; its server is asked for type and size
   assert.equal((await read(silent.id)).size, null);
   assert.ok(server.requests.every(({ method }) => method === "HEAD"));
   await server.stop();
+});
+
+test("an image is shown out of the bucket, and its object goes with it", async () => {
+  const { name } = await upload.file("images", "a.png", PNG);
+  const shown = await fetch(`${stack.baseUrl}/media/images/${name}`);
+  assert.deepEqual(Buffer.from(await shown.arrayBuffer()), PNG);
+  assert.ok(await isKept(name));
+  await api("DELETE", `files/images/${name}/delete`);
+  await eventually(async () => assert.equal(await isKept(name), false));
+});
+
+test("objects that belong to nothing are swept, those of a day", async () => {
+  const [old, fresh] = [`${"0".repeat(32)}.txt`, `${"1".repeat(32)}.txt`];
+  for (const name of [old, fresh]) await writeFile(join(bucket, name), "");
+  const days = new Date(Date.now() - 2 * 86_400_000);
+  await utimes(join(bucket, old), days, days);
+  await query(stack.database, "update content.jobs set due_at = now() where kind = 'file_sweep'");
+  await eventually(async () => assert.equal(await isKept(old), false));
+  assert.ok(await isKept(fresh));
+});
+
+test("all uploads together have so many bytes, however many come at once; what goes makes room", async () => {
+  const [kept] = await query(stack.database, "select coalesce(sum(size), 0) as sum from content.files");
+  const SIZE = 60_000;
+  const fitting = Math.floor((ALL_BYTES_MAX - Number(kept?.sum)) / SIZE);
+  const send = () => upload.form("files/images/new", { filename: "a.txt", content: "x".repeat(SIZE) });
+  const answers = await Promise.all(Array.from({ length: fitting + 4 }, send));
+  const taken = answers.filter(({ status }) => status === 200);
+  const refused = answers.filter(({ status }) => status === 413);
+  assert.deepEqual([taken.length, refused.length], [fitting, 4]);
+  const [error] = JSON.parse(refused[0]?.text ?? "").errors;
+  assert.deepEqual([error.code, error.details], [413, []]);
+  assert.match(error.message, /All uploads together may have 500000 bytes/);
+  const names = taken.map(({ text }) => JSON.parse(text).file.name as string);
+  await eventually(async () => {
+    const there = (await readdir(bucket)).filter((name) => name.endsWith(".txt") && !name.startsWith("1111"));
+    assert.deepEqual(there.sort(), [...names].sort(), "what was refused is not kept");
+  });
+  await api("DELETE", `files/images/${names[0]}/delete`);
+  assert.equal((await send()).status, 200);
 });

@@ -5,7 +5,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { startBrowser, takeScreenshot } from "./browser.ts";
 import { startCallbackApp } from "./callback-app.ts";
 import { createOAuthClient, type OAuthClient, requestTokens } from "./oauth-client.ts";
-import { newPerson, PASSWORD } from "./people.ts";
+import { make, newPerson, PASSWORD } from "./people.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
 const [stack, browser, app] = await Promise.all([startTestStack(), startBrowser(), startCallbackApp()]);
@@ -288,4 +288,83 @@ test("a user takes back what an app was given, and signs out", async () => {
     },
     { colorScheme: "dark", viewport: { width: 420, height: 800 } },
   );
+});
+
+describe("the script of a focus item", () => {
+  const HOSTILE = "</script><img src=x onerror=alert(1)> & \u2028 für 😀";
+
+  /** The page of a customer that includes the script of an item with these members. */
+  const shown = async (members: object, look: (page: Page, id: number) => Promise<void>) => {
+    const item = await make(stack.api, "focus", "focus", {
+      name: "Ours",
+      type: "link",
+      style: "modal",
+      ...members,
+    });
+    const { status, body } = await stack.api("POST", `focus/${item.id}/js`);
+    assert.equal(status, 200);
+    const { js } = body as unknown as { js: string };
+    await visit(async (page) => {
+      const dialogs: string[] = [];
+      page.on("dialog", (dialog) => dialogs.push(dialog.message()));
+      page.on("pageerror", ({ message }) => dialogs.push(message));
+      const html = `<!doctype html><title>Shop</title><body style="height:300vh"><p>Shop</p><script>${js}</script>`;
+      await page.route("https://shop.example/", (route) =>
+        route.fulfill({ contentType: "text/html", body: html }),
+      );
+      await page.goto("https://shop.example/");
+      await look(page, item.id as number);
+      assert.deepEqual(dialogs, [], "nothing of it ran or failed");
+    });
+  };
+
+  test("shows texts as texts and a link, and goes for as long as it is told to", async () => {
+    const content = {
+      headline: HOSTILE,
+      tagline: "Now",
+      link_text: "Look",
+      link_url: "https://shop.example/sale",
+    };
+    await shown(
+      { properties: { frequency: "once", colors: { primary: "ff0000" }, content } },
+      async (page) => {
+        const dialog = page.getByRole("dialog", { name: HOSTILE });
+        await dialog.waitFor();
+        await takeScreenshot(page, "focus-modal");
+        assert.equal(await dialog.getByText(HOSTILE).count(), 1);
+        assert.equal(await page.getByRole("link", { name: "Look" }).getAttribute("href"), content.link_url);
+        await page.getByRole("button", { name: "Close" }).click();
+        assert.equal(await dialog.count(), 0);
+        await page.reload();
+        await page.getByText("Shop").waitFor();
+        assert.equal(await dialog.count(), 0);
+      },
+    );
+  });
+
+  test("waits until the page is scrolled, leaves out a link that is none, and keeps HTML as it was written", async () => {
+    const properties = {
+      when: "scroll_middle",
+      content: { link_url: "javascript:alert(1)", link_text: "Look" },
+    };
+    const html = "<em>Half</em> price";
+    await shown({ style: "bar", htmlMode: "html", html, properties }, async (page) => {
+      const bar = page.getByRole("region", { name: "Ours" });
+      assert.equal(await bar.count(), 0);
+      await page.mouse.wheel(0, 5_000);
+      await bar.waitFor();
+      assert.equal(await bar.locator("em").textContent(), "Half");
+      assert.equal(await page.getByRole("link").count(), 0);
+    });
+  });
+
+  test("has the form in it, which is sent to us from wherever it is", async () => {
+    const fields = [{ label: "Your mail", type: "email", isRequired: true }];
+    const form = await make(stack.api, "forms", "form", { name: "Sign up", fields });
+    await shown({ type: "form", style: "notification", form: form.id }, async (page) => {
+      await page.getByLabel("Your mail").waitFor();
+      const action = await page.locator("form").getAttribute("action");
+      assert.equal(new URL(action ?? "").searchParams.get("formId"), String(form.id));
+    });
+  });
 });

@@ -474,3 +474,30 @@ test("edits at the same time lose no event", async () => {
   const { events } = await readCampaign(campaign.id);
   assert.equal(Object.keys(events).length, 12);
 });
+
+test("members and logs of a deleted campaign, and members of a deleted segment, are gone after a moment", async () => {
+  const { list: segment } = await send<{ list: Entity }>(
+    "POST",
+    "segments/new",
+    { name: name("Segment") },
+    201,
+  );
+  const campaign = await newCampaign({ ...DRAWN, isPublished: true, lists: [{ id: segment.id }] });
+  const [byHand, bySegment] = [await newContact(), await newContact()];
+  await send("POST", `campaigns/${campaign.id}/contact/${byHand.id}/add`);
+  await send("POST", `segments/${segment.id}/contact/${bySegment.id}/add`);
+  const event = named(campaign, "Send");
+  const edit = { dateTriggered: "2026-01-02 10:00" };
+  await send("PUT", `campaigns/events/${event.id}/contact/${byHand.id}/edit`, edit, 201);
+  const left = async () =>
+    query(
+      stack.database,
+      `select (select count(*) from campaign.campaign_contacts where campaign_id = ${campaign.id}) as members,
+              (select count(*) from campaign.campaign_event_logs where campaign_id = ${campaign.id}) as logs,
+              (select count(*) from campaign.segment_contacts where segment_id = ${segment.id}) as found`,
+    );
+  await eventually(async () => assert.deepEqual(Object.values((await left())[0] ?? {}), ["2", "1", "1"]));
+  await send("DELETE", `campaigns/${campaign.id}/delete`);
+  await send("DELETE", `segments/${segment.id}/delete`);
+  await eventually(async () => assert.deepEqual(Object.values((await left())[0] ?? {}), ["0", "0", "0"]));
+});

@@ -182,3 +182,34 @@ test("the alias of a page keeps its underscores, and no other page has it", asyn
   assert.equal(made.alias, "snake_case-and-ete");
   assert.equal((await page({ title: "Snake_case and Été" })).alias, "snake_case-and-ete1");
 });
+
+test("what is wrong is told in the words that clients know", async () => {
+  const cases: [path: string, body: object, field: string, message: string][] = [
+    ["emails", { subject: "A" }, "name", "A name is required."],
+    ["emails", { name: "A" }, "subject", "A subject is required."],
+    [
+      "emails",
+      { name: "A", subject: "B", fromAddress: "nobody" },
+      "fromAddress",
+      "A valid email is required.",
+    ],
+    [
+      "emails",
+      { name: "A", subject: "B", bccAddress: "a@example.com, b" },
+      "bccAddress",
+      "A valid email is required.",
+    ],
+    ["pages", {}, "title", "A title is required."],
+    ["pages", { title: "A", redirectType: 301, redirectUrl: "b" }, "redirectUrl", "A valid URL is required."],
+    ["notifications", { name: "A", heading: "B", message: "C", url: "d" }, "url", "A valid URL is required."],
+    ["points", { name: "A", delta: 1 }, "type", "A type is required"],
+  ];
+  for (const [path, body, field, message] of cases) {
+    const answer = await api("POST", `${path}/new`, body);
+    assert.equal(answer.status, 400, path);
+    assert.deepEqual(answer.body.errors[0]?.details, { [field]: [message] }, path);
+    assert.equal(answer.body.errors[0]?.message, `${field}: ${message}`);
+  }
+  const { bccAddress } = await email({ bccAddress: "a@example.com, b@example.com" });
+  assert.equal(bccAddress, "a@example.com, b@example.com");
+});

@@ -131,6 +131,11 @@ test("what is wrong with a field is told in its own words, and the form stays as
     [{ fields: [{ id: 2_000_000_000, label: "A" }] }, 404, /2000000000/],
     [{ fields: [{ id: "new1", label: "A", type: "text" }] }, 400, /id/],
     [{ fields: [{ label: "A", type: "select", properties: { list: "a|b" } }] }, 400, /properties\.list/],
+    [
+      { fields: [{ label: "A", type: "text", mappedField: "no_such" }] },
+      400,
+      /mappedField: There is no such/,
+    ],
     [{ actions: [{ type: "form.repost", properties: { post_url: "file:///etc/passwd" } }] }, 400, /post_url/],
   ] as const) {
     const answer = await api("PATCH", `forms/${form.id}/edit`, { name: "Changed", ...members });

@@ -5,8 +5,8 @@ export interface Lines {
   add(name: string, line: string): void;
   /** Of one process, so far. */
   of(name: string): string[];
-  /** The port a process answers probes on. */
-  opsPort(name: string): Promise<number>;
+  /** A port that a process serves: `ops` is for probes, `grpc` for calls. */
+  port(name: string, kind: "ops" | "grpc"): Promise<number>;
   /** Adds the last lines to the error when the work fails. */
   onFailure<T>(work: Promise<T>): Promise<T>;
 }
@@ -19,11 +19,11 @@ export function collectLines(): Lines {
   return {
     add: (name, line) => void all.push({ name, line }),
     of,
-    opsPort: (name) =>
+    port: (name, kind) =>
       eventually(() => {
         const ready = of(name).find((line) => line.includes('"ports":'));
         if (!ready) throw new Error(`${name} has not told its ports`);
-        return JSON.parse(ready).ports.ops as number;
+        return JSON.parse(ready).ports[kind] as number;
       }),
     onFailure: (work) =>
       work.catch((cause) => {

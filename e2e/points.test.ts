@@ -88,7 +88,7 @@ describe("a trigger's events", () => {
   test("are deleted by their ids, and the answer has no empty members", async () => {
     const trigger = await newTrigger({ events });
     const [first, second, third] = eventsOf(trigger).map(({ id }) => id);
-    const query = `events[]=${first}&events[]=${third}&events[]=2000000000&events[]=none`;
+    const query = `events[]=${first}&events[]=${third}&events[]=2000000000`;
     const { trigger: left } = await answered(
       "DELETE",
       `points/triggers/${trigger.id}/events/delete?${query}`,
@@ -97,11 +97,12 @@ describe("a trigger's events", () => {
       eventsOf(left as Entity).map(({ id }) => id),
       [second],
     );
-    assert.ok(!JSON.stringify({ ...(left as Entity), events: [] }).includes("null"));
+    assert.ok(!JSON.stringify(left).includes("null"));
     const unknown = await api("DELETE", "points/triggers/2000000000/events/delete?events[]=1");
     assert.equal(unknown.status, 404);
-    const many = Array.from({ length: 201 }, (_, index) => `events[]=${index + 1}`).join("&");
-    assert.equal((await api("DELETE", `points/triggers/${trigger.id}/events/delete?${many}`)).status, 400);
+    const many = Array.from({ length: 1_001 }, (_, index) => `events[]=${index + 1}`).join("&");
+    for (const wrong of [many, "events[]=none", "events[a][b]=1"])
+      assert.equal((await api("DELETE", `points/triggers/${trigger.id}/events/delete?${wrong}`)).status, 400);
   });
 
   test("are answered as an empty list when there are none", async () => {

@@ -215,7 +215,7 @@ test("gateways that are stopped and started one by one under load fail no reques
   const targets = await Promise.all(
     stack.gateways.map(async ({ name, baseUrl }) => ({
       url: baseUrl,
-      readyUrl: `http://127.0.0.1:${await stack.lines.opsPort(name)}/readyz`,
+      readyUrl: `http://127.0.0.1:${await stack.lines.port(name, "ops")}/readyz`,
     })),
   );
   const balancer = await startRoundRobin(targets);

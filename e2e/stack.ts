@@ -10,6 +10,8 @@ export interface TestStackOptions {
   env?: StackOptions["env"];
   /** 1 when absent. */
   gateways?: number;
+  /** One that is the test's; else the stack has its own. */
+  nats?: Nats;
 }
 
 export interface TestStack extends Stack {
@@ -27,12 +29,16 @@ export interface TestStack extends Stack {
 export const ADMINISTRATOR = { username: "admin", password: "correct horse battery staple" };
 
 /** Everything the product is made of, for one test file: its own database, NATS and processes. */
-export async function startTestStack({ env = {}, gateways = 1 }: TestStackOptions = {}): Promise<TestStack> {
+export async function startTestStack({
+  env = {},
+  gateways = 1,
+  nats: given,
+}: TestStackOptions = {}): Promise<TestStack> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
   const natsFolder = join(folder.path, "nats");
   const filesFolder = join(folder.path, "files");
-  const nats = cleanup.adopt(await startNats({ dataDir: natsFolder }), ({ stop }) => stop());
+  const nats = given ?? cleanup.adopt(await startNats({ dataDir: natsFolder }), ({ stop }) => stop());
   const database = cleanup.adopt(await createTestDatabase(), ({ drop }) => drop());
   const lines = collectLines();
   const options = {

@@ -1,30 +1,21 @@
 import assert from "node:assert/strict";
-import { type CustomRoute, customRoutes, type Named } from "./custom-routes.ts";
-import { expectedStatus, isPowerless, type Kind, type Need } from "./oracle.ts";
+import type { CustomRoute, Named } from "./custom-routes.ts";
+import { expectedStatus, type Kind, type Need } from "./oracle.ts";
 import { type PermissionScene, resourceOf, type Sender } from "./scene.ts";
 import type { Things } from "./things.ts";
 
-/** Every route beyond the standard operations, with each thing its path names in every kind. */
-export async function checkCustomRoutes(scene: PermissionScene, sender: Sender): Promise<void> {
+/** Routes beyond the standard operations, with each thing their path names in every kind. */
+export async function checkCustomRoutes(
+  scene: PermissionScene,
+  sender: Sender,
+  routes: CustomRoute[],
+): Promise<void> {
   const things = new Map<string, Things>();
-  const isOpen = (route: CustomRoute) => !isShut(sender, route);
-  for (const route of customRoutes.filter((candidate) => !isOpen(candidate))) {
-    const answer = await sender.api(route.method, pathOf(route.template), route.body);
-    assert.equal(answer.status, 403, `${route.method} ${route.template}: ${answer.text}`);
-  }
-  const open = customRoutes.filter(isOpen);
-  for (const { resource } of open.flatMap((route) => route.things))
+  for (const { resource } of routes.flatMap((route) => route.things))
     if (!things.has(resource))
       things.set(resource, (await scene.thingsFor(sender, resourceOf(resource))).things);
-  for (const route of open)
+  for (const route of routes)
     for (const kinds of kindsOfPath(route, things)) await checkRoute(scene, sender, route, { kinds, things });
-}
-
-/** Does a route ask a sender with rights for others, and for none that it has? */
-function isShut(sender: Sender, { right, things }: CustomRoute): boolean {
-  const hasRights = Object.keys(sender.permissions).length > 0;
-  const needs = [...(right ? [right] : []), ...things];
-  return hasRights && needs.length > 0 && needs.every(({ base }) => isPowerless(sender, base));
 }
 
 /** One thing of the path varies, the others are the principal's own where there is such a thing. */

@@ -243,6 +243,12 @@ export const customRoutes: CustomRoute[] = [
     things: [],
     body: { filters: [] },
   },
+  {
+    method: "POST",
+    template: "/focus/:id/js",
+    right: { base: "focus:items", verb: "view" },
+    things: [{ resource: "focus", parameter: "id", base: "focus:items", verb: "view" }],
+  },
   ofForms("DELETE", "fields/delete", "edit"),
   ofForms("DELETE", "actions/delete", "edit"),
   ofForms("GET", "submissions", "view"),
