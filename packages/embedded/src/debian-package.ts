@@ -7,11 +7,20 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const CACHE = join(import.meta.dirname, "../../../.cache/debian");
 
+/** The root folder of a Debian package together with those it depends on, as far as the system lacks them. */
+export function unpackDebianPackage(name: string): Promise<string> {
+  return unpackDebianPackages(name, [name]);
+}
+
 /**
- * The root folder of a Debian package together with those it depends on, as far as the system lacks them. Nothing is
- * installed and no rights are needed. Many processes may ask at once.
+ * The root folder `name` of several packages, likewise; `reinstall` are there even if the system has them. Nothing is installed
+ * and no rights are needed. Many processes may ask at once.
  */
-export async function unpackDebianPackage(name: string): Promise<string> {
+export async function unpackDebianPackages(
+  name: string,
+  packages: string[],
+  { reinstall = false } = {},
+): Promise<string> {
   const target = join(CACHE, name);
   if (existsSync(target)) return target;
   await mkdir(CACHE, { recursive: true });
@@ -19,21 +28,25 @@ export async function unpackDebianPackage(name: string): Promise<string> {
   try {
     const root = join(workDir, "root");
     await mkdir(root);
-    for (const archive of await download(name, workDir)) await run("dpkg-deb", ["-x", archive, root]);
+    for (const archive of await download(packages, reinstall, workDir))
+      await run("dpkg-deb", ["-x", archive, root]);
     await rename(root, target).catch((error) => {
       if (!existsSync(target)) throw error; // else another process was faster
     });
     return target;
   } catch (error) {
-    throw new Error(`${name} is not installed and its Debian package could not be fetched`, { cause: error });
+    throw new Error(`${name} is not installed and its Debian packages could not be fetched`, {
+      cause: error,
+    });
   } finally {
     await rm(workDir, { recursive: true, force: true });
   }
 }
 
-async function download(name: string, workDir: string): Promise<string[]> {
+async function download(packages: string[], reinstall: boolean, workDir: string): Promise<string[]> {
   const archives = await aptFolder(workDir, "archives");
-  const install = ["install", "--download-only", "--yes", "--no-install-recommends", name];
+  const install = ["install", "--download-only", "--yes", "--no-install-recommends", ...packages];
+  if (reinstall) install.push("--reinstall");
   const options = { "Dir::Cache::archives": archives };
   try {
     await aptGet(options, install);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
@@ -13,6 +14,21 @@ test("a port somebody listens on is not free, and is again afterwards", async ()
   server.close();
   await once(server, "close");
   assert.equal(await isFree(port), true);
+});
+
+test("processes that ask at once are given ports of their own", async () => {
+  const program = `
+    import { freePort } from ${JSON.stringify(import.meta.resolve("./free-port.ts"))};
+    console.log(JSON.stringify(await Promise.all(Array.from({ length: 120 }, freePort))));
+    process.stdin.resume();`;
+  const children = Array.from({ length: 4 }, () =>
+    spawn(process.execPath, ["--input-type=module", "-e", program]),
+  );
+  const given = await Promise.all(
+    children.map(async ({ stdout }) => JSON.parse(String((await once(stdout, "data"))[0])) as number[]),
+  );
+  for (const child of children) child.kill();
+  assert.equal(new Set(given.flat()).size, 480);
 });
 
 test("another port is tried when the first is taken meanwhile", async () => {

@@ -1,37 +1,60 @@
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 import { PortTakenError } from "./server-process.ts";
 
 // Below the range the systems take the ports of outgoing connections from: a server can return to its port.
 const LOWEST = 15_000;
 const HIGHEST = 32_000;
-const ATTEMPTS = 20;
+const BLOCK = 50;
+const ATTEMPTS = 100;
 
-/** One after the other, from a place of this process' own: whoever asks for many gets none twice, and seldom another's. */
-let next = randomInt(LOWEST, HIGHEST);
+/** Ports of the blocks that this process has claimed, each of which it gives away once. */
+const claimed: number[] = [];
+let claiming: Promise<void> | undefined;
 
-/** A TCP port that nobody listens on. */
+/** A TCP port that nobody listens on, and that no other process is given while this one runs. */
 export async function freePort(): Promise<number> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
-    const port = next;
-    next = port + 1 < HIGHEST ? port + 1 : LOWEST;
-    if (await isFree(port)) return port;
+    const port = claimed.shift();
+    if (port !== undefined && (await isFree(port))) return port;
+    if (claimed.length > 0) continue;
+    claiming ??= claimBlock().finally(() => {
+      claiming = undefined;
+    });
+    await claiming;
   }
   throw new Error(`No free TCP port found between ${LOWEST} and ${HIGHEST}`);
 }
 
+/** Whoever listens on the first port of a block has the others, from now until its end. */
+async function claimBlock(): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+    const first = LOWEST + BLOCK * randomInt((HIGHEST - LOWEST) / BLOCK);
+    const claim = await listen(first);
+    if (!claim) continue;
+    claim.unref();
+    for (let port = first + 1; port < first + BLOCK; port += 1) claimed.push(port);
+    return;
+  }
+}
+
 /** Can a server listen on this port, on every address of the machine? */
 export async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port);
+  const server = await listen(port);
+  server?.close();
+  return server !== undefined;
+}
+
+/** Undefined when somebody else does. Whoever connects is sent away. */
+async function listen(port: number): Promise<Server | undefined> {
+  const server = createServer((socket) => socket.destroy()).listen(port);
   try {
     await once(server, "listening");
-    return true;
+    return server;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return false;
+    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return undefined;
     throw error;
-  } finally {
-    server.close();
   }
 }
 

@@ -7,6 +7,8 @@ export interface NatsOptions {
   dataDir: string;
   /** A free one when absent. */
   port?: number;
+  /** What is set besides, in the server's own words. */
+  configFile?: string;
 }
 
 export interface Nats {
@@ -23,11 +25,12 @@ export interface Nats {
 export async function startNats(options: NatsOptions): Promise<Nats> {
   const program = await serverProgram("nats-server");
   const dataDir = resolve(options.dataDir);
+  const config = options.configFile ? ["-c", options.configFile] : [];
   const startOn = (port: number) =>
     startServer({
       name: "nats-server",
       command: program.path,
-      args: ["-a", "127.0.0.1", "-p", String(port), "-js", "-sd", dataDir],
+      args: [...config, "-a", "127.0.0.1", "-p", String(port), "-js", "-sd", dataDir],
       dataDir,
       readyText: "Server is ready",
     });

@@ -31,21 +31,20 @@ async function initialise(program: PostgresProgram, path: string, passwordFile: 
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(unfinished, { mode: 0o700 });
   if (program.userId !== undefined) await chown(unfinished, program.userId, program.userId);
-  await runAs(program.userId, [program.initdb, "-D", unfinished, `--pwfile=${passwordFile}`, ...CLUSTER]);
+  await runAs(program.userId, [
+    program.initdb,
+    "-D",
+    unfinished,
+    `--pwfile=${passwordFile}`,
+    ...CLUSTER,
+    ...program.locale,
+  ]);
   const single = [program.postgres, "--single", "-D", unfinished, "postgres"];
   await runAs(program.userId, single, "create database tidings\n");
   await rename(unfinished, path);
 }
 
-const CLUSTER = [
-  "--username=tidings",
-  "--auth=scram-sha-256",
-  "--encoding=UTF8",
-  // The same order and case rules on every machine, whatever locales it has.
-  "--locale=C",
-  "--locale-provider=builtin",
-  "--builtin-locale=C.UTF-8",
-];
+const CLUSTER = ["--username=tidings", "--auth=scram-sha-256", "--encoding=UTF8"];
 
 async function runAs(userId: number | undefined, commandLine: string[], input = ""): Promise<void> {
   const [command = "", ...args] = boundToParent(commandLine, userId);

@@ -5,19 +5,22 @@ import { basename, dirname, join } from "node:path";
 export interface PostgresProgram {
   postgres: string;
   initdb: string;
+  /** What `initdb` is told of languages: the same order and case rules on every machine, whatever locales it has. */
+  locale: string[];
   /** Postgres refuses to run as root: root runs it as this user. */
   userId: number | undefined;
 }
 
-const NOBODY = 65534;
+/** Postgres refuses to run as root: root runs it as nobody. */
+export const SERVER_USER_ID = process.getuid?.() === 0 ? 65534 : undefined;
 
 /** The programs of the npm package for this platform. */
 export async function postgresProgram(): Promise<PostgresProgram> {
   const folder = packageFolder();
   await restoreLinks(folder);
   const bin = join(folder, "native/bin");
-  const userId = process.getuid?.() === 0 ? NOBODY : undefined;
-  return { postgres: join(bin, "postgres"), initdb: join(bin, "initdb"), userId };
+  const locale = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
+  return { postgres: join(bin, "postgres"), initdb: join(bin, "initdb"), locale, userId: SERVER_USER_ID };
 }
 
 function packageFolder(): string {

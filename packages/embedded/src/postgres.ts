@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { onPort } from "./free-port.ts";
 import { createCluster } from "./postgres-cluster.ts";
-import { postgresProgram } from "./postgres-program.ts";
+import { type PostgresProgram, postgresProgram } from "./postgres-program.ts";
 import { startServer } from "./server-process.ts";
 
 export interface PostgresOptions {
@@ -10,6 +10,8 @@ export interface PostgresOptions {
   port?: number;
   /** False for throw-away data: much faster, lost in a crash. */
   durable?: boolean;
+  /** The npm package's when absent. */
+  program?: PostgresProgram;
 }
 
 export interface Postgres {
@@ -21,8 +23,9 @@ export interface Postgres {
 }
 
 /** A Postgres on 127.0.0.1. Makes the cluster and the database when the directory has none yet. */
-export async function startPostgres({ dataDir, port, durable = true }: PostgresOptions): Promise<Postgres> {
-  const program = await postgresProgram();
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { dataDir, port, durable = true } = options;
+  const program = options.program ?? (await postgresProgram());
   const cluster = await createCluster(program, resolve(dataDir));
   return onPort(port, async (port) => {
     const { pid, stop } = await startServer({

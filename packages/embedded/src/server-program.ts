@@ -8,20 +8,26 @@ export interface Program {
   env: NodeJS.ProcessEnv;
 }
 
-/** A server program: the one of this machine, else the Debian package of the same name, unpacked into the cache. */
-export async function serverProgram(name: "nats-server" | "redis-server"): Promise<Program> {
+/** The packages that have a program, of Debian and of Homebrew. */
+const PACKAGES = {
+  "nats-server": { debian: "nats-server", brew: "nats-server" },
+  "redis-server": { debian: "redis-server", brew: "redis" },
+  promtool: { debian: "prometheus", brew: "prometheus" },
+};
+
+/** A program: the one of this machine, else that of its Debian package, unpacked into the cache. */
+export async function serverProgram(name: keyof typeof PACKAGES): Promise<Program> {
   const installed = onPath(name);
   if (installed) return { path: installed, env: {} };
+  const { debian, brew } = PACKAGES[name];
   if (process.platform === "darwin") {
-    throw new Error(`${name} is not installed. Install it with: brew install ${brewFormula[name]}`);
+    throw new Error(`${name} is not installed. Install it with: brew install ${brew}`);
   }
-  const root = await unpackDebianPackage(name);
+  const root = await unpackDebianPackage(debian);
   const path = ["usr/bin", "usr/sbin"].map((folder) => join(root, folder, name)).find(existsSync);
-  if (!path) throw new Error(`The system's package ${name} has no program of this name`);
+  if (!path) throw new Error(`The system's package ${debian} has no program ${name}`);
   return { path, env: { LD_LIBRARY_PATH: libraryFolders(root).join(":") } };
 }
-
-const brewFormula = { "nats-server": "nats-server", "redis-server": "redis" };
 
 /** A program of this machine. */
 export function onPath(name: string): string | undefined {
