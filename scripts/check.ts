@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { CHART_README, withValues } from "./chart-values.ts";
+import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
 import { circlesOfRooms } from "./rooms.ts";
 import {
   handWrittenFiles,
@@ -15,9 +17,12 @@ import { root, runTool, type ToolResult } from "./tool.ts";
 const checks: Record<string, () => Promise<ToolResult>> = {
   "format and lint": () => runTool({ command: "biome", args: ["check", "--error-on-warnings", "."] }),
   types: () => runTool({ command: "tsc", args: ["--project", "."] }),
+  // What k6 runs knows nothing of Node.
+  "types under k6": () => runTool({ command: "tsc", args: ["--project", "load-tests/k6"] }),
   "proto lint": () => runTool({ command: "buf", args: ["lint"], cwd: "proto" }),
   "proto format": () => runTool({ command: "buf", args: ["format", "--diff", "--exit-code"], cwd: "proto" }),
   "generated code": generatedCodeIsCurrent,
+  "chart's values": chartValuesAreCurrent,
   rooms: roomsDependOneWay,
 };
 
@@ -40,11 +45,18 @@ async function roomsDependOneWay(): Promise<ToolResult> {
   return { ok: circles.length === 0, output: `Folders import each other: ${circles.join("; ")}` };
 }
 
+async function chartValuesAreCurrent(): Promise<ToolResult> {
+  const readme = readFileSync(CHART_README, "utf8");
+  return { ok: readme === withValues(readme), output: "Tables of the chart's README. Run: npm run generate" };
+}
+
 async function generatedCodeIsCurrent(): Promise<ToolResult> {
   const files = await handWrittenFiles();
   const services = standardServices(files);
   const paths = new Set([...presentServices(), ...services.keys()]);
   const drifted = [...paths].filter((path) => textOf(join(root, "proto", path)) !== services.get(path));
+  if (textOf(join(root, NATS_PERMISSIONS_FILE)) !== natsPermissionsFile())
+    drifted.push(NATS_PERMISSIONS_FILE);
   if (drifted.length > 0)
     return { ok: false, output: `Not as generated: ${drifted.join(", ")}. Run: npm run generate` };
   const folder = await mkdtemp(join(tmpdir(), "tidings-generated-"));

@@ -1,5 +1,7 @@
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { CHART_README, withValues } from "./chart-values.ts";
+import { DASHBOARDS_FOLDER, dashboards, dashboardText } from "./dashboards.ts";
 import { root, runTool, runTools } from "./tool.ts";
 
 const folder = join(root, "proto");
@@ -15,3 +17,9 @@ for (const path of presentServices()) if (!services.has(path)) await rm(join(fol
 for (const [path, text] of services) await writeFile(join(folder, path), text);
 await runTools([generation]);
 await writeFile(join(folder, RESOURCES_FILE), resourcesModule(files));
+for (const [name, shown] of Object.entries(dashboards))
+  await writeFile(join(root, DASHBOARDS_FOLDER, name), dashboardText(shown));
+await writeFile(CHART_README, withValues(await readFile(CHART_README, "utf8")));
+// It names all processes: with them comes what was generated just now.
+const { NATS_PERMISSIONS_FILE, natsPermissionsFile } = await import("./nats-permissions.ts");
+await writeFile(join(root, NATS_PERMISSIONS_FILE), natsPermissionsFile());

@@ -11,6 +11,7 @@ import { migrations as reporting } from "@tidings/reporting/migrations";
 import type { Migrations } from "@tidings/store/migrate";
 import { webhookVariables } from "@tidings/webhook/config";
 import { migrations as webhook } from "@tidings/webhook/migrations";
+import type { z } from "zod";
 
 export interface ProcessRow {
   name: ProcessName;
@@ -19,7 +20,9 @@ export interface ProcessRow {
   migrations: Migrations;
   /** From the root of the repository. */
   entry: string;
-  /** Every variable of the environment that it reads. */
+  /** Every variable of the environment that it reads, and what it may be. */
+  shape: z.ZodRawShape;
+  /** The names of these. */
   variables: string[];
   /** The processes that may call it. */
   callers: ProcessName[];
@@ -39,6 +42,7 @@ export const processes: ProcessRow[] = [
     schema: "identity",
     migrations: identity,
     entry: "gateway/src/main.ts",
+    shape: gatewayVariables,
     variables: Object.keys(gatewayVariables),
     callers: ["contact", "webhook"],
   },
@@ -47,9 +51,9 @@ export const processes: ProcessRow[] = [
 function service(
   name: ProcessName,
   migrations: Migrations,
-  variables: object,
+  shape: z.ZodRawShape,
   callers: ProcessName[],
 ): ProcessRow {
   const entry = `services/${name}/src/main.ts`;
-  return { name, schema: name, migrations, entry, variables: Object.keys(variables), callers };
+  return { name, schema: name, migrations, entry, shape, variables: Object.keys(shape), callers };
 }

@@ -21,7 +21,7 @@ function install() {
   const stamp = join(modules, ".tidings-lock");
   const lock = createHash("sha256").update(readFileSync("pnpm-lock.yaml")).digest("hex");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === lock) return;
-  console.log("Installing dependencies, this takes about a minute the first time ...");
+  console.error("Installing dependencies, this takes about a minute the first time ...");
   const env = { ...process.env, CI: "true", npm_config_loglevel: "error" };
   const options = { env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] };
   const result = spawnSync("npx", ["--yes", PNPM, "install", "--frozen-lockfile"], options);

@@ -1,6 +1,6 @@
-import { migrate, roleUrl } from "@tidings/store/migrate";
 import type { ActorKeyRing } from "./actor-keys.ts";
 import { bundleOf } from "./bundle.ts";
+import { migrateSchemas } from "./migrate-schemas.ts";
 import { placeProcesses } from "./placement.ts";
 import { type ProcessName, processes } from "./processes.ts";
 import { rolePasswordOf } from "./secrets.ts";
@@ -95,15 +95,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
 
 /** The URL of every schema's own role, migrated first where that is our task. */
 async function databaseUrls(database: StackDatabase): Promise<Record<string, string>> {
-  const urls: Record<string, string> = {};
-  for (const { schema, migrations } of processes) {
-    if ("url" in database) {
-      urls[schema] = database.url(schema);
-    } else {
-      const rolePassword = rolePasswordOf(database.rolePassword, schema);
-      const { role } = await migrate({ ...database, rolePassword, schema, migrations });
-      urls[schema] = roleUrl(database.adminUrl, role, rolePassword);
-    }
-  }
-  return urls;
+  if ("url" in database)
+    return Object.fromEntries(processes.map(({ schema }) => [schema, database.url(schema)]));
+  const { adminUrl, rolePassword, rolePrefix } = database;
+  const passwordOf = (schema: string) => rolePasswordOf(rolePassword, schema);
+  const migrated = await migrateSchemas({ adminUrl, rolePrefix, passwordOf });
+  return Object.fromEntries(migrated.map(({ schema, url }) => [schema, url]));
 }

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { isFree } from "@tidings/embedded/free-port";
 import { startNats } from "@tidings/embedded/nats";
 import { startPostgres } from "@tidings/embedded/postgres";
-import { bundleProcesses } from "./bundle.ts";
+import { bundlePrograms } from "./bundle.ts";
 import { lockDataDir } from "./data-lock.ts";
 import { logToFiles } from "./log-files.ts";
 import { readSecrets, type Secrets, writeSecrets } from "./secrets.ts";
@@ -48,7 +48,7 @@ async function start(): Promise<void> {
     throw new Error(`Port ${config.PORT} is in use. Choose another: PORT=${config.PORT + 1} npm start`);
   }
   console.log("Starting Tidings ...");
-  const bundled = bundleProcesses();
+  const bundled = bundlePrograms();
   bundled.catch(() => undefined); // awaited below
   const secretsFile = join(config.DATA_DIR, "secrets.json");
   const secrets = readSecrets(secretsFile);

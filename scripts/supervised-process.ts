@@ -99,7 +99,7 @@ export async function superviseProcess(options: ProcessOptions): Promise<Supervi
  * Memory that is given back: a young generation of 12 MB and two arenas keep a third less resident under load, at no cost that
  * could be measured (ADR 37).
  */
-const MEMORY = { execArgv: ["--max-semi-space-size=4"], env: { MALLOC_ARENA_MAX: "2" } };
+export const MEMORY = { execArgv: ["--max-semi-space-size=4"], env: { MALLOC_ARENA_MAX: "2" } };
 
 /** In a process group of its own: a Ctrl-C in the terminal does not reach it before it is its turn. */
 function spawnRun({ name, entry, env, log }: ProcessOptions): Run {

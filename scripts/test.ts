@@ -6,16 +6,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Postgres, startPostgres } from "@tidings/embedded/postgres";
 import { serverProgram } from "@tidings/embedded/server-program";
-import { migrate } from "@tidings/store/migrate";
 import { Client } from "pg";
-import { bundleProcesses } from "./bundle.ts";
-import { processes } from "./processes.ts";
+import { bundlePrograms } from "./bundle.ts";
+import { migrateSchemas } from "./migrate-schemas.ts";
 import { onStopSignal } from "./stop-signal.ts";
 
 const TEMPLATE = "tidings_template";
 /** No file takes nearly as long: one that does hangs. */
 const TEST_TIMEOUT_MS = 240_000;
-const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data"]);
+/** The charts have a command of their own: its tools take minutes to build. */
+const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data", "charts"]);
 
 let runner: ChildProcess | undefined;
 const stopped = new AbortController();
@@ -37,7 +37,7 @@ async function runWithServers(args: string[]): Promise<number> {
       startPostgres({ dataDir: join(folder, "postgres"), durable: false }),
       serverProgram("nats-server"),
       serverProgram("redis-server"),
-      bundleProcesses(),
+      bundlePrograms(),
     ]);
     await createTemplate(postgres.url);
     stopped.signal.throwIfAborted();
@@ -58,9 +58,7 @@ async function createTemplate(serverUrl: string): Promise<void> {
   await client.query(`create database ${TEMPLATE}`);
   await client.end();
   const adminUrl = Object.assign(new URL(serverUrl), { pathname: `/${TEMPLATE}` }).href;
-  for (const { schema, migrations } of processes) {
-    await migrate({ adminUrl, schema, rolePassword: `test-${schema}`, rolePrefix: TEMPLATE, migrations });
-  }
+  await migrateSchemas({ adminUrl, rolePrefix: TEMPLATE, passwordOf: (schema) => `test-${schema}` });
 }
 
 /** What the tests leave in TMPDIR, such as when they are interrupted, goes with it. */

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { Pool } from "pg";
 import { type BareRow, bareContactWriter } from "./bare-contact-json.ts";
+import { type BareResource, bareResource } from "./bare-resource.ts";
 import {
   type BareStatement,
   countAll,
@@ -14,6 +15,7 @@ import {
   patchField,
 } from "./bare-statements.ts";
 import { SAMPLE_FIELDS, type SampleContact } from "./sample-contact.ts";
+import { SAMPLE_RESOURCES } from "./sample-resources.ts";
 
 const PATH = "/api/contacts";
 const RAW_TEXT = { getTypeParser: () => (text: string) => text };
@@ -25,6 +27,8 @@ const fields = await query(
 );
 const contactJson = bareContactWriter(fields);
 
+const others = SAMPLE_RESOURCES.map(bareResource);
+
 const server = createServer((request, response) => {
   answer(request, response).catch((error) => response.destroy(error)); // the load generator counts it as an error
 });
@@ -35,6 +39,8 @@ process.once("disconnect", () => process.exit(0));
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method, url = "" } = request;
+  const other = others.find(({ resource }) => url.startsWith(`/api/${resource.path}`));
+  if (other) return answerOther(other, request, response);
   if (method === "GET" && url.startsWith(`${PATH}?`)) return end(response, 200, await page(url));
   if (method === "GET") return end(response, 200, await one(Number(url.slice(PATH.length + 1))));
   const body = await buffer(request);
@@ -42,6 +48,37 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     return end(response, 200, await patch(Number.parseInt(url.slice(PATH.length + 1), 10), body));
   if (url === `${PATH}/new`) return end(response, 201, await create(body));
   return end(response, 201, await createBatch(body));
+}
+
+async function answerOther(
+  { resource, get, page: pageOf, count, patch: patchOne, insert }: BareResource,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { method, url = "" } = request;
+  const { path, one: single, many } = resource;
+  const rest = url.slice(`/api/${path}`.length);
+  if (method === "GET" && rest.startsWith("?")) {
+    const limit = new URLSearchParams(rest).get("limit");
+    const [rows, [counted]] = await Promise.all([query(pageOf, [limit]), query(count, [])]);
+    const list = rows.map(({ json }) => json).join();
+    return end(response, 200, `{"total":${counted?.total},"${many}":[${list}]}`);
+  }
+  const id = Number.parseInt(rest.slice(1), 10);
+  if (method === "GET") {
+    const [row] = await query(get, [id]);
+    return end(response, 200, `{"${single}":${row?.json}}`);
+  }
+  const body = await buffer(request);
+  const sent = JSON.parse(body.toString());
+  if (method === "PATCH") {
+    const [row] = await query(patchOne, [id, sent.name, body]);
+    return end(response, 200, `{"${single}":${row?.json}}`);
+  }
+  const payloads = sent.map((item: object) => Buffer.from(JSON.stringify(item)));
+  const rows = await query(insert, [body.toString(), payloads]);
+  const list = rows.map(({ json }) => json).join();
+  end(response, 201, `{"${many}":[${list}],"statusCodes":[${rows.map(() => 201).join()}]}`);
 }
 
 async function one(id: number): Promise<string> {

@@ -4,16 +4,19 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { processes } from "../processes.ts";
 import { onStopSignal } from "../stop-signal.ts";
+import { measureCampaignMembers } from "./campaign-members.ts";
 import { compare } from "./compare.ts";
 import { measureDeliveryLatency } from "./delivery-latency.ts";
 import { measureListLatency } from "./list-latency.ts";
 import { loadContacts, THROUGH_API_MAX } from "./load-contacts.ts";
+import { loadResources } from "./load-resources.ts";
 import type { Target } from "./measure.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { measureRawBatch } from "./raw-batch.ts";
 import { changes, type KeptResult, readKept } from "./regressions.ts";
 import {
   type Line,
+  printCampaignMembers,
   printChanges,
   printHeader,
   printLatency,
@@ -21,12 +24,15 @@ import {
   printListLatencies,
   printSegments,
   printSignInCosts,
+  printTelemetryCosts,
   surroundings,
   writeResult,
 } from "./report.ts";
+import { resourceWorkloads, wantedResources } from "./resource-workloads.ts";
 import { measureSegmentBuilds, measureSegmentReaction } from "./segment-speed.ts";
 import { measureSignInCost, type WaysIn, waysIn } from "./sign-in-cost.ts";
 import { type BareServer, startBareServer } from "./start-bare-server.ts";
+import { measureTelemetryCost } from "./telemetry-cost.ts";
 import { startTemporaryStack, type TemporaryStack } from "./temporary-stack.ts";
 import { workloads } from "./workloads.ts";
 
@@ -50,7 +56,9 @@ process.exit(await runBench());
 
 async function runBench(): Promise<number> {
   try {
-    await bench(readOptions(process.argv.slice(2)));
+    const options = readOptions(process.argv.slice(2));
+    if (options.measuresTelemetry) printTelemetryCosts(await measureTelemetryCost(options.seconds));
+    else await bench(options);
     return 0;
   } catch (error) {
     console.error(error instanceof Error ? error.message : error);
@@ -70,6 +78,9 @@ async function bench(options: BenchOptions): Promise<void> {
   const { postgres } = own;
   const ours = ourTarget(own);
   const loadSeconds = await loadContacts(ours, postgres.url, options.contacts);
+  const isWanted = (name: string) =>
+    options.only.length === 0 || options.only.some((only) => name.startsWith(only));
+  await loadResources(ours, postgres.url, wantedResources(isWanted));
   bareServer = await startBareServer("bare-server.ts", { DATABASE_URL: postgres.url });
   const bare: Target = { url: bareServer.url, headers: {}, pids: [bareServer.pid, postgres.pid] };
 
@@ -83,8 +94,6 @@ async function bench(options: BenchOptions): Promise<void> {
     secondsPerRound: seconds,
   });
   printHeader(about);
-  const isWanted = (name: string) =>
-    options.only.length === 0 || options.only.some((only) => name.startsWith(only));
   const lines: Line[] = [];
   const add = (line: Line) => {
     printLine(line);
@@ -92,7 +101,7 @@ async function bench(options: BenchOptions): Promise<void> {
   };
   // Webhooks while the data is still as it was loaded.
   const latencies = isWanted("webhook") ? await measureDeliveryLatency(ours, options) : [];
-  for (const workload of workloads.filter(({ name }) => isWanted(name))) {
+  for (const workload of [...workloads, ...resourceWorkloads].filter(({ name }) => isWanted(name))) {
     const { name, title, goal, spreadGoal } = workload;
     const comparison = await compare(workload, { ours, bare }, options);
     add({ name, title, goal, ...(spreadGoal && { spreadGoal }), ...comparison });
@@ -115,7 +124,9 @@ async function bench(options: BenchOptions): Promise<void> {
   const lists = isWanted("list") ? await measureListLatency(ours, postgres.url, options) : [];
   if (lists.length > 0) printListLatencies(lists);
   const segments = isWanted("segment") ? await measureSegments(ours, postgres.url) : undefined;
-  writeResult(RESULT_FILE, about, lines, { latencies, costs, lists, ...segments });
+  const members = isWanted("members") ? await measureCampaignMembers(ours, postgres.url) : [];
+  if (members.length > 0) printCampaignMembers(members);
+  writeResult(RESULT_FILE, about, lines, { latencies, costs, lists, ...segments, members });
   const worse = kept ? tellChanges(options.comparedWith ?? "", kept, lines) : 0;
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
   if (worse > 0) throw new Error(`${worse} lines take more CPU than before, by more than their noise.`);

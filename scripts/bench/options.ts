@@ -12,10 +12,12 @@ export interface BenchOptions {
   comparedWith: string | undefined;
   /** Writes docs/query-plans.md anew. */
   writesPlans: boolean;
+  /** Measures what traces and scrapes cost, and nothing else. */
+  measuresTelemetry: boolean;
 }
 
 const USAGE =
-  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway] [--plans] [--compare docs/bench.json]";
+  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway] [--plans] [--telemetry] [--compare docs/bench.json]";
 const PROFILED = ["contact", "webhook", "gateway"] as const;
 
 /** Throws an error that tells the usage. */
@@ -29,6 +31,7 @@ export function readOptions(args: string[]): BenchOptions {
       prof: { type: "string" },
       compare: { type: "string" },
       plans: { type: "boolean", default: false },
+      telemetry: { type: "boolean", default: false },
     },
   });
   const contacts = Number(values.contacts);
@@ -43,5 +46,6 @@ export function readOptions(args: string[]): BenchOptions {
     profiled,
     comparedWith: values.compare,
     writesPlans: values.plans,
+    measuresTelemetry: values.telemetry,
   };
 }

@@ -1,11 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, hostname, loadavg } from "node:os";
+import type { CampaignMembers } from "./campaign-members.ts";
 import type { DeliveryLatency } from "./delivery-latency.ts";
 import type { ListLatency } from "./list-latency.ts";
 import type { Round } from "./measure.ts";
 import type { Change, KeptResult } from "./regressions.ts";
 import type { SegmentBuild, SegmentReaction } from "./segment-speed.ts";
 import type { SignInCost } from "./sign-in-cost.ts";
+import type { ScrapeCost, TelemetryCost } from "./telemetry-cost.ts";
 
 /** One line of the table. */
 export interface Line {
@@ -91,6 +93,25 @@ export function printSignInCosts(costs: SignInCost[]): void {
   }
 }
 
+/** CPU of requests by how much is traced, and of scrapes. */
+export function printTelemetryCosts({
+  traces,
+  scrapes,
+}: {
+  traces: TelemetryCost[];
+  scrapes: ScrapeCost;
+}): void {
+  console.log(row(["all processes, with Postgres", "CPU us", "x", "least", "most", ""]));
+  for (const { title, setting, cpu, ratio, least, most } of traces) {
+    const cells = [cpu.toFixed(0), ratio.toFixed(2), least.toFixed(2), most.toFixed(2), ""];
+    console.log(row([`${title}, ${setting}`, ...cells]));
+  }
+  const { idle, watched, scrape } = scrapes;
+  console.log(`
+an idle stack takes ${idle.toFixed(1)} ms of CPU a second, and ${watched.toFixed(1)} within two minutes of a scrape;
+a scrape of all its processes takes ${scrape.toFixed(1)} ms: each 15 s that is ${(watched - idle + scrape / 15).toFixed(1)} ms a second in all`);
+}
+
 export function printSegments(builds: SegmentBuild[], reaction: SegmentReaction): void {
   console.log(`\n${row(["segment of three filters", "ms", "SQL ms", "x", "goal", ""])}`);
   for (const { name, members, oursMs, rawMs } of builds) {
@@ -108,6 +129,15 @@ export function printSegments(builds: SegmentBuild[], reaction: SegmentReaction)
       `p50, p99; goal p99 < 2000 ms, ${changes} changes at 200/s`,
     ]),
   );
+}
+
+export function printCampaignMembers(members: CampaignMembers[]): void {
+  console.log(`\n${row(["members of a campaign", "ms", "SQL ms", "x", "per s", ""])}`);
+  for (const { name, count, oursMs, rawMs } of members) {
+    const perSecond = Math.round((1_000 * count) / oursMs);
+    const cells = [oursMs.toFixed(0), rawMs.toFixed(0), (oursMs / rawMs).toFixed(2), String(perSecond)];
+    console.log(row([name, ...cells, `${count} contacts; SQL: one statement, with an event of each`]));
+  }
 }
 
 const BLANKS = ["", "", "", "", "", ""];

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startNats } from "@tidings/embedded/nats";
 import { startPostgres } from "@tidings/embedded/postgres";
-import { bundleProcesses } from "../bundle.ts";
+import { bundlePrograms } from "../bundle.ts";
 import { forScreen } from "../log-files.ts";
 import { type Stack, type StackOptions, startStack } from "../stack.ts";
 
@@ -35,7 +35,7 @@ export async function startTemporaryStack(
     return stopped;
   };
   try {
-    await bundleProcesses();
+    await bundlePrograms();
     const natsDir = join(folder, "nats");
     const postgres = await startPostgres({ dataDir: join(folder, "postgres") });
     stops.push(postgres.stop);

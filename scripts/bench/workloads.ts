@@ -15,8 +15,8 @@ export interface Workload {
 }
 
 export const BATCH_SIZE = 200;
-const PAGE_SIZE = 30;
-const CONNECTIONS = 16;
+export const PAGE_SIZE = 30;
+export const CONNECTIONS = 16;
 /** A batch keeps a server busy for long: more at once only wait. */
 export const BATCH_CONNECTIONS = 4;
 
