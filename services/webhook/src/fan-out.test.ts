@@ -10,6 +10,7 @@ import {
   ContactSavedSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
+import { isOutage } from "@tidings/rpc/outage";
 import { createFanOut, type Render } from "./fan-out.ts";
 import { occurrencesOf } from "./occurrence.ts";
 import { claim, openScene } from "./testing/scene.ts";
@@ -200,6 +201,9 @@ test("a webhook is told of what its owner may view, and of nothing once the owne
     `insert into users (id, version, role_id, is_published) values
        (20, 1, 2, true), (30, 1, 3, true), (40, 1, 4, true), (50, 1, 5, true), (60, 1, 3, false)`,
   );
+  await scene.query(
+    "insert into projected_versions (kind, id, version) values ('users', 99, 2), ('roles', 5, 1)",
+  );
   const triggers = ["svc.lead_post_save_new", "svc.lead_company_change"];
   const hooks = new Map<number, number>();
   for (const createdBy of [20, 30, 40, 50, 60, 99])
@@ -237,6 +241,34 @@ test("a webhook is told of what its owner may view, and of nothing once the owne
   await scene.query("update deliveries set next_at = now()");
   await scene.query("update users set is_published = false where id = 30");
   assert.deepEqual(new Set((await claim(scene)).map(({ group }) => group)), new Set([hooks.get(20)]));
+});
+
+test("events wait while the owner of a webhook that wants them, or the owner's role, is on its way", async () => {
+  await using scene = await openScene();
+  const triggers = ["svc.lead_post_save_new"];
+  await scene.webhook({ url: "http://127.0.0.1:1/", triggers, createdBy: 7 });
+  const created = [event("created", ContactSavedSchema, { snapshot, identified: true })];
+  const deleted = [event("deleted", ContactSavedSchema, { snapshot, identified: true })];
+  const waits = () => assert.rejects(fanOut(scene, created), (error) => isOutage(error));
+  await waits();
+  await fanOut(scene, deleted);
+  // Who has an id above those that users were made from was made later.
+  await scene.query("insert into projection_builds (name, after_id, done_at) values ('users', 6, now())");
+  await waits();
+  await scene.query("insert into users (id, version, role_id, is_published) values (7, 1, 8, true)");
+  await waits();
+  await scene.query("insert into roles (id, version, is_admin, is_published) values (8, 1, true, true)");
+  await fanOut(scene, created);
+  assert.equal((await scene.states()).length, 1);
+});
+
+test("nobody waits for an owner who was gone before anything of owners was known", async () => {
+  await using scene = await openScene();
+  const triggers = ["svc.lead_post_save_new"];
+  await scene.webhook({ url: "http://127.0.0.1:1/", triggers, createdBy: 7 });
+  await scene.query("insert into projection_builds (name, after_id, done_at) values ('users', 7, now())");
+  await fanOut(scene, [event("created", ContactSavedSchema, { snapshot, identified: true })]);
+  assert.deepEqual(await scene.states(), []);
 });
 
 test("one event for thousands of webhooks, and thousands of events for one, are done in slices", async () => {

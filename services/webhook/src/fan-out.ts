@@ -1,4 +1,5 @@
 import type { Event } from "@tidings/bus/event";
+import { Code, Fault } from "@tidings/rpc/fault";
 import { backgroundDeadline, type Database, prepared, type Row } from "@tidings/store/database";
 import { recordEvents } from "@tidings/store/inbox";
 import { bodyOf, nameOfCompany } from "./body.ts";
@@ -49,6 +50,8 @@ const CONSUMER = "webhook";
 /** Occurrences that are rendered at once, and rows that one statement makes. */
 const RENDERED_MAX = 500;
 const ROWS_MAX = 5_000;
+/** Webhooks that an error names. */
+const NAMED_MAX = 10;
 
 const selectPublished = prepared(
   "fan_out_webhooks",
@@ -94,6 +97,7 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
         }),
       )
       .filter((notification) => notification.subscribers.length > 0);
+    refuseUnknown(notifications);
     for (let start = 0; start < notifications.length; start += RENDERED_MAX) {
       const deliveries = await render(notifications.slice(start, start + RENDERED_MAX), options);
       for (const rows of inStatements(deliveries)) await insert(database, rows, firstDelaySeconds);
@@ -105,13 +109,25 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
   };
 }
 
+/** What an owner may be told is not known before its owner is: the events wait, as for anything that is away for a moment. */
+function refuseUnknown(notifications: Notification[]): void {
+  const subscribers = notifications.flatMap((notification) => notification.subscribers);
+  const unknown = new Set(
+    subscribers.filter(({ owner }) => owner.isToCome).map(({ webhookId }) => webhookId),
+  );
+  if (unknown.size === 0) return;
+  const some = [...unknown].slice(0, NAMED_MAX).join(", ");
+  const message = `${unknown.size} webhooks have owners that are not known yet: ${some}`;
+  throw new Fault({ code: Code.UNAVAILABLE, reason: "OWNER_UNKNOWN", message });
+}
+
 /** Triggers to the published webhooks that name them, under any prefix. */
 async function readSubscribers(database: Database): Promise<Map<TriggerName, Subscriber[]>> {
   const rows = await database.query(selectPublished, [], backgroundDeadline());
   const subscribers = new Map<TriggerName, Subscriber[]>();
   for (const row of rows) {
     const owner = ownerOf(row);
-    if (owner.reach === "none") continue;
+    if (owner.reach === "none" && !owner.isToCome) continue;
     for (const [name, prefix] of triggersOf(row)) {
       const known = subscribers.get(name) ?? [];
       subscribers.set(name, known);

@@ -3,6 +3,35 @@ import type { Migrations } from "@tidings/store/migrate";
 import { statements } from "@tidings/store/statements";
 import { type Kysely, sql } from "kysely";
 
+/**
+ * Of an owner that is not there: is it on its way, or gone? We were told of it where we had an event of it, or where its id is one of
+ * those that the projection was made from: what was gone by then is not told of any more.
+ */
+const OWNERS_TO_COME = [
+  `create function is_told(kind text, id integer) returns boolean stable
+    return exists (select from projected_versions v where v.kind = is_told.kind and v.id = is_told.id)
+      or exists (select from projection_builds b
+        where b.name = is_told.kind and b.done_at is not null and b.after_id >= is_told.id)`,
+  `create or replace view webhook_owners as
+    select w.id as webhook_id, u.id as user_id,
+      coalesce(case when w.created_by is not null then u.is_published and not u.is_deleted
+        else not c.is_deleted end, false) as is_active,
+      coalesce(r.is_admin, false) as is_admin, coalesce(r.permissions, '{}') as permissions,
+      coalesce(r.is_admin or r.permissions -> 'lead:leads' ?| array['full', 'view', 'viewown', 'viewother'], false)
+        as may_view,
+      case
+        when r.id is not null then false
+        when w.created_by is not null and u.id is null then not is_told('users', w.created_by)
+        when w.created_by is null and w.owner_client_id is not null and c.id is null
+          then not is_told('clients', w.owner_client_id)
+        when coalesce(u.role_id, c.role_id) is not null then not is_told('roles', coalesce(u.role_id, c.role_id))
+        else false end as is_to_come
+    from webhooks w
+    left join users u on u.id = w.created_by
+    left join clients c on c.id = w.owner_client_id and w.created_by is null
+    left join roles r on r.id = coalesce(u.role_id, c.role_id) and r.is_published and not r.is_deleted`,
+];
+
 export const migrations: Migrations = {
   "0001_webhooks": { up: createWebhooks },
   "0002_deliveries": { up: createDeliveries },
@@ -16,6 +45,7 @@ export const migrations: Migrations = {
     ]),
   ),
   "0005_categories": statements(CATEGORIES_TABLE, "alter table webhooks add column category_id integer"),
+  "0006_owners_to_come": statements(...OWNERS_TO_COME),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {

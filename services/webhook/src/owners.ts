@@ -17,18 +17,23 @@ export interface Owner {
   reach: Reach;
   /** Why it is none. */
   problem: string | undefined;
+  /** Nothing is known of it, or of its role, until an event comes that is on its way. */
+  isToCome: boolean;
 }
 
 /** Columns of the view webhook_owners, under the names that `ownerOf` reads. */
-export const OWNER_COLUMNS = "o.user_id, o.is_active, o.is_admin, o.permissions";
+export const OWNER_COLUMNS = "o.user_id, o.is_active, o.is_admin, o.permissions, o.is_to_come";
 
-export function ownerOf({ user_id, is_active, is_admin, permissions }: Row): Owner {
+export function ownerOf({ user_id, is_active, is_admin, permissions, is_to_come }: Row): Owner {
   const userId = user_id ? Number(user_id) : undefined;
-  if (is_active !== "t") return { userId, reach: "none", problem: "Its owner is gone or not published." };
+  const isToCome = is_to_come === "t";
+  const none = (problem: string): Owner => ({ userId, reach: "none", problem, isToCome });
+  if (isToCome) return none("Its owner is not known yet.");
+  if (is_active !== "t") return none("Its owner is gone or not published.");
   const rights = { admin: is_admin === "t", permissions: JSON.parse(permissions ?? "{}") };
   const reach = reachOfAction(rights, CONTACTS, "view");
-  const problem = reach === "none" ? "The role of its owner does not allow to view contacts." : undefined;
-  return { userId, reach, problem };
+  if (reach === "none") return none("The role of its owner does not allow to view contacts.");
+  return { userId, reach, problem: undefined, isToCome };
 }
 
 const ownersStatement = prepared(
