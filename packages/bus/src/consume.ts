@@ -91,18 +91,23 @@ export function consume(bus: Bus, options: ConsumeOptions): Consumption {
 
 async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSignal): Promise<void> {
   let messages: ConsumerMessages | undefined;
+  let awaited: string | undefined;
   bus.onConnected(() => messages?.stop());
   while (!signal.aborted) {
     try {
       await consumeOnce(bus, options, signal, (opened) => {
         messages = opened;
+        awaited = undefined;
         // What it does not see its heartbeats tell, later.
         restartWithout(opened).catch(() => undefined);
       });
     } catch (error) {
-      if (!(error instanceof BusUnavailable)) {
-        bus.log.warn({ err: error, durable: options.durable.name }, "consuming failed, starting again");
-      }
+      const durable = options.durable.name;
+      if (!(error instanceof BusUnavailable))
+        bus.log.warn({ err: error, durable }, "consuming failed, starting again");
+      else if (error.message !== awaited)
+        bus.log.info({ durable, reason: error.message }, "waiting before anything is consumed");
+      awaited = error instanceof BusUnavailable ? error.message : undefined;
     }
     await sleep(RESTART_MS * (0.5 + Math.random()), signal);
   }
