@@ -42,6 +42,9 @@ const HELD_MS = 20;
 const FOLLOWER_MS = 1_000;
 /** What is committed within so short a time is published in one pass, and costs all who hear of it one transaction. */
 const GATHER_MS = 20;
+/** While much is told, a pass gathers for longer: from so many events of the pass before on. */
+const BUSY_EVENTS = 4;
+const BUSY_GATHER_MS = 80;
 const AWAY_MS = 250;
 /** Is the stream still what it was? A lost one is made again from the outbox. */
 const LOOK_MS = 15_000;
@@ -120,6 +123,7 @@ export function startRelay(options: RelayOptions): Relay {
     await purgeMessages(database, new Date(beforeMs));
   };
 
+  let gatherMs = GATHER_MS;
   /** Milliseconds until the next pass is worth while. */
   const pass = async (): Promise<number> => {
     if (!leadership.isLeader()) return FOLLOWER_MS;
@@ -132,6 +136,7 @@ export function startRelay(options: RelayOptions): Relay {
     }
     const { waiting, held, latestSeq } = await publishPending(database, bus);
     publishedSeq = Math.max(publishedSeq, latestSeq);
+    gatherMs = waiting < BUSY_EVENTS ? GATHER_MS : BUSY_GATHER_MS;
     await tidy();
     if (waiting === BATCH && held < BATCH) return 0;
     return held > 0 ? HELD_MS : POLL_MS;
@@ -144,7 +149,7 @@ export function startRelay(options: RelayOptions): Relay {
         const delayMs = await pass();
         failures = 0;
         if (delayMs === 0) continue; // a full batch: there is more
-        if (await wakeUp.sleep(delayMs)) await wakeUp.rest(GATHER_MS);
+        if (await wakeUp.sleep(delayMs)) await wakeUp.rest(gatherMs);
       } catch (error) {
         failures += 1;
         isStreamKnown = false;
