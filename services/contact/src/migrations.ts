@@ -18,7 +18,7 @@ import { followSegmentFailures } from "./migrations/0017_segment_failures.ts";
 import { foldNames } from "./migrations/0018_folded_names.ts";
 import { rebuildProjections } from "./migrations/0019_projections.ts";
 import { moveToJobs } from "./migrations/0020_jobs.ts";
-import { searchContacts } from "./migrations/0021_contact_search.ts";
+import { searchContacts, searchNewContacts } from "./migrations/0021_contact_search.ts";
 import { keepTotals } from "./migrations/0022_totals.ts";
 import { encodeProtoFields } from "./migrations/0023_proto_field.ts";
 import { keepPoints } from "./migrations/0030_points.ts";
@@ -46,4 +46,5 @@ export const migrations: Migrations = {
   "0023_proto_field": encodeProtoFields,
   "0030_points": keepPoints,
   "0031_job_backlog": statements(...JOB_BACKLOG),
+  "0032_new_contact_search": searchNewContacts,
 };

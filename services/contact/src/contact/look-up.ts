@@ -6,7 +6,7 @@ import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Statement, type Transaction } from "@tidings/store/database";
 import { dateTimeText } from "../field/value.ts";
 import { mayReach } from "../record/reach.ts";
-import { companyTable, newCompany } from "../rows/company.ts";
+import { newCompany } from "../rows/company.ts";
 import { type ContactRow, STAGE_JSON } from "../rows/contact.ts";
 import { ownersById } from "../rows/owner.ts";
 import type { ContactChange } from "./body.ts";
@@ -41,41 +41,38 @@ export async function lookUpForContacts(
   key: SuppressionKey,
 ): Promise<ContactLookups> {
   const names = companyNames(changes);
-  const [tags, addresses, entryIds, owners, stages, companies, named, companyIds, suppressions] =
-    await Promise.all([
-      tagsByText(
-        transaction,
-        changes.flatMap(({ addTags }) => addTags),
-      ),
-      namedRows(
-        transaction,
-        ADDRESS_STATEMENTS,
-        changes.flatMap(({ ipAddress }) => ipAddress ?? []),
-      ),
-      sequence(
-        transaction,
-        changes.reduce((sum, { doNotContact }) => sum + doNotContact.length, 0),
-      ),
-      ownersById(
-        transaction,
-        changes.flatMap(({ owner }) => owner ?? []),
-      ),
-      byId(
-        transaction,
-        STAGES,
-        changes.flatMap(({ stage }) => stage ?? []),
-      ),
-      visibleCompanies(
-        transaction,
-        changes.flatMap(({ companies: ids }) => ids ?? []),
-        call,
-      ),
-      names.length > 0 ? transaction.query(COMPANIES_NAMED, [names]) : [],
-      companyTable.nextIds(transaction, names.length),
-      suppressionsOf(transaction, changes, key),
-    ]);
-  const newIds = companyIds.map(({ id }) => Number(id));
-  const companiesByName = namedCompanies(named, newIds, call);
+  const [tags, addresses, entryIds, owners, stages, companies, named, suppressions] = await Promise.all([
+    tagsByText(
+      transaction,
+      changes.flatMap(({ addTags }) => addTags),
+    ),
+    namedRows(
+      transaction,
+      ADDRESS_STATEMENTS,
+      changes.flatMap(({ ipAddress }) => ipAddress ?? []),
+    ),
+    sequence(
+      transaction,
+      changes.reduce((sum, { doNotContact }) => sum + doNotContact.length, 0),
+    ),
+    ownersById(
+      transaction,
+      changes.flatMap(({ owner }) => owner ?? []),
+    ),
+    byId(
+      transaction,
+      STAGES,
+      changes.flatMap(({ stage }) => stage ?? []),
+    ),
+    visibleCompanies(
+      transaction,
+      changes.flatMap(({ companies: ids }) => ids ?? []),
+      call,
+    ),
+    names.length > 0 ? transaction.query(COMPANIES_NAMED, [names]) : [],
+    suppressionsOf(transaction, changes, key),
+  ]);
+  const companiesByName = namedCompanies(named, call);
   return {
     ...tags,
     address: (ip) => addresses.rows.get(ip),
@@ -96,12 +93,14 @@ function companyNames(changes: ContactChange[]): string[] {
   return [...new Set(names.map(folded))];
 }
 
-function namedCompanies(rows: Row[], newIds: number[], call: Call) {
+function namedCompanies(rows: Row[], call: Call) {
+  const newIds = new Map(rows.map(({ name_key, new_id }) => [name_key, Number(new_id)]));
   const known = new Map(
-    rows.map((row) => {
+    rows.flatMap((row) => {
+      if (row.id === null) return [];
       const isVisible = mayReach(call, Verb.VIEW, row, "created_by");
       const company = isVisible ? { id: Number(row.id), name: row.companyname ?? "" } : undefined;
-      return [row.name_key ?? "", company] as const;
+      return [[row.name_key ?? "", company] as const];
     }),
   );
   const mayCreate = call.reach(Verb.CREATE) !== "none";
@@ -111,8 +110,8 @@ function namedCompanies(rows: Row[], newIds: number[], call: Call) {
     companyNamed(name: string) {
       const key = folded(name);
       if (known.has(key) || !mayCreate) return known.get(key);
-      const id = newIds[made.length];
-      if (id === undefined) throw new Error("more companies were made than ids were taken");
+      const id = newIds.get(key);
+      if (!id) throw new Error("a company is named that was not looked up");
       made.push(newCompany(id, name, call.actor, dateTimeText(Date.now())));
       const added = { id, name };
       known.set(key, added);
@@ -121,10 +120,15 @@ function namedCompanies(rows: Row[], newIds: number[], call: Call) {
   };
 }
 
+/** The newest of each name, or an id for a new one. */
 const COMPANIES_NAMED = prepared(
   "companies_named",
-  `select distinct on (co.name_key) co.name_key, co.id, co.companyname, co.created_by from companies co
-   where co.name_key = any (array(select unnest($1::text[]))) order by co.name_key, co.id desc`,
+  `select w.name_key, co.id, co.companyname, co.created_by,
+     case when co.id is null then nextval('companies_id_seq') end as new_id
+   from unnest($1::text[]) as w (name_key)
+   left join lateral (
+     select id, companyname, created_by from companies where name_key = w.name_key order by id desc limit 1
+   ) co on true`,
 );
 
 const STAGES = prepared(
@@ -158,10 +162,13 @@ interface NamedStatements {
 const TAG_STATEMENTS: NamedStatements = {
   insert: prepared(
     "tags_add",
-    `insert into tags (tag) select name from unnest($1::text[]) as n(name) order by name on conflict do nothing
-     returning id, tag`,
+    `insert into tags (tag) select name from unnest($1::text[]) as n(name)
+     where not exists (select from tags where tag = name) order by name on conflict do nothing returning id, tag`,
   ),
-  select: prepared("tags_named", "select id, tag as name, description from tags where tag = any($1::text[])"),
+  select: prepared(
+    "tags_named",
+    "select id, tag as name, description from tags where tag = any (array(select unnest($1::text[])))",
+  ),
 };
 
 async function tagsByText(transaction: Transaction, texts: string[]) {
@@ -175,12 +182,13 @@ async function tagsByText(transaction: Transaction, texts: string[]) {
 const ADDRESS_STATEMENTS: NamedStatements = {
   insert: prepared(
     "ip_addresses_add",
-    `insert into ip_addresses (ip_address) select name from unnest($1::text[]) as n(name) order by name
+    `insert into ip_addresses (ip_address) select name from unnest($1::text[]) as n(name)
+     where not exists (select from ip_addresses where ip_address = name) order by name
      on conflict do nothing returning id`,
   ),
   select: prepared(
     "ip_addresses_named",
-    "select id, ip_address as name from ip_addresses where ip_address = any($1::text[])",
+    "select id, ip_address as name from ip_addresses where ip_address = any (array(select unnest($1::text[])))",
   ),
 };
 
