@@ -125,7 +125,7 @@ const COMPANIES_NAMED = prepared(
   "companies_named",
   `select w.name_key, co.id, co.companyname, co.created_by,
      case when co.id is null then nextval('companies_id_seq') end as new_id
-   from unnest($1::text[]) as w (name_key)
+   from unnest((select $1::text[])) as w (name_key)
    left join lateral (
      select id, companyname, created_by from companies where name_key = w.name_key order by id desc limit 1
    ) co on true`,
