@@ -49,7 +49,7 @@ export const searchContacts: Migration = statements(
        gin_clean_pending_list('contacts_custom_terms'), gin_clean_pending_list('contacts_ip_address_ids') $$`,
 );
 
-/** New contacts are written there together: a row at a time took a tenth of what it costs to make them. */
+/** All that are made by one statement are written there by one. */
 export const searchNewContacts: Migration = statements(
   `create function write_new_contact_search() returns trigger language plpgsql set search_path from current as $$
    begin
