@@ -5,7 +5,7 @@ import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
 import { Counter, Histogram } from "prom-client";
 import { type Bus, BusUnavailable } from "./connect.ts";
-import { type Event, readEvents } from "./event.ts";
+import { type Event, type Letter, readEvents } from "./event.ts";
 import { linkTo } from "./link.ts";
 import { eventsIn } from "./pack.ts";
 import { headersOf } from "./publish.ts";
@@ -29,11 +29,8 @@ export interface ConsumeOptions {
   deadLetter(event: DeadLetter): Promise<void>;
 }
 
-export interface DeadLetter {
+export interface DeadLetter extends Letter {
   id: string;
-  subject: string;
-  headers: Record<string, string>;
-  payload: Uint8Array;
   error: unknown;
   attempts: number;
 }

@@ -1,14 +1,11 @@
 import type { Bus } from "@tidings/bus/connect";
-import { consume } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
 import { streamOf } from "@tidings/bus/streams";
-import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
+import { consumeEvents } from "@tidings/store/consume-events";
 import { backgroundDeadline, type Database, type Transaction } from "@tidings/store/database";
-import { keepDeadLetter } from "@tidings/store/dead-letter";
 import { newEvents } from "@tidings/store/inbox";
-import { readableBy } from "@tidings/store/known-stream";
 import { buildingSource } from "./building.ts";
 import type { Projection } from "./projection.ts";
 import { type ListSnapshots, startRebuilding } from "./rebuild.ts";
@@ -41,16 +38,15 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
   const consumptions = [...owners].map((owner) => {
     const stream = streamOf(owner);
     const name = `${service}-projection-${owner}`;
-    return consume(bus, {
+    return consumeEvents({
+      database,
+      bus,
       durable: {
         name,
         stream,
         subject: filterOf(projections.filter((projection) => projection.owner === owner)),
       },
       handle: (events) => project(options, name, events),
-      isReadable: readableBy(database),
-      isOutage,
-      deadLetter: (letter) => keepDeadLetter(database, name, letter),
     });
   });
   const rebuilding = startRebuilding(options, (events) => project(options, undefined, events));

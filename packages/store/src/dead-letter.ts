@@ -13,7 +13,8 @@ const insertDeadLetter = prepared(
   "dead_letter_insert",
   `insert into dead_letter (consumer, event_id, subject, payload, headers, error, attempts)
    values ($1, $2, $3, $4, $5, $6, $7)
-   on conflict (consumer, event_id) do update set error = excluded.error, attempts = excluded.attempts`,
+   on conflict (consumer, event_id) do update
+   set error = excluded.error, attempts = excluded.attempts, retry_at = null`,
 );
 
 /** Keeps an event that could not be handled or published, with what went wrong, for an operator to look at. */
@@ -22,7 +23,7 @@ export async function keepDeadLetter(
   consumer: string,
   letter: DeadLetter,
 ): Promise<void> {
-  const { cause, message, reason } = toFault(letter.error);
+  const { text, reason } = whatWentWrong(letter.error);
   await database.query(
     insertDeadLetter,
     [
@@ -31,10 +32,16 @@ export async function keepDeadLetter(
       letter.subject,
       Buffer.from(letter.payload),
       JSON.stringify(letter.headers),
-      cause instanceof Error ? `${message} ${cause.message}` : message,
+      text,
       letter.attempts,
     ],
     backgroundDeadline(),
   );
   kept.inc({ durable: consumer, reason });
+}
+
+/** For an operator: the cause, which no caller is told, with it. */
+export function whatWentWrong(error: unknown): { text: string; reason: string } {
+  const { cause, message, reason } = toFault(error);
+  return { text: cause instanceof Error ? `${message} ${cause.message}` : message, reason };
 }

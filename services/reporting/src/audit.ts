@@ -1,12 +1,10 @@
 import type { Bus } from "@tidings/bus/connect";
-import { type Consumption, consume } from "@tidings/bus/consume";
+import type { Consumption } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
 import { streamOf } from "@tidings/bus/streams";
-import { isOutage } from "@tidings/rpc/outage";
+import { consumeEvents } from "@tidings/store/consume-events";
 import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
-import { keepDeadLetter } from "@tidings/store/dead-letter";
 import { newEvents } from "@tidings/store/inbox";
-import { readableBy } from "@tidings/store/known-stream";
 import { AUDITED_OWNERS, type Audited, auditedBySubject } from "./audited.ts";
 
 const readStatement = prepared(
@@ -33,12 +31,11 @@ export function startAuditing(database: Database, bus: Bus): { stop(): Promise<v
   const consumptions = AUDITED_OWNERS.map((owner): Consumption => {
     const stream = streamOf(owner);
     const name = `reporting-audit-${owner}`;
-    return consume(bus, {
+    return consumeEvents({
+      database,
+      bus,
       durable: { name, stream, subject: stream.subjects[0] ?? "" },
       handle: (events) => audit(database, name, events),
-      isReadable: readableBy(database),
-      isOutage,
-      deadLetter: (letter) => keepDeadLetter(database, name, letter),
     });
   });
   return {

@@ -1,16 +1,14 @@
 import type { Bus } from "@tidings/bus/connect";
-import { type Consumption, consume } from "@tidings/bus/consume";
+import type { Consumption } from "@tidings/bus/consume";
 import { webhookFanOut } from "@tidings/bus/streams";
 import { createOutbound } from "@tidings/outbound/outbound";
 import type { Webhook } from "@tidings/proto/tidings/webhook/v1/webhook";
 import { actorSigner } from "@tidings/rpc/actor";
 import { connect } from "@tidings/rpc/connection";
-import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import type { Tls } from "@tidings/runtime/tls";
+import { consumeEvents } from "@tidings/store/consume-events";
 import type { Database } from "@tidings/store/database";
-import { keepDeadLetter } from "@tidings/store/dead-letter";
-import { readableBy } from "@tidings/store/known-stream";
 import { electLeader } from "@tidings/store/leader";
 import type { Repository } from "@tidings/store/repository";
 import type { WebhookConfig } from "./config.ts";
@@ -67,15 +65,7 @@ export function startPipeline({ config, database, bus, webhooks, box, log, tls }
     log,
     onChange(isLeader) {
       void consumption?.stop();
-      consumption = isLeader
-        ? consume(bus, {
-            durable: webhookFanOut,
-            handle,
-            isReadable: readableBy(database),
-            isOutage,
-            deadLetter: (letter) => keepDeadLetter(database, webhookFanOut.name, letter),
-          })
-        : undefined;
+      consumption = isLeader ? consumeEvents({ database, bus, durable: webhookFanOut, handle }) : undefined;
     },
   });
   return {

@@ -1,11 +1,9 @@
 import type { Bus } from "@tidings/bus/connect";
-import { type Consumption, consume } from "@tidings/bus/consume";
+import type { Consumption } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
 import { contactSegments } from "@tidings/bus/streams";
-import { isOutage } from "@tidings/rpc/outage";
+import { consumeEvents } from "@tidings/store/consume-events";
 import { backgroundDeadline, prepared, type Transaction } from "@tidings/store/database";
-import { keepDeadLetter } from "@tidings/store/dead-letter";
-import { readableBy } from "@tidings/store/known-stream";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "./build.ts";
 import { requestBuilds } from "./build-request.ts";
@@ -19,12 +17,12 @@ const MEMBERS_MAX = 1_000;
 
 /** Keeps segments up to date with every change of a contact or a company, in batches as they come. */
 export function startReacting(services: BuildServices, bus: Bus): Consumption {
-  return consume(bus, {
+  const { database } = services;
+  return consumeEvents({
+    database,
+    bus,
     durable: contactSegments,
     handle: (events) => react(services, events),
-    isReadable: readableBy(services.database),
-    isOutage,
-    deadLetter: (letter) => keepDeadLetter(services.database, contactSegments.name, letter),
   });
 }
 
