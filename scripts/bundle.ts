@@ -1,4 +1,4 @@
-import { cp } from "node:fs/promises";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type BuildOptions, build, type Metafile, stop } from "esbuild";
 import { processes } from "./processes.ts";
@@ -58,12 +58,23 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
   });
   // Else its process stays, with all the memory it took.
   await stop();
-  for (const { entry, folders } of programs)
+  for (const { entry, folders } of programs) {
+    const bundle = bundleOf(entry, out);
+    await escapeText(bundle);
     for (const folder of folders)
-      await cp(join(root, dirname(entry), folder), join(dirname(bundleOf(entry, out)), folder), {
-        recursive: true,
-      });
+      await cp(join(root, dirname(entry), folder), join(dirname(bundle), folder), { recursive: true });
+  }
   return metafile;
+}
+
+/**
+ * Of a running program V8 keeps the text, a byte for each character where all are ASCII, and two where one is not. What esbuild leaves of
+ * these stands in comments and regular expressions, where an escape says the same.
+ */
+async function escapeText(bundle: string): Promise<void> {
+  const text = await readFile(bundle, "utf8");
+  const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  await writeFile(bundle, text.replace(/[\u0080-\uffff]/g, escape));
 }
 
 /** Makes one file of a package as the program finds it. Answers what went into it. */
