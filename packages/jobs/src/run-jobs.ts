@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { SpanKind } from "@opentelemetry/api";
 import { toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
+import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
 import { inSpan } from "@tidings/runtime/telemetry";
@@ -66,7 +67,7 @@ export function runJobs(database: Database, log: Log, kinds: JobOptions[]): { st
   };
   const looking = (async () => {
     while (!signal.aborted) {
-      await pause(LOOK_MS, undefined, { signal }).catch(() => undefined); // we are to stop
+      await pause(untilBeat(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
       if (!signal.aborted)
         await look().catch((error) => log.warn({ err: error }, "could not look for jobs, trying again"));
     }

@@ -1,3 +1,4 @@
+import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
 import type { Database } from "@tidings/store/database";
 import { createWakeUp } from "@tidings/store/wake-up";
@@ -150,7 +151,8 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
   const untilNext = async (renewAt: number): Promise<number> => {
     if (inHand() >= options.inHandMax) return renewAt - performance.now();
     const dueMs = await queue.untilDue(database);
-    const restMs = Math.min(Math.max(dueMs ?? options.pollMs, POLL_MIN_MS), options.pollMs);
+    const pollMs = untilBeat(options.pollMs);
+    const restMs = Math.min(Math.max(dueMs ?? pollMs, POLL_MIN_MS), pollMs);
     return inHand() > 0 ? Math.min(restMs, renewAt - performance.now()) : restMs;
   };
 

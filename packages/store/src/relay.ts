@@ -5,6 +5,7 @@ import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
 import { packsOf } from "@tidings/bus/pack";
 import { publish, publishPack } from "@tidings/bus/publish";
 import { MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
+import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
 import { inSpan, keptTraceparent } from "@tidings/runtime/telemetry";
@@ -139,7 +140,7 @@ export function startRelay(options: RelayOptions): Relay {
     gatherMs = waiting < BUSY_EVENTS ? GATHER_MS : BUSY_GATHER_MS;
     await tidy();
     if (waiting === BATCH && held < BATCH) return 0;
-    return held > 0 ? HELD_MS : POLL_MS;
+    return held > 0 ? HELD_MS : untilBeat(POLL_MS);
   };
 
   const run = async () => {

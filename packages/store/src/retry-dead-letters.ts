@@ -3,6 +3,7 @@ import { type Bus, BusUnavailable } from "@tidings/bus/connect";
 import { type Event, readLetter } from "@tidings/bus/event";
 import type { DurableDefinition } from "@tidings/bus/streams";
 import { isOutage } from "@tidings/rpc/outage";
+import { untilBeat } from "@tidings/runtime/beat";
 import { backgroundDeadline, type Database, prepared, type Row } from "./database.ts";
 import { whatWentWrong } from "./dead-letter.ts";
 
@@ -51,7 +52,7 @@ export function startRetrying(consumer: EventConsumer): { stop(): Promise<void> 
           "dead letters could not be read, trying again later",
         );
       }
-      await pause(LOOK_MS, undefined, { signal }).catch(() => undefined); // we are to stop
+      await pause(untilBeat(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
     }
   };
   const running = run();
