@@ -73,8 +73,8 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
  */
 async function escapeText(bundle: string): Promise<void> {
   const text = await readFile(bundle, "utf8");
-  const escape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  await writeFile(bundle, text.replace(/[\u0080-\uffff]/g, escape));
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  await writeFile(bundle, text.replace(/[\u0080-\uffff]/g, escaped));
 }
 
 /** Makes one file of a package as the program finds it. Answers what went into it. */
