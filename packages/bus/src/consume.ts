@@ -62,6 +62,8 @@ const PULL_EXPIRES_MS = 30_000;
 /** A stream that is lost without a word is noticed by two heartbeats that are missing; one that is deleted says so. */
 const HEARTBEAT_MS = 15_000;
 const RESTART_MS = 500;
+/** To wait for so many restarts is nothing that belongs to a start. */
+const WAITS_TOLD = 10;
 /** A connection that is away does not hold up the end. */
 const DRAIN_LIMIT_MS = 1_000;
 const GATHER_MS = 5;
@@ -88,13 +90,13 @@ export function consume(bus: Bus, options: ConsumeOptions): Consumption {
 
 async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSignal): Promise<void> {
   let messages: ConsumerMessages | undefined;
-  let awaited: string | undefined;
+  let waits = 0;
   bus.onConnected(() => messages?.stop());
   while (!signal.aborted) {
     try {
       await consumeOnce(bus, options, signal, (opened) => {
         messages = opened;
-        awaited = undefined;
+        waits = 0;
         // What it does not see its heartbeats tell, later.
         restartWithout(opened).catch(() => undefined);
       });
@@ -102,9 +104,11 @@ async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSi
       const durable = options.durable.name;
       if (!(error instanceof BusUnavailable))
         bus.log.warn({ err: error, durable }, "consuming failed, starting again");
-      else if (error.message !== awaited)
-        bus.log.info({ durable, reason: error.message }, "waiting before anything is consumed");
-      awaited = error instanceof BusUnavailable ? error.message : undefined;
+      else {
+        waits += 1;
+        if (waits === WAITS_TOLD)
+          bus.log.warn({ durable, reason: error.message }, "nothing can be consumed yet");
+      }
     }
     await sleep(RESTART_MS * (0.5 + Math.random()), signal);
   }
