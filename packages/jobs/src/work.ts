@@ -134,7 +134,8 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
     }
     for (const [group, lane] of lanes) {
       attemptNext(lane);
-      if (inHandOf(lane) === 0) lanes.delete(group);
+      // What ended while we claimed has not been asked for more: what is known of the group would be lost.
+      if (inHandOf(lane) === 0 && shares.get(group) !== 0) lanes.delete(group);
     }
   };
 
