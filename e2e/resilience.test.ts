@@ -67,7 +67,8 @@ async function create(email: string): Promise<Creation> {
 async function assertTold({ told, hookId }: Listener, creations: Creation[]): Promise<void> {
   const ids = creations.map(({ id }) => id as number);
   await eventually(() => {
-    const missing = ids.filter((id) => !told().has(id));
+    const heard = told();
+    const missing = ids.filter((id) => !heard.has(id));
     assert.deepEqual(missing, []);
   }, PATIENCE);
   const twice = await query(
