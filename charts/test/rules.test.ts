@@ -268,7 +268,9 @@ test("each process is scaled by the durables that it reads by", async () => {
     const read = DURABLES[name];
     if (read.length === 0) continue;
     const set = ["enabled=true", "by=lag"].map((setting) => `${name}.autoscaling.${setting}`);
-    const scaler = (await render({ set })).find(({ kind }) => kind === "ScaledObject");
+    const scaler = (await render({ set: [...set, "nats.enabled=true"] })).find(
+      ({ kind }) => kind === "ScaledObject",
+    );
     const triggers = (scaler?.spec?.triggers ?? []) as { type: string; metadata: Labels }[];
     const told = triggers.filter(({ type }) => type === "nats-jetstream").map(({ metadata }) => metadata);
     assert.deepEqual(told.map(({ stream, consumer }) => `${stream}/${consumer}`).sort(), read.toSorted());
@@ -336,6 +338,12 @@ test("a volume for one is not given to two", async () => {
     render({ set: ["content.data.persistent=true", "content.replicas=2"] }),
     /serves one replica/,
   );
+});
+
+test("nothing is scaled by what waits where nobody can be asked for it", async () => {
+  const set = ["webhook.autoscaling.enabled=true", "webhook.autoscaling.by=lag"];
+  await assert.rejects(render({ set }), /webhook: KEDA asks NATS.*natsMonitoring\.endpoint/);
+  await render({ set: [...set, "nats.enabled=true"] });
 });
 
 test("both charts and what is in them are of one version", () => {
