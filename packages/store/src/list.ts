@@ -36,9 +36,10 @@ const SKIP_MAX = 10_000_000;
 const ORDER_MAX = 10;
 
 /**
- * Runs a list: the page and its exact total as two statements side by side (a window count would visit every row).
- * The ids of a page come first, from an index where there is one, then the rows: deep pages do not drag whole rows along.
- * `visible` is what the caller may see at all.
+ * Runs a list: the page and its exact total side by side (a window count would visit every row). The ids of a page come
+ * first, from an index where there is one, then their rows: deep pages do not drag whole rows along, and while Postgres plans anew for
+ * each filter which index that is, the plan that reads the rows, of many tables, is kept.
+ * `visible` is what the caller may see at all. Who is deleted between the two is left out.
  */
 export async function listPage(
   database: Database,
@@ -47,35 +48,42 @@ export async function listPage(
   visible: RawBuilder<unknown>,
   deadlineMs: number,
 ): Promise<Page> {
-  if (query.ids.length > 0) return listByIds(database, source, query.ids, visible, deadlineMs);
+  if (query.ids.length > 0) {
+    return { rows: await rowsOf(database, source, query.ids, visible, deadlineMs), ids: [], totalSize: 0 };
+  }
   if (query.skip > SKIP_MAX) throw badRequest(`start may be at most ${SKIP_MAX}.`);
   const filter = listFilter(source, query, visible);
   const order = orderBy(source, query.order);
-  const ids = sql`select ${source.id} as id from ${source.from} where ${filter} order by ${order}
-    limit ${query.pageSize}::bigint offset ${query.skip}::bigint`;
-  const page = query.idsOnly
-    ? ids
-    : sql`select ${source.select} from ${source.from} where ${source.id} in (${ids}) order by ${order}`;
-  const [rows, totalSize] = await Promise.all([
-    run(database, page, deadlineMs),
+  const found = run(
+    database,
+    sql`select ${source.id} as id from ${source.from} where ${filter} order by ${order}
+      limit ${query.pageSize}::bigint offset ${query.skip}::bigint`,
+    deadlineMs,
+  ).then((rows) => rows.map(({ id }) => Number(id)));
+  const [ids, rows, totalSize] = await Promise.all([
+    query.idsOnly ? found : [],
+    query.idsOnly ? [] : found.then((ids) => rowsOf(database, source, ids, visible, deadlineMs)),
     query.skipTotal
       ? 0
       : total(database, keptTotal(source, query, visible) ?? counted(source, filter), deadlineMs),
   ]);
-  return query.idsOnly ? { rows: [], ids: rows.map(idOf), totalSize } : { rows, ids: [], totalSize };
+  return { rows, ids, totalSize };
 }
 
-async function listByIds(
+/** The rows of these ids, in this order. */
+async function rowsOf(
   database: Database,
   source: ListSource,
   ids: number[],
   visible: RawBuilder<unknown>,
   deadlineMs: number,
-): Promise<Page> {
+): Promise<Row[]> {
+  if (ids.length === 0) return [];
+  // As a sub-select the array tells the planner nothing: one plan will do for all.
   const wanted = sql`select ${source.select} from ${source.from}
-    where ${source.id} = any(${ids}::integer[]) and ${visible}
-    order by array_position(${ids}::integer[], ${source.id})`;
-  return { rows: await run(database, wanted, deadlineMs), ids: [], totalSize: 0 };
+    join unnest((select ${ids}::bigint[])) with ordinality as listed (listed_id, place) on listed_id = ${source.id}
+    where ${visible} order by place`;
+  return run(database, wanted, deadlineMs);
 }
 
 function keptTotal(
@@ -136,8 +144,4 @@ function namedByText(text: string): Statement {
   if (names.size >= NAMES_MAX) return { text };
   names.set(text, `list_${names.size + 1}`);
   return { text };
-}
-
-function idOf(row: Row): number {
-  return Number(row.id);
 }
