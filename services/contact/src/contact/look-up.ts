@@ -162,8 +162,8 @@ interface NamedStatements {
 const TAG_STATEMENTS: NamedStatements = {
   insert: prepared(
     "tags_add",
-    `insert into tags (tag) select name from unnest($1::text[]) as n(name)
-     where not exists (select from tags where tag = name) order by name on conflict do nothing returning id, tag`,
+    `insert into tags (tag) select name from unnest((select $1::text[])) as n(name) order by name
+     on conflict do nothing returning id, tag`,
   ),
   select: prepared(
     "tags_named",
@@ -182,8 +182,7 @@ async function tagsByText(transaction: Transaction, texts: string[]) {
 const ADDRESS_STATEMENTS: NamedStatements = {
   insert: prepared(
     "ip_addresses_add",
-    `insert into ip_addresses (ip_address) select name from unnest($1::text[]) as n(name)
-     where not exists (select from ip_addresses where ip_address = name) order by name
+    `insert into ip_addresses (ip_address) select name from unnest((select $1::text[])) as n(name) order by name
      on conflict do nothing returning id`,
   ),
   select: prepared(
@@ -192,19 +191,21 @@ const ADDRESS_STATEMENTS: NamedStatements = {
   ),
 };
 
-/** Rows by name; those that are missing are made first. */
+/** Rows by name; those that are missing are made. */
 async function namedRows(transaction: Transaction, statements: NamedStatements, names: string[]) {
-  if (names.length === 0)
-    return { rows: new Map<string, { id: number; description: string | null }>(), added: [] };
+  const rows = new Map<string, { id: number; description: string | null }>();
+  const read = async (wanted: string[]) => {
+    for (const row of await transaction.query(statements.select, [wanted]))
+      rows.set(row.name ?? "", { id: Number(row.id), description: row.description ?? null });
+  };
   const distinct = [...new Set(names)];
-  const [added, rows] = await Promise.all([
-    transaction.query(statements.insert, [distinct]),
-    transaction.query(statements.select, [distinct]),
-  ]);
-  const named = rows.map(
-    (row) => [row.name ?? "", { id: Number(row.id), description: row.description ?? null }] as const,
-  );
-  return { rows: new Map(named), added };
+  if (distinct.length === 0) return { rows, added: [] };
+  await read(distinct);
+  const missing = distinct.filter((name) => !rows.has(name));
+  if (missing.length === 0) return { rows, added: [] };
+  // Somebody else may make one of them meanwhile: that is read then.
+  const [added] = await Promise.all([transaction.query(statements.insert, [missing]), read(missing)]);
+  return { rows, added };
 }
 
 const ENTRY_IDS = prepared(

@@ -6,7 +6,7 @@ import { type MembershipChange, membershipEvents } from "./events.ts";
 const addStatement = prepared(
   "segment_contacts_add",
   `insert into segment_contacts (segment_id, contact_id, date_added, manually_added)
-   select $1, c.id, now(), true from contacts c where c.id = any($2::integer[]) order by c.id
+   select $1, c.id, now(), true from contacts c where c.id = any(array(select unnest($2::integer[]))) order by c.id
    on conflict (segment_id, contact_id) do update set manually_added = true, manually_removed = false
    where segment_contacts.manually_removed
    returning contact_id`,

@@ -6,7 +6,7 @@ import {
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { Code, denied, invalid, notFound, toFault } from "@tidings/rpc/fault";
+import { denied, invalid, notFound } from "@tidings/rpc/fault";
 import { repository } from "@tidings/store/repository";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { forContacts, visibleContact } from "../contact/referred.ts";
@@ -14,7 +14,7 @@ import type { BuildServices } from "./build.ts";
 import { followDefinitions } from "./build-request.ts";
 import { readBuild } from "./build-state.ts";
 import { checkSegment, readForCheck, type SegmentsAsOfNow } from "./check.ts";
-import { type Definition, nameable } from "./definitions.ts";
+import { type Definition, isVisible, nameable } from "./definitions.ts";
 import { FilterProblem } from "./filter.ts";
 import { listSegmentsOfContact, memberChanges } from "./members.ts";
 import { preview } from "./preview.ts";
@@ -45,9 +45,7 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
   const usable = async (id: number, call: Call): Promise<Definition> => {
     const definition = (await definitionsNow(call)).get(id);
     if (!definition) throw notFound();
-    await segments.get(id, call).catch((error) => {
-      throw toFault(error).code === Code.NOT_FOUND ? denied() : error;
-    });
+    if (!isVisible(definition, call)) throw denied();
     return definition;
   };
 
