@@ -70,35 +70,55 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(shedLoad(options));
   router.use(refuseForeignWrites(options.apiOrigin));
   router.use(identify(options));
-  router.use("/campaigns", campaignRoutes(options.clients, options.limits));
-  router.use("/companies", companyRoutes(options.clients.of(CompanyMethodService)));
-  router.use("/contacts", contactRoutes(options.clients));
-  router.use("/contacts", contactListRoutes(options.clients, options.limits));
-  router.use("/contacts", contactSegmentRoutes(options.clients));
-  router.use("/contacts", contactCampaignRoutes(options.clients));
-  router.use("/audit", auditRoutes(options.clients.of(AuditEntryService), options.limits));
-  router.use(
-    "/stages",
-    stageRoutes(options.clients.of(StageService), options.clients.of(ContactMethodService)),
-  );
-  router.use("/points", pointRoutes(options.clients));
-  router.use("/segments", segmentRoutes(options.clients.of(SegmentMethodService), options.limits.batchMax));
-  router.use("/focus", focusRoutes(options.clients.of(FocusMethodService)));
-  router.use("/forms", formRoutes(options.clients, options.limits));
-  router.use("/files", fileRoutes(options.clients.of(FileService), options.transfer));
-  router.use("/themes", themeRoutes(options.clients.of(ThemeService), options.transfer));
-  router.use("/hooks", hookRoutes(options.clients.of(TriggerService)));
-  router.use("/contacts", ownerRoutes(options.clients.of(UserMethodService), options.limits));
-  router.use("/users", userRoutes(options.clients.of(UserMethodService), options.limits));
+  const { clients, limits } = options;
+  const { places, put } = byFirstWord();
   for (const resource of resources) {
-    const methods = standardMethods(resource.service, options.clients.of(resource.service));
-    router.use(`/${resource.path}`, crudRouter(resource, methods, options.limits));
+    const methods = standardMethods(resource.service, clients.of(resource.service));
+    put(resource.path, crudRouter(resource, methods, limits));
   }
+  put("campaigns", campaignRoutes(clients, limits));
+  put("companies", companyRoutes(clients.of(CompanyMethodService)));
+  put("contacts", contactRoutes(clients));
+  put("contacts", contactListRoutes(clients, limits));
+  put("contacts", contactSegmentRoutes(clients));
+  put("contacts", contactCampaignRoutes(clients));
+  put("contacts", ownerRoutes(clients.of(UserMethodService), limits));
+  put("audit", auditRoutes(clients.of(AuditEntryService), limits));
+  put("stages", stageRoutes(clients.of(StageService), clients.of(ContactMethodService)));
+  put("points", pointRoutes(clients));
+  put("segments", segmentRoutes(clients.of(SegmentMethodService), limits.batchMax));
+  put("focus", focusRoutes(clients.of(FocusMethodService)));
+  put("forms", formRoutes(clients, limits));
+  put("files", fileRoutes(clients.of(FileService), options.transfer));
+  put("themes", themeRoutes(clients.of(ThemeService), options.transfer));
+  put("hooks", hookRoutes(clients.of(TriggerService)));
+  put("users", userRoutes(clients.of(UserMethodService), limits));
+  router.use(places);
   endpoint(router, "/", { GET: listResources });
   router.use(() => {
     throw notFound("The API has nothing at this path. GET /api names what it has.");
   });
   return router;
+}
+
+/**
+ * Routers by the first word of their paths. Express asks one after the other, each by a regular expression: that of some sixty took a
+ * tenth of the gateway's part of a small request.
+ */
+function byFirstWord() {
+  const routers = new Map<string, Router>();
+  const put = (path: string, router: Router): void => {
+    const [word = ""] = path.split("/");
+    const place = routers.get(word) ?? Router({ caseSensitive: true });
+    routers.set(word, place.use(`/${path}`, router));
+  };
+  const places: Step = (request, response, next) => {
+    const [, word = ""] = request.path.split("/", 2);
+    const place = routers.get(word);
+    if (place) place(request, response, next);
+    else next();
+  };
+  return { places, put };
 }
 
 /** Where each resource is. What a newcomer asks for first. */
@@ -144,7 +164,17 @@ export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
     };
     resume();
     response.once("close", pause);
-    waitAs(request, { arrivals, address: addressKey(clientIp(request)), pause, resume });
+    let address: string | undefined;
+    waitAs(request, {
+      arrivals,
+      // Asked by the few that are late.
+      get address() {
+        address ??= addressKey(clientIp(request));
+        return address;
+      },
+      pause,
+      resume,
+    });
     next();
   };
 }

@@ -18,14 +18,15 @@ export function clientIpReader(trustedProxies: string[], log: Log): ClientIp {
   return (request) => {
     let address = plain(request.socket.remoteAddress ?? "");
     const header = request.headers["x-forwarded-for"];
-    if (header !== undefined && !isWarned && !isTrusted(address)) {
+    if (header === undefined) return address;
+    if (!isWarned && !isTrusted(address)) {
       isWarned = true;
       log.warn(
         { peer: address },
         "X-Forwarded-For is not believed: if the peer is a proxy, name it in TRUSTED_PROXIES",
       );
     }
-    const forwarded = String(header ?? "").split(",");
+    const forwarded = String(header).split(",");
     while (isTrusted(address) && forwarded.length > 0) {
       const previous = plain(forwarded.pop()?.trim() ?? "");
       if (isIP(previous) === 0) break;
