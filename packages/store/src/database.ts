@@ -42,10 +42,19 @@ export interface Database {
    * `work` runs again after a deadlock, a serialization failure or a reference to a row that is gone, so it must not have
    * effects of its own.
    */
-  transaction<T>(deadlineMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(
+    deadlineMs: number,
+    work: (transaction: Transaction) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T>;
   /** Can a query be answered at all? */
   ping(): Promise<boolean>;
   close(): Promise<void>;
+}
+
+export interface TransactionOptions {
+  /** How long a statement waits for a lock before the transaction fails; until the deadline when absent. */
+  lockWaitMs?: number;
 }
 
 export interface DatabaseOptions {
@@ -135,10 +144,10 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     query: (statement, values, deadlineMs) =>
       withClient(deadlineMs, (client) => send(client, statement, values)),
-    async transaction(deadlineMs, work) {
+    async transaction(deadlineMs, work, options = {}) {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await withClient(deadlineMs, (client) => runTransaction(client, work));
+          return await withClient(deadlineMs, (client) => runTransaction(client, work, options));
         } catch (error) {
           if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
           // Whoever won has the locks before we ask for them again.
@@ -172,9 +181,19 @@ export function violatedConstraint(error: unknown): string | undefined {
   return cause instanceof DatabaseError && cause.code === "23505" ? cause.constraint : undefined;
 }
 
+/**
+ * Did the database say that nothing of a transaction is there? It does not when it goes away meanwhile: then the transaction may
+ * have been committed.
+ */
+export function wasRolledBack(error: unknown): boolean {
+  const cause = error instanceof Fault ? error.cause : error;
+  return cause instanceof DatabaseError && !/^(08|57P|58|XX)/.test(cause.code ?? "08");
+}
+
 async function runTransaction<T>(
   client: PoolClient,
   work: (transaction: Transaction) => Promise<T>,
+  { lockWaitMs }: TransactionOptions,
 ): Promise<T> {
   const pending: Promise<unknown>[] = [];
   const listeners: (() => void)[] = [];
@@ -185,6 +204,7 @@ async function runTransaction<T>(
     return result;
   };
   enqueue(BEGIN);
+  if (lockWaitMs !== undefined) enqueue({ text: `set local lock_timeout = ${lockWaitMs}` });
   try {
     const result = await work({
       query: enqueue,

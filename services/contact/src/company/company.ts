@@ -17,7 +17,7 @@ import { companiesOf } from "../rows/contact.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
 import { removeCompanies } from "./remove.ts";
-import { saveCompanies } from "./save.ts";
+import { companySaver } from "./save.ts";
 
 const getStatement = prepared("companies_get", `select ${COMPANY_SELECT} from companies co where co.id = $1`);
 const currentStatement = prepared(
@@ -29,6 +29,7 @@ export type CompanyHandlers = Handlers<typeof CompanyService> & Handlers<typeof 
 
 export function companyHandlers(context: ContactContext): CompanyHandlers {
   const { database, catalogues } = context;
+  const saver = companySaver(context);
 
   const readCompany = async (id: number, call: Call): Promise<Row> =>
     visible(await database.query(getStatement, [id], call.deadlineMs), call);
@@ -64,13 +65,11 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
 
     async createCompany({ company }, call) {
       const isNew = company?.force ?? false;
-      const [outcome] = await saveCompanies(context, [{ message: company, isNew }], call);
-      return saved(outcome);
+      return saved(await saver.one({ message: company, isNew }, call));
     },
 
     async updateCompany(request, call) {
-      const [outcome] = await saveCompanies(context, [saveOf(request, request.company)], call);
-      return saved(outcome);
+      return saved(await saver.one(saveOf(request, request.company), call));
     },
 
     async deleteCompany({ id }, call) {
@@ -80,13 +79,12 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
 
     async batchCreateCompanies({ requests }, call) {
       const items = requests.map(({ company }) => ({ message: company, isNew: company?.force ?? false }));
-      return batchResponse(await saveCompanies(context, items, call));
+      return batchResponse(await saver.many(items, call));
     },
 
     async batchUpdateCompanies({ requests }, call) {
       return batchResponse(
-        await saveCompanies(
-          context,
+        await saver.many(
           requests.map((request) => saveOf(request, request.company)),
           call,
         ),

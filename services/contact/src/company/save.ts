@@ -1,5 +1,4 @@
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
-import type { Call } from "@tidings/rpc/call";
 import { type Fault, invalid } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import { prepared, type Row, type Transaction } from "@tidings/store/database";
@@ -11,10 +10,9 @@ import { companySaved } from "../record/company-events.ts";
 import {
   type Application,
   type RecordKind,
+  type RecordSaver,
   type RowChange,
-  type SaveOutcome,
-  type SaveRequest,
-  saveRecords,
+  recordSaver,
 } from "../record/save.ts";
 import { stamped } from "../record/stamp.ts";
 import { companyTable, EMPTY_COMPANY } from "../rows/company.ts";
@@ -24,13 +22,9 @@ import { type CompanyChange, readCompanyChange } from "./body.ts";
 /** JSON of the users that the companies of a batch are to belong to, by id. */
 type Owners = ReadonlyMap<number, string>;
 
-/** Saves companies, each on its own. One without an id that has the unique identifiers of another one edits that. */
-export function saveCompanies(
-  context: FieldContext,
-  requests: SaveRequest<Company>[],
-  call: Call,
-): Promise<SaveOutcome[]> {
-  return saveRecords(context, companyKind(context), requests, call);
+/** Saves companies. One without an id that has the unique identifiers of another one edits that. */
+export function companySaver(context: FieldContext): RecordSaver<Company> {
+  return recordSaver(context, companyKind(context));
 }
 
 const companyKind = ({ outbox }: FieldContext): RecordKind<Company, CompanyChange, Owners> => ({

@@ -9,10 +9,11 @@ import { followMerge, survivorOf } from "./edit.ts";
 import { contactListSource } from "./list.ts";
 import { readContact, writeContact } from "./read.ts";
 import { removeContacts } from "./remove.ts";
-import { type ContactContext, saveContacts } from "./save.ts";
+import { type ContactContext, contactSaver } from "./save.ts";
 
 export function contactHandlers(context: ContactContext): Handlers<typeof ContactService> {
   const { database, catalogues } = context;
+  const saver = contactSaver(context);
 
   const saved = async (outcome: SettledOutcome | undefined) => ({
     contact: await writeContact(context, rowOf(outcome)),
@@ -46,17 +47,16 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
     },
 
     async createContact({ contact }, call) {
-      const [outcome] = await saveContacts(context, [{ message: contact }], call);
-      return saved(outcome);
+      return saved(await saver.one({ message: contact }, call));
     },
 
     async updateContact(request, call) {
       // A PUT makes what is missing, and what was merged is not.
       const survivor = request.allowMissing ? await survivorOf(database, request.id, call) : undefined;
       const outcome = await followMerge(database, survivor ?? request.id, call, async (id) => {
-        const [only] = await saveContacts(context, [{ ...saveOf(request, request.contact), id }], call);
-        rowOf(only);
-        return only;
+        const outcome = await saver.one({ ...saveOf(request, request.contact), id }, call);
+        rowOf(outcome);
+        return outcome;
       });
       return saved(outcome);
     },
@@ -68,13 +68,12 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
 
     async batchCreateContacts({ requests }, call) {
       const items = requests.map(({ contact }) => ({ message: contact }));
-      return batchResponse(await saveContacts(context, items, call));
+      return batchResponse(await saver.many(items, call));
     },
 
     async batchUpdateContacts({ requests }, call) {
       return batchResponse(
-        await saveContacts(
-          context,
+        await saver.many(
           requests.map((request) => saveOf(request, request.contact)),
           call,
         ),

@@ -1,15 +1,13 @@
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
-import type { Call } from "@tidings/rpc/call";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companySaved } from "../record/company-events.ts";
 import {
   type RecordKind,
+  type RecordSaver,
   type RowChange,
-  type SaveOutcome,
-  type SaveRequest,
-  saveRecords,
+  recordSaver,
   writeChanges,
 } from "../record/save.ts";
 import { companyTable } from "../rows/company.ts";
@@ -27,13 +25,9 @@ export interface ContactContext extends FieldContext {
   suppressionKey: SuppressionKey;
 }
 
-/** Saves contacts, each on its own, with the tags, addresses and companies they name. */
-export function saveContacts(
-  context: ContactContext,
-  requests: SaveRequest<Contact>[],
-  call: Call,
-): Promise<SaveOutcome[]> {
-  return saveRecords(context, contactKind(context), requests, call);
+/** Saves contacts with the tags, addresses and companies they name. */
+export function contactSaver(context: ContactContext): RecordSaver<Contact> {
+  return recordSaver(context, contactKind(context));
 }
 
 function contactKind({

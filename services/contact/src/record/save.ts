@@ -16,8 +16,8 @@ import { type ChangeMode, type FieldValues, unknownFields, withCustomValues } fr
 import type { RecordTable } from "../rows/table.ts";
 import { claimOf, claimsOf, missingClaims, valueClaims } from "./identifier.ts";
 import { mayReach, type OwnerColumn } from "./reach.ts";
+import { sharedWrites } from "./shared-writes.ts";
 
-/** What every operation on records works with. */
 /** One record to be saved. Without an id it is created, or found by a unique identifier and then edited. */
 export interface SaveRequest<M> {
   id?: number;
@@ -79,38 +79,75 @@ export interface RecordKind<M, C extends RecordChange, L> {
 
 const ATTEMPTS = 6;
 
-/**
- * Saves records, each on its own: a bad one fails alone. The whole batch is two round trips however large it is: one
- * that locks everything the batch touches, one that writes it together with its events.
- */
-export async function saveRecords<M, C extends RecordChange, L>(
-  context: FieldContext,
-  kind: RecordKind<M, C, L>,
-  requests: SaveRequest<M>[],
-  call: Call,
-): Promise<SaveOutcome[]> {
-  return underCatalogue(context.catalogues, async (current) => {
-    const { catalogue, items } = await readItems(context, kind, requests, current);
-    const set = kind.fieldsOf(catalogue);
-    const owners = items.flatMap(({ change }) => change.owner ?? []);
-    const stages = items.flatMap(({ change }) => change.stage ?? []);
-    await awaitRows(context.database, "owners", owners, call.deadlineMs);
-    await awaitRows(context.database, "stages", stages, call.deadlineMs);
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await context.database.transaction(call.deadlineMs, (transaction) =>
-          saveItems({ context, kind, catalogue, set, transaction, call }, items),
-        );
-      } catch (error) {
-        // Somebody else took an identifier after we looked: look again, the record is there now.
-        const isOutrun = violatedConstraint(error)?.endsWith("_identifiers_pkey");
-        if (!isOutrun || attempt === ATTEMPTS) throw error;
-      }
-    }
-  });
+/** Saves records of one kind. */
+export interface RecordSaver<M> {
+  /**
+   * Saves records, each on its own: a bad one fails alone. The whole batch is two round trips however large it is: one
+   * that locks everything the batch touches, one that writes it together with its events.
+   */
+  many(requests: SaveRequest<M>[], call: Call): Promise<SaveOutcome[]>;
+  /** Saves one record: with others that the same caller sends meanwhile, as far as they have nothing to do with each other. */
+  one(request: SaveRequest<M>, call: Call): Promise<SaveOutcome>;
 }
 
-interface Item<M, C> {
+export function recordSaver<M, C extends RecordChange, L>(
+  context: FieldContext,
+  kind: RecordKind<M, C, L>,
+): RecordSaver<M> {
+  const read = (requests: SaveRequest<M>[], current: FieldCatalogue, call: Call) =>
+    readItems(context, kind, requests, current, call);
+  const write = ({ catalogue, items, call }: ReadItems<M, C>, isShared: boolean) =>
+    writeItems({ context, kind, catalogue, set: kind.fieldsOf(catalogue), call, isShared }, items);
+  const share = sharedWrites(write);
+  return {
+    many: (requests, call) =>
+      underCatalogue(context.catalogues, async (current) =>
+        settled(await write(await read(requests, current, call), false)),
+      ),
+    one: (request, call) =>
+      underCatalogue(context.catalogues, async (current) => {
+        const own = await read([request], current, call);
+        const [outcome] = settled([(await share(own)) ?? (await write(own, false))[0]]);
+        if (!outcome) throw new Error("one record has one outcome");
+        return outcome;
+      }),
+  };
+}
+
+/** What was asked for, read under a catalogue. */
+export interface ReadItems<M, C> {
+  catalogue: FieldCatalogue;
+  items: Item<M, C>[];
+  call: Call;
+}
+
+/** Nothing is said of what must be saved alone; there is no such thing in a batch of one caller's own. */
+function settled(outcomes: (SaveOutcome | undefined)[]): SaveOutcome[] {
+  return outcomes.flatMap((outcome) => outcome ?? []);
+}
+
+/** How long a write waits for a row that somebody else has, while others that do not want that row wait with it. */
+const SHARED_LOCK_WAIT_MS = 100;
+
+async function writeItems<M, C extends RecordChange, L>(
+  batch: Omit<Batch<M, C, L>, "transaction">,
+  items: Item<M, C>[],
+): Promise<(SaveOutcome | undefined)[]> {
+  const { context, call, isShared } = batch;
+  const options = isShared && items.length > 1 ? { lockWaitMs: SHARED_LOCK_WAIT_MS } : {};
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const work = (transaction: Transaction) => saveItems({ ...batch, transaction }, items);
+      return await context.database.transaction(call.deadlineMs, work, options);
+    } catch (error) {
+      // Somebody else took an identifier after we looked: look again, the record is there now.
+      const isOutrun = violatedConstraint(error)?.endsWith("_identifiers_pkey");
+      if (!isOutrun || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+export interface Item<M, C> {
   request: SaveRequest<M>;
   mode: ChangeMode;
   change: C;
@@ -119,8 +156,24 @@ interface Item<M, C> {
   fault: Fault | undefined;
 }
 
-/** A name that is no known field may be one that another replica added a moment ago. */
+/** Reads bodies, and waits for the neighbours' things that they name and that may be on their way. */
 async function readItems<M, C extends RecordChange, L>(
+  context: FieldContext,
+  kind: RecordKind<M, C, L>,
+  requests: SaveRequest<M>[],
+  current: FieldCatalogue,
+  call: Call,
+): Promise<ReadItems<M, C>> {
+  const { catalogue, items } = await readBodies(context, kind, requests, current);
+  const owners = items.flatMap(({ change }) => change.owner ?? []);
+  const stages = items.flatMap(({ change }) => change.stage ?? []);
+  await awaitRows(context.database, "owners", owners, call.deadlineMs);
+  await awaitRows(context.database, "stages", stages, call.deadlineMs);
+  return { catalogue, items, call };
+}
+
+/** A name that is no known field may be one that another replica added a moment ago. */
+async function readBodies<M, C extends RecordChange, L>(
   { catalogues }: FieldContext,
   kind: RecordKind<M, C, L>,
   requests: SaveRequest<M>[],
@@ -154,19 +207,23 @@ interface Batch<M, C extends RecordChange, L> {
   set: FieldSet;
   transaction: Transaction;
   call: Call;
+  /** Are these the items of several calls? */
+  isShared: boolean;
 }
 
+/** Of shared items each changes a record of its own; undefined for one that wants a record which another one changed. */
 async function saveItems<M, C extends RecordChange, L>(
   batch: Batch<M, C, L>,
   items: Item<M, C>[],
-): Promise<SaveOutcome[]> {
-  const { kind, catalogue, set, transaction, call, context } = batch;
+): Promise<(SaveOutcome | undefined)[]> {
+  const { kind, catalogue, set, transaction, call, context, isShared } = batch;
   const { drafts, lookups } = await loadBatch(batch, items);
   const now = dateTimeText(Date.now());
 
-  const saveItem = ({ request, mode, change, unknown, fault }: Item<M, C>): SaveOutcome => {
+  const saveItem = ({ request, mode, change, unknown, fault }: Item<M, C>): SaveOutcome | undefined => {
     if (fault) return { fault };
     const known = drafts.find(request, valueClaims(set, change.values));
+    if (isShared && known && known.row !== known.before) return undefined;
     const refusal = refusalOf(request, known?.row, kind.ownerColumn, call);
     if (refusal) return { fault: refusal };
     const draft = known ?? drafts.create();

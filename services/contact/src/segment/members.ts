@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
+import { together } from "@tidings/runtime/together";
 import { type Database, prepared } from "@tidings/store/database";
 import { timestampFromText } from "@tidings/store/timestamp";
 import { reachedContacts, visibleContact } from "../contact/referred.ts";
@@ -13,7 +14,6 @@ import { withoutCulprits } from "./culprits.ts";
 import type { Definition } from "./definitions.ts";
 import { followChanges } from "./follow.ts";
 import { handRead, MEMBERSHIP } from "./predicate.ts";
-import { together } from "./together.ts";
 import { takeTurn } from "./turn.ts";
 
 interface Wish {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 import { together } from "./together.ts";
 
@@ -30,6 +31,42 @@ test("a go that fails fails those who are in it, and no other", async () => {
   const [refused, done] = await Promise.allSettled([bad, turn().then(() => ask("a", "good"))]);
   assert.deepEqual([refused?.status, done?.status], ["rejected", "fulfilled"]);
   await ask("a", "later");
+});
+
+test("as many goes as may be are under way at once, and none has more items than it may", async () => {
+  const goes: string[][] = [];
+  const gates: (() => void)[] = [];
+  const work = async (items: string[]) => {
+    goes.push([...items]);
+    await new Promise<void>((open) => gates.push(open));
+  };
+  const ask = together<string>(work, { atOnce: 2, itemsMax: 2 });
+  const all = ["1", "2", "3", "4", "5"].map((item) => ask("a", item));
+  await turn();
+  assert.deepEqual(goes, [
+    ["1", "2"],
+    ["3", "4"],
+  ]);
+  gates.shift()?.();
+  await all[0];
+  await turn();
+  assert.deepEqual(goes.at(-1), ["5"]);
+  for (const open of gates.splice(0)) open();
+  await Promise.all(all);
+});
+
+test("a go runs in the context of who asked first, also when it had to wait", async () => {
+  const context = new AsyncLocalStorage<string>();
+  const seen: (string | undefined)[] = [];
+  const ask = together<string>(async () => {
+    seen.push(context.getStore());
+    await turn();
+  });
+  const first = context.run("first", () => ask("a", "1"));
+  await turn();
+  const second = context.run("second", () => ask("a", "2"));
+  await Promise.all([first, second]);
+  assert.deepEqual(seen, ["first", "second"]);
 });
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
