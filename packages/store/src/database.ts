@@ -81,7 +81,7 @@ const FIRST_BACKOFF_MS = 5;
 const texts = new Map<string, string>();
 
 /** A statement that is prepared once per connection. The name must be unique in the process: a second text is a bug. */
-export function prepared(name: string, text: string): Statement {
+export function prepared(name: string, text: string): Required<Statement> {
   const known = texts.get(name);
   if (known !== undefined && known !== text) throw new Error(`two statements are called ${name}`);
   texts.set(name, text);

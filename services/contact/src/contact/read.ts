@@ -2,12 +2,12 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Call } from "@tidings/rpc/call";
 import { type Database, prepared } from "@tidings/store/database";
+import { rowById } from "@tidings/store/row-by-id";
 import type { FieldContext } from "../field/catalogue.ts";
 import { reachedRow } from "../record/reach.ts";
 import { CONTACT_SELECT, type ContactRow } from "../rows/contact.ts";
 import { contactWriter } from "./contact-json.ts";
 
-const getStatement = prepared("contacts_get", `select ${CONTACT_SELECT} from contacts c where c.id = $1`);
 const currentStatement = prepared(
   "contacts_current",
   `select ${CONTACT_SELECT} from contacts c where c.id = any (array(select unnest($1::integer[])))`,
@@ -15,7 +15,7 @@ const currentStatement = prepared(
 
 /** A contact as it is now. Throws NOT_FOUND when it is not there for the caller. */
 export async function readContact(database: Database, id: number, call: Call): Promise<ContactRow> {
-  const [row] = await database.query(getStatement, [id], call.deadlineMs);
+  const row = await rowById(database, currentStatement, { id, deadlineMs: call.deadlineMs });
   return reachedRow(call, Verb.VIEW, row, "owner_id");
 }
 

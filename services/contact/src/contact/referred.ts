@@ -3,6 +3,7 @@ import type { Call } from "@tidings/rpc/call";
 import { denied, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { type Database, prepared, type Row, type Statement } from "@tidings/store/database";
+import { rowById } from "@tidings/store/row-by-id";
 import { mayReach } from "../record/reach.ts";
 
 const contactsStatement = prepared(
@@ -22,6 +23,14 @@ export async function readContacts(ask: Ask, ids: number[]): Promise<Map<number,
   return new Map(rows.map((row) => [Number(row.asked_id), row]));
 }
 
+async function contactsNow(database: Database, ids: number[], deadlineMs: number) {
+  const [id, ...others] = ids;
+  if (id === undefined || others.length > 0)
+    return readContacts((...query) => database.query(...query, deadlineMs), ids);
+  const row = await rowById(database, contactsStatement, { id, idColumn: "asked_id", deadlineMs });
+  return new Map(row ? [[id, row]] : []);
+}
+
 /** The same caller, as far as contacts go. */
 export function forContacts(call: Call): Call {
   return { ...call, reach: (verb) => reach(call.actor, "lead:leads", verb) };
@@ -38,7 +47,7 @@ export async function reachedContacts(
   verb: Verb,
   missing = "Contact not found.",
 ): Promise<Map<number, Row>> {
-  const contacts = await readContacts((...query) => database.query(...query, call.deadlineMs), ids);
+  const contacts = await contactsNow(database, ids, call.deadlineMs);
   const contactCall = forContacts(call);
   const visible = [...contacts].filter(([, row]) => mayReach(contactCall, Verb.VIEW, row, "owner_id"));
   if (ids.length === 1 && visible.length === 0) throw notFound(missing);

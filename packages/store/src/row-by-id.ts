@@ -1,0 +1,44 @@
+import { together } from "@tidings/runtime/together";
+import type { Database, Row, Statement } from "./database.ts";
+
+interface Wish {
+  statement: Statement;
+  id: number;
+  idColumn: string;
+  deadlineMs: number;
+  row: Readonly<Row> | undefined;
+}
+
+const AT_ONCE = 2;
+const CALLS_MAX = 64;
+
+const readers = new WeakMap<Database, (key: string, wish: Wish) => Promise<void>>();
+
+/**
+ * Reads a row by the id that `idColumn` shows, with a statement that takes many ids. Rows that are asked for at the same time, by
+ * whomever, are read together: the start of a statement and its round trip cost more than a row. Several callers may
+ * get the very same row, and what each of them may see is for them to say.
+ */
+export async function rowById(
+  database: Database,
+  statement: Required<Statement>,
+  { id, idColumn = "id", deadlineMs }: { id: number; idColumn?: string; deadlineMs: number },
+): Promise<Readonly<Row> | undefined> {
+  const options = { atOnce: AT_ONCE, itemsMax: CALLS_MAX };
+  const read = readers.get(database) ?? together((wishes) => readAll(database, wishes), options);
+  readers.set(database, read);
+  const wish: Wish = { statement, id, idColumn, deadlineMs, row: undefined };
+  await read(statement.name, wish);
+  return wish.row;
+}
+
+/** All of them are for the same statement. */
+async function readAll(database: Database, wishes: Wish[]): Promise<void> {
+  const [first] = wishes;
+  if (!first) return;
+  const ids = [...new Set(wishes.map(({ id }) => id))];
+  const deadlineMs = Math.max(...wishes.map((wish) => wish.deadlineMs));
+  const rows = await database.query(first.statement, [ids], deadlineMs);
+  const byId = new Map(rows.map((row) => [Number(row[first.idColumn]), row]));
+  for (const wish of wishes) wish.row = byId.get(wish.id);
+}
