@@ -6,7 +6,7 @@ import { together } from "./together.ts";
 test("what is asked for meanwhile is done in one go, and each waits for the go that has his", async () => {
   const goes: string[][] = [];
   const gates: (() => void)[] = [];
-  const ask = together<string>(async (items) => {
+  const ask = together(async (items: string[]) => {
     goes.push([...items]);
     await new Promise<void>((open) => gates.push(open));
   });
@@ -24,7 +24,7 @@ test("what is asked for meanwhile is done in one go, and each waits for the go t
 });
 
 test("a go that fails fails those who are in it, and no other", async () => {
-  const ask = together<string>(async (items) => {
+  const ask = together(async (items: string[]) => {
     if (items.includes("bad")) throw new Error("bad");
   });
   const bad = ask("a", "bad");
@@ -40,7 +40,7 @@ test("as many goes as may be are under way at once, and none has more items than
     goes.push([...items]);
     await new Promise<void>((open) => gates.push(open));
   };
-  const ask = together<string>(work, { atOnce: 2, itemsMax: 2 });
+  const ask = together(work, { atOnce: 2, itemsMax: 2 });
   const all = ["1", "2", "3", "4", "5"].map((item) => ask("a", item));
   await turn();
   assert.deepEqual(goes, [
@@ -58,7 +58,7 @@ test("as many goes as may be are under way at once, and none has more items than
 test("a go runs in the context of who asked first, also when it had to wait", async () => {
   const context = new AsyncLocalStorage<string>();
   const seen: (string | undefined)[] = [];
-  const ask = together<string>(async () => {
+  const ask = together(async (_items: string[]) => {
     seen.push(context.getStore());
     await turn();
   });

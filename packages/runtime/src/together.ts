@@ -1,14 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-interface Batch<I> {
+interface Batch<I, R> {
   items: I[];
-  done: Promise<void>;
+  result: Promise<R>;
   begin(): Promise<void>;
 }
 
-interface Line<I> {
+interface Line<I, R> {
   underWay: number;
-  waiting: Batch<I>[];
+  waiting: Batch<I, R>[];
 }
 
 export interface TogetherOptions {
@@ -20,16 +20,16 @@ export interface TogetherOptions {
 
 /**
  * Does work of one kind in one go: what is asked for under a key in one turn of the event loop, or while as many goes as may be
- * are under way, is done together. Whoever asks waits for the go that has his items, and shares its failure. A go runs in
- * the asynchronous context of who asked first.
+ * are under way, is done together. Whoever asks waits for a go that begins afterwards and has his item, and shares its result or its
+ * failure. A go runs in the asynchronous context of who asked first.
  */
-export function together<I>(
-  work: (items: I[]) => Promise<void>,
+export function together<I, R>(
+  work: (items: I[]) => Promise<R>,
   { atOnce = 1, itemsMax = Number.POSITIVE_INFINITY }: TogetherOptions = {},
-): (key: string, item: I) => Promise<void> {
-  const lines = new Map<string, Line<I>>();
+): (key: string, item: I) => Promise<R> {
+  const lines = new Map<string, Line<I, R>>();
 
-  const advance = (key: string, line: Line<I>) => {
+  const advance = (key: string, line: Line<I, R>) => {
     while (line.underWay < atOnce) {
       const batch = line.waiting.shift();
       if (!batch) break;
@@ -47,18 +47,18 @@ export function together<I>(
     const last = line.waiting.at(-1);
     if (last && last.items.length < itemsMax) {
       last.items.push(item);
-      return last.done;
+      return last.result;
     }
     const batch = newBatch(item, work);
     line.waiting.push(batch);
     setImmediate(advance, key, line);
-    return batch.done;
+    return batch.result;
   };
 }
 
-function newBatch<I>(item: I, work: (items: I[]) => Promise<void>): Batch<I> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+function newBatch<I, R>(item: I, work: (items: I[]) => Promise<R>): Batch<I, R> {
+  const { promise, resolve, reject } = Promise.withResolvers<R>();
   const items = [item];
   const inContext = AsyncLocalStorage.snapshot();
-  return { items, done: promise, begin: () => inContext(work, items).then(resolve, reject) };
+  return { items, result: promise, begin: () => inContext(work, items).then(resolve, reject) };
 }

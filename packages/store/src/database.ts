@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import {
   badRequest,
+  Code,
   deadlineExceeded,
   Fault,
   taken,
@@ -182,12 +183,14 @@ export function violatedConstraint(error: unknown): string | undefined {
 }
 
 /**
- * Did the database say that nothing of a transaction is there? It does not when it goes away meanwhile: then the transaction may
- * have been committed.
+ * May a transaction that failed so have been committed all the same? A database that goes away, or falls silent, says nothing of
+ * that; everything else ends it before.
  */
-export function wasRolledBack(error: unknown): boolean {
-  const cause = error instanceof Fault ? error.cause : error;
-  return cause instanceof DatabaseError && !/^(08|57P|58|XX)/.test(cause.code ?? "08");
+export function mayBeCommitted(error: unknown): boolean {
+  if (!(error instanceof Fault)) return false;
+  if (error.code !== Code.UNAVAILABLE && error.code !== Code.DEADLINE_EXCEEDED) return false;
+  const { cause } = error;
+  return !(cause instanceof DatabaseError) || /^(08|57P|58)/.test(cause.code ?? "");
 }
 
 async function runTransaction<T>(

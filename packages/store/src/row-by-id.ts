@@ -6,13 +6,14 @@ interface Wish {
   id: number;
   idColumn: string;
   deadlineMs: number;
-  row: Readonly<Row> | undefined;
 }
+
+type Rows = ReadonlyMap<number, Readonly<Row>>;
 
 const AT_ONCE = 2;
 const CALLS_MAX = 64;
 
-const readers = new WeakMap<Database, (key: string, wish: Wish) => Promise<void>>();
+const readers = new WeakMap<Database, (key: string, wish: Wish) => Promise<Rows>>();
 
 /**
  * Reads a row by the id that `idColumn` shows, with a statement that takes many ids. Rows that are asked for at the same time, by
@@ -27,18 +28,15 @@ export async function rowById(
   const options = { atOnce: AT_ONCE, itemsMax: CALLS_MAX };
   const read = readers.get(database) ?? together((wishes) => readAll(database, wishes), options);
   readers.set(database, read);
-  const wish: Wish = { statement, id, idColumn, deadlineMs, row: undefined };
-  await read(statement.name, wish);
-  return wish.row;
+  return (await read(statement.name, { statement, id, idColumn, deadlineMs })).get(id);
 }
 
 /** All of them are for the same statement. */
-async function readAll(database: Database, wishes: Wish[]): Promise<void> {
+async function readAll(database: Database, wishes: Wish[]): Promise<Rows> {
   const [first] = wishes;
-  if (!first) return;
+  if (!first) return new Map();
   const ids = [...new Set(wishes.map(({ id }) => id))];
   const deadlineMs = Math.max(...wishes.map((wish) => wish.deadlineMs));
   const rows = await database.query(first.statement, [ids], deadlineMs);
-  const byId = new Map(rows.map((row) => [Number(row[first.idColumn]), row]));
-  for (const wish of wishes) wish.row = byId.get(wish.id);
+  return new Map(rows.map((row) => [Number(row[first.idColumn]), row]));
 }

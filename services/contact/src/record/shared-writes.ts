@@ -1,52 +1,44 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { together } from "@tidings/runtime/together";
-import { wasRolledBack } from "@tidings/store/database";
+import { mayBeCommitted } from "@tidings/store/database";
 import type { ReadItems, SaveOutcome } from "./save.ts";
 
 /** Two, so that one may wait for the disk while the other works. */
 const AT_ONCE = 2;
 const ITEMS_MAX = 32;
 
-interface Wish<M, C> {
-  own: ReadItems<M, C>;
-  outcome: SaveOutcome | undefined;
-}
-
 type Write<M, C> = (read: ReadItems<M, C>, isShared: boolean) => Promise<(SaveOutcome | undefined)[]>;
 
 /**
  * Writes single items of one caller that come at the same time in one transaction: under load a write costs a fraction of what
  * it costs alone. The answer is undefined for what has to be written alone: another item wanted the same record, or the
- * transaction failed, and it may be for one of the others.
+ * transaction failed, perhaps for one of the others.
  */
 export function sharedWrites<M, C>(
   write: Write<M, C>,
 ): (own: ReadItems<M, C>) => Promise<SaveOutcome | undefined> {
-  const ask = together<Wish<M, C>>((wishes) => writeShared(write, wishes), {
+  const ask = together((reads: ReadItems<M, C>[]) => writeShared(write, reads), {
     atOnce: AT_ONCE,
     itemsMax: ITEMS_MAX,
   });
-  return async (own) => {
-    const wish: Wish<M, C> = { own, outcome: undefined };
-    await ask(keyOf(own), wish);
-    return wish.outcome;
-  };
+  return async (own) => (await ask(keyOf(own), own)).get(own);
 }
 
-async function writeShared<M, C>(write: Write<M, C>, wishes: Wish<M, C>[]): Promise<void> {
-  const reads = wishes.map(({ own }) => own);
+async function writeShared<M, C>(
+  write: Write<M, C>,
+  reads: ReadItems<M, C>[],
+): Promise<ReadonlyMap<ReadItems<M, C>, SaveOutcome | undefined>> {
   const [first] = reads;
-  if (!first) return;
+  if (!first) return new Map();
   const items = reads.flatMap((own) => own.items);
   const deadlineMs = Math.max(...reads.map(({ call }) => call.deadlineMs));
   try {
     const outcomes = await write({ ...first, items, call: { ...first.call, deadlineMs } }, true);
-    wishes.forEach((wish, index) => {
-      wish.outcome = outcomes[index];
-    });
+    return new Map(reads.map((own, index) => [own, outcomes[index]]));
   } catch (error) {
-    if (wishes.length === 1 || !wasRolledBack(error)) throw error;
+    if (reads.length === 1 || mayBeCommitted(error)) throw error;
+    return new Map();
   }
 }
 

@@ -35,7 +35,7 @@ export type ChangeMembers = (
  * all the same. Who made them is told, so that each transaction has those of one actor.
  */
 export function memberChanges(services: BuildServices): ChangeMembers {
-  const ask = together<Wish>((wishes) => grant(services, wishes));
+  const ask = together((wishes: Wish[]) => grant(services, wishes));
   return async (definition, contactIds, { call, isAdded }) => {
     const { actor, deadlineMs } = call;
     const contacts = await reachedContacts(services.database, contactIds, call, Verb.EDIT);

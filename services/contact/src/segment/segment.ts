@@ -7,6 +7,7 @@ import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_servic
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
+import { together } from "@tidings/runtime/together";
 import { repository } from "@tidings/store/repository";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { forContacts, visibleContact } from "../contact/referred.ts";
@@ -38,8 +39,10 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
 
   const changeMembers = memberChanges(services);
 
-  const definitionsNow = (call: Call) =>
-    readDefinitions((statement) => database.query(statement, [], call.deadlineMs));
+  const readTogether = together(async (deadlinesMs: number[]) =>
+    readDefinitions((statement) => database.query(statement, [], Math.max(...deadlinesMs))),
+  );
+  const definitionsNow = (call: Call) => readTogether("definitions", call.deadlineMs);
 
   /** NOT_FOUND for a segment that is not there, PERMISSION_DENIED for one that is not in the caller's list. */
   const usable = async (id: number, call: Call): Promise<Definition> => {
