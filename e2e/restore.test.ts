@@ -20,8 +20,8 @@ import { query } from "./query.ts";
 import { ADMINISTRATOR } from "./stack.ts";
 
 /** A database, a bus and a stack that can be lost and come again, at their old places. */
-const folder = await temporaryFolder();
-after(folder.remove);
+await using cleanup = new AsyncDisposableStack();
+const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
 const program = await postgresWithTools();
 const [postgresPort, port] = [await freePort(), await freePort()];
 const postgresFolder = join(folder.path, "postgres");
@@ -32,9 +32,9 @@ const run = promisify(execFile);
 const openPostgres = () =>
   startPostgres({ dataDir: postgresFolder, port: postgresPort, durable: false, program });
 let postgres = await openPostgres();
-after(() => postgres.stop());
+cleanup.defer(() => postgres.stop());
 const nats = await startNats({ dataDir: natsFolder });
-after(nats.stop);
+cleanup.defer(() => nats.stop());
 
 const secrets = {
   actorKeyRing: generateActorKeyRing(),
@@ -52,10 +52,12 @@ const openStack = () =>
     ...secrets,
   });
 let stack: Stack = await openStack();
-after(() => stack.stop());
+cleanup.defer(() => stack.stop());
 const api: Client = createClient(stack.baseUrl, ADMINISTRATOR);
 const receiver = await startReceiver();
-after(receiver.stop);
+cleanup.defer(() => receiver.stop());
+const started = cleanup.move();
+after(() => started.disposeAsync());
 
 /** The commands of docs/operations.md. */
 const takeDump = () => run(program.pgDump, ["--format=custom", `--file=${dump}`, postgres.url]);

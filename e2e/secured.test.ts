@@ -18,8 +18,8 @@ import { uploader } from "./uploader.ts";
 /** Small, so that many an event is too large for a message. */
 const PAYLOAD_MAX = 1_536;
 
-const folder = await temporaryFolder();
-after(folder.remove);
+await using cleanup = new AsyncDisposableStack();
+const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
 const authority = await createAuthority(folder.path);
 const [forProcesses, forNats] = await Promise.all([
   authority.issue("processes", ["127.0.0.1"]),
@@ -34,7 +34,7 @@ tls { cert_file: "${forNats.TLS_CERT_FILE}", key_file: "${forNats.TLS_KEY_FILE}"
 ${natsPermissions((name) => `"${passwordOf(name)}"`)}`,
 );
 const nats = await startNats({ dataDir: join(folder.path, "nats"), configFile });
-after(nats.stop);
+cleanup.defer(() => nats.stop());
 
 /** A stack whose processes show each other certificates, and each of which is a user of its own to a NATS with TLS. */
 const stack = await startTestStack({
@@ -50,7 +50,9 @@ const stack = await startTestStack({
     ]),
   ),
 });
-after(stack.stop);
+cleanup.defer(() => stack.stop());
+const started = cleanup.move();
+after(() => started.disposeAsync());
 const { api } = stack;
 
 async function connectAs(name: ProcessName): Promise<NatsConnection> {

@@ -14,7 +14,8 @@ const OPTIONS = {
 } as unknown as ApiOptions;
 
 /**
- * The templates of all paths below /api. Routers do not tell what was mounted on them: so the making of one is watched.
+ * The templates of all paths below /api. Routers do not tell what was mounted on them: so the making of one is watched. Those that
+ * are mounted nowhere are the API's own, which finds them by the first word of a path.
  */
 export function mountedTemplates(): string[] {
   const prototype: RouterPrototype = Object.getPrototypeOf(Object.getPrototypeOf(apiRouter(OPTIONS)));
@@ -30,12 +31,14 @@ export function mountedTemplates(): string[] {
   prototype.use = watched(use, true);
   prototype.all = watched(all, false);
   try {
-    const root = apiRouter(OPTIONS);
+    apiRouter(OPTIONS);
     const templatesOf = (router: object): string[] =>
       (parts.get(router) ?? []).flatMap(({ path, child }) =>
         child ? templatesOf(child).map((inner) => path + inner) : [path],
       );
-    return templatesOf(root).map((template) => template.replace(/\/$/, ""));
+    const mounted = new Set([...parts.values()].flat().map(({ child }) => child));
+    const roots = [...parts.keys()].filter((router) => !mounted.has(router));
+    return roots.flatMap(templatesOf).map((template) => template.replace(/\/$/, ""));
   } finally {
     prototype.use = use;
     prototype.all = all;
