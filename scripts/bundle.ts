@@ -85,6 +85,7 @@ export async function bundlePackage(name: string, { entry }: Program, outfile: s
   };
   const { metafile } = await build({ ...OPTIONS, stdin, outfile });
   await stop();
+  await escapeText(outfile);
   return metafile;
 }
 

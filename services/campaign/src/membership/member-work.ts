@@ -54,14 +54,16 @@ export function memberOptions({ database, outbox, log }: MemberServices, slice =
 
 const forgetMembersStatement = prepared(
   "campaign_contacts_forget",
-  `with slice as (select contact_id from campaign_contacts where campaign_id = $1 order by contact_id limit $2::bigint)
-   delete from campaign_contacts m using slice where m.campaign_id = $1 and m.contact_id = slice.contact_id
+  `delete from campaign_contacts m where m.campaign_id = $1 and m.contact_id <= (
+     select max(contact_id) from (
+       select contact_id from campaign_contacts where campaign_id = $1 order by contact_id limit $2::bigint) slice)
    returning ${CHANGED}`,
 );
 const forgetLogsStatement = prepared(
   "campaign_event_logs_forget",
-  `with slice as (select id from campaign_event_logs where campaign_id = $1 order by id limit $2::bigint)
-   delete from campaign_event_logs l using slice where l.id = slice.id returning 1 as gone`,
+  `delete from campaign_event_logs where campaign_id = $1 and id <= (
+     select max(id) from (select id from campaign_event_logs where campaign_id = $1 order by id limit $2::bigint) slice)
+   returning 1 as gone`,
 );
 
 /** Who was a member of a campaign that is gone is told of as removed; then its log goes. */
