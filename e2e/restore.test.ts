@@ -88,7 +88,8 @@ async function createContact(email: string): Promise<number> {
 /** Everything that is kept of contacts agrees with the contacts there are. */
 async function assertConsistent(): Promise<void> {
   const ids = await contactIds();
-  await eventually(async () => assert.deepEqual(await auditedIds(), ids), { timeoutMs: 30_000 });
+  // Whoever reads a stream that is replaced without a word notices by two heartbeats that are missing, after half a minute.
+  await eventually(async () => assert.deepEqual(await auditedIds(), ids), { timeoutMs: 60_000 });
   const members = "select contact_id as id from contact.segment_contacts order by 1";
   await eventually(async () => assert.deepEqual(await numbers(members), ids));
   const kept = "select id from campaign.contacts order by 1";
