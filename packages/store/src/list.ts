@@ -49,7 +49,8 @@ export async function listPage(
   deadlineMs: number,
 ): Promise<Page> {
   if (query.ids.length > 0) {
-    return { rows: await rowsOf(database, source, query.ids, visible, deadlineMs), ids: [], totalSize: 0 };
+    const asked = [...new Set(query.ids)];
+    return { rows: await rowsOf(database, source, asked, visible, deadlineMs), ids: [], totalSize: 0 };
   }
   if (query.skip > SKIP_MAX) throw badRequest(`start may be at most ${SKIP_MAX}.`);
   const filter = listFilter(source, query, visible);
@@ -70,7 +71,7 @@ export async function listPage(
   return { rows, ids, totalSize };
 }
 
-/** The rows of these ids, in this order. */
+/** The rows of these ids, each of which is there once, in this order. */
 async function rowsOf(
   database: Database,
   source: ListSource,

@@ -10,8 +10,7 @@ interface Wish {
 
 type Rows = ReadonlyMap<number, Readonly<Row>>;
 
-const AT_ONCE = 2;
-const CALLS_MAX = 64;
+const SHARING = { atOnce: 2, itemsMax: 64 };
 
 const readers = new WeakMap<Database, (key: string, wish: Wish) => Promise<Rows>>();
 
@@ -25,9 +24,11 @@ export async function rowById(
   statement: Required<Statement>,
   { id, idColumn = "id", deadlineMs }: { id: number; idColumn?: string; deadlineMs: number },
 ): Promise<Readonly<Row> | undefined> {
-  const options = { atOnce: AT_ONCE, itemsMax: CALLS_MAX };
-  const read = readers.get(database) ?? together((wishes) => readAll(database, wishes), options);
-  readers.set(database, read);
+  let read = readers.get(database);
+  if (!read) {
+    read = together((wishes) => readAll(database, wishes), SHARING);
+    readers.set(database, read);
+  }
   return (await read(statement.name, { statement, id, idColumn, deadlineMs })).get(id);
 }
 
