@@ -135,6 +135,8 @@ test("a query for ids is answered with ids in its order, and rows by ids in thei
   assert.equal(ids.length, 5);
   const { names } = await list({ ids: [ids[1] ?? 0, ids[0] ?? 0] });
   assert.deepEqual(names, ["Grace", "Alan"]);
+  const again = await list({ ids: [ids[1] ?? 0, ids[0] ?? 0, ids[1] ?? 0] });
+  assert.deepEqual(again.names, names, "who is asked for twice is there once");
 });
 
 for (const column of [
