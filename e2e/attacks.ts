@@ -87,6 +87,10 @@ export const FRAMINGS: Record<string, string> = {
   "a whole URL as target": `GET http://example.com/api/contacts HTTP/1.1\r\n${HOST}${END}`,
   "NUL in the path": `GET /api/contacts/%00 HTTP/1.1\r\n${HOST}${END}`,
   "a slash in an id": `GET /api/contacts/..%2f1 HTTP/1.1\r\n${HOST}${END}`,
+  "two hosts": `GET /api/contacts HTTP/1.1\r\n${HOST}\r\nHost: example.com${END}`,
+  "a dot segment": `GET /api/themes/.. HTTP/1.1\r\n${HOST}${END}`,
+  "an encoded dot segment": `GET /api/files/%2e/new HTTP/1.1\r\n${HOST}${END}`,
+  "a chunk size that is none": `POST /api/contacts/new HTTP/1.1\r\n${HOST}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked${END}zz\r\n{}\r\n0${END}`,
   "malformed percent-encoding": `GET /api/contacts/%zz HTTP/1.1\r\n${HOST}${END}`,
 };
 

@@ -163,7 +163,8 @@ export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
       isWork = false;
     };
     resume();
-    response.once("close", pause);
+    // An answer that is on its way to a slow reader is no work: it is over when all of it was written.
+    response.once("prefinish", pause).once("close", pause);
     let address: string | undefined;
     waitAs(request, {
       arrivals,

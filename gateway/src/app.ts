@@ -49,11 +49,10 @@ export function createApp(options: AppOptions): Express {
     checkFraming(request);
     next();
   });
-  const toWeb = webProxy(options.web, options);
-  const shed = shedLoad(options);
+  const toWeb = webProxy(options.web);
   app.use((request: Request, response: Response, next: NextFunction) => {
     if (!isPublic(options.web, request)) return next();
-    void shed(request, response, () => toWeb(request, response, next));
+    return toWeb(request, response, next);
   });
   app.use("/api", apiRouter(options));
   app.use(BESIDE_THE_API, requireEnabled(options.isEnabled), shedLoad(options));

@@ -60,6 +60,10 @@ export const gatewayVariables = {
   API_RATE_LIMIT: z.coerce.number().int().min(0).default(0),
   /** Requests worked on at once; above it reads, and at twice as many writes, are refused. */
   REQUESTS_IN_FLIGHT: count.default(512),
+  /** The same of the public web, whose visitors take nothing from the API's share. */
+  PUBLIC_REQUESTS_IN_FLIGHT: count.default(256),
+  /** Requests a second that an address may send to the public web, twice as many at once; 0 is no limit. */
+  PUBLIC_RATE_LIMIT: z.coerce.number().int().min(0).default(100),
   VERSION_HEADER: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9-]*$/)

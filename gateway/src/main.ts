@@ -27,6 +27,7 @@ import { bodyArrivals } from "./limits/arrivals.ts";
 import { loginThrottle } from "./limits/login-throttle.ts";
 import { connectRedis } from "./limits/rate-limit.ts";
 import { loadShedding } from "./limits/shedding.ts";
+import { webLimits } from "./limits/web-limits.ts";
 import { migrations } from "./migrations.ts";
 import { startPurging } from "./oauth/purge.ts";
 import { tokenRates } from "./oauth/token-endpoint.ts";
@@ -85,6 +86,15 @@ await run(options, async ({ onStop, isStopping }) => {
   const credentials = await openCredentials(database, principals, loginThrottle(redis));
   const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
   const rates = apiRateLimits(config.API_RATE_LIMIT, redis);
+  const arrivals = bodyArrivals();
+  const publicWeb = webLimits({
+    clientIp,
+    arrivals,
+    ratePerSecond: config.PUBLIC_RATE_LIMIT,
+    inFlightMax: config.PUBLIC_REQUESTS_IN_FLIGHT,
+    redis,
+  });
+  onStop("public web", publicWeb.shedding.stop);
   const apiUrl = config.API_URL ? new URL(config.API_URL) : undefined;
   const purging = startPurging(database, log);
   onStop("purge", purging.stop);
@@ -129,12 +139,13 @@ await run(options, async ({ onStop, isStopping }) => {
     },
     rates,
     shedding,
-    arrivals: bodyArrivals(),
+    arrivals,
     apiOrigin: apiUrl?.origin,
     web: {
       address: config.CONTENT_WEB_ADDRESS,
       tls,
       host: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).host : undefined,
+      limits: publicWeb,
     },
   });
   const rpc = await serve([implementSnapshots(identitySnapshots(database))], {

@@ -1,4 +1,4 @@
-import { type Agent, type IncomingMessage, request as open } from "node:http";
+import { type Agent, type ClientRequest, type IncomingMessage, request as open } from "node:http";
 import { pipeline } from "node:stream/promises";
 import { type ActorSigner, actorSigner } from "@tidings/rpc/actor";
 import { badRequest, type Fault, unavailable } from "@tidings/rpc/fault";
@@ -60,48 +60,48 @@ function nameOf(sign: ActorSigner, { actor, requestId }: Exchange): Record<strin
   return { [ACTOR_HEADER]: sign(actor), [REQUEST_ID_HEADER]: requestId };
 }
 
-/** An answer may come before all is sent: then nothing more is. */
+/** Streams a body to the content service. The answer may come before the whole body: then the rest is not sent. */
 async function send(request: IncomingMessage, { url, agent, headers }: Target): Promise<string> {
-  const { "content-type": type, "content-length": length } = request.headers;
-  const sent = {
-    ...headers,
-    ...(type && { "content-type": type }),
-    ...(length && { "content-length": length }),
+  const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  let outgoing: ClientRequest | undefined;
+  const giveUp = (fault: Fault) => {
+    outgoing?.destroy();
+    reject(fault);
   };
-  const outgoing = open(url, { method: "POST", agent, headers: sent });
-  let watch: { end(): void } | undefined;
+  // First, since it throws at the limits: a refused upload opens no connection.
+  const watch = watchUpload(request, giveUp);
   try {
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      const giveUp = (fault: Fault) => {
-        outgoing.destroy();
-        reject(fault);
-      };
-      watch = watchUpload(request, giveUp);
-      outgoing.once("response", resolve);
-      outgoing.once("error", (error) => reject(unavailable(error)));
-      // Nobody is there any more to be answered.
-      request.once("close", () => {
-        if (!request.complete) giveUp(badRequest("The body ended early."));
-      });
-      request.once("end", () =>
-        outgoing.setTimeout(ANSWER_TIMEOUT_MS, () => giveUp(unavailable("no answer"))),
-      );
-      request.pipe(outgoing);
+    outgoing = open(url, { method: "POST", agent, headers: { ...headers, ...bodyHeaders(request) } });
+    outgoing.once("response", resolve);
+    // Stays until the socket is gone: an error without a listener ends the process.
+    outgoing.on("error", (error) => reject(unavailable(error)));
+    request.once("close", () => {
+      if (!request.complete) giveUp(badRequest("The body ended early."));
     });
+    request.once("end", () =>
+      outgoing?.setTimeout(ANSWER_TIMEOUT_MS, () => giveUp(unavailable("no answer"))),
+    );
+    request.pipe(outgoing);
+    const answer = await answered;
     if (answer.statusCode !== 200) throw await faultOf(answer);
     return (await bodyOf(answer)).toString();
   } finally {
-    watch?.end();
-    request.unpipe(outgoing);
-    if (!request.complete) outgoing.destroy();
+    watch.end();
+    if (outgoing) request.unpipe(outgoing);
+    if (!request.complete) outgoing?.destroy();
   }
+}
+
+function bodyHeaders({ headers }: IncomingMessage): Record<string, string> {
+  const { "content-type": type, "content-length": length } = headers;
+  return { ...(type && { "content-type": type }), ...(length && { "content-length": length }) };
 }
 
 function fetched({ url, agent, headers }: Target): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const outgoing = open(url, { agent, headers, timeout: ANSWER_TIMEOUT_MS }, resolve);
     outgoing.once("timeout", () => outgoing.destroy(new Error("no answer")));
-    outgoing.once("error", (error) => reject(unavailable(error)));
+    outgoing.on("error", (error) => reject(unavailable(error)));
     outgoing.end();
   });
 }

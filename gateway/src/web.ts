@@ -4,9 +4,10 @@ import { ACTOR_HEADER } from "@tidings/rpc/transfer";
 import type { Tls } from "@tidings/runtime/tls";
 import type { Request, RequestHandler, Response } from "express";
 import { createProxyMiddleware } from "http-proxy-middleware";
-import type { ClientIp } from "./client-ip.ts";
 import { addressKey } from "./limits/address-key.ts";
 import type { Arrivals } from "./limits/arrivals.ts";
+import { consume } from "./limits/rate-limit.ts";
+import { OPEN_MAX, type WebLimits } from "./limits/web-limits.ts";
 import { wayToContent } from "./way-to-content.ts";
 
 /** The public web: what the content service shows to everybody. */
@@ -17,11 +18,7 @@ export interface WebOptions {
   tls?: Tls | undefined;
   /** The host that is all the public web's; without one it has the paths below on the API's host. */
   host: string | undefined;
-}
-
-export interface WebLimits {
-  clientIp: ClientIp;
-  arrivals: Arrivals;
+  limits: WebLimits;
 }
 
 /** THE table of public paths on the API's host: exact, or everything below where it ends in a slash. */
@@ -30,7 +27,8 @@ const START = "/";
 
 const ANSWER_TIMEOUT_MS = 30_000;
 const BODY_BYTES_MAX = 200 * 1024 * 1024;
-const CONNECTIONS = { keepAlive: true, maxSockets: 256, maxFreeSockets: 64 };
+/** One for each open request: readers that are slow keep theirs, and the others need not wait for them. */
+const CONNECTIONS = { keepAlive: true, maxSockets: OPEN_MAX, maxFreeSockets: 64 };
 
 /** Is this request for the public web? */
 export function isPublic({ host }: WebOptions, request: Request): boolean {
@@ -46,7 +44,7 @@ export function isPublic({ host }: WebOptions, request: Request): boolean {
  * credentials nor its cookies, and no answer allows other sites to read it or sets a cookie of the API. A service that is
  * away is told of by a plain page.
  */
-export function webProxy({ address, tls }: WebOptions, limits: WebLimits): RequestHandler {
+export function webProxy({ address, tls, limits }: WebOptions): RequestHandler {
   const { origin, agent } = wayToContent(address, tls, CONNECTIONS);
   const pass = createProxyMiddleware<Request, Response>({
     target: origin,
@@ -68,7 +66,9 @@ export function webProxy({ address, tls }: WebOptions, limits: WebLimits): Reque
         outgoing.setHeader("x-forwarded-host", request.headers.host ?? "");
         outgoing.setHeader("x-request-id", String(response.getHeader("x-request-id")));
       },
-      proxyRes({ headers }) {
+      proxyRes({ headers }, _request, response) {
+        // An answer on its way is no work.
+        response.locals.leave?.();
         for (const name of Object.keys(headers)) if (name.startsWith("access-control-")) delete headers[name];
         const cookies = headers["set-cookie"]?.filter((cookie) => !isOurs(cookie));
         if (cookies) headers["set-cookie"] = cookies;
@@ -76,11 +76,38 @@ export function webProxy({ address, tls }: WebOptions, limits: WebLimits): Reque
       error: (_error, _request, response) => sendAway(response as ServerResponse),
     },
   });
-  return (request, response, next) => {
+  return async (request, response, next) => {
     response.locals.route = "public web";
-    countBody(request, limits);
+    await admit(request, response, limits);
     void pass(request, response, next);
   };
+}
+
+/** Counts a request in, or throws RATE_LIMITED or EXHAUSTED. */
+async function admit(request: Request, response: Response, limits: WebLimits): Promise<void> {
+  const { arrivals, open, shedding } = limits;
+  const address = addressKey(limits.clientIp(request));
+  try {
+    if (limits.rate) await consume(limits.rate, address, response);
+    open.begin(address);
+  } catch (refusal) {
+    // What is pipelined behind a request that is refused goes with it.
+    response.setHeader("connection", "close");
+    throw refusal;
+  }
+  response.once("close", () => open.end(address));
+  if (hasBody(request)) return countBody(request, address, arrivals);
+  shedding.admit(request.method === "GET");
+  let isOver = false;
+  response.locals.leave = () => {
+    if (!isOver) shedding.leave();
+    isOver = true;
+  };
+  response.once("close", response.locals.leave);
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 }
 
 const SESSION_COOKIE = /^\s*(?:__Host-sid|tidings-sid-\d+)=/;
@@ -99,12 +126,8 @@ function foreignCookies(header = ""): string {
 }
 
 /** A body on its way counts as those of the API do, and may be so long and no longer. */
-function countBody(request: IncomingMessage, { arrivals, clientIp }: WebLimits): void {
-  const { headers, method } = request;
-  const isThere = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
-  if (!isThere || method === "GET" || method === "HEAD") return;
-  if (Number(headers["content-length"] ?? 0) > BODY_BYTES_MAX) throw tooLarge();
-  const address = addressKey(clientIp(request));
+function countBody(request: IncomingMessage, address: string, arrivals: Arrivals): void {
+  if (Number(request.headers["content-length"] ?? 0) > BODY_BYTES_MAX) throw tooLarge();
   arrivals.begin(address);
   let isOver = false;
   const end = () => {

@@ -10,6 +10,7 @@ import { apiRateLimits } from "../../gateway/src/limits/api-limits.ts";
 import { bodyArrivals } from "../../gateway/src/limits/arrivals.ts";
 import { rateLimiter } from "../../gateway/src/limits/rate-limit.ts";
 import { loadShedding } from "../../gateway/src/limits/shedding.ts";
+import { webLimits } from "../../gateway/src/limits/web-limits.ts";
 import { sessionCookie } from "../../gateway/src/pages/session-cookie.ts";
 import { SERVICES } from "../../gateway/src/services.ts";
 import { openTransfer } from "../../gateway/src/transfer.ts";
@@ -30,6 +31,7 @@ const unlimited = rateLimiter({ name: "none", points: 1_000_000, windowSeconds: 
 const credentials = { recallBasic: () => ADMINISTRATOR, verifyBasic: async () => ADMINISTRATOR };
 const bearers = { recall: () => ADMINISTRATOR, verify: async () => ADMINISTRATOR };
 
+const arrivals = bodyArrivals();
 const app = createApp({
   log,
   versionHeader: "Tidings-Version",
@@ -59,9 +61,13 @@ const app = createApp({
   limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
   rates,
   shedding: loadShedding(512),
-  arrivals: bodyArrivals(),
+  arrivals,
   apiOrigin: undefined,
-  web: { address: "127.0.0.1:1", host: undefined },
+  web: {
+    address: "127.0.0.1:1",
+    host: undefined,
+    limits: webLimits({ clientIp, arrivals, ratePerSecond: 0, inFlightMax: 256, redis: undefined }),
+  },
 });
 const { port } = await serveHttp({ port: 0 }, app);
 process.send?.({ port });

@@ -1,43 +1,24 @@
 import type { IncomingMessage } from "node:http";
 import { exhausted } from "@tidings/rpc/fault";
-import { rateLimited } from "./rate-limit.ts";
+import { type ShareLimits, type Shares, sharesByAddress } from "./shares.ts";
 
 /** Counts the bodies that are on their way. One that came with its request is none of them. */
-export interface Arrivals {
-  /** Counts a body in. Throws RATE_LIMITED when its address, EXHAUSTED when everybody together has too many. */
-  begin(address: string): void;
-  end(address: string): void;
+export interface Arrivals extends Shares {
   /** Bytes that were received and belong to no complete body yet. Throws EXHAUSTED when they are too many. */
   hold(bytes: number): void;
   release(bytes: number): void;
 }
 
-export interface ArrivalLimits {
-  perAddress: number;
-  inAll: number;
+export interface ArrivalLimits extends ShareLimits {
   bytesMax: number;
 }
 
 export const ARRIVAL_LIMITS: ArrivalLimits = { perAddress: 200, inAll: 2_000, bytesMax: 256 * 1024 * 1024 };
 
-export function bodyArrivals({ perAddress, inAll, bytesMax }: ArrivalLimits = ARRIVAL_LIMITS): Arrivals {
-  const byAddress = new Map<string, number>();
-  let bodies = 0;
+export function bodyArrivals({ bytesMax, ...limits }: ArrivalLimits = ARRIVAL_LIMITS): Arrivals {
   let bytesHeld = 0;
   return {
-    begin(address) {
-      const ofAddress = byAddress.get(address) ?? 0;
-      if (ofAddress >= perAddress) throw rateLimited(1_000, "Too many of your requests are still arriving.");
-      if (bodies >= inAll) throw exhausted("The service is busy.");
-      byAddress.set(address, ofAddress + 1);
-      bodies += 1;
-    },
-    end(address) {
-      const left = (byAddress.get(address) ?? 1) - 1;
-      if (left > 0) byAddress.set(address, left);
-      else byAddress.delete(address);
-      bodies -= 1;
-    },
+    ...sharesByAddress(limits, "Too many of your requests are still arriving."),
     hold(bytes) {
       if (bytesHeld + bytes > bytesMax) throw exhausted("The service is busy.");
       bytesHeld += bytes;

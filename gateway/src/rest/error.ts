@@ -83,6 +83,8 @@ export interface ErrorOptions {
 
 /** Answers with an error. The connection closes where the rest of the request was not read. */
 export function sendError(response: ServerResponse, error: unknown, options: ErrorOptions): void {
+  // The HTTP server answered already: the body is not framed as HTTP has it.
+  if (response.writableEnded) return;
   const { log, challenge } = options;
   const fault = toFault(error);
   const entry = errorEntry(fault);

@@ -23,15 +23,17 @@ import { openClients } from "../clients.ts";
 import { ensureAdministrator } from "../identity/administrator.ts";
 import { openPrincipals } from "../identity/principals.ts";
 import { apiRateLimits } from "../limits/api-limits.ts";
-import { bodyArrivals } from "../limits/arrivals.ts";
+import { type ArrivalLimits, bodyArrivals } from "../limits/arrivals.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
 import { rateLimiter } from "../limits/rate-limit.ts";
 import { loadShedding } from "../limits/shedding.ts";
+import { webLimits } from "../limits/web-limits.ts";
 import type { TokenRates } from "../oauth/token-endpoint.ts";
 import type { TokenLifetimes } from "../oauth/token-request.ts";
 import { sessionCookie } from "../pages/session-cookie.ts";
 import { SERVICES } from "../services.ts";
 import { openTransfer } from "../transfer.ts";
+import type { WebOptions } from "../web.ts";
 
 export const PASSWORD = "correct horse";
 export const AUTHORIZATION = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString("base64")}`;
@@ -39,8 +41,12 @@ const log = createLog("gateway", "silent");
 
 export type TagHandlers = Handlers<typeof TagService>;
 
-export interface SceneOptions extends Partial<AppOptions> {
+export interface SceneOptions extends Partial<Omit<AppOptions, "web">> {
+  web?: Partial<WebOptions>;
+  /** Of the public web: requests a second and address. Unlimited when absent. */
+  publicRate?: number;
   handlers?: Partial<TagHandlers>;
+  arrivalLimits?: ArrivalLimits;
   lifetimes?: TokenLifetimes;
   tokenRates?: TokenRates;
 }
@@ -97,9 +103,19 @@ export async function startScene(options: SceneOptions = {}) {
   const {
     lifetimes = { accessSeconds: 3600, refreshSeconds: 14 * 86_400 },
     tokenRates = { client: UNLIMITED, address: UNLIMITED },
-    web = { address: "127.0.0.1:1", host: undefined },
+    web,
+    publicRate = 0,
     ...overrides
   } = options;
+  const arrivals = bodyArrivals(options.arrivalLimits);
+  const limits = webLimits({
+    clientIp,
+    arrivals,
+    ratePerSecond: publicRate,
+    inFlightMax: 256,
+    redis: undefined,
+  });
+  const webOptions: WebOptions = { address: "127.0.0.1:1", host: undefined, limits, ...web };
   const app = createApp({
     log,
     versionHeader: "Tidings-Version",
@@ -124,13 +140,13 @@ export async function startScene(options: SceneOptions = {}) {
     },
     clientIp,
     clients,
-    transfer: openTransfer({ address: web.address, actorPrivateKey: privateKey }),
+    transfer: openTransfer({ address: webOptions.address, actorPrivateKey: privateKey }),
     limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
     rates,
     shedding,
-    arrivals: bodyArrivals(),
+    arrivals,
     apiOrigin: undefined,
-    web,
+    web: webOptions,
     ...overrides,
   });
   const server = await serveHttp({ port: 0 }, app);
@@ -146,6 +162,7 @@ export async function startScene(options: SceneOptions = {}) {
     async stop(): Promise<void> {
       await server.drain();
       shedding.stop();
+      limits.shedding.stop();
       clients.close();
       await rpc.drain();
       await database.close();

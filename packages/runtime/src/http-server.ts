@@ -8,6 +8,7 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import { oneByOne } from "./one-by-one.ts";
 import type { Tls } from "./tls.ts";
 
 export interface HttpServer {
@@ -50,17 +51,21 @@ export function serveHttp(
   { port, host, tls }: HttpServerOptions,
   listener: RequestListener,
 ): Promise<HttpServer> {
-  const server = tls ? secureServer(tls, listener) : createServer(LIMITS, listener);
+  const { listener: answer, current } = oneByOne((request, response) => {
+    limitArrival(request);
+    listener(request, response);
+  });
+  const server = tls ? secureServer(tls, answer) : createServer(LIMITS, answer);
   server.maxConnections = CONNECTIONS_MAX;
   server.setTimeout(QUIET_MAX_MS);
-  // Nobody is asked to go on with a body before the request was looked at.
-  server.on("checkExpectation", listener);
-  for (const event of ["request", "checkExpectation"] as const) server.prependListener(event, limitArrival);
-  const answering = socketsWithAnswer(server);
+  // A client is asked to go on with a body after the request was looked at, not before.
+  server.on("checkExpectation", answer);
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    // One that already gets an answer gets no second one: it would be taken for that of the next request.
-    if (answering.has(socket)) socket.destroySoon();
-    else answerClientError(error, socket);
+    const exchange = current(socket);
+    if (!exchange) answerClientError(error, socket);
+    else if (!exchange.request.complete && !exchange.response.headersSent) refuseBody(exchange.response);
+    // A second answer would be taken for that of the next request.
+    else socket.destroySoon();
   });
   return new Promise((resolve, reject) => {
     server.once("error", reject);
@@ -99,15 +104,16 @@ function giveUpAfter(request: IncomingMessage, limitMs: number): void {
   arrivals.set(request, setTimeout(giveUp, limitMs).unref());
 }
 
-/** The connections with a request that was handed to us and whose answer is not over. */
-function socketsWithAnswer(server: Server): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>();
-  for (const event of ["request", "checkExpectation"] as const)
-    server.prependListener(event, ({ socket }: IncomingMessage, response: ServerResponse) => {
-      sockets.add(socket);
-      response.once("close", () => sockets.delete(socket));
-    });
-  return sockets;
+/** The body cannot be read as HTTP (a chunk without a length): its request is answered here, and by nobody else. */
+function refuseBody(response: ServerResponse): void {
+  response.writeHead(400, { connection: "close", "content-type": "application/json" });
+  response.end(errorBody(400));
+  response.once("finish", () => response.socket?.destroySoon());
+}
+
+function errorBody(status: number): string {
+  const message = `${STATUS_CODES[status]}.`;
+  return JSON.stringify({ errors: [{ code: status, message, details: [] }] });
 }
 
 /** A request that is not HTTP gets the error shape too, and its connection is closed. */
@@ -118,8 +124,7 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   }
   const status =
     error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
-  const message = `${STATUS_CODES[status]}.`;
-  const body = JSON.stringify({ errors: [{ code: status, message, details: [] }] });
+  const body = errorBody(status);
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
