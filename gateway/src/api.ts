@@ -20,7 +20,7 @@ import { type Arrivals, waitAs } from "./limits/arrivals.ts";
 import { consume } from "./limits/rate-limit.ts";
 import type { Shedding } from "./limits/shedding.ts";
 import { resources } from "./resources.ts";
-import { isForm, readBody } from "./rest/body.ts";
+import { isForm, readTokenForm } from "./rest/body.ts";
 import { type ApiLimits, crudRouter } from "./rest/crud.ts";
 import { endpoint } from "./rest/endpoint.ts";
 import { type ApiResponse, sendJson } from "./rest/exchange.ts";
@@ -196,7 +196,7 @@ function identify({ authentication, clientIp, rates }: ApiOptions): Step {
     // A form is read before it is known who sends it only where nothing but a token in it could tell.
     const isInForm = method === "POST" && !authorization && isForm(request);
     if (isInForm) await attempt().count();
-    const form = isInForm ? await readBody(request, false) : undefined;
+    const form = isInForm ? await readTokenForm(request) : undefined;
     const sent = sentCredential({ method, authorization, query, form });
     const actor = recognise(sent, authentication) ?? (await authenticate(sent, attempt(), authentication));
     if (isInForm) await rates.anonymous.reward(addressKey(clientIp(request)), 1);

@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import { readBody } from "../rest/body.ts";
+import { readBody, SMALL } from "../rest/body.ts";
 import { queryOf } from "../rest/query.ts";
 import { OAuthError } from "./oauth-error.ts";
 
@@ -14,7 +14,7 @@ export async function readParameters(request: Request): Promise<Parameters> {
   const query = queryOf(request.url);
   if (query.client_secret !== undefined)
     throw new OAuthError("invalid_request", "The client secret must not be sent in the query");
-  return parametersOf(request.method === "POST" ? await readBody(request, false) : query);
+  return parametersOf(request.method === "POST" ? await readBody(request, SMALL) : query);
 }
 
 export function parametersOf(values: unknown): Parameters {

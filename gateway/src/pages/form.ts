@@ -1,6 +1,6 @@
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { Request } from "express";
-import { readBody } from "../rest/body.ts";
+import { readBody, SMALL } from "../rest/body.ts";
 import type { Query } from "../rest/query.ts";
 import { isSameOrigin } from "../rest/same-origin.ts";
 import { isSameDigest } from "../secret.ts";
@@ -26,7 +26,7 @@ export async function readForm(
   { visit, name, apiOrigin }: { visit: Visit; name: string; apiOrigin: string | undefined },
 ): Promise<Form> {
   if (!isSameOrigin(request, apiOrigin)) throw foreignForm();
-  const fields = (await readBody(request, false)) as Query;
+  const fields = (await readBody(request, SMALL)) as Query;
   const texts = (field: string) =>
     [Object.hasOwn(fields, field) ? fields[field] : []].flat().filter((value) => typeof value === "string");
   const verbatim = (field: string) => texts(field)[0] ?? "";

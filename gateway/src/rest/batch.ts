@@ -1,9 +1,10 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Message } from "@bufbuild/protobuf";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, needing } from "./endpoint.ts";
 import { errorEntry } from "./error.ts";
 import { type ApiResponse, BUDGET_MS, type Exchange, outgoing, sendJson } from "./exchange.ts";
 import type { Body, BodyDecoder } from "./message-input.ts";
@@ -56,11 +57,18 @@ export function batchRoutes(
     sendJson(response, 200, batchJson(resource, resultsOf(answer), write, false));
   };
 
-  endpoint(router, "/new", { POST: create });
-  endpoint(router, "/edit", { PATCH: edit(false), PUT: edit(true) });
-  endpoint(router, "/delete", { DELETE: remove });
+  const { rpc } = methods;
+  endpoint(router, "/new", { POST: needing(rpc.batchCreate, create) });
+  endpoint(router, "/edit", {
+    PATCH: needing(rpc.batchUpdate, edit(false)),
+    PUT: needing(rpc.batchUpdate, edit(true)),
+  });
+  endpoint(router, "/delete", { DELETE: needing(rpc.batchDelete, remove) });
   return router;
 }
+
+/** How long the event loop may be held before others have it. */
+const TURN_MS = 10;
 
 /** Sends the items that can be read and puts the answers back in their places between those that cannot. */
 async function eachDecoded<T>(
@@ -68,19 +76,28 @@ async function eachDecoded<T>(
   decode: (body: Body) => T,
   send: (items: T[]) => Promise<BatchAnswer>,
 ): Promise<Result[]> {
-  const decoded = bodies.map((body): { item: T } | { fault: Fault } => {
-    try {
-      if (typeof body !== "object" || body === null || Array.isArray(body))
-        throw badRequest("The item must be an object.");
-      return { item: decode(body as Body) };
-    } catch (error) {
-      if (error instanceof Fault) return { fault: error };
-      throw error;
-    }
-  });
+  const decoded: ({ item: T } | { fault: Fault })[] = [];
+  let turnBeganAt = performance.now();
+  for (const body of bodies) {
+    decoded.push(decodeItem(body, decode));
+    if (performance.now() - turnBeganAt < TURN_MS) continue;
+    await nextTurn();
+    turnBeganAt = performance.now();
+  }
   const items = decoded.flatMap((entry) => ("item" in entry ? [entry.item] : []));
   const results = items.length > 0 ? resultsOf(await send(items)).values() : [].values();
   return decoded.map((entry) => ("fault" in entry ? entry : (results.next().value as Result)));
+}
+
+function decodeItem<T>(body: unknown, decode: (body: Body) => T): { item: T } | { fault: Fault } {
+  try {
+    if (typeof body !== "object" || body === null || Array.isArray(body))
+      throw badRequest("The item must be an object.");
+    return { item: decode(body as Body) };
+  } catch (error) {
+    if (error instanceof Fault) return { fault: error };
+    throw error;
+  }
 }
 
 function resultsOf({ items, statuses }: BatchAnswer): Result[] {

@@ -4,10 +4,10 @@ import { createServer, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { Fault } from "@tidings/rpc/fault";
-import { readBody } from "./body.ts";
+import { BATCH, readBody, SINGLE } from "./body.ts";
 
 const server = createServer((request, response) => {
-  readBody(request, request.url === "/batch").then(
+  readBody(request, request.url === "/batch" ? BATCH : SINGLE).then(
     (body) => response.end(JSON.stringify({ body })),
     (error) =>
       response.end(JSON.stringify({ reason: error instanceof Fault ? error.reason : String(error) })),

@@ -1,15 +1,24 @@
 import type { IncomingMessage } from "node:http";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { badRequest, Code, Fault } from "@tidings/rpc/fault";
+import { jsonShape } from "./json-shape.ts";
 import { multipartFields } from "./multipart.ts";
 import { parseQuery } from "./query.ts";
 import { receive } from "./receive.ts";
 
 const KILOBYTE = 1024;
-const JSON_MAX = 1024 * KILOBYTE;
-const BATCH_MAX = 5 * 1024 * KILOBYTE;
 const FORM_MAX = 256 * KILOBYTE;
-const DEPTH_MAX = 32;
-const MEMBERS_MAX = 2_000;
+
+/** Bytes that a body may have. */
+export interface BodyLimits {
+  json: number;
+  form: number;
+}
+
+export const SINGLE: BodyLimits = { json: 1024 * KILOBYTE, form: FORM_MAX };
+export const BATCH: BodyLimits = { json: 5 * 1024 * KILOBYTE, form: FORM_MAX };
+/** What OAuth's endpoints and our own pages take. */
+export const SMALL: BodyLimits = { json: 16 * KILOBYTE, form: 16 * KILOBYTE };
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
 
@@ -29,25 +38,46 @@ function contentTypeOf({ "content-type": contentType = "" }: IncomingMessage["he
 }
 
 /** Reads a request body: JSON, or a form with bracket names. No body, `[]` and an empty form are an empty object. */
-export async function readBody(request: IncomingMessage, isBatch: boolean): Promise<unknown> {
+export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<unknown> {
   const contentType = request.headers["content-type"] ?? "";
   const type = contentTypeOf(request.headers);
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (encoding !== "identity") throw badRequest("The content encoding is not supported.");
   const isForm = type === FORM || type === MULTIPART;
-  const bytes = await receive(request, isForm ? FORM_MAX : isBatch ? BATCH_MAX : JSON_MAX);
+  const isJson = type === JSON_TYPE;
+  const bytesMax = isForm ? limits.form : limits.json;
+  const bytes = await receive(request, bytesMax, isJson ? jsonShape() : undefined);
   if (bytes.length === 0) return {};
-  if (!isForm && type !== JSON_TYPE) throw unreadable(type, bytes.toString("latin1", 0, 64));
-  const text = decodeText(bytes);
-  if (type === FORM && LIKE_JSON.test(text)) throw unreadable(type, text);
-  const body =
-    type === FORM
-      ? parseQuery(text)
-      : type === MULTIPART
-        ? parseQuery(await multipartFields(contentType, bytes))
-        : parseJson(text);
-  checkShape(body, 1);
+  if (!isForm && !isJson) throw unreadable(type, bytes.toString("latin1", 0, 64));
+  const body = isJson
+    ? parseJson(decodeText(bytes))
+    : parseForm(type === FORM ? decodeText(bytes) : await multipartFields(contentType, bytes));
+  await pauseAfter(bytes.length);
+  checkTexts(body);
   return body;
+}
+
+const ACCESS = Buffer.from("access");
+
+/**
+ * The same of a form from somebody who has not said who it is: only one that may hold an access token is parsed. Undefined
+ * when it holds none.
+ */
+export async function readTokenForm(request: IncomingMessage): Promise<unknown> {
+  const bytes = await receive(request, SINGLE.form);
+  return bytes.includes(ACCESS) ? checkTexts(parseForm(decodeText(bytes))) : undefined;
+}
+
+const LONG = 256 * KILOBYTE;
+
+/** Lets others have the event loop after a long body was parsed. */
+async function pauseAfter(bytes: number): Promise<void> {
+  if (bytes > LONG) await nextTurn();
+}
+
+function parseForm(text: string): unknown {
+  if (LIKE_JSON.test(text)) throw unreadable(FORM, text);
+  return parseQuery(text);
 }
 
 /** JSON that says it is something else is the mistake newcomers make first: `curl -d` calls it a form. */
@@ -75,21 +105,18 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Refuses what no client sends and some later step would choke on. */
-function checkShape(value: unknown, depth: number): void {
+/** Refuses texts and numbers that no client sends and Postgres would not take. */
+function checkTexts<T>(value: T): T {
   if (typeof value === "string") {
     if (value.includes("\0") || !value.isWellFormed())
       throw badRequest("The body holds characters that are not text.");
-    return;
+  } else if (typeof value === "number") {
+    if (!Number.isFinite(value)) throw badRequest("The body holds a number that is too large.");
+  } else if (typeof value === "object" && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      checkTexts(name);
+      checkTexts(member);
+    }
   }
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw badRequest("The body holds a number that is too large.");
-  if (typeof value !== "object" || value === null) return;
-  if (depth > DEPTH_MAX) throw badRequest(`The body may be nested ${DEPTH_MAX} levels deep.`);
-  const entries = Object.entries(value);
-  if (entries.length > MEMBERS_MAX) throw badRequest(`An object or list may have ${MEMBERS_MAX} members.`);
-  for (const [name, member] of entries) {
-    checkShape(name, depth);
-    checkShape(member, depth + 1);
-  }
+  return value;
 }

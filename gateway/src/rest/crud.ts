@@ -3,7 +3,7 @@ import { notFound } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
 import { batchRoutes } from "./batch.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, needing } from "./endpoint.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "./exchange.ts";
 import { sendList } from "./list.ts";
 import { type ListLimits, readListParameters, selection } from "./list-query.ts";
@@ -73,11 +73,15 @@ export function crudRouter(resource: Resource, methods: StandardMethods, limits:
   };
 
   endpoint(router, "/", { GET: list }, { POST: "/new" });
-  endpoint(router, "/new", { POST: create });
+  const { rpc } = methods;
+  endpoint(router, "/new", { POST: needing(rpc.create, create) });
   router.use("/batch", batchRoutes(resource, methods, decode, write, limits.batchMax));
   endpoint(router, "/:id", { GET: get }, { PUT: "/:id/edit", PATCH: "/:id/edit", DELETE: "/:id/delete" });
-  endpoint(router, "/:id/edit", { PATCH: edit(false), PUT: edit(true) });
-  endpoint(router, "/:id/delete", { DELETE: remove });
+  endpoint(router, "/:id/edit", {
+    PATCH: needing(rpc.update, edit(false)),
+    PUT: needing(rpc.update, edit(true)),
+  });
+  endpoint(router, "/:id/delete", { DELETE: needing(rpc.delete, remove) });
   return router;
 }
 

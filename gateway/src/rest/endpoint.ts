@@ -1,8 +1,12 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { SpanKind } from "@opentelemetry/api";
+import type { Actor } from "@tidings/rpc/actor";
+import { denied } from "@tidings/rpc/fault";
+import { type Requirement, reach, requirementOf } from "@tidings/rpc/permission";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { NextFunction, Request, Router } from "express";
 import { ambiguousCredentials } from "../auth/sent-credential.ts";
-import { isForm, readBody } from "./body.ts";
+import { BATCH, isForm, readBody, SINGLE } from "./body.ts";
 import { methodNotAllowed } from "./error.ts";
 import type { ApiResponse, Exchange } from "./exchange.ts";
 
@@ -51,6 +55,7 @@ function put(router: Router, path: string, { handlers, elsewhere = {}, methodOf 
       return methodNotAllowed(other && `${request.method} ${request.baseUrl}${other}`);
     };
     if (!isWanted(request.method, handlers)) throw refused();
+    if (!meant(request.method, handlers).some((handler) => mayCall(exchange.actor, handler))) throw denied();
     const method = await methodOf(request, exchange);
     const handler = handlers[method as Method];
     if (!handler) throw refused();
@@ -59,6 +64,28 @@ function put(router: Router, path: string, { handlers, elsewhere = {}, methodOf 
       handler(request, response),
     );
   });
+}
+
+/** The handlers that a request may be for: the body of a POST may say that it is another method. */
+function meant(method: string, handlers: Partial<Record<Method, Handler>>): Handler[] {
+  const names = method === "HEAD" ? ["GET"] : method === "POST" ? ["POST", ...OVERRIDABLE] : [method];
+  return names.flatMap((name) => handlers[name as Method] ?? []);
+}
+
+const requirements = new WeakMap<Handler, Requirement>();
+
+/**
+ * A handler that ends in a call of `rpc`: callers without its right are refused before the body is read. The service that
+ * owns the method asks for the right again.
+ */
+export function needing(rpc: DescMethod, handler: Handler): Handler {
+  requirements.set(handler, requirementOf(rpc.parent, rpc));
+  return handler;
+}
+
+function mayCall(actor: Actor, handler: Handler): boolean {
+  const needed = requirements.get(handler);
+  return !needed || reach(actor, needed.base, needed.verb) !== "none";
 }
 
 function isWanted(method: string, handlers: Partial<Record<Method, Handler>>): boolean {
@@ -73,7 +100,7 @@ async function effectiveMethod(request: Request, exchange: Exchange): Promise<st
   if (method === "HEAD") return "GET";
   const isBatch = request.baseUrl.endsWith("/batch");
   if (method === "GET" || (method === "DELETE" && !isBatch)) return method;
-  exchange.body = exchange.form ?? (await readBody(request, isBatch));
+  exchange.body = exchange.form ?? (await readBody(request, isBatch ? BATCH : SINGLE));
   if (!exchange.form && isForm(request) && hasToken(exchange.body)) throw ambiguousCredentials();
   if (method !== "POST") return method;
   const sent = exchange.body as { _method?: unknown } | null;

@@ -10,18 +10,27 @@ const ARRIVAL_MAX_MS = 15_000;
 const RATE_MIN = 1_024;
 const BEGINNING_MS = 3_000;
 
+/** Looks at the bytes of a body while they arrive, and throws a Fault when it has seen enough. */
+export interface Inspector {
+  take(chunk: Buffer): void;
+}
+
 /**
  * The bytes of a body. While they arrive the request counts as no work, but as one of the bodies of its address; one that
  * comes too slowly is given up (408), and so is one too many.
  */
-export async function receive(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export async function receive(
+  request: IncomingMessage,
+  bytesMax: number,
+  inspector?: Inspector,
+): Promise<Buffer> {
   const { headers } = request;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined)
     return Buffer.alloc(0);
   if (Number(headers["content-length"] ?? 0) > bytesMax) throw new BodyTooLarge(bytesMax);
   const waiting = waitingOf(request);
   waiting?.pause();
-  const bytes = await arrival(request, bytesMax);
+  const bytes = await arrival(request, bytesMax, inspector);
   waiting?.resume();
   return bytes;
 }
@@ -33,7 +42,7 @@ export class BodyTooLarge extends Fault {
   }
 }
 
-function arrival(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+function arrival(request: IncomingMessage, bytesMax: number, inspector?: Inspector): Promise<Buffer> {
   const waiting = waitingOf(request);
   const beganAt = performance.now();
   const chunks: Buffer[] = [];
@@ -60,6 +69,7 @@ function arrival(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
     request.on("data", (chunk: Buffer) =>
       attempt(() => {
         if (length + chunk.length > bytesMax) throw new BodyTooLarge(bytesMax);
+        inspector?.take(chunk);
         waiting?.arrivals.hold(chunk.length);
         length += chunk.length;
         chunks.push(chunk);

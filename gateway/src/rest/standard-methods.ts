@@ -35,6 +35,8 @@ export interface BatchAnswer {
 /** The standard methods (AIP-131 to AIP-135, 231 to 235) of any resource, whatever its messages are called. */
 export interface StandardMethods {
   resource: DescMessage;
+  /** What each of them is called in the service, where its right is declared. */
+  rpc: ReturnType<typeof standardOf>;
   get(id: number, outgoing: Outgoing): Promise<Message>;
   list(query: ListQuery, outgoing: Outgoing): Promise<Listed>;
   create(message: Message, outgoing: Outgoing): Promise<Saved>;
@@ -79,6 +81,7 @@ export function standardMethods(service: DescService, client: RpcClient<DescServ
 
   return {
     resource,
+    rpc: standard,
     get: async (id, outgoing) => messageOf(await call(standard.get, { id }, outgoing)),
     list: async (query, outgoing) => {
       const { [many]: items, totalSize, ids } = await call(standard.list, { query }, outgoing);

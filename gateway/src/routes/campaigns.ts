@@ -19,7 +19,7 @@ import { statusToFault } from "@tidings/rpc/fault-status";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
 import type { ApiLimits } from "../rest/crud.ts";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import { errorEntry } from "../rest/error.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { sendList } from "../rest/list.ts";
@@ -148,19 +148,24 @@ export function campaignRoutes(clients: Clients, limits: ApiLimits): Router {
     sendJson(response, 200, batchJson(outcomes));
   };
 
-  endpoint(router, "/clone/:id", { POST: clone });
+  const rpc = CampaignMethodService.method;
+  endpoint(router, "/clone/:id", { POST: needing(rpc.cloneCampaign, clone) });
   endpoint(router, "/events", { GET: listEvents });
-  endpoint(router, "/events/batch/edit", { PUT: editLogs });
+  endpoint(router, "/events/batch/edit", { PUT: needing(rpc.editEventLogs, editLogs) });
   endpoint(router, "/events/contact/:contactId", { GET: listLogs });
-  endpoint(router, "/events/:eventId/contact/:contactId/edit", { PUT: editLog });
+  endpoint(router, "/events/:eventId/contact/:contactId/edit", { PUT: needing(rpc.editEventLogs, editLog) });
   endpoint(router, "/events/:id", { GET: getEvent });
   endpoint(router, "/:id/contacts", { GET: listMembers });
   endpoint(router, "/:id/events/contact/:contactId", { GET: listOfMember });
-  endpoint(router, "/:id/contact/:contactId/add", { POST: member(true) });
-  endpoint(router, "/:id/contact/:contactId/remove", { POST: member(false) });
+  endpoint(router, "/:id/contact/:contactId/add", { POST: needing(rpc.addCampaignContact, member(true)) });
+  endpoint(router, "/:id/contact/:contactId/remove", {
+    POST: needing(rpc.removeCampaignContact, member(false)),
+  });
   // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", { POST: member(true) });
-  endpoint(router, "/:id/contact/remove/:contactId", { POST: member(false) });
+  endpoint(router, "/:id/contact/add/:contactId", { POST: needing(rpc.addCampaignContact, member(true)) });
+  endpoint(router, "/:id/contact/remove/:contactId", {
+    POST: needing(rpc.removeCampaignContact, member(false)),
+  });
   return router;
 }
 

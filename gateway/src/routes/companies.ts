@@ -1,7 +1,7 @@
-import type { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
+import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
 /** What companies have beyond the standard operations. */
@@ -17,10 +17,18 @@ export function companyRoutes(companies: RpcClient<typeof CompanyMethodService>)
     sendJson(response, 200, '{"success":true}');
   };
 
-  endpoint(router, "/:id/contact/:contactId/add", { POST: link(true) });
-  endpoint(router, "/:id/contact/:contactId/remove", { POST: link(false) });
+  endpoint(router, "/:id/contact/:contactId/add", {
+    POST: needing(CompanyMethodService.method.addCompanyContact, link(true)),
+  });
+  endpoint(router, "/:id/contact/:contactId/remove", {
+    POST: needing(CompanyMethodService.method.removeCompanyContact, link(false)),
+  });
   // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", { POST: link(true) });
-  endpoint(router, "/:id/contact/remove/:contactId", { POST: link(false) });
+  endpoint(router, "/:id/contact/add/:contactId", {
+    POST: needing(CompanyMethodService.method.addCompanyContact, link(true)),
+  });
+  endpoint(router, "/:id/contact/remove/:contactId", {
+    POST: needing(CompanyMethodService.method.removeCompanyContact, link(false)),
+  });
   return router;
 }

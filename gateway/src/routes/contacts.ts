@@ -8,7 +8,7 @@ import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import {
   type ApiResponse,
   BUDGET_MS,
@@ -124,21 +124,26 @@ export function contactRoutes(clients: Clients): Router {
     sendJson(response, 200, `{"total":${totalSize},"companies":${Buffer.from(companies).toString()}}`);
   };
 
+  const rpc = ContactMethodService.method;
+  const groups = GroupScoreService.method;
+  const utm = UtmTagService.method;
   endpoint(router, "/list/fields", { GET: listFields });
   // Before the next one, for `groups` would be taken for an operator.
   endpoint(router, "/:id/points/groups", { GET: listGroupScores });
   endpoint(router, "/:id/points/groups/:groupId", { GET: getGroupScore });
-  endpoint(router, "/:id/points/groups/:groupId/:operator/:value", { POST: changeGroupScore });
-  endpoint(router, "/:id/points/:operator/:delta", { POST: changePoints });
-  endpoint(router, "/:id/utm/add", { POST: addUtmTags });
-  endpoint(router, "/:id/utm/:utmTagsId/remove", { POST: removeUtmTags });
-  endpoint(router, "/:id/merge/:mergedId", { POST: merge });
+  endpoint(router, "/:id/points/groups/:groupId/:operator/:value", {
+    POST: needing(groups.changeGroupScore, changeGroupScore),
+  });
+  endpoint(router, "/:id/points/:operator/:delta", { POST: needing(rpc.changeContactPoints, changePoints) });
+  endpoint(router, "/:id/utm/add", { POST: needing(utm.addUtmTags, addUtmTags) });
+  endpoint(router, "/:id/utm/:utmTagsId/remove", { POST: needing(utm.removeUtmTags, removeUtmTags) });
+  endpoint(router, "/:id/merge/:mergedId", { POST: needing(rpc.mergeContacts, merge) });
   endpoint(router, "/:id/companies", { GET: listCompanies });
   // As older clients call the two below: before them, for `add` would be taken for a channel.
-  endpoint(router, "/:id/dnc/add/:channel", { POST: addDoNotContact });
-  endpoint(router, "/:id/dnc/remove/:channel", { POST: removeDoNotContact });
-  endpoint(router, "/:id/dnc/:channel/add", { POST: addDoNotContact });
-  endpoint(router, "/:id/dnc/:channel/remove", { POST: removeDoNotContact });
+  endpoint(router, "/:id/dnc/add/:channel", { POST: needing(rpc.addDoNotContact, addDoNotContact) });
+  endpoint(router, "/:id/dnc/remove/:channel", { POST: needing(rpc.removeDoNotContact, removeDoNotContact) });
+  endpoint(router, "/:id/dnc/:channel/add", { POST: needing(rpc.addDoNotContact, addDoNotContact) });
+  endpoint(router, "/:id/dnc/:channel/remove", { POST: needing(rpc.removeDoNotContact, removeDoNotContact) });
   return router;
 }
 

@@ -1,7 +1,7 @@
-import type { FileService } from "@tidings/proto/tidings/content/v1/file";
+import { FileService } from "@tidings/proto/tidings/content/v1/file";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { endpoint, uploadEndpoint } from "../rest/endpoint.ts";
+import { endpoint, needing, uploadEndpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
 import type { Transfer } from "../transfer.ts";
 
@@ -35,7 +35,7 @@ export function fileRoutes(files: RpcClient<typeof FileService>, transfer: Trans
 
   endpoint(router, "/:directory", { GET: list });
   uploadEndpoint(router, "/:directory/new", upload);
-  endpoint(router, "/:directory/:file/delete", { DELETE: remove });
+  endpoint(router, "/:directory/:file/delete", { DELETE: needing(FileService.method.deleteFile, remove) });
   return router;
 }
 

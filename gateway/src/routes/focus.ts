@@ -1,7 +1,7 @@
-import type { FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
+import { FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
 /** What focus items have beyond the standard operations: how they are shown. */
@@ -14,6 +14,6 @@ export function focusRoutes(items: RpcClient<typeof FocusMethodService>): Router
     sendJson(response, 200, JSON.stringify({ js: script }));
   };
 
-  endpoint(router, "/:id/js", { POST: render });
+  endpoint(router, "/:id/js", { POST: needing(FocusMethodService.method.renderFocusItem, render) });
   return router;
 }

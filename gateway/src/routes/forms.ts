@@ -2,7 +2,7 @@ import { FormMethodService, FormSchema } from "@tidings/proto/tidings/content/v1
 import { SubmissionSchema, SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { idsInQuery } from "../rest/ids-in-query.ts";
 import type { ListLimits } from "../rest/list-query.ts";
@@ -57,8 +57,12 @@ export function formRoutes(clients: Clients, limits: ListLimits): Router {
     sendJson(response, 200, `{"submission":${writeSubmission(submission)}}`);
   };
 
-  endpoint(router, "/:id/fields/delete", { DELETE: removeFields });
-  endpoint(router, "/:id/actions/delete", { DELETE: removeActions });
+  endpoint(router, "/:id/fields/delete", {
+    DELETE: needing(FormMethodService.method.removeFormFields, removeFields),
+  });
+  endpoint(router, "/:id/actions/delete", {
+    DELETE: needing(FormMethodService.method.removeFormActions, removeActions),
+  });
   endpoint(router, "/:id/submissions", { GET: listOf(() => undefined) });
   endpoint(router, "/:id/submissions/contact/:contactId", {
     GET: listOf((request) => requiredId(request, "contactId")),

@@ -6,7 +6,7 @@ import {
 import type { PointType } from "@tidings/proto/tidings/campaign/v1/point_type";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { idsInQuery } from "../rest/ids-in-query.ts";
 import { presentWriter } from "../rest/message-json.ts";
@@ -41,7 +41,9 @@ export function pointRoutes(clients: Clients): Router {
 
   endpoint(router, "/actions/types", { GET: listActionTypes });
   endpoint(router, "/triggers/events/types", { GET: listEventTypes });
-  endpoint(router, "/triggers/:id/events/delete", { DELETE: deleteEvents });
+  endpoint(router, "/triggers/:id/events/delete", {
+    DELETE: needing(PointTriggerMethodService.method.deletePointTriggerEvents, deleteEvents),
+  });
   return router;
 }
 

@@ -9,7 +9,7 @@ import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import type { Clients } from "../clients.ts";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
 
@@ -72,15 +72,16 @@ export function segmentRoutes(segments: Segments, batchMax: number): Router {
     sendJson(response, 200, writeBuild(await segments.getSegmentBuild({ id: requiredId(request) }, options)));
   };
 
-  endpoint(router, "/preview", { POST: preview });
+  const rpc = SegmentMethodService.method;
+  endpoint(router, "/preview", { POST: needing(rpc.previewSegment, preview) });
   endpoint(router, "/:id/build", { GET: build });
-  endpoint(router, "/:id/contacts/add", { POST: addMany });
+  endpoint(router, "/:id/contacts/add", { POST: needing(rpc.addSegmentContacts, addMany) });
   endpoint(router, "/:id/contact/:contactId/explain", { GET: explain });
-  endpoint(router, "/:id/contact/:contactId/add", { POST: add });
-  endpoint(router, "/:id/contact/:contactId/remove", { POST: remove });
+  endpoint(router, "/:id/contact/:contactId/add", { POST: needing(rpc.addSegmentContacts, add) });
+  endpoint(router, "/:id/contact/:contactId/remove", { POST: needing(rpc.removeSegmentContact, remove) });
   // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", { POST: add });
-  endpoint(router, "/:id/contact/remove/:contactId", { POST: remove });
+  endpoint(router, "/:id/contact/add/:contactId", { POST: needing(rpc.addSegmentContacts, add) });
+  endpoint(router, "/:id/contact/remove/:contactId", { POST: needing(rpc.removeSegmentContact, remove) });
   return router;
 }
 

@@ -1,8 +1,8 @@
-import type { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
+import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import type { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { endpoint } from "../rest/endpoint.ts";
+import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
 /** What stages have beyond the standard operations. */
@@ -21,10 +21,18 @@ export function stageRoutes(
     sendJson(response, 200, '{"success":true}');
   };
 
-  endpoint(router, "/:id/contact/:contactId/add", { POST: move(true) });
-  endpoint(router, "/:id/contact/:contactId/remove", { POST: move(false) });
+  endpoint(router, "/:id/contact/:contactId/add", {
+    POST: needing(StageService.method.getStage, move(true)),
+  });
+  endpoint(router, "/:id/contact/:contactId/remove", {
+    POST: needing(StageService.method.getStage, move(false)),
+  });
   // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", { POST: move(true) });
-  endpoint(router, "/:id/contact/remove/:contactId", { POST: move(false) });
+  endpoint(router, "/:id/contact/add/:contactId", {
+    POST: needing(StageService.method.getStage, move(true)),
+  });
+  endpoint(router, "/:id/contact/remove/:contactId", {
+    POST: needing(StageService.method.getStage, move(false)),
+  });
   return router;
 }

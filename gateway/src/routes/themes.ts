@@ -1,7 +1,7 @@
-import type { Theme, ThemeService } from "@tidings/proto/tidings/content/v1/theme";
+import { type Theme, ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import type { RpcClient } from "@tidings/rpc/client";
 import { type Request, Router } from "express";
-import { endpoint, uploadEndpoint } from "../rest/endpoint.ts";
+import { endpoint, needing, uploadEndpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
 import type { Transfer } from "../transfer.ts";
 
@@ -33,7 +33,7 @@ export function themeRoutes(themes: RpcClient<typeof ThemeService>, transfer: Tr
   endpoint(router, "/", { GET: list });
   uploadEndpoint(router, "/new", upload);
   endpoint(router, "/:theme", { GET: download });
-  endpoint(router, "/:theme/delete", { DELETE: remove });
+  endpoint(router, "/:theme/delete", { DELETE: needing(ThemeService.method.deleteTheme, remove) });
   return router;
 }
 
