@@ -302,3 +302,30 @@ test("a form with every type of field is usable by everybody, as axe-core sees i
   assert.equal(await page.getByRole("radiogroup", { name: /^The radiogrp( \*)?$/ }).count(), 1);
   await page.close();
 });
+
+/** Each of them is about half a megabyte of HTML. */
+const countryForm = (name: string) => ({
+  name,
+  fields: Array.from({ length: 20 }, (_, index) => ({ label: `Country ${index}`, type: "country" })),
+});
+
+test("a batch whose answer would be too long is 400 and keeps none of its forms", async () => {
+  const before = (await api("GET", "forms?limit=1")).body.total;
+  const answer = await api(
+    "POST",
+    "forms/batch/new",
+    Array.from({ length: 60 }, (_, index) => countryForm(`too long ${index}`)),
+  );
+  assert.equal(answer.status, 400, answer.text.slice(0, 300));
+  assert.match(answer.text, /Send fewer items/);
+  assert.equal((await api("GET", "forms?limit=1")).body.total, before);
+});
+
+test("a list of forms that is too long for one message between services is answered whole", async () => {
+  const names = Array.from({ length: 90 }, (_, index) => `long ${index}`);
+  for (const name of names) assert.equal((await api("POST", "forms/new", countryForm(name))).status, 201);
+  const { status, body } = await api("GET", "forms?limit=90&orderBy=id&orderByDir=DESC");
+  assert.equal(status, 200);
+  const listed = Object.values(body.forms as Record<string, { name: string }>).map(({ name }) => name);
+  assert.deepEqual(listed.sort(), names.sort());
+});

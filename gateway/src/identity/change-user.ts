@@ -38,7 +38,7 @@ export function userRepository(database: Database, outbox: Outbox, problems: Vio
     commands: userCommands,
     freelyPublished: true,
     prepare: (draft) => [...checkUser(draft), ...problems],
-    show: (items, { deadlineMs }) => showRoles(database, items, deadlineMs),
+    show: (items, { deadlineMs }, database) => showRoles(database, items, deadlineMs),
   });
 }
 

@@ -1,7 +1,7 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Message } from "@bufbuild/protobuf";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
+import { longWork } from "@tidings/runtime/long-work";
 import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
 import { endpoint, needing } from "./endpoint.ts";
@@ -67,9 +67,6 @@ export function batchRoutes(
   return router;
 }
 
-/** How long the event loop may be held before others have it. */
-const TURN_MS = 10;
-
 /** Sends the items that can be read and puts the answers back in their places between those that cannot. */
 async function eachDecoded<T>(
   bodies: unknown[],
@@ -77,12 +74,10 @@ async function eachDecoded<T>(
   send: (items: T[]) => Promise<BatchAnswer>,
 ): Promise<Result[]> {
   const decoded: ({ item: T } | { fault: Fault })[] = [];
-  let turnBeganAt = performance.now();
+  const work = longWork();
   for (const body of bodies) {
     decoded.push(decodeItem(body, decode));
-    if (performance.now() - turnBeganAt < TURN_MS) continue;
-    await nextTurn();
-    turnBeganAt = performance.now();
+    await work.pause();
   }
   const items = decoded.flatMap((entry) => ("item" in entry ? [entry.item] : []));
   const results = items.length > 0 ? resultsOf(await send(items)).values() : [].values();

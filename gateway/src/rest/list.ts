@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { create, type Message } from "@bufbuild/protobuf";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import { answerTooLong, isAnswerTooLong } from "@tidings/rpc/fault";
 import type { Resource } from "../resources.ts";
 import { idOf } from "./crud.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
@@ -29,12 +30,17 @@ export async function sendList(
 ): Promise<void> {
   const envelope = envelopeOf(resource, write);
   if (query.pageSize > PART_SIZE_MAX) return sendInParts(response, methods, query, envelope);
-  const { items, totalSize } = await methods.list(query, outgoing(response.locals.exchange, BUDGET_MS.read));
-  sendJson(
-    response,
-    200,
-    envelope.opening(totalSize) + items.map(envelope.entry).join(",") + envelope.closing,
-  );
+  try {
+    const { items, totalSize } = await methods.list(
+      query,
+      outgoing(response.locals.exchange, BUDGET_MS.read),
+    );
+    const entries = items.map(envelope.entry).join(",");
+    sendJson(response, 200, envelope.opening(totalSize) + entries + envelope.closing);
+  } catch (error) {
+    if (!isAnswerTooLong(error)) throw error;
+    await sendInParts(response, methods, query, envelope);
+  }
 }
 
 /**
@@ -55,15 +61,24 @@ async function sendInParts(
     const { items } = await methods.list(rows, outgoing(exchange, BUDGET_MS.read));
     return items.map(envelope.entry).join(",");
   };
-  let size = FIRST_PART_SIZE;
-  let rows = await part(0, size);
+  // A short page whose answer is too long has rows: its list cannot be asked for ids alone.
+  if (ids.length === 0 && query.pageSize <= PART_SIZE_MAX) throw answerTooLong();
+  /** Of `size` rows, or of as many as fit into a message. */
+  const longestPart = async (from: number, size: number): Promise<{ rows: string; size: number }> => {
+    try {
+      return { rows: await part(from, size), size };
+    } catch (error) {
+      if (!isAnswerTooLong(error) || size === 1) throw error;
+      return longestPart(from, Math.ceil(size / 4));
+    }
+  };
+  let { rows, size } = await longestPart(0, FIRST_PART_SIZE);
   response.statusCode = 200;
   response.setHeader("Content-Type", "application/json");
   await taken(response, envelope.opening(totalSize) + rows);
   let isEmpty = rows === "";
   for (let from = size; from < ids.length && !response.destroyed; from += size) {
-    if (rows !== "") size = nextSize(size, rows.length);
-    rows = await part(from, size);
+    ({ rows, size } = await longestPart(from, rows === "" ? size : nextSize(size, rows.length)));
     if (rows === "") continue;
     await taken(response, isEmpty ? rows : `,${rows}`);
     isEmpty = false;

@@ -1,4 +1,10 @@
-import { backgroundDeadline, type Database, prepared, type Row } from "@tidings/store/database";
+import {
+  backgroundDeadline,
+  type Database,
+  prepared,
+  type Row,
+  type Statement,
+} from "@tidings/store/database";
 
 /** A job that is ours until its lease ends. */
 export interface Claimed {
@@ -66,28 +72,43 @@ export interface Queue<J extends Claimed> {
 export const LEASE_MS = 30_000;
 const LEASE = `interval '${LEASE_MS} milliseconds'`;
 
+/**
+ * Of a row that is looked up by its id. Written so that no index of waiting rows fits: those that end in the id would be read
+ * from end to end, and cost the same as the primary key while a table is small.
+ */
+export function isWaiting(state = "state"): string {
+  return `lower(${state}) = 'waiting'`;
+}
+
 /** The queue of a table of jobs. The database's clock is the only one that counts. */
 export function jobQueue<J extends Claimed>(definition: JobTable<J>): Queue<J> {
   const { claim, renew, release, due } = statements(definition);
   return {
     async claim(database, { shares, size, after, limit }) {
       const values = [[...shares.keys()], [...shares.values()], size, after, limit];
-      const rows = await database.query(claim, values, backgroundDeadline());
+      const rows = await queryByIndex(database, claim, values);
       return rows.map((row) => definition.jobOf(claimedOf(row), row));
     },
     async renew(database, held) {
-      const rows = await database.query(renew, leases(held), backgroundDeadline());
+      const rows = await queryByIndex(database, renew, leases(held));
       const leased = new Set(rows.map(({ id, lease_token }) => `${id} ${lease_token}`));
       return new Set(held.filter(({ id, leaseToken }) => leased.has(`${id} ${leaseToken}`)));
     },
     async release(database, held) {
-      if (held.length > 0) await database.query(release, leases(held), backgroundDeadline());
+      if (held.length > 0) await queryByIndex(database, release, leases(held));
     },
     async untilDue(database) {
-      const [row] = await database.query(due, [], backgroundDeadline());
+      const [row] = await queryByIndex(database, due, []);
       return row?.seconds ? Number(row.seconds) * 1_000 : undefined;
     },
   };
+}
+
+/** The tables of jobs grow from nothing to a million rows in less time than Postgres takes to learn of it. */
+export function queryByIndex(database: Database, statement: Statement, values: unknown[]): Promise<Row[]> {
+  return database.transaction(backgroundDeadline(), ({ query }) => query(statement, values), {
+    byIndex: true,
+  });
 }
 
 /** Ids and tokens of jobs, as statements take them. */
@@ -127,7 +148,7 @@ function statements<J extends Claimed>({
   const first = (direction: string) =>
     `select id from ${table} where ${group} = c.group_id and ${waiting} order by id ${direction} limit 1`;
   const held = `from unnest($1::bigint[], $2::integer[]) as held(id, lease_token)
-     where ${table}.id = held.id and ${table}.lease_token = held.lease_token and state = 'waiting'`;
+     where ${table}.id = held.id and ${table}.lease_token = held.lease_token and ${isWaiting()}`;
   return {
     claim: prepared(
       `${name}_claim`,
@@ -146,12 +167,12 @@ function statements<J extends Claimed>({
              order by ${order} limit c.size for update skip locked) as unordered
            union all
            select id from (
-             select id from ${table} where id = (${first("asc")}) and state = 'waiting' and ${due} <= now() and c.turn = 'ASC'
+             select id from ${table} where id = (${first("asc")}) and ${isWaiting()} and ${due} <= now() and c.turn = 'ASC'
              for update skip locked) as ascending
            union all
            select id from (
-             select id from ${table} where id = (${first("desc")}) and state = 'waiting' and ${due} <= now() and c.turn = 'DESC'
-               and not exists (select from ${table} b where b.${group} = c.group_id and b.state = 'waiting' and b.${due} > now())
+             select id from ${table} where id = (${first("desc")}) and ${isWaiting()} and ${due} <= now() and c.turn = 'DESC'
+               and (select max(${due}) from ${table} where ${group} = c.group_id and ${waiting}) <= now()
              for update skip locked) as descending
          ) d
          limit $5::integer

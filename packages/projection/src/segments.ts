@@ -40,7 +40,7 @@ export function segments(forget: (transaction: Transaction, ids: number[]) => vo
 export function segmentReference(database: Database): ReferenceKind {
   return {
     await: (ids, { deadlineMs }) => awaitRows(database, "segments", ids, deadlineMs),
-    ...rowReference(database, {
+    ...rowReference({
       table: "segments",
       permission: "lead:lists",
       own: "is_global or created_by = $3::integer",

@@ -100,6 +100,18 @@ export function exhausted(message: string, retryAfterSeconds = 1): Fault {
   return new Fault({ code: Code.RESOURCE_EXHAUSTED, reason: "EXHAUSTED", message, retryAfterSeconds });
 }
 
+const ANSWER_TOO_LONG = "ANSWER_TOO_LONG";
+
+/** The answer to a call has more bytes than one message may have: the caller has to ask for less. */
+export function answerTooLong(): Fault {
+  const message = "The answer is too long. Ask for fewer items at once.";
+  return new Fault({ code: Code.RESOURCE_EXHAUSTED, reason: ANSWER_TOO_LONG, message });
+}
+
+export function isAnswerTooLong(error: unknown): boolean {
+  return error instanceof Fault && error.reason === ANSWER_TOO_LONG;
+}
+
 export function deadlineExceeded(cause?: unknown): Fault {
   const message = "The request took too long and was given up.";
   return new Fault({ code: Code.DEADLINE_EXCEEDED, reason: "DEADLINE_EXCEEDED", message, cause });

@@ -17,9 +17,9 @@ import {
 } from "@tidings/proto/tidings/api/v1/line";
 import type { Answering } from "./answer.ts";
 import { methodDefinition } from "./definition.ts";
-import { Code, exhausted, Fault, toFault } from "./fault.ts";
+import { answerTooLong, Code, exhausted, Fault, toFault } from "./fault.ts";
 import { faultToStatus } from "./fault-status.ts";
-import { inlet, outlet } from "./parts.ts";
+import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
 /** What answers a method, and how its messages are read and written. */
 export interface Served {
@@ -117,14 +117,16 @@ async function answer(call: Call, served: ReadonlyMap<string, Served>): Promise<
   const found = served.get(call.method);
   if (!found) throw unimplemented(call.method);
   const { definition, answering } = found;
-  const response = await answering({
+  const answer = await answering({
     request: () => definition.requestDeserialize(call.message as Buffer),
     actor: call.actor,
     requestId: call.requestId,
     traceparent: call.traceparent || undefined,
     deadlineMs: Date.now() + call.timeoutMs,
   });
-  return definition.responseSerialize(response);
+  const message = definition.responseSerialize(answer);
+  if (message.length > MESSAGE_BYTES_MAX) throw answerTooLong();
+  return message;
 }
 
 function unimplemented(method: string): Fault {

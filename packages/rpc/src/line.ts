@@ -11,7 +11,7 @@ import {
 } from "@tidings/proto/tidings/api/v1/line";
 import { channelOptions, type Security } from "./channel.ts";
 import { methodDefinition } from "./definition.ts";
-import { deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "./fault.ts";
+import { answerTooLong, deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "./fault.ts";
 import { statusToFault } from "./fault-status.ts";
 import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
@@ -107,7 +107,7 @@ export function openLine(address: string, security: Security, onChange: (line: L
       if (answer?.error) settled(id)?.reject(statusToFault(answer.error));
       else if (answer) settled(id)?.resolve(answer.message);
     } catch {
-      settled(id)?.reject(exhausted("The answer is too long."));
+      settled(id)?.reject(answerTooLong());
     }
   };
   const broken = (error: ServiceError | undefined) => {

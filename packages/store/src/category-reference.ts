@@ -31,7 +31,7 @@ export function categoryReference(database: Database): ReferenceKind {
       if (bundle === own || bundle === "global") return undefined;
       return `The category ${id} is for another kind of thing.`;
     },
-    async show(ids, { deadlineMs }) {
+    async show(database, ids, { deadlineMs }) {
       const rows = await database.query(showStatement, [ids], deadlineMs);
       return new Map(rows.map(({ id, json }) => [Number(id), Buffer.from(json ?? "null")]));
     },

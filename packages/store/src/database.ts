@@ -56,6 +56,11 @@ export interface Database {
 export interface TransactionOptions {
   /** How long a statement waits for a lock before the transaction fails; until the deadline when absent. */
   lockWaitMs?: number;
+  /**
+   * Walks indexes, whatever is known of the tables. The plan of a prepared statement is kept: one that was made while a table
+   * was small would read all of it once it has grown.
+   */
+  byIndex?: boolean;
 }
 
 export interface DatabaseOptions {
@@ -196,7 +201,7 @@ export function mayBeCommitted(error: unknown): boolean {
 async function runTransaction<T>(
   client: PoolClient,
   work: (transaction: Transaction) => Promise<T>,
-  { lockWaitMs }: TransactionOptions,
+  { lockWaitMs, byIndex = false }: TransactionOptions,
 ): Promise<T> {
   const pending: Promise<unknown>[] = [];
   const listeners: (() => void)[] = [];
@@ -206,7 +211,7 @@ async function runTransaction<T>(
     pending.push(result);
     return result;
   };
-  enqueue(BEGIN);
+  enqueue(byIndex ? BEGIN_BY_INDEX : BEGIN);
   if (lockWaitMs !== undefined) enqueue({ text: `set local lock_timeout = ${lockWaitMs}` });
   try {
     const result = await work({
@@ -220,11 +225,26 @@ async function runTransaction<T>(
     return result;
   } catch (error) {
     await send(client, ROLLBACK, []).catch(() => undefined); // the connection is gone: so is the transaction
-    throw error;
+    throw isAfterFailure(error) ? await firstFailure(pending) : error;
   }
 }
 
+/** Statements behind one that failed are refused for that alone: "current transaction is aborted". */
+function isAfterFailure(error: unknown): boolean {
+  const cause = error instanceof Fault ? error.cause : undefined;
+  return cause instanceof DatabaseError && cause.code === "25P02";
+}
+
+/** Why the first of the statements that failed did. */
+async function firstFailure(pending: Promise<unknown>[]): Promise<unknown> {
+  const outcomes = await Promise.allSettled(pending);
+  return outcomes.find((outcome) => outcome.status === "rejected")?.reason;
+}
+
 const BEGIN = { text: "begin" };
+const BEGIN_BY_INDEX = {
+  text: "begin; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off",
+};
 const COMMIT = { text: "commit" };
 const ROLLBACK = { text: "rollback" };
 

@@ -28,13 +28,16 @@ export async function purgeMessages(database: Database, before: Date): Promise<v
   await purgeInSlices(database, purgeInbox, SLICE);
 }
 
-/** Repeats a statement that deletes at most `slice` rows, and returns one for each, until it finds less. */
+/**
+ * Repeats a statement that deletes at most `slice` rows, and returns one for each, until it finds less. It is planned each
+ * time, whatever its name: a plan that was made while the table was small would read all of it.
+ */
 export async function purgeInSlices(
   database: Database,
-  statement: Statement,
+  { text }: Statement,
   slice: number,
   values: unknown[] = [],
 ): Promise<void> {
   let deleted = slice;
-  while (deleted === slice) deleted = (await database.query(statement, values, backgroundDeadline())).length;
+  while (deleted === slice) deleted = (await database.query({ text }, values, backgroundDeadline())).length;
 }

@@ -4,7 +4,7 @@ import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault, type Violation } from "@tidings/rpc/fault";
 import { type Column, readField, writeField } from "./columns.ts";
-import type { Queryable, Row } from "./database.ts";
+import type { Database, Queryable, Row } from "./database.ts";
 
 /** One kind of thing that resources refer to, as its service knows it. */
 export interface ReferenceKind {
@@ -15,7 +15,7 @@ export interface ReferenceKind {
   /** Why this caller may not refer to one of them all the same: what is wrong with the member, or a fault. */
   refuse?(row: Row, referring: Referring): string | Fault | undefined;
   /** What other resources show of them, as JSON by id. */
-  show(ids: number[], call: Call): Promise<Map<number, Uint8Array>>;
+  show(database: Database, ids: number[], call: Call): Promise<Map<number, Uint8Array>>;
 }
 
 /** A new or changed resource that refers to something. */
@@ -154,13 +154,14 @@ function notThere(field: DescField): string | Fault {
 /** Shows callers what these resources refer to: one query for each column. */
 export async function showReferences(
   columns: ReferenceColumn[],
+  database: Database,
   items: Message[],
   call: Call,
 ): Promise<void> {
   for (const { column, kind } of columns) {
     const references = items.flatMap((item) => referencesIn(item, column));
     if (references.length === 0) continue;
-    const shown = await kind.show([...new Set(references.map(({ id }) => id))], call);
+    const shown = await kind.show(database, [...new Set(references.map(({ id }) => id))], call);
     for (const reference of references) reference.shown = shown.get(reference.id) ?? new Uint8Array();
   }
 }

@@ -5,12 +5,12 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
-import { denied, Fault, invalid, notFound, toFault, type Violation } from "@tidings/rpc/fault";
+import { badRequest, denied, Fault, invalid, notFound, toFault, type Violation } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 import { sql } from "kysely";
 import { aliasMaker } from "./alias.ts";
 import { type Column, columnsOf, fillFromRow, toRecord } from "./columns.ts";
-import { type Database, type Row, type Transaction, violatedConstraint } from "./database.ts";
+import { type Database, joined, type Row, type Transaction, violatedConstraint } from "./database.ts";
 import { changedDraft, newDraft, newItems, type Sent, stamp, stampCreated, stampModified } from "./draft.ts";
 import { listPage } from "./list.ts";
 import { encodeEvent, type Outbox } from "./outbox.ts";
@@ -60,8 +60,8 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
   ): Violation[] | Fault;
   /** Called in the transaction of a write with what it changed: what follows from it is written with it. */
   changed?(transaction: Transaction, changes: Changed<T>[]): Promise<void> | void;
-  /** Completes what a caller is shown, in place. */
-  show?(items: T[], call: Call): Promise<void>;
+  /** Completes what a caller is shown, in place. After a write this is a part of its transaction, which `database` joins. */
+  show?(items: T[], call: Call, database: Database): Promise<void>;
 }
 
 /** A row as it was (undefined: not there) and as it is (undefined: gone). */
@@ -270,10 +270,21 @@ export function repository<T extends Resource, L = undefined>(
     referred: await findReferred(referring, transaction, messages, call),
   });
 
-  const shown = async <A extends { items: T[] }>(answer: A, call: Call): Promise<A> => {
-    await showReferences(referring, answer.items, call);
-    await options.show?.(answer.items, call);
-    return answer;
+  const show = async (items: T[], call: Call, from: Database): Promise<void> => {
+    await showReferences(referring, from, items, call);
+    await options.show?.(items, call, from);
+  };
+
+  /** Completes the answer to a write before its commit: what fails here, or is too long, has changed nothing. */
+  const showWritten = async (
+    transaction: Transaction,
+    outcomes: Outcome<T>[],
+    call: Call,
+  ): Promise<Outcome<T>[]> => {
+    const items = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved.message] : []));
+    await show(items, call, joined(database, transaction));
+    if (items.length > 1) checkLength(items);
+    return outcomes;
   };
 
   const createMany = async (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> => {
@@ -283,7 +294,7 @@ export function repository<T extends Resource, L = undefined>(
       const writing = await load(transaction, call, messages, []);
       const outcomes = messages.map((message) => prepareNew({ message, updateMask: undefined }, writing));
       await write(transaction, outcomes);
-      return outcomes;
+      return showWritten(transaction, outcomes, call);
     });
   };
 
@@ -308,7 +319,7 @@ export function repository<T extends Resource, L = undefined>(
         return outcome;
       });
       await write(transaction, lastOfEach(outcomes));
-      return outcomes;
+      return showWritten(transaction, outcomes, call);
     });
   };
 
@@ -326,16 +337,14 @@ export function repository<T extends Resource, L = undefined>(
       outbox.append(transaction, events("deleted", deleted));
       const gone = deleted.map(({ message }) => ({ before: message, after: undefined }));
       if (gone.length > 0) await options.changed?.(transaction, gone);
-      return outcomes;
+      return showWritten(transaction, outcomes, call);
     });
 
-  const one = async (outcomes: Promise<Outcome<T>[]>, call: Call): Promise<Saved<T>> => {
+  const one = async (outcomes: Promise<Outcome<T>[]>): Promise<Saved<T>> => {
     const [outcome] = await outcomes;
     if (!outcome) throw new Error("a batch of one has one outcome");
     if ("fault" in outcome) throw outcome.fault;
-    const item = outcome.saved.message;
-    await shown({ items: [item] }, call);
-    return { item, created: !outcome.before };
+    return { item: outcome.saved.message, created: !outcome.before };
   };
 
   /** Items fail alone. Only a clash the database found fails all of them: then each is tried by itself. */
@@ -351,13 +360,12 @@ export function repository<T extends Resource, L = undefined>(
         alone.push(...(await run([item], call).catch((fault) => [{ fault: toFault(fault) }])));
       return alone;
     });
-    const batch = {
+    return {
       items: outcomes.map((outcome) => ("saved" in outcome ? outcome.saved.message : (create(schema) as T))),
       statuses: outcomes.map((outcome) =>
         itemStatus("fault" in outcome ? outcome : { created: !outcome.before }),
       ),
     };
-    return shown(batch, call);
   };
 
   return {
@@ -365,22 +373,39 @@ export function repository<T extends Resource, L = undefined>(
       const [row] = await database.query(statements.get, [id, call.actor.id], call.deadlineMs);
       const locked = row && toLocked(row);
       if (!locked || !isVisible(call, locked)) throw notFound();
-      await shown({ items: [locked.message] }, call);
+      await show([locked.message], call, database);
       return locked.message;
     },
     async list(query, call) {
       const asked = query ?? create(ListQuerySchema);
       const page = await listPage(database, source(call), asked, visible(call), call.deadlineMs);
       const items = page.rows.map((row) => toStored(row).message);
-      return shown({ items, totalSize: page.totalSize, ids: page.ids }, call);
+      await show(items, call, database);
+      return { items, totalSize: page.totalSize, ids: page.ids };
     },
-    create: (message, call) => one(createMany([message], call), call),
-    update: (update, call) => one(updateMany([update], call), call),
-    delete: async (id, call) => (await one(deleteMany([id], call), call)).item,
+    create: (message, call) => one(createMany([message], call)),
+    update: (update, call) => one(updateMany([update], call)),
+    delete: async (id, call) => (await one(deleteMany([id], call))).item,
     batchCreate: (messages, call) => many(messages, createMany, call),
     batchUpdate: (updates, call) => many(updates, updateMany, call),
     batchDelete: (ids, call) => many(ids, deleteMany, call),
   };
+}
+
+/** Of the texts in an answer to a batch: with this many it fits into a message between services, however they are encoded. */
+const BATCH_LENGTH_MAX = 8 * 1024 * 1024;
+
+/** Throws INVALID_ARGUMENT when these items are too long for one answer. */
+function checkLength(items: Message[]): void {
+  if (lengthOf(items) <= BATCH_LENGTH_MAX) return;
+  throw badRequest("The answer to this batch would be too long. Send fewer items at once.");
+}
+
+/** Of all texts and bytes in a value. */
+function lengthOf(value: unknown): number {
+  if (typeof value === "string" || value instanceof Uint8Array) return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((sum: number, member) => sum + lengthOf(member), 0);
 }
 
 function mayReach(call: Call, verb: Verb, isOwn: boolean): boolean {

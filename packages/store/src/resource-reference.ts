@@ -1,6 +1,5 @@
 import { type DescMessage, getOption } from "@bufbuild/protobuf";
 import { resource } from "@tidings/proto/tidings/api/v1/options";
-import type { Database } from "./database.ts";
 import type { ReferenceKind } from "./reference.ts";
 import { placeOf } from "./resource.ts";
 import { rowReference } from "./row-reference.ts";
@@ -9,10 +8,10 @@ import { rowReference } from "./row-reference.ts";
  * A resource of the same service that others refer to: those which the caller may see. `shown` is what they show of one, as
  * SQL for JSON.
  */
-export function resourceReference(database: Database, schema: DescMessage, shown: string): ReferenceKind {
+export function resourceReference(schema: DescMessage, shown: string): ReferenceKind {
   const { table } = placeOf(schema);
   const { permission } = getOption(schema, resource);
   const isCreators = schema.fields.some(({ name }) => name === "created_by");
   const own = `${isCreators ? "created_by" : "null"} = $3::integer`;
-  return rowReference(database, { table, permission, own, shown });
+  return rowReference({ table, permission, own, shown });
 }

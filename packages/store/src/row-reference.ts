@@ -1,6 +1,6 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { reach } from "@tidings/rpc/permission";
-import { type Database, prepared } from "./database.ts";
+import { prepared } from "./database.ts";
 import type { ReferenceKind } from "./reference.ts";
 
 /** Rows that others refer to, of this service or as it keeps them of a neighbour's. */
@@ -17,10 +17,13 @@ export interface ReferredRows {
 }
 
 /** Finds those that the caller may see, and shows them. */
-export function rowReference(
-  database: Database,
-  { table, permission, own, columns = [], shown }: ReferredRows,
-): Pick<ReferenceKind, "find" | "show"> {
+export function rowReference({
+  table,
+  permission,
+  own,
+  columns = [],
+  shown,
+}: ReferredRows): Pick<ReferenceKind, "find" | "show"> {
   const find = prepared(
     `${table}_referred`,
     `select ${["id", ...columns].join(", ")} from ${table} where id = any ((select $1::integer[])::integer[])
@@ -37,7 +40,7 @@ export function rowReference(
       const rows = await query(find, [ids, seen === "all", actor.id]);
       return new Map(rows.map((row) => [Number(row.id), row]));
     },
-    async show(ids, { deadlineMs }) {
+    async show(database, ids, { deadlineMs }) {
       const rows = await database.query(show, [ids], deadlineMs);
       return new Map(rows.map(({ id, json }) => [Number(id), Buffer.from(json ?? "null")]));
     },

@@ -11,7 +11,7 @@ import { POINT_GROUP_SHOWN } from "./point/service.ts";
 export function references(database: Database): Record<string, ReferenceKind> {
   return {
     category: categoryReference(database),
-    point_group: resourceReference(database, PointGroupSchema, POINT_GROUP_SHOWN),
+    point_group: resourceReference(PointGroupSchema, POINT_GROUP_SHOWN),
     segment: segmentReference(database),
     form: formReference(database),
   };

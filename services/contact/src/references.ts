@@ -6,5 +6,5 @@ import type { FieldCatalogues } from "./field/catalogue.ts";
 
 /** The kinds of things that the resources of this service refer to. */
 export function references(database: Database, catalogues: FieldCatalogues): Record<string, ReferenceKind> {
-  return { contact: contactReference(database, catalogues), category: categoryReference(database) };
+  return { contact: contactReference(catalogues), category: categoryReference(database) };
 }

@@ -7,7 +7,7 @@ import { DYNAMIC_CONTENT_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";
 
 export function dynamicContents(context: ResourceContext): Repository<DynamicContent> {
-  const kin = family(context.database, DynamicContentSchema, DYNAMIC_CONTENT_SHOWN, ["variant"]);
+  const kin = family(DynamicContentSchema, DYNAMIC_CONTENT_SHOWN, ["variant"]);
   return repository<DynamicContent, Kin>(context, DynamicContentSchema, {
     load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {

@@ -18,7 +18,7 @@ const HEADER_NAME = /^[!-9;-~]{1,191}$/;
 const HEADER_VALUE = /^[^\r\n\0]{0,998}$/;
 
 export function emails(context: ResourceContext): Repository<Email> {
-  const kin = family(context.database, EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
+  const kin = family(EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
   return repository<Email, Kin>(context, EmailSchema, {
     listed: kin.listed,
     load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),

@@ -31,7 +31,7 @@ interface Member {
  * Variants of an A/B test and translations: each belongs to one that belongs to nobody. Lists hold those alone; the others
  * are shown with them, as `shown` (SQL for JSON) has them.
  */
-export function family(database: Database, schema: DescMessage, shown: string, ties: Tie[]) {
+export function family(schema: DescMessage, shown: string, ties: Tie[]) {
   const { table } = placeOf(schema);
   const kinStatement = prepared(
     `${table}_kin`,
@@ -77,7 +77,7 @@ export function family(database: Database, schema: DescMessage, shown: string, t
         return parents.has(draft.id) ? [notValid(PARENT[tie], `It has a ${tie} of its own.`)] : [];
       });
     },
-    async show(items: Member[], { deadlineMs }: Call): Promise<void> {
+    async show(items: Member[], { deadlineMs }: Call, database: Database): Promise<void> {
       const ids = items.map(({ id }) => id);
       for (const { tie, statement } of children) {
         const rows = await database.query(statement, [ids], deadlineMs);

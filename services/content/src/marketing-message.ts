@@ -49,8 +49,7 @@ export function marketingMessages(context: ResourceContext): Repository<Marketin
         checkChannel(channel, `channels[${index}]`, { before, call, loaded }),
       );
     },
-    async show(items, { deadlineMs }) {
-      const { database } = context;
+    async show(items, { deadlineMs }, database) {
       const found = await find(
         { query: (statement, values = []) => database.query(statement, values, deadlineMs) },
         channelsOf(items),

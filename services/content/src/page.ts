@@ -10,7 +10,7 @@ import { isWebAddress } from "./web-address.ts";
 const REDIRECTS = [301, 302, 303, 307, 308];
 
 export function pages(context: ResourceContext): Repository<Page> {
-  const kin = family(context.database, PageSchema, PAGE_SHOWN, ["variant", "translation"]);
+  const kin = family(PageSchema, PAGE_SHOWN, ["variant", "translation"]);
   const restart = restartTests<Page>(PageSchema, ["variantHits"]);
   return repository<Page, Kin>(context, PageSchema, {
     listed: kin.listed,

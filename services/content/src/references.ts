@@ -24,10 +24,10 @@ export function references(database: Database): Record<string, ReferenceKind> {
   return {
     category: categoryReference(database),
     segment: segmentReference(database),
-    asset: resourceReference(database, AssetSchema, ID),
-    form: resourceReference(database, FormSchema, ID),
-    email: resourceReference(database, EmailSchema, EMAIL_SHOWN),
-    page: resourceReference(database, PageSchema, PAGE_SHOWN),
-    dynamic_content: resourceReference(database, DynamicContentSchema, DYNAMIC_CONTENT_SHOWN),
+    asset: resourceReference(AssetSchema, ID),
+    form: resourceReference(FormSchema, ID),
+    email: resourceReference(EmailSchema, EMAIL_SHOWN),
+    page: resourceReference(PageSchema, PAGE_SHOWN),
+    dynamic_content: resourceReference(DynamicContentSchema, DYNAMIC_CONTENT_SHOWN),
   };
 }

@@ -1,5 +1,5 @@
-import { type Claimed, jobQueue, leases } from "@tidings/jobs/queue";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
+import { type Claimed, isWaiting, jobQueue, leases, queryByIndex } from "@tidings/jobs/queue";
+import { type Database, prepared } from "@tidings/store/database";
 import { noteDelivered } from "./delivery-metrics.ts";
 import type { SignatureScheme } from "./sign.ts";
 
@@ -68,7 +68,7 @@ const record = prepared(
      set state = o.state, attempts = d.attempts + 1, next_at = now() + o.delay_seconds * interval '1 second',
          body = case when o.state = 'delivered' then '' else d.body end
      from outcome o
-     where d.id = o.id and d.lease_token = o.lease_token and d.state = 'waiting'
+     where d.id = o.id and d.lease_token = o.lease_token and ${isWaiting("d.state")}
      returning d.webhook_id, d.event_id, d.attempts, d.created_at, o.*
    ), logged as (
      insert into delivery_attempts (webhook_id, event_id, attempt, status_code, error_code, runtime_ms, note)
@@ -105,9 +105,7 @@ export async function recordOutcomes(
     outcomes.map(({ runtimeMs }) => runtimeMs),
     outcomes.map(({ note }) => note),
   ];
-  const rows = await database.transaction(backgroundDeadline(), (transaction) =>
-    transaction.query(record, values),
-  );
+  const rows = await queryByIndex(database, record, values);
   for (const row of rows) if (row.state === "delivered") noteDelivered(Number(row.age));
   return {
     recorded: new Set(rows.map((row) => row.id ?? "")),

@@ -36,11 +36,10 @@ const SECRET_LENGTH_MAX = 255;
 
 /** Their secrets are sealed in the database, and shown in clear to who may change the webhook. */
 export function webhookRepository(context: ResourceContext, rules: WebhookRules): Repository<Webhook> {
-  const { database } = context;
-  const references = { category: categoryReference(database) };
+  const references = { category: categoryReference(context.database) };
   return repository<Webhook>({ ...context, references }, WebhookSchema, {
     prepare: (draft, { before, call }) => prepareWebhook(draft, { before, call, rules }),
-    async show(items, call) {
+    async show(items, call, database) {
       const ids = items.map(({ id }) => id);
       const owners = await readOwners(database, ids, call.deadlineMs);
       for (const item of items) {

@@ -34,7 +34,7 @@ export function forms(forget: (transaction: Transaction, ids: number[]) => void)
 export function formReference(database: Database): ReferenceKind {
   return {
     await: (ids, { deadlineMs }) => awaitRows(database, "forms", ids, deadlineMs),
-    ...rowReference(database, {
+    ...rowReference({
       table: "forms",
       permission: "form:forms",
       own: "created_by = $3::integer",

@@ -30,7 +30,7 @@ before(async () => {
   database = openDatabase({ url: testDatabase.url("campaign"), log: createLog("test", "silent") });
   const references = {
     category: categoryReference(database),
-    point_group: resourceReference(database, PointGroupSchema, POINT_GROUP_SHOWN),
+    point_group: resourceReference(PointGroupSchema, POINT_GROUP_SHOWN),
   };
   const context = { database, outbox: createOutbox(), references };
   triggers = pointTriggers(context);

@@ -18,7 +18,7 @@ export const OWNED_THROUGH_CONTACT = { by: "contact_id", through: "contacts", co
  * A contact that something belongs to. Who may not see it is told what is told of one that does not exist, and nothing is
  * given to a contact that the caller may not change.
  */
-export function contactReference(database: Database, catalogues: FieldCatalogues): ReferenceKind {
+export function contactReference(catalogues: FieldCatalogues): ReferenceKind {
   return {
     async find({ query }, ids, call) {
       const contacts = await readContacts(query, ids);
@@ -28,7 +28,7 @@ export function contactReference(database: Database, catalogues: FieldCatalogues
     },
     refuse: (row, { call, isNew }) =>
       mayReach(forContacts(call), isNew ? Verb.CREATE : Verb.EDIT, row, "owner_id") ? undefined : denied(),
-    async show(ids, { deadlineMs }) {
+    async show(database, ids, { deadlineMs }) {
       const rows = await currentRows(database, ids, deadlineMs);
       const [first] = rows.values();
       const { message } = contactWriter(await catalogues.atLeast(Number(first?.field_revision ?? 0)));

@@ -8,6 +8,7 @@ import {
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, Fault, type Violation } from "@tidings/rpc/fault";
+import { longWork } from "@tidings/runtime/long-work";
 import { latinWord } from "@tidings/store/field-word";
 import { notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
@@ -58,12 +59,16 @@ export function forms(context: ResourceContext, siteUrl: string): Repository<For
     load: (transaction, _call, messages) => mappedFields(transaction, messages),
     prepare: (draft, { before, loaded }) => settle(draft, before, loaded),
     changed: forgetForms,
-    async show(items, { deadlineMs }) {
+    async show(items, { deadlineMs }, database) {
       const fields = await mappedFields(
         { query: (statement, values = []) => database.query(statement, values, deadlineMs) },
         items.filter((item) => item.fields.some(isSynced)),
       );
-      for (const item of items) item.cachedHtml = formHtml(withSyncedLists(item, fields), siteUrl);
+      const work = longWork();
+      for (const item of items) {
+        item.cachedHtml = formHtml(withSyncedLists(item, fields), siteUrl);
+        await work.pause();
+      }
     },
   });
 }
