@@ -174,6 +174,26 @@ test("the file of a remote asset is a URL; its server is asked for type and size
   await server.stop();
 });
 
+test("servers that hang delay the measuring of nothing but their own assets", async () => {
+  const hanging = await Promise.all(
+    Array.from({ length: 8 }, () => startReceiver({ respond: () => new Promise(() => undefined) })),
+  );
+  const honest = await startReceiver({
+    respond: () => ({ status: 200, headers: { "content-type": "video/mp4" } }),
+  });
+  for (const { url } of hanging)
+    for (let index = 0; index < 4; index += 1)
+      await newAsset(`${url}/${index}`, { storageLocation: "remote" });
+  const { id } = await newAsset(`${honest.url}/film.mp4`, { storageLocation: "remote" });
+  await eventually(async () => assert.equal((await read(id)).mime, "video/mp4"));
+  const [left] = await query(
+    stack.database,
+    "select count(*) from content.jobs where kind = 'asset_measure'",
+  );
+  assert.ok(Number(left?.count) > 0, "the others are asked still");
+  await Promise.all([...hanging, honest].map(({ stop }) => stop()));
+});
+
 test("an image is shown out of the bucket, and its object goes with it", async () => {
   const { name } = await upload.file("images", "a.png", PNG);
   const shown = await fetch(`${stack.baseUrl}/media/images/${name}`);

@@ -86,10 +86,8 @@ await run(options, async ({ onStop, isStopping }) => {
   const credentials = await openCredentials(database, principals, loginThrottle(redis));
   const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
   const rates = apiRateLimits(config.API_RATE_LIMIT, redis);
-  const arrivals = bodyArrivals();
   const publicWeb = webLimits({
     clientIp,
-    arrivals,
     ratePerSecond: config.PUBLIC_RATE_LIMIT,
     inFlightMax: config.PUBLIC_REQUESTS_IN_FLIGHT,
     redis,
@@ -139,7 +137,7 @@ await run(options, async ({ onStop, isStopping }) => {
     },
     rates,
     shedding,
-    arrivals,
+    arrivals: bodyArrivals(),
     apiOrigin: apiUrl?.origin,
     web: {
       address: config.CONTENT_WEB_ADDRESS,

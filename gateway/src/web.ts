@@ -1,13 +1,13 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { Code, Fault } from "@tidings/rpc/fault";
+import type { ServerResponse } from "node:http";
+import { badRequest } from "@tidings/rpc/fault";
 import { ACTOR_HEADER } from "@tidings/rpc/transfer";
 import type { Tls } from "@tidings/runtime/tls";
 import type { Request, RequestHandler, Response } from "express";
 import { createProxyMiddleware } from "http-proxy-middleware";
 import { addressKey } from "./limits/address-key.ts";
-import type { Arrivals } from "./limits/arrivals.ts";
 import { consume } from "./limits/rate-limit.ts";
 import { OPEN_MAX, type WebLimits } from "./limits/web-limits.ts";
+import { methodNotAllowed } from "./rest/error.ts";
 import { wayToContent } from "./way-to-content.ts";
 
 /** The public web: what the content service shows to everybody. */
@@ -26,7 +26,6 @@ const PATHS = ["/robots.txt", "/media/"];
 const START = "/";
 
 const ANSWER_TIMEOUT_MS = 30_000;
-const BODY_BYTES_MAX = 200 * 1024 * 1024;
 /** One for each open request: readers that are slow keep theirs, and the others need not wait for them. */
 const CONNECTIONS = { keepAlive: true, maxSockets: OPEN_MAX, maxFreeSockets: 64 };
 
@@ -78,6 +77,7 @@ export function webProxy({ address, tls, limits }: WebOptions): RequestHandler {
   });
   return async (request, response, next) => {
     response.locals.route = "public web";
+    checkMethod(request, response);
     await admit(request, response, limits);
     void pass(request, response, next);
   };
@@ -85,7 +85,7 @@ export function webProxy({ address, tls, limits }: WebOptions): RequestHandler {
 
 /** Counts a request in, or throws RATE_LIMITED or EXHAUSTED. */
 async function admit(request: Request, response: Response, limits: WebLimits): Promise<void> {
-  const { arrivals, open, shedding } = limits;
+  const { open, shedding } = limits;
   const address = addressKey(limits.clientIp(request));
   try {
     if (limits.rate) await consume(limits.rate, address, response);
@@ -96,8 +96,7 @@ async function admit(request: Request, response: Response, limits: WebLimits): P
     throw refusal;
   }
   response.once("close", () => open.end(address));
-  if (hasBody(request)) return countBody(request, address, arrivals);
-  shedding.admit(request.method === "GET");
+  shedding.admit(true);
   let isOver = false;
   response.locals.leave = () => {
     if (!isOver) shedding.leave();
@@ -106,8 +105,14 @@ async function admit(request: Request, response: Response, limits: WebLimits): P
   response.once("close", response.locals.leave);
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+/** No public path takes a body yet: one is refused by its head, before any of it is read. */
+function checkMethod({ method, headers }: Request, response: Response): void {
+  if (method !== "GET" && method !== "HEAD") {
+    response.setHeader("allow", "GET, HEAD");
+    throw methodNotAllowed();
+  }
+  if (Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined)
+    throw badRequest("This path takes no body.");
 }
 
 const SESSION_COOKIE = /^\s*(?:__Host-sid|tidings-sid-\d+)=/;
@@ -123,30 +128,6 @@ function foreignCookies(header = ""): string {
     .filter((cookie) => !isOurs(cookie))
     .join(";")
     .trim();
-}
-
-/** A body on its way counts as those of the API do, and may be so long and no longer. */
-function countBody(request: IncomingMessage, address: string, arrivals: Arrivals): void {
-  if (Number(request.headers["content-length"] ?? 0) > BODY_BYTES_MAX) throw tooLarge();
-  arrivals.begin(address);
-  let isOver = false;
-  const end = () => {
-    if (!isOver) arrivals.end(address);
-    isOver = true;
-  };
-  request.once("end", end).once("close", end);
-  let bytes = 0;
-  const count = (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) request.destroy(tooLarge());
-  };
-  // Who listens earlier sets it flowing, past the one whom it is for.
-  request.once("resume", () => request.on("data", count));
-}
-
-function tooLarge(): Fault {
-  const message = "The body is too large.";
-  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "BODY_TOO_LARGE", message });
 }
 
 const AWAY = `<!doctype html>

@@ -31,7 +31,6 @@ const unlimited = rateLimiter({ name: "none", points: 1_000_000, windowSeconds: 
 const credentials = { recallBasic: () => ADMINISTRATOR, verifyBasic: async () => ADMINISTRATOR };
 const bearers = { recall: () => ADMINISTRATOR, verify: async () => ADMINISTRATOR };
 
-const arrivals = bodyArrivals();
 const app = createApp({
   log,
   versionHeader: "Tidings-Version",
@@ -61,12 +60,12 @@ const app = createApp({
   limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
   rates,
   shedding: loadShedding(512),
-  arrivals,
+  arrivals: bodyArrivals(),
   apiOrigin: undefined,
   web: {
     address: "127.0.0.1:1",
     host: undefined,
-    limits: webLimits({ clientIp, arrivals, ratePerSecond: 0, inFlightMax: 256, redis: undefined }),
+    limits: webLimits({ clientIp, ratePerSecond: 0, inFlightMax: 256, redis: undefined }),
   },
 });
 const { port } = await serveHttp({ port: 0 }, app);

@@ -1,6 +1,5 @@
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { ClientIp } from "../client-ip.ts";
-import type { Arrivals } from "./arrivals.ts";
 import { type Redis, rateLimiter } from "./rate-limit.ts";
 import { type Shares, sharesByAddress } from "./shares.ts";
 import { loadShedding, type Shedding } from "./shedding.ts";
@@ -8,8 +7,6 @@ import { loadShedding, type Shedding } from "./shedding.ts";
 /** What visitors may use of this process. The API has a budget of its own: neither can use up the other's. */
 export interface WebLimits {
   clientIp: ClientIp;
-  /** Bodies that are on their way; shared with the API. */
-  arrivals: Arrivals;
   /** Requests by address. */
   rate: RateLimiterAbstract | undefined;
   /** Requests whose answer is not over, those of slow readers too. */
@@ -24,20 +21,14 @@ const OPEN_OF_AN_ADDRESS_MAX = 100;
 /** A page asks for its pictures all at once: the limit of a second may be used up within it. */
 const WINDOW_SECONDS = 2;
 
-export interface WebLimitOptions extends Pick<WebLimits, "clientIp" | "arrivals"> {
+export interface WebLimitOptions extends Pick<WebLimits, "clientIp"> {
   /** Requests a second and address; 0 is no limit. */
   ratePerSecond: number;
   inFlightMax: number;
   redis: Redis | undefined;
 }
 
-export function webLimits({
-  clientIp,
-  arrivals,
-  ratePerSecond,
-  inFlightMax,
-  redis,
-}: WebLimitOptions): WebLimits {
+export function webLimits({ clientIp, ratePerSecond, inFlightMax, redis }: WebLimitOptions): WebLimits {
   const shares = { perAddress: OPEN_OF_AN_ADDRESS_MAX, inAll: OPEN_MAX };
   const rate = {
     name: "public",
@@ -47,7 +38,6 @@ export function webLimits({
   };
   return {
     clientIp,
-    arrivals,
     rate: ratePerSecond > 0 ? rateLimiter(rate) : undefined,
     open: sharesByAddress(shares, "Too many of your requests are still being answered."),
     shedding: loadShedding(inFlightMax),

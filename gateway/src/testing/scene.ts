@@ -110,7 +110,6 @@ export async function startScene(options: SceneOptions = {}) {
   const arrivals = bodyArrivals(options.arrivalLimits);
   const limits = webLimits({
     clientIp,
-    arrivals,
     ratePerSecond: publicRate,
     inFlightMax: 256,
     redis: undefined,

@@ -16,12 +16,19 @@ export interface JobOptions {
   database: Database;
   log: Log;
   jobs: Jobs;
+  /**
+   * Waits for others (a server, a store of files) before the transaction begins. Returns the job, with what was found in its
+   * payload. May run again.
+   */
+  prepare?(job: Job): Promise<Job>;
   /** Does a job, or a part of it, in a transaction that also settles it. May run again, so it has no effects of its own. */
   work(transaction: Transaction, job: Job): Promise<Outcome>;
   /** What becomes of a job whose work failed; tried again and given up after ten attempts when absent. */
   onFailure?(job: Job, error: unknown): Promise<Outcome | undefined>;
   /** How many jobs this process does at once; 1 when absent. */
   atOnce?: number;
+  /** How many of them may be of one group; all when absent. */
+  atOnceOfGroup?: number;
 }
 
 const ATTEMPTS_MAX = 10;
@@ -82,7 +89,7 @@ export function runJobs(database: Database, log: Log, kinds: JobOptions[]): { st
 }
 
 function startKind(options: JobOptions): Worker {
-  const { database, log, jobs, atOnce = 1 } = options;
+  const { database, log, jobs, atOnce = 1, atOnceOfGroup = atOnce } = options;
   const worker = startWork<Job, Outcome>({
     database,
     log,
@@ -92,8 +99,8 @@ function startKind(options: JobOptions): Worker {
     isFailure: ({ state }) => state === "failed" || state === "set_aside",
     // Each attempt has settled its job already.
     record: async (results) => new Set(results.map(({ job }) => job.id)),
-    share: atOnce,
-    atOnce,
+    share: atOnceOfGroup,
+    atOnce: atOnceOfGroup,
     inHandMax: atOnce,
     pollMs: SLEEP_MAX_MS,
   });
@@ -124,8 +131,9 @@ async function attemptJob(options: JobOptions, job: Job): Promise<Outcome> {
 async function settleAttempt(options: JobOptions, job: Job): Promise<Outcome> {
   const { database, log, jobs, work } = options;
   try {
+    const prepared = (await options.prepare?.(job)) ?? job;
     return await database.transaction(backgroundDeadline(), async (transaction) => {
-      const outcome = await work(transaction, job);
+      const outcome = await work(transaction, prepared);
       if (!(await jobs.settle(transaction, job, outcome))) throw new LeaseLost();
       return outcome;
     });

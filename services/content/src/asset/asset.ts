@@ -6,7 +6,7 @@ import { extensionOf, mimeOf } from "../file/kind.ts";
 import { forgetAssets } from "../forget.ts";
 import { isWebAddress } from "../web-address.ts";
 import { type ClaimableFile, claimableFiles, settleFiles } from "./claim.ts";
-import { measureJobs } from "./measure.ts";
+import { addMeasuring } from "./measure.ts";
 
 /** `siteUrl` is where people find what is published. */
 export function assets(context: ResourceContext, siteUrl: string): Repository<Asset> {
@@ -24,12 +24,11 @@ export function assets(context: ResourceContext, siteUrl: string): Repository<As
         transaction,
         idsOf(changes, ({ after }) => !after),
       );
-      const measured = idsOf(changes, ({ before, after }) =>
-        Boolean(after && isRemote(after) && !isSameFile(after, before)),
-      );
-      measureJobs.add(
+      addMeasuring(
         transaction,
-        measured.map((id) => ({ key: String(id) })),
+        changes.flatMap(({ before, after }) =>
+          after && isRemote(after) && !isSameFile(after, before) ? [after] : [],
+        ),
       );
     },
     async show(items) {

@@ -1,20 +1,27 @@
+import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { type Job, jobsOf, type Outcome } from "@tidings/jobs/jobs";
+import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Outbound } from "@tidings/outbound/outbound";
-import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
+import { type Asset, AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Log } from "@tidings/runtime/log";
 import { columnsOf, fillFromRow } from "@tidings/store/columns";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import {
+  backgroundDeadline,
+  type Database,
+  prepared,
+  type Row,
+  type Transaction,
+} from "@tidings/store/database";
 import { encodeEvent, type Outbox } from "@tidings/store/outbox";
 import { placeOf } from "@tidings/store/resource";
 
 /** Remote assets whose server is to be asked what it has there, by id. */
-export const measureJobs = jobsOf("asset_measure");
+const measureJobs = jobsOf("asset_measure");
 
 const SIZE_MAX = 2 ** 31 - 1;
 const MIME_TYPE = /^[a-z0-9.+-]{1,60}\/[a-z0-9.+-]{1,100}$/;
-const AT_ONCE = 2;
+const AT_ONCE = 32;
 
 const columns = columnsOf(AssetSchema);
 const { events } = placeOf(AssetSchema);
@@ -37,26 +44,52 @@ export interface MeasureContext {
   log: Log;
 }
 
-/** Asks the servers of remote assets for type and size, after the write that named them: they hold up nobody. */
+/**
+ * Asks the servers of remote assets for type and size after the write that named them. No transaction waits for a server, and
+ * servers that hang hold up the assets of their own host alone.
+ */
 export function measuring({ database, outbox, outbound, log }: MeasureContext): JobOptions {
-  const work = async (transaction: Transaction, { key }: Job): Promise<Outcome> => {
-    const [asset] = await transaction.query(fileStatement, [key]);
-    const found = asset?.file ? await ask(outbound, asset.file) : undefined;
-    if (asset && found) {
-      const [row] = await transaction.query(measuredStatement, [key, asset.file, found.mime, found.size]);
-      if (row)
-        outbox.append(transaction, [
-          {
-            subject: `${events}.updated`,
-            aggregateId: Number(row.id),
-            aggregateVersion: Number(row.version),
-            payload: encodeEvent(AssetSchema, fillFromRow(create(AssetSchema), columns, row)),
-          },
-        ]);
-    }
-    return { state: "done" };
+  return {
+    database,
+    log,
+    jobs: measureJobs,
+    atOnce: AT_ONCE,
+    atOnceOfGroup: 1,
+    async prepare(job) {
+      const [asset] = await database.query(fileStatement, [job.key], backgroundDeadline());
+      const found = asset?.file ? await ask(outbound, asset.file) : undefined;
+      return found ? { ...job, payload: { file: asset?.file, ...found } } : job;
+    },
+    async work(transaction, { key, payload: { file, mime, size } }) {
+      const [row] = file ? await transaction.query(measuredStatement, [key, file, mime, size]) : [];
+      if (row) appendUpdated(outbox, transaction, row);
+      return { state: "done" };
+    },
   };
-  return { database, log, jobs: measureJobs, atOnce: AT_ONCE, work };
+}
+
+function appendUpdated(outbox: Outbox, transaction: Transaction, row: Row): void {
+  outbox.append(transaction, [
+    {
+      subject: `${events}.updated`,
+      aggregateId: Number(row.id),
+      aggregateVersion: Number(row.version),
+      payload: encodeEvent(AssetSchema, fillFromRow(create(AssetSchema), columns, row)),
+    },
+  ]);
+}
+
+/** Adds jobs for these assets. Those of one host are a group, which has one job under way. */
+export function addMeasuring(transaction: Transaction, remote: Asset[]): void {
+  measureJobs.add(
+    transaction,
+    remote.map(({ id, file = "" }) => ({ key: String(id), group: groupOf(new URL(file).host) })),
+  );
+}
+
+/** Different hosts may share one, which costs them time alone. */
+function groupOf(host: string): number {
+  return createHash("sha256").update(host).digest().readInt32BE();
 }
 
 /** What its server says of it; nothing when it says nothing, or what nobody could believe. */

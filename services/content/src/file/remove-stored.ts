@@ -13,9 +13,10 @@ export function removal(database: Database, store: FileStore, log: Log): JobOpti
     log,
     jobs: removalJobs,
     atOnce: AT_ONCE,
-    async work(_transaction, { key }) {
-      await store.delete(key);
-      return { state: "done" };
+    async prepare(job) {
+      await store.delete(job.key);
+      return job;
     },
+    work: async () => ({ state: "done" }),
   };
 }
