@@ -1,7 +1,7 @@
-import { cp, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { type BuildOptions, build, type Metafile, stop } from "esbuild";
 import { processes } from "./processes.ts";
+import { replaceFile, replaceFolder } from "./replace-file.ts";
 import { root } from "./tool.ts";
 
 export interface Program {
@@ -48,8 +48,9 @@ export function bundleOf(entry: string, out = root): string {
  * takes less memory than its sources. Answers what went into each.
  */
 export async function bundlePrograms(out = root): Promise<Metafile> {
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
     ...OPTIONS,
+    write: false,
     entryPoints: Object.fromEntries(
       programs.map(({ entry }) => [outputOf(entry).replace(/\.js$/, ""), entry]),
     ),
@@ -58,11 +59,11 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
   });
   // Else its process stays, with all the memory it took.
   await stop();
+  for (const { path, text } of outputFiles) await replaceFile(path, escaped(text));
   for (const { entry, folders } of programs) {
-    const bundle = bundleOf(entry, out);
-    await escapeText(bundle);
+    const target = dirname(bundleOf(entry, out));
     for (const folder of folders)
-      await cp(join(root, dirname(entry), folder), join(dirname(bundle), folder), { recursive: true });
+      await replaceFolder(join(root, dirname(entry), folder), join(target, folder));
   }
   return metafile;
 }
@@ -71,10 +72,9 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
  * Of a running program V8 keeps the text, a byte for each character where all are ASCII, and two where one is not. What esbuild leaves of
  * these stands in comments and regular expressions, where an escape says the same.
  */
-async function escapeText(bundle: string): Promise<void> {
-  const text = await readFile(bundle, "utf8");
-  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  await writeFile(bundle, text.replace(/[\u0080-\uffff]/g, escaped));
+function escaped(text: string): string {
+  const asEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(/[\u0080-\uffff]/g, asEscape);
 }
 
 /** Makes one file of a package as the program finds it. Answers what went into it. */
@@ -83,9 +83,9 @@ export async function bundlePackage(name: string, { entry }: Program, outfile: s
     contents: `export * from ${JSON.stringify(name)};`,
     resolveDir: join(root, dirname(entry)),
   };
-  const { metafile } = await build({ ...OPTIONS, stdin, outfile });
+  const { metafile, outputFiles } = await build({ ...OPTIONS, write: false, stdin, outfile });
   await stop();
-  await escapeText(outfile);
+  for (const { path, text } of outputFiles) await replaceFile(path, escaped(text));
   return metafile;
 }
 

@@ -6,16 +6,48 @@ import type { LogSink } from "./supervised-process.ts";
 export function logToFiles(folder: string): LogSink {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700); // an older version made it for everybody
-  const files = new Map<string, WriteStream>();
+  const files = new Map<string, LogFile>();
   return (name, line) => {
-    let file = files.get(name);
-    if (!file) {
-      file = createWriteStream(join(folder, `${name}.log`), { flags: "a", mode: 0o600 });
-      files.set(name, file);
-    }
-    file.write(`${line}\n`);
+    const file = files.get(name) ?? openLogFile(join(folder, `${name}.log`));
+    files.set(name, file);
+    file.write(line);
     const shown = forScreen(line);
     if (shown) console.error(`${name}: ${shown}`);
+  };
+}
+
+interface LogFile {
+  write(line: string): void;
+}
+
+/** After a failure, such as a full disk, lines are dropped for so long. */
+const RETRY_MS = 1_000;
+
+/** Appends lines. While they cannot be written they are dropped and counted; the file says afterwards how many were. */
+export function openLogFile(path: string, now: () => number = Date.now): LogFile {
+  let file: WriteStream | undefined;
+  let dropped = 0;
+  let retryAt = 0;
+  const open = (): WriteStream => {
+    const opened = createWriteStream(path, { flags: "a", mode: 0o600 });
+    opened.on("error", () => {
+      if (file === opened) file = undefined;
+      retryAt = now() + RETRY_MS;
+      dropped += 1;
+    });
+    return opened;
+  };
+  return {
+    write(line) {
+      if (!file && now() < retryAt) {
+        dropped += 1;
+        return;
+      }
+      file ??= open();
+      const note = dropped > 0 ? `${dropped} lines could not be written\n` : "";
+      dropped = 0;
+      file.write(`${note}${line}\n`);
+    },
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join, relative } from "node:path";
+import { jetstreamAnswers } from "@tidings/bus/jetstream-answers";
 import { isFree } from "@tidings/embedded/free-port";
 import { startNats } from "@tidings/embedded/nats";
 import { startPostgres } from "@tidings/embedded/postgres";
@@ -10,6 +11,7 @@ import { readSecrets, type Secrets, writeSecrets } from "./secrets.ts";
 import { type Stack, startStack } from "./stack.ts";
 import { readStartConfig, type StartConfig } from "./start-config.ts";
 import { onStopSignal } from "./stop-signal.ts";
+import { superviseServer } from "./supervised-server.ts";
 import { welcomeText } from "./welcome.ts";
 
 const ADMINISTRATOR = "admin";
@@ -95,16 +97,17 @@ function administratorPassword(config: StartConfig, secrets: Secrets): string | 
 
 async function databaseUrl(config: StartConfig): Promise<string> {
   if (config.DATABASE_URL) return config.DATABASE_URL;
-  const postgres = await startPostgres({ dataDir: join(config.DATA_DIR, "postgres") });
-  stops.push(postgres.stop);
-  return postgres.url;
+  const server = await startPostgres({ dataDir: join(config.DATA_DIR, "postgres") });
+  stops.push(superviseServer({ name: "postgres", server, tell: console.error }).stop);
+  return server.url;
 }
 
 async function busUrl(config: StartConfig): Promise<string> {
   if (config.NATS_URL) return config.NATS_URL;
-  const nats = await startNats({ dataDir: join(config.DATA_DIR, "nats") });
-  stops.push(nats.stop);
-  return nats.url;
+  const server = await startNats({ dataDir: join(config.DATA_DIR, "nats") });
+  const isWell = () => jetstreamAnswers(server.url);
+  stops.push(superviseServer({ name: "nats-server", server, isWell, tell: console.error }).stop);
+  return server.url;
 }
 
 /** The product first, then the servers it needs, the lock last. */

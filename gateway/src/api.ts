@@ -180,18 +180,23 @@ export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
   };
 }
 
+/** So long it may take to find out who asks: a database that is silent is noticed a second later. */
+const IDENTIFY_MS = 4_000;
+
 /**
  * Finds out who asks. Whoever was not recognised a moment ago counts against its address first, whatever it sent: made-up
  * credentials cost more than none.
  */
 function identify({ authentication, clientIp, rates }: ApiOptions): Step {
   return async (request, response, next) => {
+    const beganAt = Date.now();
     const { method, headers } = request;
     const { authorization } = headers;
     const query = queryOf(request.url);
     const attempt = () => {
       const ip = clientIp(request);
-      return { clientIp: ip, count: () => consume(rates.anonymous, addressKey(ip), response) };
+      const deadlineMs = Date.now() + IDENTIFY_MS;
+      return { clientIp: ip, deadlineMs, count: () => consume(rates.anonymous, addressKey(ip), response) };
     };
     // A form is read before it is known who sends it only where nothing but a token in it could tell.
     const isInForm = method === "POST" && !authorization && isForm(request);
@@ -204,6 +209,7 @@ function identify({ authentication, clientIp, rates }: ApiOptions): Step {
     const requestId = String(response.getHeader("x-request-id"));
     response.locals.exchange = {
       requestId,
+      identifiedInMs: form === undefined ? Date.now() - beganAt : 0,
       actor,
       query: withoutToken(query),
       form: withoutToken(form),

@@ -17,7 +17,6 @@ export interface Bearers {
 const FRESH_MS = 2_000;
 const REMEMBERED_MS = 60_000;
 const REMEMBERED_MAX = 10_000;
-const LOOKUP_MS = 5_000;
 
 const findStatement = prepared(
   "oauth_token_bearer",
@@ -39,13 +38,13 @@ interface Known {
 export function openBearers(database: Database, principals: Principals): Bearers {
   const remembered = new LRUCache<string, Known>({ max: REMEMBERED_MAX, ttl: REMEMBERED_MS });
 
-  const find = async (hash: string): Promise<Known> => {
-    const [row] = await database.query(findStatement, [hash], Date.now() + LOOKUP_MS);
+  const find = async (hash: string, deadlineMs: number): Promise<Known> => {
+    const [row] = await database.query(findStatement, [hash], deadlineMs);
     const remainingMs = Number(row?.remaining_ms ?? 0);
     if (row && remainingMs <= 0) throw expired();
     const actor = row?.user_id
-      ? await principals.user(Number(row.user_id))
-      : row && (await principals.client(clientOf(row)));
+      ? await principals.user(Number(row.user_id), deadlineMs)
+      : row && (await principals.client(clientOf(row), deadlineMs));
     if (!actor) throw unknown();
     return { actor, freshUntil: Date.now() + Math.min(FRESH_MS, remainingMs) };
   };
@@ -55,11 +54,11 @@ export function openBearers(database: Database, principals: Principals): Bearers
       const known = remembered.get(digest(token));
       return known && known.freshUntil > Date.now() ? known.actor : undefined;
     },
-    async verify(token, { count }) {
+    async verify(token, { count, deadlineMs }) {
       const hash = digest(token);
       if (!remembered.has(hash)) await count();
       remembered.delete(hash);
-      const known = await find(hash);
+      const known = await find(hash, deadlineMs);
       remembered.set(hash, known);
       return known.actor;
     },

@@ -27,7 +27,11 @@ await ensure("Ada", PASSWORD);
 const open = () => openCredentials(database, openPrincipals(database), loginThrottle(undefined));
 const basic = (login: string, password: string) => Buffer.from(`${login}:${password}`).toString("base64");
 /** An attempt that nobody counts. */
-const from = (clientIp: string) => ({ clientIp, count: async () => undefined });
+const from = (clientIp: string) => ({
+  clientIp,
+  deadlineMs: Date.now() + 5_000,
+  count: async () => undefined,
+});
 const isRefused = (error: unknown) => error instanceof Fault && error.code === Code.UNAUTHENTICATED;
 const execute = (text: string, values: unknown[] = []) =>
   database.query({ text }, values, backgroundDeadline());
@@ -90,7 +94,7 @@ test("a user who was unpublished, or lost a right, is known as such within five 
   const credentials = await open();
   const encoded = basic("leaver", PASSWORD);
   let counted = 0;
-  const attempt = { clientIp: "1.1.1.1", count: async () => void counted++ };
+  const attempt = { ...from("1.1.1.1"), count: async () => void counted++ };
   const now = async () => credentials.recallBasic(encoded) ?? credentials.verifyBasic(encoded, attempt);
   assert.deepEqual((await now()).permissions, { "lead:leads": ["full"] });
   await execute(`update roles set permissions = '{"lead:leads": ["viewown"]}' where name = 'Viewer'`);
@@ -144,6 +148,26 @@ test("an outage of the database locks nobody out who tried all the time", async 
   await eventually(async () => assert.equal((await attempt()).name, "Admin User"), { timeoutMs: 5_000 });
 });
 
+test("a request that waited for another's look-up fails when its own time is over, and does not begin one of its own", async (t) => {
+  const proxy = await startProxy(testDatabase.url("identity"));
+  const proxied = openDatabase({ url: proxy.url, log: createLog("identity", "silent") });
+  t.after(async () => {
+    await proxied.close();
+    await proxy.stop();
+  });
+  const credentials = await openCredentials(proxied, openPrincipals(proxied), loginThrottle(undefined));
+  await credentials.verifyBasic(basic("Ada", PASSWORD), from("3.3.3.3"));
+  proxy.goDeaf();
+  let counted = 0;
+  const deadlineMs = Date.now() + 300;
+  const attempt = { ...from("3.3.3.3"), deadlineMs, count: async () => void counted++ };
+  const attempts = Array.from({ length: 3 }, () => credentials.verifyBasic(basic("Ada", PASSWORD), attempt));
+  const answers = await Promise.allSettled(attempts);
+  assert.ok(answers.every(({ status }) => status === "rejected"));
+  assert.equal(counted, 0);
+  assert.ok(Date.now() - deadlineMs < 2_500, "one look-up and the time in which its silence is noticed");
+});
+
 test("a refusal is never remembered", async () => {
   const credentials = await open();
   await assert.rejects(credentials.verifyBasic(basic("late", PASSWORD), from("1.1.1.1")), isRefused);
@@ -160,7 +184,7 @@ test("a client that signs in sixty times at once is not refused, and is counted 
     counted += 1;
   };
   const signIns = Array.from({ length: 60 }, () =>
-    credentials.verifyBasic(basic("Ada", PASSWORD), { clientIp: "1.1.1.1", count }),
+    credentials.verifyBasic(basic("Ada", PASSWORD), { ...from("1.1.1.1"), count }),
   );
   const results = await Promise.allSettled(signIns);
   assert.equal(results.filter(({ status }) => status === "rejected").length, 0);

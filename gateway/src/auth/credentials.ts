@@ -19,6 +19,8 @@ export interface Credentials {
 /** A request of somebody who was not recognised. */
 export interface Attempt {
   clientIp: string;
+  /** By when it has to be known who asks, in milliseconds since the epoch. */
+  deadlineMs: number;
   /** Counts it against its address. Throws RATE_LIMITED when there were too many. */
   count(): Promise<void>;
 }
@@ -26,8 +28,6 @@ export interface Attempt {
 /** A user who was disabled, or lost a right, may go on for so long on each gateway. */
 const FRESH_MS = 2_000;
 const REMEMBERED_MAX = 10_000;
-const LOOKUP_MS = 5_000;
-
 interface Known {
   userId: number;
   /** Of the password that was verified. */
@@ -54,13 +54,12 @@ export async function openCredentials(
   const remembered = new LRUCache<string, Known>({ max: REMEMBERED_MAX });
   const running = new Map<string, Promise<Actor>>();
 
-  const verify = async (encoded: string, { clientIp, count }: Attempt): Promise<Verified> => {
+  const verify = async (encoded: string, { clientIp, count, deadlineMs }: Attempt): Promise<Verified> => {
     await count();
     const { login, password } = decodeBasic(encoded);
     const counted = await throttle.countAttempt(login, clientIp);
     let isJudged = false;
     try {
-      const deadlineMs = Date.now() + LOOKUP_MS;
       const found = await findLogin(database, login, deadlineMs);
       const isRight = await verifier.matches(found?.passwordHash, password, addressKey(clientIp));
       const userId = isRight ? found?.userId : undefined;
@@ -77,16 +76,17 @@ export async function openCredentials(
   };
 
   /** Whoever was verified before is neither counted nor verified again, unless the password has changed. */
-  const recheck = async (known: Known): Promise<Verified | undefined> => {
-    const [row] = await database.query(currentHash, [known.userId], Date.now() + LOOKUP_MS);
+  const recheck = async (known: Known, deadlineMs: number): Promise<Verified | undefined> => {
+    const [row] = await database.query(currentHash, [known.userId], deadlineMs);
     return row?.password_hash === known.passwordHash ? known : undefined;
   };
 
   const authenticate = async (encoded: string, attempt: Attempt): Promise<Actor> => {
     const key = keyOf(encoded);
     const known = remembered.get(key);
-    const { userId, passwordHash } = (known && (await recheck(known))) ?? (await verify(encoded, attempt));
-    const actor = await principals.user(userId);
+    const { userId, passwordHash } =
+      (known && (await recheck(known, attempt.deadlineMs))) ?? (await verify(encoded, attempt));
+    const actor = await principals.user(userId, attempt.deadlineMs);
     if (!actor) {
       remembered.delete(key);
       throw refused();
@@ -107,13 +107,13 @@ export async function openCredentials(
       return known && known.freshUntil > Date.now() ? known.actor : undefined;
     },
     // A client that opens many connections at once signs in once, and is counted once. A verdict is one for all of them;
-    // a look-up that failed is not: whoever waited for it tries for itself.
+    // a look-up that failed is not: a request that waited for it tries for itself, as long as it has time.
     async verifyBasic(encoded, attempt) {
       const key = keyOf(encoded + attempt.clientIp);
       const underWay = running.get(key);
       if (!underWay) return authenticateOnce(key, encoded, attempt);
       return underWay.catch((error) => {
-        if (isVerdict(error)) throw error;
+        if (isVerdict(error) || Date.now() >= attempt.deadlineMs) throw error;
         return running.get(key) ?? authenticateOnce(key, encoded, attempt);
       });
     },

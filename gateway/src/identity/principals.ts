@@ -4,12 +4,14 @@ import { LRUCache } from "lru-cache";
 
 /** Who may do what, as of at most two seconds ago. Undefined for who is missing or unpublished. */
 export interface Principals {
-  user(id: number): Promise<Actor | undefined>;
-  client(client: { id: number; name: string; roleId: number | null }): Promise<Actor | undefined>;
+  user(id: number, deadlineMs: number): Promise<Actor | undefined>;
+  client(
+    client: { id: number; name: string; roleId: number | null },
+    deadlineMs: number,
+  ): Promise<Actor | undefined>;
 }
 
 const FRESH_MS = 2_000;
-const LOOKUP_MS = 5_000;
 
 const userStatement = prepared(
   "principal_user",
@@ -38,18 +40,17 @@ export function openPrincipals(database: Database): Principals {
     return actor;
   };
   return {
-    user: (id) =>
+    user: (id, deadlineMs) =>
       recall(`user:${id}`, async () => {
-        const deadlineMs = Date.now() + LOOKUP_MS;
         const [actor] = await Promise.all([
           findPrincipal(database, id, deadlineMs),
           database.query(activeStatement, [id], deadlineMs),
         ]);
         return actor;
       }),
-    client: ({ id, name, roleId }) =>
+    client: ({ id, name, roleId }, deadlineMs) =>
       recall(`client:${id}`, async () => {
-        const [row] = await database.query(roleStatement, [roleId], Date.now() + LOOKUP_MS);
+        const [row] = await database.query(roleStatement, [roleId], deadlineMs);
         return row && { kind: "client", id: null, clientId: id, name, ...rightsOf(row) };
       }),
   };

@@ -79,6 +79,8 @@ interface Login {
   password: string;
 }
 
+const VERIFY_MS = 5_000;
+
 /** The user whose password this is. What the verifier takes is the value of a Basic header. */
 async function verify(
   { credentials, anonymousRate }: PagesOptions,
@@ -88,7 +90,11 @@ async function verify(
 ): Promise<number> {
   const count = () => consume(anonymousRate, addressKey(clientIp), response);
   const encoded = Buffer.from(`${login}:${password}`).toString("base64");
-  const { id } = await credentials.verifyBasic(encoded, { clientIp, count });
+  const { id } = await credentials.verifyBasic(encoded, {
+    clientIp,
+    count,
+    deadlineMs: Date.now() + VERIFY_MS,
+  });
   if (id === null) throw new Error("a password belongs to a user");
   return id;
 }

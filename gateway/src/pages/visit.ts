@@ -28,12 +28,14 @@ export interface SignedIn extends Actor {
   id: number;
 }
 
+const LOOKUP_MS = 5_000;
+
 /** A visitor without a session gets an id that nothing is stored for; it binds the sign-in form to this browser. */
 export async function openVisit(request: Request, response: Response, options: VisitOptions): Promise<Visit> {
   const { database, principals, cookie } = options;
   const sent = cookie.read(request);
   const userId = sent === undefined ? undefined : await findSession(database, sent);
-  const user = userId === undefined ? undefined : await principals.user(userId);
+  const user = userId === undefined ? undefined : await principals.user(userId, Date.now() + LOOKUP_MS);
   const sessionId = sent ?? cookie.renew(response);
   return {
     sessionId,

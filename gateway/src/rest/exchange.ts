@@ -8,6 +8,8 @@ import type { Query } from "./query.ts";
 export interface Exchange {
   requestId: string;
   actor: Actor;
+  /** How long it took to find out who asks: a part of the time that the request may take. */
+  identifiedInMs: number;
   query: Query;
   /** The body of a POST, if it is a form: read early, since it may hold the token. */
   form: unknown;
@@ -21,8 +23,8 @@ export type ApiResponse = Response<unknown, { exchange: Exchange }>;
 /** How long a request may take, in milliseconds, by what it does. */
 export const BUDGET_MS = { read: 5_000, write: 10_000, batch: 30_000 };
 
-export function outgoing({ actor, requestId }: Exchange, budgetMs: number): Outgoing {
-  return { actor, requestId, deadlineMs: Date.now() + budgetMs };
+export function outgoing({ actor, requestId, identifiedInMs }: Exchange, budgetMs: number): Outgoing {
+  return { actor, requestId, deadlineMs: Date.now() + budgetMs - identifiedInMs };
 }
 
 export function sendJson(response: ApiResponse, status: number, json: string): void {

@@ -59,8 +59,11 @@ const ATTEMPTS_MAX = 10;
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000, 600_000];
 const WORKING_INTERVAL_MS = ACK_WAIT_MS / 3;
 const PULL_EXPIRES_MS = 30_000;
-/** A stream that is lost without a word is noticed by two heartbeats that are missing; one that is deleted says so. */
-const HEARTBEAT_MS = 15_000;
+/**
+ * Two missing heartbeats tell that the server forgot what it was asked, as it may when it has just started, or that a stream is
+ * lost. One that is deleted says so.
+ */
+const HEARTBEAT_MS = 1_000;
 const RESTART_MS = 500;
 /** To wait for so many restarts is nothing that belongs to a start. */
 const WAITS_TOLD = 10;

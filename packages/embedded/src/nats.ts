@@ -19,6 +19,8 @@ export interface Nats {
   kill(): Promise<void>;
   /** Starts it again, on the same port and data. */
   start(): Promise<void>;
+  /** Done when the present process is gone. */
+  readonly exited: Promise<void>;
 }
 
 /** A nats-server with JetStream on 127.0.0.1. */
@@ -44,6 +46,9 @@ export async function startNats(options: NatsOptions): Promise<Nats> {
     kill: () => server.kill(),
     start: async () => {
       server = await startOn(port);
+    },
+    get exited() {
+      return server.exited;
     },
   };
 }

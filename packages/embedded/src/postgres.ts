@@ -18,8 +18,12 @@ export interface Postgres {
   /** Of the database `tidings`, as its superuser. */
   url: string;
   port: number;
-  pid: number;
+  readonly pid: number;
+  /** Done when the present process is gone. */
+  readonly exited: Promise<void>;
   stop(): Promise<void>;
+  /** Starts it again, on the same port and data. */
+  start(): Promise<void>;
 }
 
 /** A Postgres on 127.0.0.1. Makes the cluster and the database when the directory has none yet. */
@@ -27,8 +31,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const { dataDir, port, durable = true } = options;
   const program = options.program ?? (await postgresProgram());
   const cluster = await createCluster(program, resolve(dataDir));
-  return onPort(port, async (port) => {
-    const { pid, stop } = await startServer({
+  const startOn = (port: number) =>
+    startServer({
       name: "postgres",
       command: program.postgres,
       args: [
@@ -40,9 +44,22 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       readyText: "database system is ready to accept connections",
       userId: program.userId,
     });
-    const url = `postgres://tidings:${cluster.password}@127.0.0.1:${port}/tidings`;
-    return { url, port, pid, stop };
-  });
+  const first = await onPort(port, async (port) => ({ port, server: await startOn(port) }));
+  let { server } = first;
+  return {
+    url: `postgres://tidings:${cluster.password}@127.0.0.1:${first.port}/tidings`,
+    port: first.port,
+    get pid() {
+      return server.pid;
+    },
+    get exited() {
+      return server.exited;
+    },
+    stop: () => server.stop(),
+    start: async () => {
+      server = await startOn(first.port);
+    },
+  };
 }
 
 const COMMON = {

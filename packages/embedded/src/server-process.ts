@@ -21,6 +21,8 @@ export interface ServerCommand {
 
 export interface ServerProcess {
   pid: number;
+  /** Done when the process is gone, whatever ended it. */
+  exited: Promise<void>;
   /** SIGINT, then SIGKILL if that is not enough. Done when the process is gone. */
   stop(): Promise<void>;
   /** SIGKILL. Done when the process is gone. */
@@ -61,7 +63,7 @@ export async function startServer(server: ServerCommand): Promise<ServerProcess>
     clearTimeout(impatience);
     rmSync(pidFile, { force: true });
   };
-  return { pid, stop: () => end("SIGINT"), kill: () => end("SIGKILL") };
+  return { pid, exited, stop: () => end("SIGINT"), kill: () => end("SIGKILL") };
 }
 
 function spawnLogged(server: ServerCommand, logFile: string): ChildProcess {

@@ -1,5 +1,6 @@
 import { trace } from "@opentelemetry/api";
 import { type DestinationStream, type Logger, pino } from "pino";
+import { Counter } from "prom-client";
 
 export type Log = Logger;
 
@@ -24,7 +25,22 @@ export function createLog(service: string, level: string, destination?: Destinat
     mixin: spanIds,
   };
   // Written at once: a buffer that cannot be emptied, because whoever read us is gone, would keep the process alive.
-  return pino(options, destination ?? pino.destination({ dest: 1, sync: true }));
+  return pino(options, destination ?? standardOutput());
+}
+
+const droppedLines = new Counter({
+  name: "tidings_log_lines_dropped_total",
+  help: "Log lines that could not be written, as when the disk is full",
+});
+/** Bytes that wait while nothing can be written. */
+const WAITING_BYTES_MAX = 1024 * 1024;
+
+/** Lines that cannot be written are dropped: without a listener the error would end the process. */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ dest: 1, sync: true, maxLength: WAITING_BYTES_MAX });
+  output.on("error", () => droppedLines.inc());
+  output.on("drop", () => droppedLines.inc());
+  return output;
 }
 
 function spanIds(): object {

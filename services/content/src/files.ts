@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { createOutbound } from "@tidings/outbound/outbound";
 import { AssetService } from "@tidings/proto/tidings/content/v1/asset_service";
 import { FileService } from "@tidings/proto/tidings/content/v1/file";
@@ -13,7 +12,7 @@ import { measuring } from "./asset/measure.ts";
 import type { ContentConfig } from "./config.ts";
 import { fileHandlers } from "./file/file-service.ts";
 import { imageRoutes } from "./file/images.ts";
-import { openStore } from "./file/open-store.ts";
+import { arrivalsFolder, openStore } from "./file/open-store.ts";
 import { removal } from "./file/remove-stored.ts";
 import { sweeping } from "./file/sweep.ts";
 import { startSweepingArrivals } from "./file/sweep-arrivals.ts";
@@ -32,7 +31,7 @@ export async function openFiles(
 ): Promise<Required<Pick<Parts, "services" | "work" | "jobs">> & { routes: WebParts }> {
   const { SITE_URL: siteUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
   const store = await openStore(config);
-  const arrivals = join(config.FILES_DIR, "arriving");
+  const arrivals = arrivalsFolder(config);
   const themes = await defaultThemes();
   const outbound = createOutbound({ allowed: config.OUTBOUND_ALLOW_CIDRS, timeoutMs: MEASURE_TIMEOUT_MS });
   const verifyActor = actorVerifier(config.ACTOR_PUBLIC_KEYS, "content");

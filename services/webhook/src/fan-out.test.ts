@@ -157,6 +157,20 @@ test("a receiver is told of each contact that came into a segment, once, however
   );
 });
 
+test("a webhook is told of nothing that happened before it was made, whenever the event comes", async () => {
+  await using scene = await openScene();
+  const triggers = ["svc.lead_post_save_new"];
+  const url = "http://127.0.0.1:1/";
+  const before = await scene.webhook({ url, triggers, dateAdded: "2026-11-20T09:59:59Z" });
+  await scene.webhook({ url, triggers, dateAdded: "2026-11-20T10:00:01Z" });
+  await fanOut(scene, [event("created", ContactSavedSchema, { snapshot, identified: true })]);
+  const rows = await scene.query("select webhook_id from deliveries");
+  assert.deepEqual(
+    rows.map((row) => Number(row.webhook_id)),
+    [before],
+  );
+});
+
 test("each published webhook that names the trigger gets one delivery, however often the event comes", async () => {
   await using scene = await openScene();
   const triggers = ["svc.lead_post_save_new"];
@@ -275,7 +289,7 @@ test("one event for thousands of webhooks, and thousands of events for one, are 
   await using scene = await openScene();
   await scene.query(
     `insert into webhooks (is_published, date_added, name, webhook_url, secret, triggers, created_by)
-     select true, now(), 'test', 'http://127.0.0.1:1/', 'secret', '["svc.lead_list_change"]', 1
+     select true, '2020-01-01', 'test', 'http://127.0.0.1:1/', 'secret', '["svc.lead_list_change"]', 1
      from generate_series(1, 6000)`,
   );
   const contactIds = [1, 2, 3];

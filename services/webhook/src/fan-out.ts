@@ -31,6 +31,8 @@ export interface Rendered {
 interface Subscriber {
   webhookId: number;
   prefix: string;
+  /** It is told of what happened later than this: milliseconds since the epoch. */
+  sinceMs: number;
   owner: Owner;
 }
 
@@ -55,7 +57,7 @@ const NAMED_MAX = 10;
 
 const selectPublished = prepared(
   "fan_out_webhooks",
-  `select w.id, w.triggers, ${OWNER_COLUMNS} from webhooks w join webhook_owners o on o.webhook_id = w.id
+  `select w.id, w.triggers, w.triggers_since, extract(epoch from w.date_added) * 1000 as made_at, ${OWNER_COLUMNS} from webhooks w join webhook_owners o on o.webhook_id = w.id
    where w.is_published`,
 );
 const selectKnown = prepared(
@@ -93,7 +95,7 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
       .map(
         (occurrence): Notification => ({
           ...occurrence,
-          subscribers: subscribers.get(occurrence.trigger) ?? [],
+          subscribers: subscribersOf(occurrence, subscribers),
         }),
       )
       .filter((notification) => notification.subscribers.length > 0);
@@ -128,19 +130,40 @@ async function readSubscribers(database: Database): Promise<Map<TriggerName, Sub
   for (const row of rows) {
     const owner = ownerOf(row);
     if (owner.reach === "none" && !owner.isToCome) continue;
-    for (const [name, prefix] of triggersOf(row)) {
+    for (const [name, { prefix, sinceMs }] of triggersOf(row)) {
       const known = subscribers.get(name) ?? [];
       subscribers.set(name, known);
-      known.push({ webhookId: Number(row.id), prefix, owner });
+      known.push({ webhookId: Number(row.id), prefix, sinceMs, owner });
     }
   }
   return subscribers;
 }
 
 /** Each trigger once, by the name it has first. */
-function triggersOf({ triggers }: Row): Map<TriggerName, string> {
-  const named = (JSON.parse(triggers ?? "[]") as string[]).flatMap((text) => parseTrigger(text) ?? []);
-  return new Map(named.toReversed().map(({ name, prefix }) => [name, prefix]));
+function triggersOf({
+  triggers,
+  triggers_since: since,
+  made_at,
+}: Row): Map<TriggerName, { prefix: string; sinceMs: number }> {
+  const times = new Map<string, string>(Object.entries(JSON.parse(since ?? "{}")));
+  const named = (JSON.parse(triggers ?? "[]") as string[]).flatMap((text) => {
+    const trigger = parseTrigger(text);
+    const time = times.get(text);
+    return trigger ? [{ ...trigger, sinceMs: time ? Date.parse(time) : Number(made_at) }] : [];
+  });
+  return new Map(named.toReversed().map(({ name, ...asked }) => [name, asked]));
+}
+
+/**
+ * The webhooks that asked for the trigger before it happened. A bus that lost its store is given old events again, and a webhook
+ * made since then receives none of them. Both times are the database's.
+ */
+function subscribersOf(
+  { trigger, event }: Occurrence,
+  subscribers: ReadonlyMap<TriggerName, Subscriber[]>,
+): Subscriber[] {
+  const happenedAt = Date.parse(event.time);
+  return (subscribers.get(trigger) ?? []).filter(({ sinceMs }) => sinceMs <= happenedAt);
 }
 
 async function render(notifications: Notification[], options: FanOutOptions): Promise<Delivery[]> {

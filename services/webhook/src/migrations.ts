@@ -46,6 +46,8 @@ export const migrations: Migrations = {
   ),
   "0005_categories": statements(CATEGORIES_TABLE, "alter table webhooks add column category_id integer"),
   "0006_owners_to_come": statements(...OWNERS_TO_COME),
+  // Since when a webhook asks for each of its triggers. Rows of older replicas have none: then since the webhook was made.
+  "0007_triggers_since": statements("alter table webhooks add column triggers_since jsonb"),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {

@@ -58,6 +58,25 @@ test("a secret that is given is kept, also when the webhook is replaced without 
   assert.equal(replaced.isPublished, false);
 });
 
+test("a webhook asks for each trigger since it named it, and for all anew since it was published again", async () => {
+  const since = async (id: number) => {
+    const [row] = await scene.query("select triggers_since from webhooks where id = $1", [id]);
+    return JSON.parse(row?.triggers_since ?? "null");
+  };
+  const triggers = ["svc.lead_post_delete"];
+  const { id } = await save({ name: "CRM", webhookUrl: "https://example.com/", triggers });
+  const first = await since(id);
+  assert.deepEqual(Object.keys(first), triggers);
+  await update(id, { triggers: [...triggers, "svc.lead_points_change"] }, ["triggers"]);
+  const second = await since(id);
+  assert.equal(second["svc.lead_post_delete"], first["svc.lead_post_delete"]);
+  assert.ok(second["svc.lead_points_change"] > first["svc.lead_post_delete"]);
+  await update(id, { isPublished: false }, ["is_published"]);
+  assert.equal(await since(id), null);
+  await update(id, { isPublished: true }, ["is_published"]);
+  assert.ok((await since(id))["svc.lead_post_delete"] > second["svc.lead_points_change"]);
+});
+
 test("a change keeps what is not in its mask", async () => {
   const { id, secret } = await save({
     name: "CRM",

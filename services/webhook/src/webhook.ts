@@ -7,7 +7,7 @@ import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import { categoryReference } from "@tidings/store/category-reference";
-import type { Database } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/store/database";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { readOwners } from "./owners.ts";
@@ -34,11 +34,24 @@ export interface WebhookOptions {
 const SECRET_LENGTH_MIN = 8;
 const SECRET_LENGTH_MAX = 255;
 
+/** A trigger that was there keeps its time. While a webhook is unpublished it asks for nothing. */
+const sinceStatement = prepared(
+  "webhooks_triggers_since",
+  `update webhooks w set triggers_since = case when w.is_published then (
+     select coalesce(jsonb_object_agg(t.name, coalesce(w.triggers_since -> t.name, to_jsonb(now()))), '{}')
+     from jsonb_array_elements_text(w.triggers) as t (name)) end
+   where w.id = any($1::integer[])`,
+);
+
 /** Their secrets are sealed in the database, and shown in clear to who may change the webhook. */
 export function webhookRepository(context: ResourceContext, rules: WebhookRules): Repository<Webhook> {
   const references = { category: categoryReference(context.database) };
   return repository<Webhook>({ ...context, references }, WebhookSchema, {
     prepare: (draft, { before, call }) => prepareWebhook(draft, { before, call, rules }),
+    changed(transaction, changes) {
+      const ids = changes.flatMap(({ after }) => after?.id ?? []);
+      transaction.execute(sinceStatement, [ids]);
+    },
     async show(items, call, database) {
       const ids = items.map(({ id }) => id);
       const owners = await readOwners(database, ids, call.deadlineMs);

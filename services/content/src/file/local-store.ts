@@ -3,8 +3,11 @@ import { join } from "node:path";
 import type { FileStore } from "./store.ts";
 import { isStoredName } from "./stored-name.ts";
 
-/** Files in a folder of this machine, spread over sub-folders by the first two characters of their names. */
-export function localStore(folder: string): FileStore {
+/**
+ * Files in a folder of this machine, spread over sub-folders by the first two characters of their names. A file that is being
+ * written lies in `arrivals`, on the same file system: what a crash leaves of it is swept there.
+ */
+export function localStore(folder: string, arrivals: string): FileStore {
   const pathOf = (name: string): string => {
     if (!isStoredName(name)) throw new Error("not a name of the store");
     return join(folder, name.slice(0, 2), name);
@@ -12,8 +15,9 @@ export function localStore(folder: string): FileStore {
   return {
     async put(name, source) {
       const path = pathOf(name);
-      await mkdir(join(path, ".."), { recursive: true });
-      const unfinished = `${path}.new`;
+      for (const needed of [join(path, ".."), arrivals])
+        await mkdir(needed, { recursive: true, mode: 0o700 });
+      const unfinished = join(arrivals, `${name}.new`);
       try {
         await copyFile(source, unfinished);
         await flush(unfinished);

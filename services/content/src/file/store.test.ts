@@ -23,7 +23,7 @@ after(async () => {
 });
 
 const stores: Record<string, () => FileStore | Promise<FileStore>> = {
-  "a folder": () => localStore(join(folder.path, "kept")),
+  "a folder": () => localStore(join(folder.path, "kept"), join(folder.path, "arriving")),
   "a bucket": () => bucketStore(server),
 };
 

@@ -34,7 +34,7 @@ const query = (text: string, values: unknown[] = []) =>
 
 test("what belonged to nobody for a day goes, and nothing else", async () => {
   const kept = join(folder.path, "kept");
-  const store = localStore(kept);
+  const store = localStore(kept, join(folder.path, "unfinished"));
   const source = join(folder.path, "source");
   await writeFile(source, "hello");
   const upload = async (directory?: string) => {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { type UploadedFile, UploadedFileSchema } from "@tidings/proto/tidings/content/v1/file";
 import type { Actor } from "@tidings/rpc/actor";
-import { backgroundDeadline, type Database } from "@tidings/store/database";
+import { backgroundDeadline, type Database, mayBeCommitted } from "@tidings/store/database";
 import { withArrival } from "./arrival.ts";
 import { directoryOf, isOfImages } from "./directory.ts";
 import { insertFile, lockFiles } from "./files.ts";
@@ -44,7 +44,10 @@ export function uploadFile(
   );
 }
 
-/** Bytes without a row are nobody's: where the row cannot be written they go again, at the latest with the sweep. */
+/**
+ * The bytes first, then their row. Where the row is certainly not written the bytes go again. After a commit that got no answer
+ * they stay: the row may be there, and if it is not the sweep takes them.
+ */
 async function keep(
   { database, store, allBytesMax }: UploadContext,
   { name, path, row }: { name: string; path: string; row: unknown[] },
@@ -57,7 +60,7 @@ async function keep(
       if (added.length === 0) throw noRoom(allBytesMax);
     });
   } catch (error) {
-    await store.delete(name).catch(() => undefined); // the sweep comes to it
+    if (!mayBeCommitted(error)) await store.delete(name).catch(() => undefined); // the sweep comes to it
     throw error;
   }
 }

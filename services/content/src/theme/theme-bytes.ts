@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import type { Actor } from "@tidings/rpc/actor";
 import { badRequest, notFound } from "@tidings/rpc/fault";
 import { cleanAlias } from "@tidings/store/alias";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
+import { backgroundDeadline, type Database, mayBeCommitted, prepared } from "@tidings/store/database";
 import { type Arrived, withArrival } from "../file/arrival.ts";
 import { removeStored } from "../file/files.ts";
 import type { FileStore } from "../file/store.ts";
@@ -49,7 +49,8 @@ export function uploadTheme(context: ThemeContext, request: IncomingMessage, act
     try {
       await save(context.database, { key, file, config, size: arrived.size, actor });
     } catch (error) {
-      await context.store.delete(file).catch(() => undefined); // the sweep comes to it
+      // After a commit that got no answer the row may be there.
+      if (!mayBeCommitted(error)) await context.store.delete(file).catch(() => undefined); // the sweep comes to it
       throw error;
     }
   });

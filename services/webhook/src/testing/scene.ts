@@ -18,6 +18,8 @@ export interface SceneWebhook {
   isPublished?: boolean;
   /** The administrator when absent. */
   createdBy?: number;
+  /** When it was made; long ago when absent. */
+  dateAdded?: string;
 }
 
 export const SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -52,12 +54,13 @@ export async function openScene() {
       triggers = [],
       isPublished = true,
       createdBy = ADMINISTRATOR_ID,
+      dateAdded = "2020-01-01T00:00:00Z",
     }: SceneWebhook): Promise<number> {
       const [row] = await query(
         `insert into webhooks
            (is_published, date_added, name, webhook_url, secret, events_orderby_dir, triggers, created_by)
-         values ($1, now(), 'test', $2, $3, $4, $5, $6) returning id`,
-        [isPublished, url, SECRET, order ?? null, JSON.stringify(triggers), createdBy],
+         values ($1, $7, 'test', $2, $3, $4, $5, $6) returning id`,
+        [isPublished, url, SECRET, order ?? null, JSON.stringify(triggers), createdBy, dateAdded],
       );
       return Number(row?.id);
     },
