@@ -79,8 +79,9 @@ test("while the disk is full writes are 503 and the launcher stays; with room ag
   execFileSync("sh", ["-c", `head -c 1G /dev/zero > ${ballast} || true`], { stdio: "ignore" });
   const acknowledged: string[] = [];
   const statuses = new Map<number, number>();
-  const fullUntil = performance.now() + 8_000;
-  for (let count = 0; performance.now() < fullUntil; count += 1) {
+  const giveUpAt = performance.now() + FILLING_MS;
+  // What Postgres and NATS had set aside takes some writes; then nothing does.
+  for (let count = 0; (statuses.get(503) ?? 0) < 500 && performance.now() < giveUpAt; count += 1) {
     const names = Array.from({ length: 20 }, (_, index) => `full-${count}-${index}`);
     const answers = await Promise.all(names.map((name) => create(name).catch(() => undefined)));
     answers.forEach((answer, index) => {
@@ -109,5 +110,4 @@ test("while the disk is full writes are 503 and the launcher stays; with room ag
     { timeoutMs: RECOVERY_MS },
   );
   await receiver.stop();
-  await writeFile(join(folder.path, "room"), "there is");
 });

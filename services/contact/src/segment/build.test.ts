@@ -133,3 +133,24 @@ test("a build that cannot be done says so and holds up no other", async () => {
   assert.deepEqual(await scene.members(sound.id), sound.ids);
   await scene.query("update contacts set custom = '{}' where id = $1", [sound.ids[0]]);
 });
+
+test("a segment that is deleted while it is built ends its build, and the builds of others go on", async () => {
+  const remove = (id: number) =>
+    scene.segments.deleteSegment({ $typeName: "tidings.contact.v1.DeleteSegmentRequest", id }, listCall());
+  for (let round = 0; round < 4; round += 1) {
+    const doomed = [await unbuilt(), await unbuilt()];
+    const living = [];
+    for (const { city } of doomed) living.push((await scene.addSegment([isFrom(city)])).id);
+    const replicas = [0, 1].map(() => ({ ...scene.services, readDefinitions: definitionReader() }));
+    const states: (string | undefined)[] = [];
+    const building = replicas.map(async (replica) => {
+      for (let step = 0; step < 40; step += 1)
+        states.push((await stepJobs(buildOptions(replica, () => 7)))?.state);
+    });
+    for (const { id } of doomed) await remove(id);
+    await Promise.all(building);
+    await scene.build();
+    assert.ok(!states.includes("failed"));
+    for (const id of living) assert.equal((await stateOf(id)).state, "done");
+  }
+});

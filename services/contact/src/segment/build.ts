@@ -134,8 +134,10 @@ async function buildSlice(
     return { state: "done" };
   }
   const [build] = await transaction.query(readStatement, [definition.id]);
-  const lastId = Number(build?.started_at ? build.last_id : (await start(transaction, definition)).last_id);
-  const from = Number(build?.position);
+  // Deleted after its definition was read: the row is locked from here on.
+  if (!build) return { state: "done" };
+  const lastId = Number(build.started_at ? build.last_id : (await start(transaction, definition)).last_id);
+  const from = Number(build.position);
   const moved = await moveSlice(transaction, definition, compiled, from, from + size);
   const added = moved.filter(({ isAdded }) => isAdded).length;
   transaction.execute(advanceStatement, [
