@@ -501,3 +501,47 @@ test("members and logs of a deleted campaign, and members of a deleted segment, 
   await send("DELETE", `segments/${segment.id}/delete`);
   await eventually(async () => assert.deepEqual(Object.values((await left())[0] ?? {}), ["0", "0", "0"]));
 });
+
+const action = { type: "lead.changepoints", eventType: "action", properties: { points: 1 } };
+
+test("without a canvas, events name parents and children by id, by an object with an id, or by what they are sent as", async () => {
+  const campaign = await newCampaign({
+    events: [
+      { id: "new_1", name: "A", ...action, children: ["new_2", { id: "new_3" }] },
+      { id: "new_2", name: "B", ...action },
+      { id: "new_3", name: "C", ...action, parent: "new_1" },
+    ],
+  });
+  const root = named(campaign, "A");
+  assert.deepEqual(
+    ["A", "B", "C"].map((each) => named(campaign, each).parent?.id),
+    [undefined, root.id, root.id],
+  );
+});
+
+test("PUT drops the connections of an event that it removes, and PATCH takes no source away", async () => {
+  const { list } = await send<{ list: Entity }>("POST", "segments/new", { name: name("Source") }, 201);
+  const lists = [{ id: list.id }];
+  const connect = (sourceId: unknown, targetId: unknown) => ({
+    nodes: [],
+    connections: [{ sourceId, targetId, anchors: { source: "bottom", target: "top" } }],
+  });
+  const { id, ...made } = await newCampaign({
+    lists,
+    events: ["new_1", "new_2"].map((id) => ({ id, name: id, ...action })),
+    canvasSettings: connect("new_1", "new_2"),
+  });
+  const [first, second] = ["new_1", "new_2"].map((each) => named({ id, ...made }, each).id);
+  await send("PUT", `campaigns/${id}/edit`, {
+    name: name("Smaller"),
+    lists,
+    events: [{ id: first, name: "new_1", ...action }],
+    canvasSettings: connect(first, second),
+  });
+  assert.deepEqual(Object.keys((await readCampaign(id)).events), [String(first)]);
+  await send("PATCH", `campaigns/${id}/edit`, { lists: [], forms: [] });
+  assert.deepEqual(
+    (await readCampaign(id)).lists.map((each) => each.id),
+    [list.id],
+  );
+});

@@ -129,7 +129,8 @@ test("what is wrong with a field is told in its own words, and the form stays as
       /^Another field is already using this alias: x\./,
     ],
     [{ fields: [{ id: 2_000_000_000, label: "A" }] }, 404, /2000000000/],
-    [{ fields: [{ id: "new1", label: "A", type: "text" }] }, 400, /id/],
+    [{ fields: [{ id: "new1", label: "A", type: "text" }] }, 404, /fields\[0\]: there is no item new1/],
+    [{ actions: [{ id: "new2", name: "A", type: "email.send.lead" }] }, 404, /new2/],
     [{ fields: [{ label: "A", type: "select", properties: { list: "a|b" } }] }, 400, /properties\.list/],
     [
       { fields: [{ label: "A", type: "text", mappedField: "no_such" }] },
@@ -301,6 +302,18 @@ test("a form with every type of field is usable by everybody, as axe-core sees i
   assert.equal(await page.getByLabel("The email", { exact: true }).getAttribute("aria-required"), "true");
   assert.equal(await page.getByRole("radiogroup", { name: /^The radiogrp( \*)?$/ }).count(), 1);
   await page.close();
+});
+
+test("PATCH with an empty publication date clears it", async () => {
+  const form = await addForm({ publishUp: "2030-01-01 10:00" });
+  const answer = await api("PATCH", `forms/${form.id}/edit`, { publishUp: "" });
+  assert.equal((answer.body.form as { publishUp?: unknown }).publishUp, null, answer.text);
+});
+
+test("an empty text where a number must be is 400 and names the member", async () => {
+  const answer = await api("POST", "forms/new", { name: "Limit", progressiveProfilingLimit: "" });
+  assert.equal(answer.status, 400);
+  assert.match(answer.text, /progressiveProfilingLimit/);
 });
 
 /** Each of them is about half a megabyte of HTML. */

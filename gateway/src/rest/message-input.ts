@@ -18,7 +18,7 @@ import {
   sent_id as sentIdOption,
 } from "@tidings/proto/tidings/api/v1/options";
 import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
-import { invalid, type Violation } from "@tidings/rpc/fault";
+import { invalid, notFound, type Violation } from "@tidings/rpc/fault";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 
@@ -38,8 +38,10 @@ export type BodyDecoder = (body: Body) => DecodedBody;
 interface Member {
   field: DescField;
   read: Reader;
-  /** A form's empty input: for a number or a date it says nothing. */
-  isBlank(value: unknown): boolean;
+  /** The empty text that a form sends for a date that is cleared. */
+  isEmptyDate(value: unknown): boolean;
+  /** The same for a number. */
+  isEmptyNumber(value: unknown): boolean;
 }
 
 /** The value of a field, or undefined with what is wrong with it among the violations. `path` is what the field is called. */
@@ -103,10 +105,12 @@ function membersReader(
         if (!known.has(name)) others.push([name, value]);
         continue;
       }
-      const { field, read, isBlank } = member;
-      if (isBlank(value)) continue;
-      // Who has open members is told of no paths: there, nothing has to be said as such.
-      const isNothing = value === null && !(isOpen && read === readRawJson);
+      const { field, read, isEmptyDate, isEmptyNumber } = member;
+      // Blank values of contacts are skipped; so is a blank number of something within a body. Elsewhere it is no number.
+      if (isOpen && isEmptyDate(value)) continue;
+      if ((isOpen || prefix !== "") && isEmptyNumber(value)) continue;
+      // A message with open members has no mask: its service has to be sent the null itself.
+      const isNothing = isEmptyDate(value) || (value === null && !(isOpen && read === readRawJson));
       const decoded = isNothing ? undefined : read(value, prefix + name, violations);
       if (decoded !== undefined) init[field.localName] = decoded;
       paths.push(field.name);
@@ -117,8 +121,9 @@ function membersReader(
 
 function memberOf(field: DescField): Member {
   const read = valueReader(field);
-  const isBlank = (value: unknown) => value === "" && BLANKS.has(read);
-  return { field, read, isBlank };
+  const isEmptyDate = (value: unknown) => value === "" && read === timestampReader;
+  const isEmptyNumber = (value: unknown) => value === "" && NUMBERS.has(read);
+  return { field, read, isEmptyDate, isEmptyNumber };
 }
 
 function valueReader(field: DescField): Reader {
@@ -166,7 +171,7 @@ const sentIdReader = checked((value) => {
   return text !== undefined && text.length <= SENT_ID_LENGTH_MAX ? text : undefined;
 });
 const timestampReader = checked(readTimestamp, NOT_A_DATE);
-const BLANKS = new Set([integerReader, doubleReader, timestampReader]);
+const NUMBERS = new Set([integerReader, doubleReader]);
 
 /** A list, an object whose values are the list (`triggers[0]=a` and `triggers[x]=a` alike), or the one entry of it. */
 function listReader(readItem: Reader): Reader {
@@ -191,7 +196,11 @@ function objectReader(schema: DescMessage): Reader {
   const readMembers = membersReader(schema);
   const sentId = schema.fields.find((field) => getOption(field, sentIdOption));
   const isNumbered = schema.field.id?.fieldKind === "scalar" && schema.field.id.scalar === ScalarType.INT32;
-  return (value, path, violations) => {
+  return (sent, path, violations) => {
+    // What may be called anything may also be sent by that alone: `"parent": "new_43"`.
+    const isName = sentId && (typeof sent === "string" || typeof sent === "number");
+    if (isName && sent === "") return undefined;
+    const value = isName ? { id: sent } : sent;
     if (typeof value !== "object" || value === null || Array.isArray(value)) {
       violations.push({ field: path, message: NOT_VALID });
       return undefined;
@@ -202,7 +211,12 @@ function objectReader(schema: DescMessage): Reader {
     if (sentId && id !== null) {
       init[sentId.localName] = sentIdReader(id, `${path}.id`, violations);
       init.id = readInteger(id) ?? 0;
-    } else if (isNumbered && id !== null) init.id = integerReader(id, `${path}.id`, violations);
+    } else if (isNumbered && id !== null) {
+      init.id = readInteger(id);
+      // An item is new without an id; with one it has to be there (clients name new ones `new1`).
+      if (init.id === undefined)
+        throw notFound(`${path}: there is no item ${textOf(id)?.slice(0, 50) ?? "of this id"}.`);
+    }
     return create(schema, init);
   };
 }

@@ -20,7 +20,10 @@ export function campaignsOf(context: ResourceContext): Repository<Campaign> {
   return repository<Campaign, number[]>(context, CampaignSchema, {
     deletion: "kept",
     load: (transaction, _call, messages, ids) => freeEventIds(transaction, messages, ids),
-    prepare: (draft, { before, sent, loaded }) => settleEvents(draft, { before, sent, freeIds: loaded }),
+    prepare(draft, { before, sent, loaded }) {
+      if (before && !sent.updateMask?.paths.includes("*")) keepSources(draft, before);
+      return settleEvents(draft, { before, sent, freeIds: loaded });
+    },
     changed(transaction, changes) {
       followEvents(transaction, changes);
       followSources(transaction, changes);
@@ -29,6 +32,14 @@ export function campaignsOf(context: ResourceContext): Repository<Campaign> {
       for (const { events } of items) showNeighbours(events);
     },
   });
+}
+
+/** PATCH adds segments and forms to those that a campaign has; PUT alone takes some away. */
+function keepSources(draft: Campaign, before: Campaign): void {
+  for (const source of ["lists", "forms"] as const) {
+    const sent = new Set(draft[source].map(({ id }) => id));
+    draft[source] = [...before[source].filter(({ id }) => !sent.has(id)), ...draft[source]];
+  }
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Campaign, CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { badRequest, type Fault, invalid, unfit, type Violation } from "@tidings/rpc/fault";
 import type { Sent } from "@tidings/store/draft";
-import { linksIn, readCanvas, writeCanvas } from "./canvas.ts";
+import { type Link, linksIn, readCanvas, writeCanvas } from "./canvas.ts";
 import { settleTypes } from "./event-rules.ts";
-import { link, namesOf, ownLinks } from "./links.ts";
+import { link, type Named, namesOf, ownLinks } from "./links.ts";
 
 /** What all properties of a campaign may come to, in bytes. */
 const PROPERTIES_MAX = 1_000_000;
@@ -33,13 +33,19 @@ export function settleEvents(
   if (violations.length > 0) return invalid(violations);
   const isDrawn = sent.message?.canvasSettings !== undefined && sent.message.events.length > 0;
   if (!isDrawn && paths.includes("*")) forgetUnsaid(draft.events, sent.message?.events ?? []);
-  const links = isDrawn ? linksIn(canvas) : ownLinks(draft.events);
+  const links = withoutRemoved(isDrawn ? linksIn(canvas) : ownLinks(draft.events), before, named);
   const misfits = [...link(draft.events, links, named), ...settleTypes(draft.events, named)];
   if (misfits.length > 0) return unfit(misfits);
   const sources = (["lists", "forms"] as const).filter((source) => draft[source].length > 0);
   draft.canvasSettings = writeCanvas(canvas, draft.events, { named, sources });
   for (const event of draft.events) event.sentId = "";
   return [];
+}
+
+/** A connection goes with the event at its end, where the same write removes that. */
+function withoutRemoved(links: Link[], before: Campaign | undefined, named: Named): Link[] {
+  const removed = new Set(before?.events.map(({ id }) => String(id)).filter((id) => !named.has(id)));
+  return links.filter(({ parent, child }) => !removed.has(parent) && !removed.has(child));
 }
 
 /** What replaces all events without a canvas says of each where it is: nothing is said of one that begins. */
