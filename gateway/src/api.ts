@@ -24,6 +24,7 @@ import { isForm, readTokenForm } from "./rest/body.ts";
 import { type ApiLimits, crudRouter } from "./rest/crud.ts";
 import { endpoint } from "./rest/endpoint.ts";
 import { type ApiResponse, sendJson } from "./rest/exchange.ts";
+import type { NestedForm } from "./rest/message-json.ts";
 import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { standardMethods } from "./rest/standard-methods.ts";
@@ -56,6 +57,7 @@ export interface ApiOptions extends LoadOptions {
   clients: Clients;
   transfer: Transfer;
   limits: ApiLimits;
+  nested: NestedForm;
   rates: ApiRateLimits;
   /** Where browsers find this service, if that is configured. */
   apiOrigin: string | undefined;
@@ -70,13 +72,13 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(shedLoad(options));
   router.use(refuseForeignWrites(options.apiOrigin));
   router.use(identify(options));
-  const { clients, limits } = options;
+  const { clients, limits, nested } = options;
   const { places, put } = byFirstWord();
   for (const resource of resources) {
     const methods = standardMethods(resource.service, clients.of(resource.service));
-    put(resource.path, crudRouter(resource, methods, limits));
+    put(resource.path, crudRouter(resource, methods, limits, nested));
   }
-  put("campaigns", campaignRoutes(clients, limits));
+  put("campaigns", campaignRoutes(clients, limits, nested));
   put("companies", companyRoutes(clients.of(CompanyMethodService)));
   put("contacts", contactRoutes(clients));
   put("contacts", contactListRoutes(clients, limits));
@@ -85,10 +87,10 @@ export function apiRouter(options: ApiOptions): Router {
   put("contacts", ownerRoutes(clients.of(UserMethodService), limits));
   put("audit", auditRoutes(clients.of(AuditEntryService), limits));
   put("stages", stageRoutes(clients.of(StageService), clients.of(ContactMethodService)));
-  put("points", pointRoutes(clients));
+  put("points", pointRoutes(clients, nested));
   put("segments", segmentRoutes(clients.of(SegmentMethodService), limits.batchMax));
   put("focus", focusRoutes(clients.of(FocusMethodService)));
-  put("forms", formRoutes(clients, limits));
+  put("forms", formRoutes(clients, limits, nested));
   put("files", fileRoutes(clients.of(FileService), options.transfer));
   put("themes", themeRoutes(clients.of(ThemeService), options.transfer));
   put("hooks", hookRoutes(clients.of(TriggerService)));

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import {
   addressVariables,
+  apiDialect,
   busConfig,
   flag,
   list,
@@ -64,10 +65,19 @@ export const gatewayVariables = {
   PUBLIC_REQUESTS_IN_FLIGHT: count.default(256),
   /** Requests a second that an address may send to the public web, twice as many at once; 0 is no limit. */
   PUBLIC_RATE_LIMIT: z.coerce.number().int().min(0).default(100),
+  API_DIALECT: apiDialect,
+  /** The name of the header that tells the version; by the dialect when absent. */
   VERSION_HEADER: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9-]*$/)
-    .default("Tidings-Version"),
+    .optional(),
+  /** What it tells: clients may compare it. By the dialect when absent. */
+  VERSION_HEADER_VALUE: z
+    .string()
+    .regex(/^[!-~]{1,50}$/)
+    .optional(),
+  /** Tokens a minute that one client may ask for. */
+  API_OAUTH2_TOKENS_PER_MINUTE: count.default(120),
   /** CIDR ranges of the proxies whose X-Forwarded-For is believed. */
   TRUSTED_PROXIES: addressRanges.default([]),
 };

@@ -35,6 +35,12 @@ import { sessionCookie } from "./pages/session-cookie.ts";
 import { addressesOf } from "./services.ts";
 import { openTransfer } from "./transfer.ts";
 
+/** The header that tells the version, by the dialect. Clients of the other product compare its value with their own version. */
+const VERSIONS = {
+  tidings: { header: "Tidings-Version", value: packageJson.version },
+  mautic: { header: "Mautic-Version", value: "7.0.0" },
+};
+
 /** Few ask here, and a page at a time. */
 const RPC_IN_FLIGHT_MAX = 64;
 
@@ -93,14 +99,16 @@ await run(options, async ({ onStop, isStopping }) => {
     redis,
   });
   onStop("public web", publicWeb.shedding.stop);
+  const version = VERSIONS[config.API_DIALECT];
   const apiUrl = config.API_URL ? new URL(config.API_URL) : undefined;
   const purging = startPurging(database, log);
   onStop("purge", purging.stop);
 
   const app = createApp({
     log,
-    versionHeader: config.VERSION_HEADER,
-    version: packageJson.version,
+    versionHeader: config.VERSION_HEADER ?? version.header,
+    version: config.VERSION_HEADER_VALUE ?? version.value,
+    nested: config.API_DIALECT === "mautic" ? "array" : "byId",
     isStopping,
     isEnabled: config.API_ENABLED,
     authentication: {
@@ -114,7 +122,7 @@ await run(options, async ({ onStop, isStopping }) => {
         accessSeconds: config.API_OAUTH2_ACCESS_TOKEN_LIFETIME * 60,
         refreshSeconds: config.API_OAUTH2_REFRESH_TOKEN_LIFETIME * 86_400,
       },
-      rates: tokenRates(redis),
+      rates: tokenRates(redis, config.API_OAUTH2_TOKENS_PER_MINUTE),
       clientIp,
     },
     pages: {

@@ -58,6 +58,7 @@ const app = createApp({
   clients,
   transfer: openTransfer({ address: "127.0.0.1:1", actorPrivateKey: ACTOR_PRIVATE_KEY }),
   limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
+  nested: "byId",
   rates,
   shedding: loadShedding(512),
   arrivals: bodyArrivals(),

@@ -1,5 +1,6 @@
 import { prepared } from "@tidings/store/database";
 import type { Request, Response } from "express";
+import { addressKey } from "../limits/address-key.ts";
 import { digest } from "../secret.ts";
 import { FAMILY_COLUMNS, familyOf, revokeGrant } from "./grant.ts";
 import { OAuthError } from "./oauth-error.ts";
@@ -23,6 +24,7 @@ export function revocationEndpoint(options: TokenEndpointOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const { parameters, ...sender } = await openClientRequest(request, response, options);
     await revokeToken(options, { ...sender, parameter: parameters.text });
+    await options.rates.address.reward(addressKey(sender.clientIp), 1);
     response.setHeader("Content-Type", "application/json");
     response.end("{}");
   };

@@ -15,14 +15,14 @@ import type { IssuedTokens } from "./token.ts";
 import type { TokenRequest, TokenServices } from "./token-request.ts";
 
 const WINDOW_SECONDS = 60;
-const BY_CLIENT = 10;
+/** Requests that fail. */
 const BY_ADDRESS = 30;
 
-/** How often tokens may be asked for in a minute, by one client and from one address. */
-export function tokenRates(redis: Redis | undefined): TokenRates {
+/** How often a client may ask for tokens in a minute, and how often an address may fail to. */
+export function tokenRates(redis: Redis | undefined, perClient: number): TokenRates {
   const limit = (name: string, points: number) =>
     rateLimiter({ name, points, windowSeconds: WINDOW_SECONDS, redis });
-  return { client: limit("token-client", BY_CLIENT), address: limit("token-address", BY_ADDRESS) };
+  return { client: limit("token-client", perClient), address: limit("token-address", BY_ADDRESS) };
 }
 
 export interface TokenRates {
@@ -64,6 +64,7 @@ export function tokenEndpoint(options: TokenEndpointOptions) {
       deadlineMs,
       parameter: parameters.text,
     });
+    await options.rates.address.reward(addressKey(clientIp), 1);
     sendTokens(response, tokens);
   };
 }
@@ -80,7 +81,8 @@ interface ClientRequest {
 }
 
 /**
- * Reads a request that a client makes for itself, counts it and finds out who sent it. A client is counted after it has
+ * Reads a request that a client makes for itself, counts it and finds out who sent it. Its address is given back what it was
+ * counted once the request succeeds: of an address only failures count. A client is counted after it has
  * proved who it is: nobody else can use up what it may ask for. A public one proves nothing, so it is counted by address.
  */
 export async function openClientRequest(

@@ -8,7 +8,7 @@ import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } f
 import { sendList } from "./list.ts";
 import { type ListLimits, readListParameters, selection } from "./list-query.ts";
 import { bodyDecoder } from "./message-input.ts";
-import { messageWriter } from "./message-json.ts";
+import { messageWriter, type NestedForm } from "./message-json.ts";
 import { tellForeignParameters, tellIgnored, unwrapped } from "./newcomer.ts";
 import type { Saved, StandardMethods } from "./standard-methods.ts";
 
@@ -17,10 +17,15 @@ export interface ApiLimits extends ListLimits {
 }
 
 /** The standard operations of a resource: list, get, new, edit (PUT and PATCH), delete, and their batches. */
-export function crudRouter(resource: Resource, methods: StandardMethods, limits: ApiLimits): Router {
+export function crudRouter(
+  resource: Resource,
+  methods: StandardMethods,
+  limits: ApiLimits,
+  nested: NestedForm,
+): Router {
   const router = Router({ caseSensitive: true });
   const decode = bodyDecoder(methods.resource);
-  const write = messageWriter(methods.resource);
+  const write = messageWriter(methods.resource, nested);
   const minimal = resource.minimal && new Set(resource.minimal);
   const send = (response: ApiResponse, status: number, json: string) =>
     sendJson(response, status, `{"${resource.one}":${json}}`);

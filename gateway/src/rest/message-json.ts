@@ -23,9 +23,12 @@ interface Member {
   write(value: never): string;
 }
 
+/** How collections within a thing are answered: as objects by id, or as arrays in their order. */
+export type NestedForm = "byId" | "array";
+
 /** A writer compiled once from a message's descriptor: an unset field is null, times are ISO 8601 in UTC. */
-export function messageWriter(schema: DescMessage): MessageWriter {
-  const members = membersOf(schema, messageWriter);
+export function messageWriter(schema: DescMessage, form: NestedForm = "byId"): MessageWriter {
+  const members = membersOf(schema, (nested) => messageWriter(nested, form), form);
   const writeAll = (fields: Fields) => {
     let text = "{";
     for (const { localName, opening, write } of members) {
@@ -48,8 +51,8 @@ export function messageWriter(schema: DescMessage): MessageWriter {
 }
 
 /** The same without any member that is null, in nested messages neither. */
-export function presentWriter(schema: DescMessage): (message: Message) => string {
-  const members = membersOf(schema, presentWriter);
+export function presentWriter(schema: DescMessage, form: NestedForm = "byId"): (message: Message) => string {
+  const members = membersOf(schema, (nested) => presentWriter(nested, form), form);
   return (message) => writePresent(members, message as unknown as Fields);
 }
 
@@ -66,26 +69,26 @@ function writePresent(members: Member[], fields: Fields): string {
 /** Makes the writer of a message that is within another. */
 type Nested = (schema: DescMessage) => (message: Message) => string;
 
-function membersOf(schema: DescMessage, nested: Nested): Member[] {
+function membersOf(schema: DescMessage, nested: Nested, form: NestedForm): Member[] {
   return schema.fields
     .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
-    .map((field) => memberOf(field, nested));
+    .map((field) => memberOf(field, nested, form));
 }
 
 type Fields = Record<string, never>;
 
-function memberOf(field: DescField, nested: Nested): Member {
+function memberOf(field: DescField, nested: Nested, form: NestedForm): Member {
   return {
     name: field.jsonName,
     localName: field.localName,
     opening: `${JSON.stringify(field.jsonName)}:`,
-    write: valueWriter(field, nested),
+    write: valueWriter(field, nested, form),
   };
 }
 
 const PRINTED = new Set([ScalarType.INT32, ScalarType.DOUBLE, ScalarType.BOOL]);
 
-function valueWriter(field: DescField, nested: Nested): (value: never) => string {
+function valueWriter(field: DescField, nested: Nested, form: NestedForm): (value: never) => string {
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return writeTimestamp;
     if (field.message === FormedJsonSchema) return textOf;
@@ -94,7 +97,7 @@ function valueWriter(field: DescField, nested: Nested): (value: never) => string
   if (field.fieldKind === "list" && field.message) {
     if (field.message === ReferenceSchema)
       return (references: Reference[]) => `[${references.map(writeReference).join(",")}]`;
-    if (getOption(field, keyed)) return keyedWriter(nested(field.message));
+    if (form === "byId" && getOption(field, keyed)) return keyedWriter(nested(field.message));
     const write = nested(field.message);
     return (items: Message[]) => `[${items.map((item) => write(item)).join(",")}]`;
   }

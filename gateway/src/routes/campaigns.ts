@@ -25,9 +25,8 @@ import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson
 import { sendList } from "../rest/list.ts";
 import { readListParameters } from "../rest/list-query.ts";
 import { type Body, bodyDecoder } from "../rest/message-input.ts";
-import { messageWriter } from "../rest/message-json.ts";
+import { messageWriter, type NestedForm } from "../rest/message-json.ts";
 
-const writeCampaign = messageWriter(CampaignSchema);
 const writeLink = messageWriter(CampaignLinkSchema);
 const writeEvent = messageWriter(CampaignEventSchema);
 const writeLog = messageWriter(EventLogSchema);
@@ -42,7 +41,8 @@ const MEMBERS_PAGE = 100;
 const LOGS_PAGE_MAX = 500;
 
 /** What campaigns have beyond the standard operations. */
-export function campaignRoutes(clients: Clients, limits: ApiLimits): Router {
+export function campaignRoutes(clients: Clients, limits: ApiLimits, nested: NestedForm): Router {
+  const writeCampaign = messageWriter(CampaignSchema, nested);
   const campaigns = clients.of(CampaignMethodService);
   const router = Router({ caseSensitive: true });
 

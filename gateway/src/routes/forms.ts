@@ -6,15 +6,15 @@ import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { idsInQuery } from "../rest/ids-in-query.ts";
 import type { ListLimits } from "../rest/list-query.ts";
-import { messageWriter, presentWriter } from "../rest/message-json.ts";
+import { messageWriter, type NestedForm, presentWriter } from "../rest/message-json.ts";
 import { listing } from "./listing.ts";
 
 const writeSubmission = messageWriter(SubmissionSchema);
 /** Who takes something out is shown no member that is null. */
-const writeForm = presentWriter(FormSchema);
 
 /** What forms have beyond the standard operations: parts that are taken out, and submissions. */
-export function formRoutes(clients: Clients, limits: ListLimits): Router {
+export function formRoutes(clients: Clients, limits: ListLimits, nested: NestedForm): Router {
+  const writeForm = presentWriter(FormSchema, nested);
   const methods = clients.of(FormMethodService);
   const submissions = clients.of(SubmissionService);
   const router = Router({ caseSensitive: true });

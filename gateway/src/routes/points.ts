@@ -9,13 +9,13 @@ import type { Clients } from "../clients.ts";
 import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { idsInQuery } from "../rest/ids-in-query.ts";
-import { presentWriter } from "../rest/message-json.ts";
+import { type NestedForm, presentWriter } from "../rest/message-json.ts";
 
 /** Who takes something out is shown no member that is null. */
-const writeTrigger = presentWriter(PointTriggerSchema);
 
 /** What point actions and triggers have beyond the standard operations. */
-export function pointRoutes(clients: Clients): Router {
+export function pointRoutes(clients: Clients, nested: NestedForm): Router {
+  const writeTrigger = presentWriter(PointTriggerSchema, nested);
   const actions = clients.of(PointActionMethodService);
   const triggers = clients.of(PointTriggerMethodService);
   const router = Router({ caseSensitive: true });

@@ -141,6 +141,7 @@ export async function startScene(options: SceneOptions = {}) {
     clients,
     transfer: openTransfer({ address: webOptions.address, actorPrivateKey: privateKey }),
     limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
+    nested: "byId",
     rates,
     shedding,
     arrivals,

@@ -103,3 +103,9 @@ export function readConfig<Shape extends z.ZodRawShape>(
   const problems = result.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
   throw new ConfigError(`Configuration is not usable:\n${problems.join("\n")}`);
 }
+
+/**
+ * Whose clients the API is for, where they differ: `mautic` answers nested collections as arrays and filters as they were sent,
+ * and names triggers and the version header as that product does.
+ */
+export const apiDialect = z.enum(["tidings", "mautic"]).default("tidings");

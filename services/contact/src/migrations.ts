@@ -47,4 +47,5 @@ export const migrations: Migrations = {
   "0030_points": keepPoints,
   "0031_job_backlog": statements(...JOB_BACKLOG),
   "0032_new_contact_search": searchNewContacts,
+  "0033_sent_filters": statements("alter table segments add column sent_filters jsonb"),
 };

@@ -53,6 +53,7 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     catalogues,
     references: references(database, catalogues),
     readDefinitions: definitionReader(),
+    showsFiltersAsSent: config.API_DIALECT === "mautic",
     suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
   };
   const companies = companyHandlers(context);

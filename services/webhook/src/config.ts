@@ -1,5 +1,5 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { list, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { apiDialect, list, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { z } from "zod";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
 import { parseKey } from "./secret-box.ts";
@@ -37,11 +37,12 @@ export const webhookVariables = {
   WEBHOOK_TIMEOUT: z.coerce.number().positive().default(20),
   /** Told to receivers as the origin of a delivery. */
   SITE_URL: z.url().default("http://localhost:8080"),
-  /** The word before the dot in the names of triggers. */
+  API_DIALECT: apiDialect,
+  /** The word before the dot in the names of triggers; by the dialect when absent. */
   TRIGGER_PREFIX: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9_-]{0,49}$/)
-    .default("svc"),
+    .optional(),
 };
 
 export function webhookConfig(env: NodeJS.ProcessEnv) {

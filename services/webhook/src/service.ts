@@ -8,7 +8,7 @@ import { ownerProjections } from "./owners.ts";
 import { startPipeline } from "./pipeline.ts";
 import { startSealing } from "./seal-secrets.ts";
 import { secretBox } from "./secret-box.ts";
-import { prefixedTriggers } from "./triggers.ts";
+import { OWN_PREFIX, prefixedTriggers } from "./triggers.ts";
 import { webhookHandlers, webhookRepository } from "./webhook.ts";
 
 /** Webhooks, and everything from an event to the answer of their receivers. */
@@ -21,13 +21,14 @@ export async function openWebhookService({
   tls,
 }: Foundation<WebhookConfig>): Promise<Parts> {
   const box = secretBox(config.WEBHOOK_SECRET_KEYS);
-  const rules = { allowed: config.OUTBOUND_ALLOW_CIDRS, box, triggerPrefix: config.TRIGGER_PREFIX };
+  const triggerPrefix = config.TRIGGER_PREFIX ?? (config.API_DIALECT === "mautic" ? "mautic" : OWN_PREFIX);
+  const rules = { allowed: config.OUTBOUND_ALLOW_CIDRS, box, triggerPrefix };
   const webhooks = webhookRepository({ database, outbox }, rules);
   return {
     services: [
       implement(WebhookService, webhookHandlers({ webhooks, database, log })),
       implement(TriggerService, {
-        listTriggers: () => ({ triggers: prefixedTriggers(config.TRIGGER_PREFIX) }),
+        listTriggers: () => ({ triggers: prefixedTriggers(triggerPrefix) }),
       }),
     ],
     work: {

@@ -1,5 +1,8 @@
 export type TriggerName = (typeof TRIGGERS)[number]["name"];
 
+/** Of our own names of triggers. */
+export const OWN_PREFIX = "svc";
+
 /** What a webhook can be told of, in the order of their labels. */
 const TRIGGERS = [
   {

@@ -14,7 +14,7 @@ import { readOwners } from "./owners.ts";
 import { forgetWebhooks } from "./purge.ts";
 import type { SecretBox } from "./secret-box.ts";
 import { generateSecret, type SignatureScheme } from "./sign.ts";
-import { parseTrigger, prefixedTriggers } from "./triggers.ts";
+import { OWN_PREFIX, parseTrigger, prefixedTriggers } from "./triggers.ts";
 
 /** What webhooks are checked and kept with. */
 export interface WebhookRules {
@@ -31,7 +31,7 @@ export interface WebhookOptions {
   log: Log;
 }
 
-const SECRET_LENGTH_MIN = 8;
+const SECRET_LENGTH_MIN = 1;
 const SECRET_LENGTH_MAX = 255;
 
 /** A trigger that was there keeps its time. While a webhook is unpublished it asks for nothing. */
@@ -104,7 +104,7 @@ interface Preparation {
 function prepareWebhook(draft: Webhook, { before, call, rules }: Preparation): Violation[] {
   draft.triggers = [...new Set(draft.triggers)];
   if (!before && call.actor.clientId !== undefined) draft.ownerClientId = call.actor.clientId;
-  draft.signatureScheme ||= schemeOf(draft.triggers, rules.triggerPrefix);
+  draft.signatureScheme ||= schemeOf(draft.triggers);
   const violations: Violation[] = [];
   if (/\p{Cc}/u.test(draft.name)) violations.push({ field: "name", message: "A name is one line." });
   if (draft.webhookUrl !== before?.webhookUrl)
@@ -115,9 +115,9 @@ function prepareWebhook(draft: Webhook, { before, call, rules }: Preparation): V
   return sealSecret(draft, before, rules.box);
 }
 
-/** Webhooks with names of another product's triggers are signed as that product does. */
-function schemeOf(triggers: string[], ownPrefix: string): SignatureScheme {
-  const isForeign = triggers.some((trigger) => parseTrigger(trigger)?.prefix !== ownPrefix);
+/** Webhooks with names of another product's triggers are signed as that product does, whatever names `hooks/triggers` shows. */
+function schemeOf(triggers: string[]): SignatureScheme {
+  const isForeign = triggers.some((trigger) => parseTrigger(trigger)?.prefix !== OWN_PREFIX);
   return isForeign ? "body" : "standard";
 }
 

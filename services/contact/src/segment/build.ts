@@ -27,6 +27,8 @@ const SLICE_MIN = 500;
 const SLICE_MAX = 200_000;
 
 export interface BuildServices extends SegmentServices {
+  /** Segments are answered with their filters as they were sent, and not as they are kept. */
+  showsFiltersAsSent?: boolean;
   database: Database;
   catalogues: FieldCatalogues;
   log: Log;

@@ -74,10 +74,13 @@ function takeFilters(
   if (before && draft.filters === before.filters) return [];
   try {
     const filters = readFilters(draft.filters);
-    if (before && isDeepStrictEqual(filters, filtersOf(before))) draft.filters = before.filters;
-    else {
+    if (before && isDeepStrictEqual(filters, filtersOf(before))) {
+      draft.filters = before.filters;
+      draft.sentFilters = before.sentFilters;
+    } else {
       const mayName = nameable(definitions, call, new Set(before ? namedIn(filtersOf(before)) : []));
       const scope = { catalogue, segments: definitions, segmentId: before?.id, today: midnight(), mayName };
+      draft.sentFilters = draft.filters.length > 0 ? draft.filters : undefined;
       draft.filters = Buffer.from(JSON.stringify(checkFilters(filters, scope)));
     }
     return [];

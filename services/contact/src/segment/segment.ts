@@ -35,6 +35,10 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
     load: async (transaction) => readForCheck(transaction, await catalogues.atLeast(0), readDefinitions),
     changed: followDefinitions,
     prepare: (draft, { before, call, loaded }) => checkSegment(draft, before, { now: loaded, call }),
+    async show(items) {
+      if (services.showsFiltersAsSent)
+        for (const item of items) item.filters = item.sentFilters ?? item.filters;
+    },
   });
 
   const changeMembers = memberChanges(services);
