@@ -545,3 +545,23 @@ test("PUT drops the connections of an event that it removes, and PATCH takes no 
     [list.id],
   );
 });
+
+test("events are found by their ids, and a field is compared by an operator that there is", async () => {
+  const campaign = await newCampaign({ events: [{ id: "new_1", name: "A", ...action }] });
+  const { id } = named(campaign, "A");
+  const { events } = await send<{ events: Entity[] }>("GET", `campaigns/events?search=ids:${id}`);
+  assert.deepEqual(
+    events.map((event) => event.id),
+    [id],
+  );
+  const properties = { field: "city", operator: "resembles", value: "Rome" };
+  const condition = {
+    id: "new_1",
+    name: "City",
+    type: "lead.field_value",
+    eventType: "condition",
+    properties,
+  };
+  const answer = await api("POST", "campaigns/new", { name: name("Campaign"), events: [condition] });
+  assert.equal(answer.status, 422, answer.text);
+});

@@ -7,6 +7,7 @@ import {
   internal,
   open_members as openMembers,
   output_only as outputOnly,
+  raw_json as rawJson,
   secret,
 } from "@tidings/proto/tidings/api/v1/options";
 import { processes } from "@tidings/scripts/processes";
@@ -95,6 +96,38 @@ for (const { resource, message, bodies } of all) {
     });
   });
 }
+
+/** Members of JSON that somewhere is read as a text or a number. */
+const JSON_MEMBERS =
+  `id field operator glue type filter value values weight winnerCriteria tokenName content filters list
+  label placeholder labelAttributes text captcha errorMessage precision timeout colors email points stage`.split(
+    /\s+/,
+  );
+const NO_PRIMITIVE = { toString: 1, valueOf: 1 };
+const HOLLOW = Object.fromEntries(JSON_MEMBERS.map((member) => [member, NO_PRIMITIVE]));
+
+for (const { resource, message, bodies } of all)
+  test(`no object without a text or number of its own makes ${resource.path} fail, wherever it stands in a JSON member`, async () => {
+    const members = message.fields.filter((field) => isWritable(field) && getOption(field, rawJson));
+    for (const { jsonName } of members)
+      for (const value of [NO_PRIMITIVE, [NO_PRIMITIVE], HOLLOW, [HOLLOW], { id: NO_PRIMITIVE }]) {
+        const answer = await api("POST", `${resource.path}/new`, { ...bodies.minimal(), [jsonName]: value });
+        assert.ok(answer.status < 500, `${jsonName} ${answer.text}`);
+      }
+    for (const field of message.fields.filter(
+      (each) => isWritable(each) && each.fieldKind === "list" && each.message,
+    ))
+      for (const value of [
+        [HOLLOW],
+        [{ ...HOLLOW, name: "a", type: "text", properties: HOLLOW, conditions: HOLLOW }],
+      ]) {
+        const answer = await api("POST", `${resource.path}/new`, {
+          ...bodies.minimal(),
+          [field.jsonName]: value,
+        });
+        assert.ok(answer.status < 500, `${field.jsonName} ${answer.text}`);
+      }
+  });
 
 /** Contacts and companies are saved another way: their fields are data. */
 const WITHOUT_MESSAGE_COLUMNS = new Set(["contacts", "companies"]);

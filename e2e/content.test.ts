@@ -213,3 +213,28 @@ test("what is wrong is told in the words that clients know", async () => {
   const { bccAddress } = await email({ bccAddress: "a@example.com, b@example.com" });
   assert.equal(bccAddress, "a@example.com, b@example.com");
 });
+
+test("a category that is not there is named in the message", async () => {
+  const answer = await api("POST", "pages/new", { title: "Lost", category: 2_000_000_000 });
+  assert.equal(answer.status, 400);
+  assert.equal(answer.body.errors[0]?.message, "Category 2000000000 does not exist");
+});
+
+test("the alias of a page has a hyphen for a space and drops what is no letter, digit or underscore", async () => {
+  const { body } = await api("POST", "pages/new", { title: "Grüße: 1.5 & more_of it" });
+  assert.equal((body as unknown as { page: { alias: string } }).page.alias, "grusse-15-more_of-it");
+});
+
+test("what becomes a header is one line, and an address names nobody who signs in", async () => {
+  const email = { name: "Mail", subject: "Hello", customHtml: "x" };
+  for (const members of [{ fromName: "A\r\nBcc: b@example.com" }, { subject: "A\nB" }]) {
+    const answer = await api("POST", "emails/new", { ...email, ...members });
+    assert.equal(answer.status, 400, answer.text);
+    assert.ok(answer.text.includes(Object.keys(members)[0] ?? ""));
+  }
+  for (const file of ["https://user:secret@example.com/a.pdf", "https://example.com/a\r\nb.pdf"])
+    assert.equal(
+      (await api("POST", "assets/new", { title: "Remote", storageLocation: "remote", file })).status,
+      400,
+    );
+});

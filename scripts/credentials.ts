@@ -24,6 +24,7 @@ await main().catch((error: Error & { cause?: Error }) => {
 /** Creates an API credential and prints it; the secret is shown only now. */
 async function main(): Promise<void> {
   const { values, positionals } = readArguments();
+  if (values.help) return console.log(USAGE);
   if (positionals[0] !== "create" || positionals.length > 1 || values.name === undefined)
     throw new Error(USAGE);
   const url = identityDatabaseUrl(process.env);
@@ -55,6 +56,7 @@ function readArguments() {
   return parseArgs({
     allowPositionals: true,
     options: {
+      help: { type: "boolean", default: false },
       name: { type: "string" },
       "redirect-uri": { type: "string", multiple: true, default: [] },
       grant: { type: "string", multiple: true, default: ["authorization_code", "refresh_token"] },

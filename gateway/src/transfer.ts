@@ -12,8 +12,8 @@ import { wayToContent } from "./way-to-content.ts";
 export interface Transfer {
   /** Passes the body of a request on, as it is. Answers the JSON that comes back. */
   upload(request: IncomingMessage, exchange: Exchange, path: string): Promise<string>;
-  /** Passes what is at `path` on to who asked. */
-  download(response: ApiResponse, path: string): Promise<void>;
+  /** Streams what is at `path` to the caller, as a file of that name. */
+  download(response: ApiResponse, path: string, filename: string): Promise<void>;
   close(): void;
 }
 
@@ -38,11 +38,12 @@ export function openTransfer({
   return {
     upload: (request, exchange, path) =>
       send(request, { url: urlOf(path), agent, headers: nameOf(sign, exchange) }),
-    async download(response, path) {
+    async download(response, path, filename) {
       const { exchange } = response.locals;
       const answer = await fetched({ url: urlOf(path), agent, headers: nameOf(sign, exchange) });
       if (answer.statusCode !== 200) throw await faultOf(answer);
       response.setHeader("Content-Type", String(answer.headers["content-type"]));
+      response.setHeader("Content-Disposition", `attachment; filename="${filename}"`);
       // Who leaves in the middle leaves, and half an answer must not look like a whole one.
       await pipeline(answer, response).catch(() => response.destroy());
     },

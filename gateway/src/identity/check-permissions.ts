@@ -11,18 +11,19 @@ const NOBODY = { admin: false, permissions: {} };
 
 const existsStatement = prepared("user_known", "select 1 from users where id = $1");
 
-/** What the routes would say to a user; a user who cannot sign in holds nothing. */
+/** What the routes would say to a user, or to the app that asks (id 0); a user who cannot sign in holds nothing. */
 export async function checkPermissions(
   database: Database,
   { userId, permissions }: CheckPermissionsRequest,
   { actor, deadlineMs, reach }: Call,
 ): Promise<Record<string, boolean>> {
-  if (userId !== actor.id && reach(Verb.VIEW) === "none") throw denied();
-  const [known] = await database.query(existsStatement, [userId], deadlineMs);
+  const isApp = userId === 0 && actor.id === null;
+  if (!isApp && userId !== actor.id && reach(Verb.VIEW) === "none") throw denied();
+  const [known] = isApp ? [actor] : await database.query(existsStatement, [userId], deadlineMs);
   if (!known) throw notFound();
   if (permissions.length === 0) throw badRequest("At least one permission must be submitted.");
   if (permissions.length > PERMISSIONS_MAX)
     throw badRequest(`At most ${PERMISSIONS_MAX} permissions are supported.`);
-  const rights = (await findPrincipal(database, userId, deadlineMs)) ?? NOBODY;
+  const rights = isApp ? actor : ((await findPrincipal(database, userId, deadlineMs)) ?? NOBODY);
   return Object.fromEntries(permissions.map((permission) => [permission, holds(rights, permission)]));
 }

@@ -1,4 +1,5 @@
 import type { User } from "@tidings/proto/tidings/identity/v1/user";
+import { textOf } from "@tidings/runtime/plain-text";
 import { type Database, prepared } from "@tidings/store/database";
 import type { Rights } from "./permissions.ts";
 
@@ -53,5 +54,6 @@ export function sentRoleId({ role }: User): number {
   const sent: unknown = JSON.parse(Buffer.from(role).toString());
   const id = typeof sent === "object" && sent !== null && "id" in sent ? sent.id : sent;
   if (id === null || id === "") return 0;
-  return /^[1-9]\d{0,8}$/.test(String(id)) ? Number(id) : Number.NaN;
+  const text = textOf(id) ?? "";
+  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -16,7 +16,8 @@ export function themeRoutes(themes: RpcClient<typeof ThemeService>, transfer: Tr
   };
 
   const download = async (request: Request, response: ApiResponse) => {
-    await transfer.download(response, `themes/${encodeURIComponent(String(request.params.theme))}`);
+    const key = encodeURIComponent(String(request.params.theme));
+    await transfer.download(response, `themes/${key}`, `${key}.zip`);
   };
 
   const upload = async (request: Request, response: ApiResponse) => {

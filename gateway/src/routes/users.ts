@@ -41,7 +41,8 @@ export function userRoutes(users: RpcClient<typeof UserMethodService>, limits: L
 
   const checkPermissions = async (request: Request, response: ApiResponse) => {
     const { exchange } = response.locals;
-    const userId = requiredId(request);
+    // Without an id it is the caller, who may be an app.
+    const userId = request.params.id === undefined ? (exchange.actor.id ?? 0) : requiredId(request);
     const permissions = readPermissions(bodyObject(exchange).permissions);
     const check = { userId, permissions };
     const { held } = await users.checkPermissions(check, outgoing(exchange, BUDGET_MS.read));
@@ -76,6 +77,7 @@ export function userRoutes(users: RpcClient<typeof UserMethodService>, limits: L
   endpoint(router, "/:id/password", { POST: changePassword });
   endpoint(router, "/:id/sessions", { DELETE: endSessions });
   endpoint(router, "/list/roles", { GET: listRoles });
+  endpoint(router, "/self/permissioncheck", { POST: checkPermissions });
   endpoint(router, "/:id/permissioncheck", { POST: checkPermissions });
   return router;
 }

@@ -7,11 +7,15 @@ import type { Resource } from "./resource.ts";
 
 const LENGTH_MAX = 180;
 
-/** Latin letters, digits, hyphens, and underscores where they are kept; `fallback` when the text has none of them. */
+/**
+ * Latin letters, digits, hyphens for spaces, and underscores where they are kept; everything else is dropped. `fallback` when
+ * nothing is left.
+ */
 export function cleanAlias(text: string, fallback: string, { keepsUnderscores = false } = {}): string {
   const alias = anyAscii(text)
     .toLowerCase()
-    .replaceAll(keepsUnderscores ? /[^a-z0-9_]+/g : /[^a-z0-9]+/g, "-")
+    .replaceAll(keepsUnderscores ? /[^a-z0-9_\s-]/g : /[^a-z0-9\s-]/g, "")
+    .replaceAll(/[\s-]+/g, "-")
     .slice(0, LENGTH_MAX)
     .replaceAll(/^-|-$/g, "");
   return alias || fallback;

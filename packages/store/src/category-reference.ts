@@ -26,6 +26,7 @@ export function categoryReference(database: Database): ReferenceKind {
       const rows = await query(findStatement, [ids]);
       return new Map(rows.map((row) => [Number(row.id), row]));
     },
+    missing: (id) => `Category ${id} does not exist`,
     refuse({ id, bundle }, { schema }) {
       const own = hasOption(schema, resource) ? getOption(schema, resource).bundle : "";
       if (bundle === own || bundle === "global") return undefined;

@@ -12,6 +12,8 @@ export interface ReferenceKind {
   find(queryable: Queryable, ids: number[], call: Call): Promise<Map<number, Row>>;
   /** Waits a moment for those that are not known yet, where a neighbour owns them. */
   await?(ids: number[], call: Call): Promise<void>;
+  /** What is said of one that is not there, in words of its own. */
+  missing?(id: number): string;
   /** Why this caller may not refer to one of them all the same: what is wrong with the member, or a fault. */
   refuse?(row: Row, referring: Referring): string | Fault | undefined;
   /** What other resources show of them, as JSON by id. */
@@ -103,7 +105,9 @@ export function settleReferences(
     if (asked ? asked.id === kept?.id : !isRequired) continue;
     const row = asked && referred.get(column)?.get(asked.id);
     const isNew = before === undefined;
-    const refusal = row ? kind.refuse?.(row, { schema: field.parent, isNew, call }) : notThere(field);
+    const refusal = row
+      ? kind.refuse?.(row, { schema: field.parent, isNew, call })
+      : notThere(field, asked && kind.missing?.(asked.id));
     if (refusal instanceof Fault) return refusal;
     if (refusal !== undefined) violations.push({ field: field.jsonName, message: refusal });
     else writeField(draft, column, create(ReferenceSchema, { id: Number(row?.id) }));
@@ -144,8 +148,8 @@ function kindName(field: DescField): string {
 }
 
 /** Where it is said in words of its own, they are all that is said. */
-function notThere(field: DescField): string | Fault {
-  const message = getOption(field, missing);
+function notThere(field: DescField, ofKind: string | undefined): string | Fault {
+  const message = ofKind ?? getOption(field, missing);
   if (message === "") return NOT_VALID;
   const violations = [{ field: field.jsonName, message }];
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "INVALID", message, violations });

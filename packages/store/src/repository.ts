@@ -49,7 +49,7 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
   /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. `ids` are those to be edited. */
   load?(transaction: Transaction, call: Call, messages: (T | undefined)[], ids: number[]): Promise<L>;
   /** Brings a draft into the form in which it is kept, in place, before its values are judged; what is too long is not. */
-  clean?(draft: T): void;
+  clean?(draft: T, before: T | undefined): void;
   /**
    * Called with the complete new state once it keeps the rules of its message: may fill defaults in place, returns what is
    * wrong with it, or why it cannot be although nothing is wrong. `sent` is what it was made of.
@@ -215,7 +215,7 @@ export function repository<T extends Resource, L = undefined>(
   ): Fault | undefined => {
     const tooLong = rules.lengths(draft, before);
     if (tooLong.length > 0) return invalid(tooLong);
-    options.clean?.(draft);
+    options.clean?.(draft, before);
     const violations = rules.values(draft, before);
     for (const found of [
       settleReferences(referring, draft, { before, ...writing }),

@@ -1,4 +1,5 @@
 import type { Violation } from "@tidings/rpc/fault";
+import { textOf } from "@tidings/runtime/plain-text";
 import { isObject, notValid } from "@tidings/store/json-member";
 
 const FILTERS_MAX = 100;
@@ -17,8 +18,8 @@ export function checkContactFilters(field: string, filters: unknown): Violation[
     if (!isObject(filter)) return [notValid(path)];
     const violations: Violation[] = [];
     if (typeof filter.field !== "string" || filter.field === "") violations.push(notValid(`${path}.field`));
-    if (!OPERATORS.has(String(filter.operator ?? "="))) violations.push(notValid(`${path}.operator`));
-    if (!GLUES.has(String(filter.glue ?? "and"))) violations.push(notValid(`${path}.glue`));
+    if (!OPERATORS.has(textOf(filter.operator ?? "=") ?? "")) violations.push(notValid(`${path}.operator`));
+    if (!GLUES.has(textOf(filter.glue ?? "and") ?? "")) violations.push(notValid(`${path}.glue`));
     return violations;
   });
 }

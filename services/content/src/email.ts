@@ -27,6 +27,7 @@ export function emails(context: ResourceContext): Repository<Email> {
       if (draft.emailType !== "list") draft.lists = [];
       return [
         ...checkAddresses(draft),
+        ...checkLines(draft),
         ...checkUtmTags(draft),
         ...checkVariantSettings(draft),
         ...checkDynamicContent(draft),
@@ -40,6 +41,13 @@ export function emails(context: ResourceContext): Repository<Email> {
     changed: restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]),
     show: kin.show,
   });
+}
+
+/** Members that become header fields are one line (RFC 5322, 2.2). */
+function checkLines({ subject, fromName, fromAddress, preheaderText }: Email): Violation[] {
+  return Object.entries({ subject, fromName, fromAddress, preheaderText }).flatMap(([field, text]) =>
+    /[\r\n]/.test(text ?? "") ? [notValid(field, "It is one line.")] : [],
+  );
 }
 
 function checkAddresses({ fromAddress, replyToAddress, bccAddress }: Email): Violation[] {

@@ -2,6 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
 import type { Call } from "@tidings/rpc/call";
 import type { Violation } from "@tidings/rpc/fault";
+import { textOf } from "@tidings/runtime/plain-text";
 import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
 import { placeOf } from "@tidings/store/resource";
@@ -113,11 +114,11 @@ export function checkVariantSettings(draft: { variantSettings?: Uint8Array | und
     return [];
   }
   if (!isObject(sent)) return [notValid("variantSettings")];
-  const weight = Number(sent.weight ?? 0);
+  const weight = Number(textOf(sent.weight ?? 0) ?? Number.NaN);
   if (!Number.isInteger(weight) || weight < 0 || weight > 100)
     return [notValid("variantSettings.weight", "The weight is a whole number of percent.")];
   const { winnerCriteria } = sent;
-  if (winnerCriteria !== undefined && winnerCriteria !== null && !CRITERIA.has(String(winnerCriteria)))
+  if (winnerCriteria !== undefined && winnerCriteria !== null && !CRITERIA.has(textOf(winnerCriteria) ?? ""))
     return [
       notValid(
         "variantSettings.winnerCriteria",

@@ -3,11 +3,14 @@ import { notValid } from "@tidings/store/json-member";
 
 const LENGTH_MAX = 2_048;
 
-/** An absolute address on the web. */
+/** Browsers and programs leave these out of an address, or end it there. */
+const CONTROLS_AND_SPACES = /[\p{Cc}\s]/u;
+
+/** An absolute address on the web, which names nobody who signs in there. */
 export function isWebAddress(text: string): boolean {
-  if (text.length > LENGTH_MAX || !URL.canParse(text)) return false;
-  const { protocol } = new URL(text);
-  return protocol === "http:" || protocol === "https:";
+  if (text.length > LENGTH_MAX || CONTROLS_AND_SPACES.test(text) || !URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return (protocol === "http:" || protocol === "https:") && username === "" && password === "";
 }
 
 export function checkWebAddress(field: string, text: string | undefined): Violation[] {

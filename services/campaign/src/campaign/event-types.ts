@@ -38,6 +38,11 @@ const url: PropertyReader = (value) => {
   return /^(https?:\/\/|\{)/i.test(read) && read.length <= URL_LENGTH_MAX ? read : undefined;
 };
 const device = { device_type: texts, device_brand: texts, device_os: texts };
+/** As segments compare fields, and a date with today. */
+const fieldOperator = oneOf(
+  ...`= != gt gte lt lte empty !empty like !like between !between in !in regexp !regexp date startsWith endsWith
+  contains`.split(/\s+/),
+);
 const comparison = oneOf("=", "!=", "gt", "gte", "lt", "lte");
 const UNDER_EMAIL = { types: ["email.send", "message.send"] };
 const UNDER_PAGE = { types: ["page.pagehit"], path: "yes" } as const;
@@ -149,7 +154,7 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
   ],
   ["sms.reply", decision({ pattern: text }, { channel: { name: "sms" } })],
 
-  ["lead.field_value", condition({ field: text, operator: text })],
+  ["lead.field_value", condition({ field: text, operator: fieldOperator })],
   ["lead.device", condition(device)],
   [
     "lead.pageHit",

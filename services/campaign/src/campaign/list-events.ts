@@ -14,6 +14,7 @@ import { type ColumnType, columnsOf } from "@tidings/store/columns";
 import { compileSql } from "@tidings/store/compile-sql";
 import type { Database, Row } from "@tidings/store/database";
 import { listPage } from "@tidings/store/list";
+import { idsCommand } from "@tidings/store/search";
 import { sql } from "kysely";
 import { visibleCampaigns } from "../membership/reached.ts";
 
@@ -98,7 +99,7 @@ export async function listEvents(
     columns: new Map(COLUMNS.map(([name, column, type]) => [name, { sql: sql.ref(column), type }])),
     published: sql`c.is_published`,
     catchAll: [sql`e.name`],
-    commands: new Map(),
+    commands: new Map([["ids", idsCommand(sql`e.id`)]]),
     defaultOrder: [],
   };
   const page = await listPage(database, source, query, visibleCampaigns(call), call.deadlineMs);

@@ -16,6 +16,11 @@ export function assets(context: ResourceContext, siteUrl: string): Repository<As
         transaction,
         messages.flatMap((message) => message?.file ?? []),
       ),
+    clean(draft, before) {
+      // A replacement that names no file keeps the one there is.
+      if (before && !draft.file)
+        Object.assign(draft, { file: before.file, storageLocation: before.storageLocation });
+    },
     prepare: (draft, { before, loaded }) =>
       isSameFile(draft, before) ? [] : isRemote(draft) ? settleRemote(draft) : settleLocal(draft, loaded),
     async changed(transaction, changes) {

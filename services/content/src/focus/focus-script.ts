@@ -1,4 +1,5 @@
 import type { FocusItem } from "@tidings/proto/tidings/content/v1/focus_item";
+import { textOf } from "@tidings/runtime/plain-text";
 import { isObject, type JsonObject } from "@tidings/store/json-member";
 import { propertiesOf } from "@tidings/store/properties";
 import { isWebAddress } from "../web-address.ts";
@@ -52,7 +53,7 @@ export function focusScript(item: FocusItem, form: string | undefined): string {
     pauseMs: PAUSES.has(properties.frequency) ? PAUSES.get(properties.frequency) : 0,
     scrolled: SCROLLED.get(properties.when) ?? null,
     isOnLeaving: properties.when === "leave",
-    delayMs: 1_000 * Math.min(DELAY_SECONDS_MAX, Math.max(0, Number(properties.timeout) || 0)),
+    delayMs: 1_000 * Math.min(DELAY_SECONDS_MAX, Math.max(0, Number(textOf(properties.timeout)) || 0)),
   };
   return `(${SHOW})(${literal(shown)});\n`;
 }
@@ -65,7 +66,7 @@ function htmlOf({ htmlMode, html, editor }: FocusItem): string | null {
 
 function colorsOf(colors: JsonObject) {
   const color = (name: string, usual: string) => {
-    const [, digits] = COLOR.exec(String(colors[name] ?? "")) ?? [];
+    const [, digits] = COLOR.exec(textOf(colors[name]) ?? "") ?? [];
     return digits ? `#${digits}` : usual;
   };
   return {

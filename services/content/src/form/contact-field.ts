@@ -3,6 +3,7 @@ import type { Projection } from "@tidings/projection/projection";
 import { things } from "@tidings/projection/things";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
+import { textOf } from "@tidings/runtime/plain-text";
 import { type Database, prepared, type Queryable } from "@tidings/store/database";
 import { isObject, jsonBytes, jsonOf } from "@tidings/store/json-member";
 import { propertiesOf } from "@tidings/store/properties";
@@ -104,5 +105,5 @@ function choicesIn(type: string, properties: unknown): Option[] {
 }
 
 function optionOf(label: unknown, value: string): Option {
-  return { label: String(label ?? value), value };
+  return { label: textOf(label) ?? value, value };
 }

@@ -1,5 +1,6 @@
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
 import { type Html, html } from "@tidings/runtime/html";
+import { textOf } from "@tidings/runtime/plain-text";
 import { latinWord } from "@tidings/store/field-word";
 import { propertiesOf } from "@tidings/store/properties";
 import { attributesOf, element, markupOf } from "./attributes.ts";
@@ -67,7 +68,7 @@ function pagesOf(fields: FormField[]): FormField[][] {
 function turnsOf(pages: FormField[][], index: number): Html[] {
   const turn = (field: FormField | undefined, direction: "prev" | "next", usual: string) => {
     if (field?.type !== "pagebreak") return [];
-    const label = String(propertiesOf(field)[`${direction}_page_label`] || usual);
+    const label = textOf(propertiesOf(field)[`${direction}_page_label`]) || usual;
     return [
       html`<button type="button" class="svcform-pagebreak-${direction}" data-svc-form-pagebreak="${direction}">${label}</button>`,
     ];
@@ -97,7 +98,7 @@ function contentOf(field: FormField, place: FieldPlace): Html[] {
   if (field.type === "button") return [inputOf(field, place)];
   if (field.type === "freehtml" || field.type === "freetext") {
     // Its author writes HTML here, as in a page.
-    const body = { markup: `<div>${String(text ?? "")}</div>` };
+    const body = { markup: `<div>${textOf(text) ?? ""}</div>` };
     return field.showLabel === false ? [body] : [html`<div class="svcform-label">${field.label}</div>`, body];
   }
   const error = field.validationMessage || "This is required.";

@@ -1,5 +1,6 @@
 import type { FormField } from "@tidings/proto/tidings/content/v1/form";
 import { type Html, html } from "@tidings/runtime/html";
+import { textOf } from "@tidings/runtime/plain-text";
 import { isObject } from "@tidings/store/json-member";
 import { propertiesOf } from "@tidings/store/properties";
 import isoNames from "i18n-iso-countries/langs/en.json" with { type: "json" };
@@ -37,7 +38,7 @@ const CHOICE_LENGTH = 200;
 /** About how long the choices of a field are as HTML, without making it: attributes are written with each of them. */
 export function choicesLength(field: FormField): number {
   const { labelAttributes } = propertiesOf(field);
-  const attributes = String(labelAttributes ?? "").length + (field.inputAttributes?.length ?? 0);
+  const attributes = (textOf(labelAttributes) ?? "").length + (field.inputAttributes?.length ?? 0);
   return choicesOf(field).length * (CHOICE_LENGTH + attributes);
 }
 
@@ -90,7 +91,7 @@ function nameOf({ alias }: FormField, isMultiple = false): string {
 
 function placeholderOf(field: FormField): Attributes {
   const { placeholder } = propertiesOf(field);
-  return { placeholder: placeholder ? String(placeholder) : undefined };
+  return { placeholder: textOf(placeholder) || undefined };
 }
 
 function inputAttributes(field: FormField): Attributes {
@@ -108,7 +109,7 @@ function inputAttributes(field: FormField): Attributes {
 }
 
 function stepOf(precision: unknown): string {
-  const digits = Number(precision ?? 0);
+  const digits = Number(textOf(precision) ?? 0);
   return digits > 0 ? (1 / 10 ** digits).toFixed(digits) : "any";
 }
 
@@ -131,7 +132,7 @@ function selectOf(field: FormField, place: FieldPlace): Html {
     name: nameOf(field, isMultiple),
     multiple: isMultiple ? (true as const) : undefined,
   };
-  const none = isMultiple ? [] : [html`<option value="">${String(placeholder ?? "")}</option>`];
+  const none = isMultiple ? [] : [html`<option value="">${textOf(placeholder) ?? ""}</option>`];
   return element("select", own, addedTo(field), [
     ...none,
     ...choicesOf(field).map(({ label, value }) =>
@@ -143,7 +144,7 @@ function selectOf(field: FormField, place: FieldPlace): Html {
 function groupOf(field: FormField, { inputId }: FieldPlace): string {
   const isMultiple = field.type === "checkboxgrp";
   const chosen = defaultsOf(field);
-  const labelAdded = attributesOf(String(propertiesOf(field).labelAttributes ?? ""));
+  const labelAdded = attributesOf(textOf(propertiesOf(field).labelAttributes) ?? "");
   const rows = choicesOf(field).map(({ label, value }, index) => {
     const id = `${inputId}_${index + 1}`;
     const own = {

@@ -145,8 +145,8 @@ function readField(field: FormField, sent: Sent, submitted: Submitted): string |
 /** Without an answer it is a trap for machines, which people do not see. */
 function captchaError(field: FormField, { texts }: Sent): string | undefined {
   const { captcha, errorMessage } = propertiesOf(field);
-  const isRight = texts.join("") === String(captcha ?? "");
-  return isRight ? undefined : String(errorMessage || field.validationMessage || "This answer is not right.");
+  const isRight = texts.join("") === (textOf(captcha) ?? "");
+  return isRight ? undefined : textOf(errorMessage) || field.validationMessage || "This answer is not right.";
 }
 
 function cleaned({ type }: FormField, text: string): string {
@@ -187,7 +187,7 @@ function blockedError(
   blocked: string[],
 ): string | undefined {
   const rules = jsonOf(validation);
-  if (type !== "email" || !isObject(rules) || Number(rules.donotsubmit ?? 0) !== 1) return undefined;
+  if (type !== "email" || !isObject(rules) || Number(textOf(rules.donotsubmit) ?? 0) !== 1) return undefined;
   const isBlocked = (address: string) =>
     blocked.some((pattern) =>
       pattern.startsWith("*") ? address.endsWith(pattern.slice(1)) : address === pattern,
@@ -198,7 +198,7 @@ function blockedError(
 
 function telephoneError({ validation }: FormField, texts: string[]): string | undefined {
   const rules = jsonOf(validation);
-  if (!isObject(rules) || Number(rules.international ?? 0) !== 1) return undefined;
+  if (!isObject(rules) || Number(textOf(rules.international) ?? 0) !== 1) return undefined;
   if (texts.every((text) => INTERNATIONAL.test(text.replaceAll(/[\s().-]/g, "")))) return undefined;
   return textOf(rules.international_validationmsg) || "The phone number is invalid.";
 }
@@ -209,6 +209,6 @@ function fileError(field: FormField, names: string[], size: number): string | un
   const extensionOf = (name: string) => name.slice(name.lastIndexOf(".") + 1).toLowerCase();
   if (allowed.length > 0 && !names.every((name) => allowed.includes(extensionOf(name))))
     return `Files of these kinds are accepted: ${allowed.join(", ")}.`;
-  const max = Number(megabytes ?? 0);
+  const max = Number(textOf(megabytes) ?? 0);
   return max > 0 && !(size <= max * MEGABYTE) ? `A file may have ${max} MB.` : undefined;
 }
