@@ -5,6 +5,7 @@ import { after, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { eventually } from "@tidings/testkit/eventually";
 import fc from "fast-check";
+import { createClient } from "./client.ts";
 import { GIF, MULTIPART, multipart, PDF, PNG } from "./multipart.ts";
 import { newPerson, PASSWORD } from "./people.ts";
 import { query } from "./query.ts";
@@ -223,10 +224,49 @@ test("only known directories are there", async () => {
   assert.equal((await api("PUT", "files/images/new")).status, 405);
 });
 
-test("everybody who is signed in may upload, nobody else, and no visitor by the way of the gateway", async () => {
-  const { username } = await newPerson(stack, {});
-  const person = uploader(baseUrl, { username, password: PASSWORD });
-  await person.file("images", "a.png", PNG);
+test("uploading needs the right to create something that uses the file", async () => {
+  const powerless = await newPerson(stack, {});
+  const writer = await newPerson(stack, { "email:emails": ["create"] });
+  const login = ({ username }: { username: string }) => uploader(baseUrl, { username, password: PASSWORD });
+  const sent = { filename: "a.png", content: PNG };
+  await withoutTrace(async () => {
+    assert.equal((await login(powerless).form("files/images/new", sent)).status, 403);
+    assert.equal((await login(writer).form("files/assets/new", sent)).status, 403);
+  });
+  await login(writer).file("images", "a.png", PNG);
+});
+
+test("files of others are neither listed, deleted nor claimed without the right to others' assets", async () => {
+  const rights = { "asset:assets": ["create", "viewown", "editown", "deleteown"] };
+  const [owner, other] = [await newPerson(stack, rights), await newPerson(stack, rights)];
+  const of = ({ username }: { username: string }) => ({
+    api: createClient(baseUrl, { username, password: PASSWORD }),
+    upload: uploader(baseUrl, { username, password: PASSWORD }),
+  });
+  const { name } = await of(owner).upload.file("assets.mine", "guide.pdf", PDF);
+  const listed = async (person: { username: string }) =>
+    JSON.parse((await of(person).api("GET", "files/assets.mine")).text).files;
+  assert.deepEqual(Object.values(await listed(owner)), [name]);
+  assert.deepEqual(await listed(other), []);
+  assert.equal((await of(other).api("DELETE", `files/assets.mine/${name}/delete`)).status, 404);
+  const asset = { title: "Guide", storageLocation: "local", file: name };
+  assert.equal((await of(other).api("POST", "assets/new", asset)).status, 400);
+  assert.equal((await of(owner).api("POST", "assets/new", asset)).status, 201);
+});
+
+test("a picture that an email shows cannot be deleted", async () => {
+  const { name, link } = await upload.file("images", "a.png", PNG);
+  const email = { name: "Mail", subject: "Hello", customHtml: `<img src="${link}">` };
+  const { body } = await api("POST", "emails/new", email);
+  const { id } = (body as unknown as { email: { id: number } }).email;
+  const refused = await api("DELETE", `files/images/${name}/delete`);
+  assert.equal(refused.status, 422, refused.text);
+  await api("DELETE", `emails/${id}/delete`);
+  assert.equal((await api("DELETE", `files/images/${name}/delete`)).status, 200);
+  await eventually(async () => assert.ok(!(await filesOnDisk()).includes(name)));
+});
+
+test("nobody else uploads, and no visitor by the way of the gateway", async () => {
   const stranger = uploader(baseUrl, { username: "nobody", password: "nothing" });
   await withoutTrace(async () => {
     const { status } = await stranger.form("files/images/new", { filename: "a.png", content: PNG });
@@ -240,10 +280,7 @@ test("everybody who is signed in may upload, nobody else, and no visitor by the 
     for (const path of ["/-/files/images", "/media/images", "/media/../-/files/images"]) {
       const body = multipart({ filename: "a.png", content: PNG });
       const throughGateway = await sendRaw(baseUrl, { method: "POST", path, headers: sent, body });
-      assert.ok(
-        throughGateway.status === 404 || throughGateway.status === 400,
-        `${path} ${throughGateway.text}`,
-      );
+      assert.ok([400, 404, 405].includes(throughGateway.status), `${path} ${throughGateway.text}`);
       const direct = await sendRaw(web, {
         method: "POST",
         path,

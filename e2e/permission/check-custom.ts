@@ -58,7 +58,7 @@ const PARAMETERS: Record<string, string> = {
   delta: "1",
   channel: "email",
   utmTagsId: "2000000000",
-  directory: "images",
+  directory: "assets",
   file: "nothing.png",
   theme: "nothing",
 };

@@ -276,7 +276,13 @@ export const customRoutes: CustomRoute[] = [
   },
   { method: "GET", template: "/files/:directory", things: [] },
   // Nothing is sent that could be a file, and there is none of the name.
-  { method: "POST", template: "/files/:directory/new", things: [], ok: 406 },
+  {
+    method: "POST",
+    template: "/files/:directory/new",
+    right: { base: "asset:assets", verb: "create" },
+    things: [],
+    ok: 406,
+  },
   { method: "DELETE", template: "/files/:directory/:file/delete", things: [], ok: 404 },
   { method: "GET", template: "/themes", right: { base: THEMES, verb: "view" }, things: [] },
   { method: "POST", template: "/themes/new", right: { base: THEMES, verb: "create" }, things: [], ok: 400 },
@@ -300,6 +306,12 @@ export const customRoutes: CustomRoute[] = [
     template: "/users/list/roles",
     right: { base: "user:users", verb: "view" },
     things: [],
+  },
+  {
+    method: "POST",
+    template: "/users/self/permissioncheck",
+    things: [],
+    body: { permissions: "lead:leads:view" },
   },
   {
     method: "POST",

@@ -3,12 +3,11 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
-  type ServerResponse,
   STATUS_CODES,
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { oneByOne } from "./one-by-one.ts";
+import { type Exchange, oneByOne } from "./one-by-one.ts";
 import type { Tls } from "./tls.ts";
 
 export interface HttpServer {
@@ -63,7 +62,7 @@ export function serveHttp(
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     const exchange = current(socket);
     if (!exchange) answerClientError(error, socket);
-    else if (!exchange.request.complete && !exchange.response.headersSent) refuseBody(exchange.response);
+    else if (isUnreadable(error) && !exchange.response.headersSent) refuseBody(exchange);
     // A second answer would be taken for that of the next request.
     else socket.destroySoon();
   });
@@ -105,10 +104,16 @@ function giveUpAfter(request: IncomingMessage, limitMs: number): void {
 }
 
 /** The body cannot be read as HTTP (a chunk without a length): its request is answered here, and by nobody else. */
-function refuseBody(response: ServerResponse): void {
+function refuseBody({ request, response }: Exchange): void {
   response.writeHead(400, { connection: "close", "content-type": "application/json" });
   response.end(errorBody(400));
-  response.once("finish", () => response.socket?.destroySoon());
+  // Whoever reads the body is told by the request that it ends here.
+  response.once("close", () => request.destroy());
+}
+
+/** A client that leaves in the middle of a body is no such error: its request is aborted by Node. */
+function isUnreadable({ code = "" }: NodeJS.ErrnoException): boolean {
+  return code.startsWith("HPE_") && code !== "HPE_INVALID_EOF_STATE";
 }
 
 function errorBody(status: number): string {

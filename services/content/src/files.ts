@@ -30,6 +30,7 @@ export async function openFiles(
   context: ResourceContext,
 ): Promise<Required<Pick<Parts, "services" | "work" | "jobs">> & { routes: WebParts }> {
   const { SITE_URL: siteUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
+  const userBytesMax = config.UPLOADS_USER_BYTES_MAX;
   const store = await openStore(config);
   const arrivals = arrivalsFolder(config);
   const themes = await defaultThemes();
@@ -49,7 +50,15 @@ export async function openFiles(
     },
     jobs: [removal(database, store, log), sweeping(files), measuring({ database, outbox, outbound, log })],
     routes: {
-      transfer: transferRoutes({ ...files, siteUrl, bytesMax, allBytesMax, defaults: themes, verifyActor }),
+      transfer: transferRoutes({
+        ...files,
+        siteUrl,
+        bytesMax,
+        allBytesMax,
+        userBytesMax,
+        defaults: themes,
+        verifyActor,
+      }),
       images: imageRoutes(database, store),
     },
   };

@@ -11,10 +11,11 @@ import { addMeasuring } from "./measure.ts";
 /** `siteUrl` is where people find what is published. */
 export function assets(context: ResourceContext, siteUrl: string): Repository<Asset> {
   return repository<Asset, Map<string, ClaimableFile>>(context, AssetSchema, {
-    load: (transaction, _call, messages) =>
+    load: (transaction, call, messages) =>
       claimableFiles(
         transaction,
         messages.flatMap((message) => message?.file ?? []),
+        call,
       ),
     clean(draft, before) {
       // A replacement that names no file keeps the one there is.

@@ -1,6 +1,9 @@
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Asset } from "@tidings/proto/tidings/content/v1/asset";
+import type { Call } from "@tidings/rpc/call";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { Changed } from "@tidings/store/repository";
+import { reachOfFiles } from "../file/file-rights.ts";
 import { removeStored } from "../file/files.ts";
 
 /** An upload that is no asset's yet. */
@@ -14,7 +17,7 @@ export interface ClaimableFile {
 const claimableStatement = prepared(
   "files_claimable",
   `select name, extension, mime, size from files
-   where name = any($1::text[]) and asset_id is null and (directory = 'assets' or starts_with(directory, 'assets/'))
+   where name = any($1::text[]) and asset_id is null and ($2::boolean or created_by = $3::integer) and (directory = 'assets' or starts_with(directory, 'assets/'))
    order by name for update`,
 );
 
@@ -32,13 +35,15 @@ const claimStatement = prepared(
    where f.name = claimed.name and f.asset_id is null`,
 );
 
-/** The uploads of these names that an asset may have, by name. */
+/** The uploads of these names that an asset of the caller may have, by name. */
 export async function claimableFiles(
   transaction: Transaction,
   names: string[],
+  { actor }: Call,
 ): Promise<Map<string, ClaimableFile>> {
   if (names.length === 0) return new Map();
-  const rows = await transaction.query(claimableStatement, [names]);
+  const { isAll, userId } = reachOfFiles(actor, Verb.EDIT);
+  const rows = await transaction.query(claimableStatement, [names, isAll, userId]);
   return new Map(
     rows.map(({ name, extension, mime, size }) => [
       name ?? "",

@@ -9,8 +9,10 @@ export function tooLarge(bytesMax: number): Fault {
   return beyond(`The file may have at most ${bytesMax} bytes.`);
 }
 
-export function noRoom(bytesMax: number): Fault {
-  return beyond(`All uploads together may have ${bytesMax} bytes: there is no room for this one.`);
+export function noRoom(allBytesMax: number, userBytesMax: number): Fault {
+  return beyond(
+    `All uploads together may have ${allBytesMax} bytes, and those of one user ${userBytesMax}: there is no room for this one.`,
+  );
 }
 
 /** 413 at the edge. */

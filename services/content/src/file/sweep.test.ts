@@ -40,7 +40,7 @@ test("what belonged to nobody for a day goes, and nothing else", async () => {
   const upload = async (directory?: string) => {
     const name = newStoredName("txt");
     await store.put(name, source);
-    const values = [name, directory, "txt", "text/plain", 5, null, 1_000];
+    const values = [name, directory, "txt", "text/plain", 5, null, 1_000, 1_000];
     if (directory) await database.query(insertFile, values, backgroundDeadline());
     return name;
   };

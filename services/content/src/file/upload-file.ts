@@ -5,6 +5,7 @@ import type { Actor } from "@tidings/rpc/actor";
 import { backgroundDeadline, type Database, mayBeCommitted } from "@tidings/store/database";
 import { withArrival } from "./arrival.ts";
 import { directoryOf, isOfImages } from "./directory.ts";
+import { requireUpload } from "./file-rights.ts";
 import { insertFile, lockFiles } from "./files.ts";
 import { extensionByContent, mimeOf } from "./kind.ts";
 import { noRoom, refused } from "./refused.ts";
@@ -19,6 +20,8 @@ export interface UploadContext {
   bytesMax: number;
   /** Of all uploads together. */
   allBytesMax: number;
+  /** Of those of one user. */
+  userBytesMax: number;
   /** Where people find what is published. */
   siteUrl: string;
 }
@@ -31,6 +34,7 @@ export function uploadFile(
 ): Promise<UploadedFile> {
   const { arrivals: folder, bytesMax, siteUrl } = context;
   const directory = directoryOf(sent);
+  requireUpload(actor, directory);
   return withArrival(
     { request, folder, bytesMax, missing: refused },
     async ({ path, name: sentName, size }) => {
@@ -49,15 +53,15 @@ export function uploadFile(
  * they stay: the row may be there, and if it is not the sweep takes them.
  */
 async function keep(
-  { database, store, allBytesMax }: UploadContext,
+  { database, store, allBytesMax, userBytesMax }: UploadContext,
   { name, path, row }: { name: string; path: string; row: unknown[] },
 ): Promise<void> {
   await store.put(name, path);
   try {
     await database.transaction(backgroundDeadline(), async (transaction) => {
       transaction.execute(lockFiles);
-      const added = await transaction.query(insertFile, [...row, allBytesMax]);
-      if (added.length === 0) throw noRoom(allBytesMax);
+      const added = await transaction.query(insertFile, [...row, allBytesMax, userBytesMax]);
+      if (added.length === 0) throw noRoom(allBytesMax, userBytesMax);
     });
   } catch (error) {
     if (!mayBeCommitted(error)) await store.delete(name).catch(() => undefined); // the sweep comes to it
