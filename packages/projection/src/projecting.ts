@@ -3,9 +3,11 @@ import type { Event } from "@tidings/bus/event";
 import { streamOf } from "@tidings/bus/streams";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
+import { askOwnersThrough } from "@tidings/store/await-rows";
 import { consumeEvents } from "@tidings/store/consume-events";
 import { backgroundDeadline, type Database, type Transaction } from "@tidings/store/database";
 import { newEvents } from "@tidings/store/inbox";
+import { ownerAsker } from "./ask-owner.ts";
 import { buildingSource } from "./building.ts";
 import type { Projection } from "./projection.ts";
 import { type ListSnapshots, startRebuilding } from "./rebuild.ts";
@@ -50,6 +52,10 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
     });
   });
   const rebuilding = startRebuilding(options, (events) => project(options, undefined, events));
+  askOwnersThrough(
+    database,
+    ownerAsker(options, (events) => project(options, undefined, events)),
+  );
   const unwatch = addSource(buildingSource(database));
   return {
     async stop() {

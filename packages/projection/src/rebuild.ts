@@ -11,6 +11,7 @@ import type { Projection } from "./projection.ts";
 export type ListSnapshots = (
   owner: string,
   request: { type: string; afterId: number; pageSize: number },
+  deadlineMs?: number,
 ) => Promise<Snapshot[]>;
 
 interface Rebuilding {
@@ -97,7 +98,7 @@ async function rebuild(
 }
 
 /** A snapshot is told of as an event of that version would be. */
-function eventOf(type: string, { id, version, payload }: Snapshot): Event {
+export function eventOf(type: string, { id, version, payload }: Snapshot): Event {
   const [, owner = "", , name = ""] = type.split(".");
   return {
     id: `${type}/${id}/${version}`,

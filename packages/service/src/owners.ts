@@ -26,10 +26,10 @@ export function openOwners(
   );
   const actor = { kind: "service" as const, id: null, name: "Projection", admin: false, permissions: {} };
   return {
-    async listSnapshots(owner, request) {
+    async listSnapshots(owner, request, deadlineMs = Date.now() + TIMEOUT_MS) {
       const client = clients.get(owner);
       if (!client) throw new Error(`${variableOf(owner)} does not say where ${owner} is`);
-      const outgoing = { actor, deadlineMs: Date.now() + TIMEOUT_MS, requestId: "" };
+      const outgoing = { actor, deadlineMs, requestId: "" };
       return (await client.listSnapshots(request, outgoing)).snapshots;
     },
     close: () => {

@@ -1,15 +1,26 @@
-import { setTimeout as pause } from "node:timers/promises";
-import type { Database } from "./database.ts";
-
-/** What a neighbour made a moment ago is on the way to us. */
-const WAITS_MS = [50, 100, 200, 400];
-/** Only what was made of late can be: so far the ids of what arrives are from the newest we know. */
-const BEFORE_NEWEST_MAX = 10_000;
-const AFTER_NEWEST_MAX = 1_000_000;
+import { type Database, prepared } from "./database.ts";
 
 /**
- * Waits for rows of a projection that are not there yet and may be on their way, for less than a second. Nothing is said of
- * those that do not come.
+ * Brings rows of a replica table that are not there yet from the service that owns them. Rows that the owner does not have
+ * stay missing. Throws UNAVAILABLE when the owner cannot be asked.
+ */
+export interface AskOwner {
+  byId(table: string, ids: number[], deadlineMs: number): Promise<void>;
+  /** All that the owner made since the newest row. */
+  newest(table: string, deadlineMs: number): Promise<void>;
+}
+
+/** By database, so that each look-up of a reference need not be handed what it almost never uses. */
+const askers = new WeakMap<Database, AskOwner>();
+
+/** Called once, when a service starts to replicate. */
+export function askOwnersThrough(database: Database, asker: AskOwner): void {
+  askers.set(database, asker);
+}
+
+/**
+ * Makes sure that these rows of a replica table are there, if they exist: what a neighbour made a moment ago may not have been
+ * replicated. Throws UNAVAILABLE when its owner cannot be asked.
  */
 export async function awaitRows(
   database: Database,
@@ -19,15 +30,17 @@ export async function awaitRows(
 ): Promise<void> {
   const wanted = [...new Set(ids)].filter((id) => id > 0);
   if (wanted.length === 0) return;
-  const name = `${table}_known`;
-  const text = `select coalesce(max(id), 0) as id, true as is_newest from ${table}
-    union all select id, false from ${table} where id = any (array(select unnest($1::integer[])))`;
-  for (const waitMs of WAITS_MS) {
-    const rows = await database.query({ name, text }, [wanted], deadlineMs);
-    const newest = Number(rows.find(({ is_newest }) => is_newest === "t")?.id);
-    const known = new Set(rows.filter(({ is_newest }) => is_newest === "f").map(({ id }) => Number(id)));
-    const isOnItsWay = (id: number) => id > newest - BEFORE_NEWEST_MAX && id < newest + AFTER_NEWEST_MAX;
-    if (!wanted.some((id) => !known.has(id) && isOnItsWay(id))) return;
-    await pause(waitMs);
-  }
+  const statement = prepared(
+    `${table}_known`,
+    `select id from ${table} where id = any (array(select unnest($1::integer[])))`,
+  );
+  const rows = await database.query(statement, [wanted], deadlineMs);
+  const known = new Set(rows.map(({ id }) => Number(id)));
+  const missing = wanted.filter((id) => !known.has(id));
+  if (missing.length > 0) await askers.get(database)?.byId(table, missing, deadlineMs);
+}
+
+/** The same for rows that are known by something else than their id. */
+export async function awaitNewest(database: Database, table: string, deadlineMs: number): Promise<void> {
+  await askers.get(database)?.newest(table, deadlineMs);
 }

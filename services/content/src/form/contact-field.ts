@@ -1,9 +1,9 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Projection } from "@tidings/projection/projection";
 import { things } from "@tidings/projection/things";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
 import { textOf } from "@tidings/runtime/plain-text";
+import { awaitNewest } from "@tidings/store/await-rows";
 import { type Database, prepared, type Queryable } from "@tidings/store/database";
 import { isObject, jsonBytes, jsonOf } from "@tidings/store/json-member";
 import { propertiesOf } from "@tidings/store/properties";
@@ -74,21 +74,15 @@ export function isSynced(field: FormField): boolean {
   return Boolean(field.mappedField) && propertiesOf(field).syncList === 1;
 }
 
-/** What was made a moment ago is on its way to us. */
-const WAITS_MS = [50, 100, 200, 400];
-
-/** Waits for fields that forms are mapped to and that are not known yet, for less than a second. */
+/** Asks for fields that forms are mapped to and that are not known yet. Throws UNAVAILABLE when their owner is away. */
 export async function awaitFields(
   database: Database,
   forms: (Form | undefined)[],
   deadlineMs: number,
 ): Promise<void> {
-  const count = aliasesIn(forms).length;
   const query: Queryable["query"] = (statement, values = []) => database.query(statement, values, deadlineMs);
-  for (const waitMs of WAITS_MS) {
-    if ((await mappedFields({ query }, forms)).size === count) return;
-    await pause(waitMs);
-  }
+  const known = await mappedFields({ query }, forms);
+  if (known.size < aliasesIn(forms).length) await awaitNewest(database, "contact_fields", deadlineMs);
 }
 
 function aliasesIn(forms: (Form | undefined)[]): string[] {
