@@ -196,9 +196,10 @@ function objectReader(schema: DescMessage): Reader {
   const readMembers = membersReader(schema);
   const sentId = schema.fields.find((field) => getOption(field, sentIdOption));
   const isNumbered = schema.field.id?.fieldKind === "scalar" && schema.field.id.scalar === ScalarType.INT32;
+  // What says nothing but which thing is meant may also be sent by that alone: `"parent": "new_43"`.
+  const isLink = schema.fields.every((field) => field === sentId || getOption(field, outputOnly));
   return (sent, path, violations) => {
-    // What may be called anything may also be sent by that alone: `"parent": "new_43"`.
-    const isName = sentId && (typeof sent === "string" || typeof sent === "number");
+    const isName = isLink && (typeof sent === "string" || typeof sent === "number");
     if (isName && sent === "") return undefined;
     const value = isName ? { id: sent } : sent;
     if (typeof value !== "object" || value === null || Array.isArray(value)) {

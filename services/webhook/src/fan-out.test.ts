@@ -171,6 +171,31 @@ test("a webhook is told of nothing that happened before it was made, whenever th
   );
 });
 
+test("the name of a segment that the owner may not see is left out", async () => {
+  await using scene = await openScene();
+  const permissions = JSON.stringify({ "lead:leads": ["viewother"], "lead:lists": ["viewown"] });
+  await scene.query("insert into roles (id, version, is_published, permissions) values (7, 1, true, $1)", [
+    permissions,
+  ]);
+  await scene.query("insert into users (id, version, role_id, is_published) values (7, 1, 7, true)");
+  const triggers = ["svc.lead_list_change"];
+  await scene.webhook({ url: "http://127.0.0.1:1/", triggers, createdBy: 7 });
+  const change = { segmentId: 4, name: "Friends", alias: "friends", action: "added", contactIds: [1] };
+  for (const seen of [
+    { isGlobal: false, createdBy: 1 },
+    { isGlobal: true },
+    { isGlobal: false, createdBy: 7 },
+  ])
+    await fanOut(scene, [
+      event("membership_changed", SegmentMembershipChangedSchema, { ...change, ...seen }, "segment"),
+    ]);
+  const rows = await scene.query("select body from deliveries order by id");
+  assert.deepEqual(
+    rows.map(({ body }) => JSON.parse(body ?? "")["svc.lead_list_change"][0].segment.name),
+    [undefined, "Friends", "Friends"],
+  );
+});
+
 test("each published webhook that names the trigger gets one delivery, however often the event comes", async () => {
   await using scene = await openScene();
   const triggers = ["svc.lead_post_save_new"];

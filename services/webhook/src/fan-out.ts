@@ -203,14 +203,19 @@ function deliveriesOf(
   for (const { webhookId, prefix, owner } of subscribers) {
     if (!subject || !sees(owner, subject)) continue;
     const isCompanyHidden = company !== undefined && !sees(owner, company);
-    const key = `${prefix} ${isCompanyHidden}`;
+    const hidden = occurrence.segment && !seesSegment(owner, occurrence.segment) && occurrence.segment;
+    const key = `${prefix} ${isCompanyHidden} ${hidden !== undefined}`;
     let delivery = deliveries.get(key);
     if (!delivery) {
       const shown = company && (isCompanyHidden ? nameOfCompany(company.json) : company.json);
       const parts = { contact: contact?.json, company: shown };
       delivery = {
         occurrence,
-        body: bodyOf(prefixed(prefix, occurrence.trigger), occurrence, parts),
+        body: bodyOf(
+          prefixed(prefix, occurrence.trigger),
+          hidden ? withoutName(occurrence, hidden.id) : occurrence,
+          parts,
+        ),
         webhookIds: [],
       };
       deliveries.set(key, delivery);
@@ -218,6 +223,20 @@ function deliveriesOf(
     delivery.webhookIds.push(webhookId);
   }
   return [...deliveries.values()];
+}
+
+/** As in the list of segments: those of others only where they are for everybody. */
+function seesSegment(
+  { segments, userId }: Owner,
+  { isGlobal, createdBy }: NonNullable<Occurrence["segment"]>,
+): boolean {
+  const isOwn = userId !== undefined && createdBy === userId;
+  return segments === "all" || (segments === "own" && (isGlobal || isOwn));
+}
+
+/** Of a segment that the owner of the webhook may not see: which one it is. */
+function withoutName(occurrence: Occurrence, id: number): Occurrence {
+  return { ...occurrence, members: { ...occurrence.members, segment: { id } } };
 }
 
 function sees({ reach, userId }: Owner, { ownerId }: Rendered): boolean {

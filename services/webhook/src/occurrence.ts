@@ -23,6 +23,8 @@ export interface Occurrence {
   company?: Source;
   /** What else is told. */
   members: Record<string, unknown>;
+  /** Who may see the segment that is told of. */
+  segment?: { id: number; isGlobal: boolean; createdBy: number | undefined };
 }
 
 /** A contact or company, to be rendered by the contact service: as it was, or as it is. */
@@ -112,7 +114,7 @@ function toldOrCurrent(snapshot: Uint8Array, { aggregateId }: Event): Source {
 
 /** One event tells of many contacts; receivers are told of each. */
 function membershipChanges(event: Event): Occurrence[] {
-  const { segmentId, name, alias, action, contactIds } = fromBinary(
+  const { segmentId, name, alias, action, contactIds, isGlobal, createdBy } = fromBinary(
     SegmentMembershipChangedSchema,
     event.payload,
   );
@@ -123,6 +125,7 @@ function membershipChanges(event: Event): Occurrence[] {
     event,
     contact: { id },
     members: { segment, action },
+    segment: { id: segmentId, isGlobal: isGlobal ?? false, createdBy },
   }));
 }
 

@@ -8,6 +8,7 @@ import { type Database, prepared, type Row } from "@tidings/store/database";
 
 /** What decides who is told of a contact. */
 const CONTACTS = "lead:leads";
+const SEGMENTS = "lead:lists";
 
 /** The owner of a webhook as of now. */
 export interface Owner {
@@ -15,6 +16,8 @@ export interface Owner {
   userId: number | undefined;
   /** Which contacts and companies the owner may view: all, their own, or none. */
   reach: Reach;
+  /** The same of segments. */
+  segments: Reach;
   /** Why it is none. */
   problem: string | undefined;
   /** Nothing is known of it, or of its role, until an event comes that is on its way. */
@@ -27,13 +30,20 @@ export const OWNER_COLUMNS = "o.user_id, o.is_active, o.is_admin, o.permissions,
 export function ownerOf({ user_id, is_active, is_admin, permissions, is_to_come }: Row): Owner {
   const userId = user_id ? Number(user_id) : undefined;
   const isToCome = is_to_come === "t";
-  const none = (problem: string): Owner => ({ userId, reach: "none", problem, isToCome });
+  const none = (problem: string): Owner => ({
+    userId,
+    reach: "none",
+    segments: "none",
+    problem,
+    isToCome,
+  });
   if (isToCome) return none("Its owner is not known yet.");
   if (is_active !== "t") return none("Its owner is gone or not published.");
   const rights = { admin: is_admin === "t", permissions: JSON.parse(permissions ?? "{}") };
   const reach = reachOfAction(rights, CONTACTS, "view");
   if (reach === "none") return none("The role of its owner does not allow to view contacts.");
-  return { userId, reach, problem: undefined, isToCome };
+  const segments = reachOfAction(rights, SEGMENTS, "view");
+  return { userId, reach, segments, problem: undefined, isToCome };
 }
 
 const ownersStatement = prepared(

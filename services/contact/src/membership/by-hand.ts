@@ -44,7 +44,7 @@ const moveStatement = prepared(
      select segment_id, $1, date_added, manually_added, manually_removed from segment_contacts
      where contact_id = $2 and (manually_added or manually_removed) order by segment_id
      on conflict do nothing returning segment_id, manually_removed)
-   select s.id, s.version, s.name, s.alias from inherited i join segments s on s.id = i.segment_id
+   select s.id, s.version, s.name, s.alias, s.is_global, s.created_by from inherited i join segments s on s.id = i.segment_id
    where not i.manually_removed`,
 );
 
@@ -58,7 +58,14 @@ export async function inheritMemberships(
   const segments = new Map(
     rows.map((row) => [
       Number(row.id),
-      { id: Number(row.id), version: Number(row.version), name: row.name ?? "", alias: row.alias ?? "" },
+      {
+        id: Number(row.id),
+        version: Number(row.version),
+        name: row.name ?? "",
+        alias: row.alias ?? "",
+        isGlobal: row.is_global === "t",
+        createdBy: row.created_by ? Number(row.created_by) : undefined,
+      },
     ]),
   );
   const changes = [...segments.keys()].map((segmentId) => ({ segmentId, contactId: id, isAdded: true }));

@@ -16,6 +16,8 @@ export interface NamedSegment {
   version: number;
   name: string;
   alias: string;
+  isGlobal: boolean;
+  createdBy: number | undefined;
 }
 
 /** Tells who came and went, many contacts in one event. */
@@ -36,6 +38,8 @@ export function membershipEvents(
         alias: segment.alias,
         action: first.isAdded ? "added" : "removed",
         contactIds,
+        isGlobal: segment.isGlobal,
+        ...(segment.createdBy !== undefined && { createdBy: segment.createdBy }),
       }),
     );
   });
