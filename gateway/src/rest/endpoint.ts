@@ -9,6 +9,7 @@ import { ambiguousCredentials } from "../auth/sent-credential.ts";
 import { BATCH, isForm, readBody, SINGLE } from "./body.ts";
 import { methodNotAllowed } from "./error.ts";
 import type { ApiResponse, Exchange } from "./exchange.ts";
+import { discard } from "./receive.ts";
 
 export type Handler = (request: Request, response: ApiResponse) => Promise<void>;
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -55,7 +56,10 @@ function put(router: Router, path: string, { handlers, elsewhere = {}, methodOf 
       return methodNotAllowed(other && `${request.method} ${request.baseUrl}${other}`);
     };
     if (!isWanted(request.method, handlers)) throw refused();
-    if (!meant(request.method, handlers).some((handler) => mayCall(exchange.actor, handler))) throw denied();
+    if (!meant(request.method, handlers).some((handler) => mayCall(exchange.actor, handler))) {
+      await discard(request);
+      throw denied();
+    }
     const method = await methodOf(request, exchange);
     const handler = handlers[method as Method];
     if (!handler) throw refused();

@@ -46,10 +46,13 @@ function arrival(request: IncomingMessage, bytesMax: number, inspector?: Inspect
   const waiting = waitingOf(request);
   const beganAt = performance.now();
   const chunks: Buffer[] = [];
-  let length = 0;
+  let received = 0;
+  let held = 0;
   let isLate = false;
+  /** Why the body is refused: the rest of it is read away, so that its sender gets to the answer. */
+  let refusal: unknown;
   let timer: NodeJS.Timeout | undefined;
-  const received = new Promise<Buffer>((resolve, reject) => {
+  const arrived = new Promise<Buffer>((resolve, reject) => {
     const attempt = (work: () => void) => {
       try {
         work();
@@ -62,29 +65,67 @@ function arrival(request: IncomingMessage, bytesMax: number, inspector?: Inspect
       attempt(() => {
         if (!isLate) waiting?.arrivals.begin(waiting.address);
         isLate = true;
-        checkSpeed(length, performance.now() - beganAt);
+        checkSpeed(received, performance.now() - beganAt);
         timer = setTimeout(check, CHECK_EVERY_MS);
       });
     timer = setTimeout(check, PROMPT_MS);
     request.on("data", (chunk: Buffer) =>
       attempt(() => {
-        if (length + chunk.length > bytesMax) throw new BodyTooLarge(bytesMax);
-        inspector?.take(chunk);
+        received += chunk.length;
+        if (received > bytesMax) throw new BodyTooLarge(bytesMax);
+        if (refusal) return;
+        try {
+          inspector?.take(chunk);
+        } catch (error) {
+          refusal = error;
+          chunks.length = 0;
+          return;
+        }
         waiting?.arrivals.hold(chunk.length);
-        length += chunk.length;
+        held += chunk.length;
         chunks.push(chunk);
       }),
     );
-    request.on("end", () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.on("end", () => {
+      if (refusal) reject(refusal);
+      else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    });
     for (const event of ["error", "aborted"])
       request.on(event, () => reject(badRequest("The body ended early.")));
   });
-  return received.finally(() => {
+  return arrived.finally(() => {
     clearTimeout(timer);
     request.removeAllListeners("data");
-    waiting?.arrivals.release(length);
+    waiting?.arrivals.release(held);
     if (isLate) waiting?.arrivals.end(waiting.address);
   });
+}
+
+const DISCARDED_BYTES_MAX = 8 * 1024 * 1024;
+const DISCARDING_MS = 1_000;
+
+/**
+ * Reads a body away that nobody wants, for a moment: a connection that is closed on a sender in the middle of its body is reset,
+ * and the sender does not get to the answer.
+ */
+export async function discard(request: IncomingMessage): Promise<void> {
+  const { headers } = request;
+  const isSent = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+  if (!isSent || request.complete || headers.expect !== undefined) return;
+  let bytes = 0;
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, DISCARDING_MS);
+    request.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > DISCARDED_BYTES_MAX) resolve();
+    });
+    for (const event of ["end", "close"])
+      request.once(event, () => {
+        clearTimeout(timer);
+        resolve();
+      });
+  });
+  request.pause();
 }
 
 function checkSpeed(bytes: number, elapsedMs: number): void {
