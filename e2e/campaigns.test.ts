@@ -565,3 +565,18 @@ test("events are found by their ids, and a field is compared by an operator that
   const answer = await api("POST", "campaigns/new", { name: name("Campaign"), events: [condition] });
   assert.equal(answer.status, 422, answer.text);
 });
+
+test("an event calls no private address, and an address with tokens is judged when it is called", async () => {
+  const call = (url: string) => ({
+    name: name("Campaign"),
+    events: [
+      { id: "new_1", name: "Call", type: "campaign.sendwebhook", properties: { url, method: "post" } },
+    ],
+  });
+  for (const url of ["http://10.0.0.1/in", "http://169.254.169.254/latest", "http://[::1]/"]) {
+    const answer = await api("POST", "campaigns/new", call(url));
+    assert.equal(answer.status, 422, answer.text);
+    assert.match(answer.text, /properties\.url/);
+  }
+  await send("POST", "campaigns/new", call("https://example.com/{contactfield=email}"), 201);
+});

@@ -342,3 +342,10 @@ test("a list of forms that is too long for one message between services is answe
   const listed = Object.values(body.forms as Record<string, { name: string }>).map(({ name }) => name);
   assert.deepEqual(listed.sort(), names.sort());
 });
+
+test("a form posts to no private address", async () => {
+  const actions = [{ name: "Post", type: "form.repost", properties: { post_url: "http://192.168.0.1/in" } }];
+  const answer = await api("POST", "forms/new", { name: "Repost", actions });
+  assert.equal(answer.status, 400, answer.text);
+  assert.match(answer.text, /post_url/);
+});

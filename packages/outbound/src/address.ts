@@ -50,3 +50,9 @@ export function literalAddress(hostname: string): string | undefined {
   if (ipaddr.isValid(bare)) return bare;
   return bare === "localhost" || bare.endsWith(".localhost") ? "127.0.0.1" : undefined;
 }
+
+/** False for a URL whose host is a private address outside of `allowed`. A name is judged when it is resolved. */
+export function isAllowedUrl(url: URL, allowed: Range[]): boolean {
+  const literal = literalAddress(url.hostname);
+  return literal === undefined || isAllowedAddress(literal, allowed);
+}

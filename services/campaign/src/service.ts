@@ -23,9 +23,9 @@ import { pointServices } from "./point/service.ts";
 import { references } from "./references.ts";
 
 /** Stages, and everything that acts on contacts. */
-export function openCampaignService({ database, outbox, log }: Foundation<CampaignConfig>): Parts {
+export function openCampaignService({ config, database, outbox, log }: Foundation<CampaignConfig>): Parts {
   const context = { database, outbox, references: references(database) };
-  const campaigns = campaignsOf(context);
+  const campaigns = campaignsOf(context, config.OUTBOUND_ALLOW_CIDRS);
   return {
     services: [
       implementStandard(CampaignService, campaigns),

@@ -1,4 +1,4 @@
-import { isAllowedAddress, literalAddress, type Range, receiverUrl } from "@tidings/outbound/address";
+import { isAllowedUrl, type Range, receiverUrl } from "@tidings/outbound/address";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Webhook, WebhookSchema } from "@tidings/proto/tidings/webhook/v1/webhook";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
@@ -125,8 +125,7 @@ function schemeOf(triggers: string[]): SignatureScheme {
 function checkReceiver(text: string, allowed: Range[]): Violation[] {
   const url = receiverUrl(text);
   if (!url) return [{ field: "webhookUrl", message: "A valid URL is required." }];
-  const literal = literalAddress(url.hostname);
-  if (literal === undefined || isAllowedAddress(literal, allowed)) return [];
+  if (isAllowedUrl(url, allowed)) return [];
   const message =
     "A valid URL is required: this address is not public. OUTBOUND_ALLOW_CIDRS lets deliveries go to it.";
   return [{ field: "webhookUrl", message }];

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import type { Range } from "@tidings/outbound/address";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import {
   type Campaign,
@@ -16,13 +17,13 @@ import { settleEvents } from "./settle-events.ts";
 import { showNeighbours } from "./show-events.ts";
 
 /** Campaigns, whose events and canvas are one graph. */
-export function campaignsOf(context: ResourceContext): Repository<Campaign> {
+export function campaignsOf(context: ResourceContext, allowed: Range[]): Repository<Campaign> {
   return repository<Campaign, number[]>(context, CampaignSchema, {
     deletion: "kept",
     load: (transaction, _call, messages, ids) => freeEventIds(transaction, messages, ids),
     prepare(draft, { before, sent, loaded }) {
       if (before && !sent.updateMask?.paths.includes("*")) keepSources(draft, before);
-      return settleEvents(draft, { before, sent, freeIds: loaded });
+      return settleEvents(draft, { before, sent, freeIds: loaded, allowed });
     },
     changed(transaction, changes) {
       followEvents(transaction, changes);

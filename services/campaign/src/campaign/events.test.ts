@@ -20,7 +20,7 @@ let campaigns: Repository<Campaign>;
 before(async () => {
   testDatabase = await createTestDatabase();
   database = openDatabase({ url: testDatabase.url("campaign"), log: createLog("test", "silent") });
-  campaigns = campaignsOf({ database, outbox: createOutbox(), references: references(database) });
+  campaigns = campaignsOf({ database, outbox: createOutbox(), references: references(database) }, []);
 });
 after(async () => {
   await database.close();

@@ -1,12 +1,22 @@
+import { isAllowedUrl, type Range } from "@tidings/outbound/address";
 import type { Campaign, CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { badRequest, type Fault, invalid, unfit, type Violation } from "@tidings/rpc/fault";
 import type { Sent } from "@tidings/store/draft";
+import { propertiesOf } from "@tidings/store/properties";
 import { type Link, linksIn, readCanvas, writeCanvas } from "./canvas.ts";
 import { settleTypes } from "./event-rules.ts";
-import { link, type Named, namesOf, ownLinks } from "./links.ts";
+import { link, type Named, namesOf, ownLinks, pathOf } from "./links.ts";
 
 /** What all properties of a campaign may come to, in bytes. */
 const PROPERTIES_MAX = 1_000_000;
+
+interface Settling {
+  before: Campaign | undefined;
+  sent: Sent<Campaign>;
+  freeIds: number[];
+  /** Private ranges that events may call all the same. */
+  allowed: Range[];
+}
 
 /**
  * Makes one graph of the events and the canvas of a draft, in place. Where both were sent the canvas says what leads where,
@@ -14,7 +24,7 @@ const PROPERTIES_MAX = 1_000_000;
  */
 export function settleEvents(
   draft: Campaign,
-  { before, sent, freeIds }: { before: Campaign | undefined; sent: Sent<Campaign>; freeIds: number[] },
+  { before, sent, freeIds, allowed }: Settling,
 ): Fault | Violation[] {
   const paths = sent.updateMask?.paths ?? ["*"];
   if (before && !["*", "events", "canvas_settings", "lists", "forms"].some((path) => paths.includes(path)))
@@ -34,12 +44,27 @@ export function settleEvents(
   const isDrawn = sent.message?.canvasSettings !== undefined && sent.message.events.length > 0;
   if (!isDrawn && paths.includes("*")) forgetUnsaid(draft.events, sent.message?.events ?? []);
   const links = withoutRemoved(isDrawn ? linksIn(canvas) : ownLinks(draft.events), before, named);
-  const misfits = [...link(draft.events, links, named), ...settleTypes(draft.events, named)];
+  const misfits = [
+    ...link(draft.events, links, named),
+    ...settleTypes(draft.events, named),
+    ...callProblems(draft.events, before, allowed),
+  ];
   if (misfits.length > 0) return unfit(misfits);
   const sources = (["lists", "forms"] as const).filter((source) => draft[source].length > 0);
   draft.canvasSettings = writeCanvas(canvas, draft.events, { named, sources });
   for (const event of draft.events) event.sentId = "";
   return [];
+}
+
+/** Addresses that events call, unless they were there before. A URL with tokens is judged when it is called. */
+function callProblems(events: CampaignEvent[], before: Campaign | undefined, allowed: Range[]): Violation[] {
+  const known = new Set(before?.events.map((event) => propertiesOf(event).url));
+  return events.flatMap((event) => {
+    const { url } = propertiesOf(event);
+    if (event.type !== "campaign.sendwebhook" || typeof url !== "string" || known.has(url)) return [];
+    if (!URL.canParse(url) || isAllowedUrl(new URL(url), allowed)) return [];
+    return [{ field: pathOf(event, "properties.url"), message: "This address is not public." }];
+  });
 }
 
 /** A connection goes with the event at its end, where the same write removes that. */

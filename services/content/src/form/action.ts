@@ -1,5 +1,7 @@
+import { isAllowedUrl, type Range } from "@tidings/outbound/address";
 import type { FormAction } from "@tidings/proto/tidings/content/v1/form";
 import type { Violation } from "@tidings/rpc/fault";
+import { notValid } from "@tidings/store/json-member";
 import {
   flag,
   holding,
@@ -8,6 +10,7 @@ import {
   ids,
   oneOf,
   type PropertyReaders,
+  propertiesOf,
   settleProperties,
   text,
   texts,
@@ -44,8 +47,26 @@ const PROPERTIES: ReadonlyMap<string, PropertyReaders> = new Map<string, Propert
   ["asset.download", { asset: id, category: id, message: html }],
 ]);
 
-export function checkAction(action: FormAction, path: string): Violation[] {
-  return settleProperties(action, PROPERTIES.get(action.type) ?? {}, `${path}.properties`);
+/** Brings the properties of an action into form, in place. An address that stays as it was is not judged again. */
+export function checkAction(
+  action: FormAction,
+  path: string,
+  { before, allowed }: { before: FormAction | undefined; allowed: Range[] },
+): Violation[] {
+  const violations = settleProperties(action, PROPERTIES.get(action.type) ?? {}, `${path}.properties`);
+  const { post_url: url } = propertiesOf(action);
+  const isNew = !before || propertiesOf(before).post_url !== url;
+  if (
+    violations.length > 0 ||
+    action.type !== "form.repost" ||
+    !isNew ||
+    typeof url !== "string" ||
+    url === ""
+  )
+    return violations;
+  return isAllowedUrl(new URL(url), allowed)
+    ? []
+    : [notValid(`${path}.properties.post_url`, "This address is not public.")];
 }
 
 function addressOf(value: unknown): unknown {

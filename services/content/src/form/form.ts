@@ -1,3 +1,4 @@
+import type { Range } from "@tidings/outbound/address";
 import {
   type Form,
   FormActionSchema,
@@ -51,13 +52,16 @@ const commands = new Map<string, SearchCommand>([
  * Forms with their fields and actions. What is wrong with one of these fails the form, and is told in its own words. They are sent
  * to `siteUrl`.
  */
-export function forms(context: ResourceContext, siteUrl: string): Repository<Form> {
+export function forms(
+  context: ResourceContext,
+  { siteUrl, allowed }: { siteUrl: string; allowed: Range[] },
+): Repository<Form> {
   const { database } = context;
   return repository<Form, ContactFields>(context, FormSchema, {
     commands,
     before: (messages, { deadlineMs }) => awaitFields(database, messages, deadlineMs),
     load: (transaction, _call, messages) => mappedFields(transaction, messages),
-    prepare: (draft, { before, loaded }) => settle(draft, before, loaded),
+    prepare: (draft, { before, loaded }) => settle(draft, before, { mapped: loaded, allowed }),
     changed: forgetForms,
     async show(items, { deadlineMs }, database) {
       const fields = await mappedFields(
@@ -85,13 +89,23 @@ export function formMethods(rows: Repository<Form>): Handlers<typeof FormMethodS
   };
 }
 
-function settle(draft: Form, before: Form | undefined, mapped: ContactFields): Violation[] | Fault {
+interface Settling {
+  mapped: ContactFields;
+  /** Private ranges that a form may post to all the same. */
+  allowed: Range[];
+}
+
+function settle(draft: Form, before: Form | undefined, settling: Settling): Violation[] | Fault {
   draft.alias = latinWord(draft.alias || before?.alias || draft.name, ALIAS_LENGTH_MAX) || "form";
-  return settleItems(draft, before, mapped) ?? [...checkPostAction(draft), ...checkLimit(draft)];
+  return settleItems(draft, before, settling) ?? [...checkPostAction(draft), ...checkLimit(draft)];
 }
 
 /** Fields and actions in their order. Answers what is wrong with the first of them that is not right. */
-function settleItems(draft: Form, before: Form | undefined, mapped: ContactFields): Fault | undefined {
+function settleItems(
+  draft: Form,
+  before: Form | undefined,
+  { mapped, allowed }: Settling,
+): Fault | undefined {
   draft.fields = inOrder(draft.fields);
   draft.actions = inOrder(draft.actions);
   const declared = [
@@ -102,9 +116,12 @@ function settleItems(draft: Form, before: Form | undefined, mapped: ContactField
   if (first) return badRequest(first.message);
   const fields = settleFields(draft, before, mapped);
   if (fields instanceof Fault) return fields;
+  const known = new Map(before?.actions.map((action) => [action.id, action]));
   const [wrong] = [
     ...fields,
-    ...draft.actions.flatMap((action, index) => checkAction(action, `actions[${index}]`)),
+    ...draft.actions.flatMap((action, index) =>
+      checkAction(action, `actions[${index}]`, { before: known.get(action.id), allowed }),
+    ),
     ...checkLength(draft),
     ...checkOrders("fields", draft.fields),
     ...checkOrders("actions", draft.actions),

@@ -16,7 +16,7 @@ function settled(type: string, properties: unknown): unknown {
 
 function action(type: string, properties: unknown): unknown {
   const item = create(FormActionSchema, { type, properties: jsonBytes(properties) });
-  const [wrong] = checkAction(item, "actions[0]");
+  const [wrong] = checkAction(item, "actions[0]", { before: undefined, allowed: [] });
   return wrong ? wrong.field : jsonOf(item.properties);
 }
 

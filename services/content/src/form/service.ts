@@ -20,7 +20,7 @@ export function openForms(
   { config, database, outbox, log, tls }: Foundation<ContentConfig>,
   context: ResourceContext,
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
-  const rows = forms(context, config.SITE_URL);
+  const rows = forms(context, { siteUrl: config.SITE_URL, allowed: config.OUTBOUND_ALLOW_CIDRS });
   const submitters = connectSubmitters(
     connect(config.CONTACT_ADDRESS, { tls }),
     actorSigner(config.ACTOR_PRIVATE_KEY, "contact"),

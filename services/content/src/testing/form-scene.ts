@@ -21,7 +21,7 @@ export async function formScene() {
   const log = createLog("test", "silent");
   const database = openDatabase({ url: testDatabase.url("content"), log });
   const context = { database, outbox: createOutbox(), references: references(database) };
-  const rows = forms(context, "https://www.example");
+  const rows = forms(context, { siteUrl: "https://www.example", allowed: [] });
   /** What the contact service says of contacts and companies. */
   const contacts = new Map<number, JsonObject>();
   const companies = new Map<number, string>();
