@@ -117,12 +117,15 @@ async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSi
   }
 }
 
+/** Nobody serves the stream, or the server no longer knows what it was asked. */
+const LOST = new Set(["no_responders", "heartbeats_missed"]);
+
 /**
  * A server that has just started knows nothing of streams for a moment. The library asks it once, and again half a minute
- * later: we begin anew instead, as we do after each connection.
+ * later: consuming begins anew instead, as it does after each connection.
  */
 async function restartWithout(messages: ConsumerMessages): Promise<void> {
-  for await (const { type } of messages.status()) if (type === "no_responders") messages.stop();
+  for await (const { type } of messages.status()) if (LOST.has(type)) messages.stop();
 }
 
 /** Consumes until stopped, until the connection is another one, or until the stream or the durable is gone. */
