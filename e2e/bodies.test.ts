@@ -28,7 +28,7 @@ const SMALL = Object.fromEntries(
   Object.entries(SHAPES).map(([name, text]) => [name, text.slice(0, MEGABYTE - 1)]),
 );
 const AT_ONCE = 24;
-/** What the process may have taken more once all are refused: half of one of them each would be far above it. */
+/** Growth of resident memory that is allowed after all bodies were refused; keeping them parsed would take ten times as much. */
 const GROWTH_MAX = 150 * MEGABYTE;
 /** As in the conformance test: milliseconds where the work is bounded, seconds where it is not. */
 const LAG_MAX_SECONDS = 0.5;
@@ -94,10 +94,10 @@ test("many of them at once leave no memory behind, and others are served meanwhi
   assert.ok(growth < GROWTH_MAX, `${growth} bytes more`);
 });
 
-test("who may not call a route is told so before its body is read", async () => {
+test("a caller without the right of a route gets 403 before its body is read", async () => {
   const { username } = await newPerson(stack, {});
   const login = { username, password: PASSWORD };
-  // What a category is for decides who may make it.
+  // The right to create a category depends on its bundle, which is in the body.
   for (const { path } of resources.filter(({ path }) => path !== "categories")) {
     const { status } = await send("POST", `${path}/batch/new`, SHAPES["two million zeros"], login);
     assert.equal(status, 403, path);

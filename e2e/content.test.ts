@@ -225,7 +225,7 @@ test("the alias of a page has a hyphen for a space and drops what is no letter, 
   assert.equal((body as unknown as { page: { alias: string } }).page.alias, "grusse-15-more_of-it");
 });
 
-test("what becomes a header is one line, and an address names nobody who signs in", async () => {
+test("members that become header fields are one line, and addresses with a user and password are 400", async () => {
   const email = { name: "Mail", subject: "Hello", customHtml: "x" };
   for (const members of [{ fromName: "A\r\nBcc: b@example.com" }, { subject: "A\nB" }]) {
     const answer = await api("POST", "emails/new", { ...email, ...members });

@@ -6,7 +6,7 @@ import Mautic from "node-mautic";
 import type { Entity } from "./client.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
-/** What clients of the product with the same API need, with the one switch that README names. */
+/** Answers for clients of the product with the same API, with the one switch that README names. */
 
 const API_DIALECT = "mautic";
 const stack = await startTestStack({

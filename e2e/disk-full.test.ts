@@ -80,7 +80,7 @@ test("while the disk is full writes are 503 and the launcher stays; with room ag
   const acknowledged: string[] = [];
   const statuses = new Map<number, number>();
   const giveUpAt = performance.now() + FILLING_MS;
-  // What Postgres and NATS had set aside takes some writes; then nothing does.
+  // Space that Postgres and NATS had allocated takes some writes before they fail.
   for (let count = 0; (statuses.get(503) ?? 0) < 500 && performance.now() < giveUpAt; count += 1) {
     const names = Array.from({ length: 20 }, (_, index) => `full-${count}-${index}`);
     const answers = await Promise.all(names.map((name) => create(name).catch(() => undefined)));

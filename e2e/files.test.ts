@@ -266,7 +266,7 @@ test("a picture that an email shows cannot be deleted", async () => {
   await eventually(async () => assert.ok(!(await filesOnDisk()).includes(name)));
 });
 
-test("nobody else uploads, and no visitor by the way of the gateway", async () => {
+test("strangers and visitors upload nothing, through the gateway or past it", async () => {
   const stranger = uploader(baseUrl, { username: "nobody", password: "nothing" });
   await withoutTrace(async () => {
     const { status } = await stranger.form("files/images/new", { filename: "a.png", content: PNG });

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import type { Entity } from "./client.ts";
 import { startTestStack } from "./stack.ts";
 
-/** What was made a moment ago can be used at once, however long its replication takes: here it takes for ever. */
+/** An entity can be referred to right after it was created, however long its replication takes: here NATS is down. */
 
 const stack = await startTestStack();
 after(() => stack.stop());
@@ -53,7 +53,7 @@ test("categories, segments, forms, fields and contacts that were made just now a
   assert.equal(added.status, 200, added.text);
 });
 
-test("what its owner does not have is 404 or 400, and 503 is said while the owner cannot be asked", async () => {
+test("an id that its owner does not have is 404 or 400, and the answer is 503 while the owner cannot be asked", async () => {
   assert.equal((await api("POST", `stages/2000000000/contact/${contactId}/add`)).status, 404);
   assert.equal((await api("POST", "segments/new", { name: "Lost", category: 2_000_000_000 })).status, 400);
   const category = await make("categories", "category", { title: "Later", bundle: "global" });

@@ -66,12 +66,12 @@ export const gatewayVariables = {
   /** Requests a second that an address may send to the public web, twice as many at once; 0 is no limit. */
   PUBLIC_RATE_LIMIT: z.coerce.number().int().min(0).default(100),
   API_DIALECT: apiDialect,
-  /** The name of the header that tells the version; by the dialect when absent. */
+  /** The response header with the version; by the dialect when absent. */
   VERSION_HEADER: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9-]*$/)
     .optional(),
-  /** What it tells: clients may compare it. By the dialect when absent. */
+  /** The value of that header, which clients may compare; by the dialect when absent. */
   VERSION_HEADER_VALUE: z
     .string()
     .regex(/^[!-~]{1,50}$/)

@@ -91,7 +91,7 @@ async function admit(request: Request, response: Response, limits: WebLimits): P
     if (limits.rate) await consume(limits.rate, address, response);
     open.begin(address);
   } catch (refusal) {
-    // What is pipelined behind a request that is refused goes with it.
+    // Closing also drops the requests that are pipelined behind this one.
     response.setHeader("connection", "close");
     throw refusal;
   }

@@ -11,7 +11,7 @@ const NOBODY = { admin: false, permissions: {} };
 
 const existsStatement = prepared("user_known", "select 1 from users where id = $1");
 
-/** What the routes would say to a user, or to the app that asks (id 0); a user who cannot sign in holds nothing. */
+/** The permissions that a user holds, or the calling app (id 0). A user who cannot sign in holds none. */
 export async function checkPermissions(
   database: Database,
   { userId, permissions }: CheckPermissionsRequest,

@@ -4,7 +4,7 @@ import { type Redis, rateLimiter } from "./rate-limit.ts";
 import { type Shares, sharesByAddress } from "./shares.ts";
 import { loadShedding, type Shedding } from "./shedding.ts";
 
-/** What visitors may use of this process. The API has a budget of its own: neither can use up the other's. */
+/** Limits of the public web. The API has a budget of its own: neither can use up the other's. */
 export interface WebLimits {
   clientIp: ClientIp;
   /** Requests by address. */

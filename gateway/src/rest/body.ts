@@ -17,7 +17,7 @@ export interface BodyLimits {
 
 export const SINGLE: BodyLimits = { json: 1024 * KILOBYTE, form: FORM_MAX };
 export const BATCH: BodyLimits = { json: 5 * 1024 * KILOBYTE, form: FORM_MAX };
-/** What OAuth's endpoints and our own pages take. */
+/** The limits of OAuth's endpoints and of our own pages. */
 export const SMALL: BodyLimits = { json: 16 * KILOBYTE, form: 16 * KILOBYTE };
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });

@@ -37,7 +37,7 @@ const BY_REASON: Partial<Record<string, Answer>> = {
   VALIDATION: { status: 422, type: "validation" },
   ROLE_HAS_USERS: { status: 428 },
   RATE_LIMITED: { status: 429 },
-  // Of reads alone: the answer to a write is short enough, or the write is refused.
+  // Only reads get this: a write is refused before its commit when its answer would be too long.
   ANSWER_TOO_LONG: { status: 400 },
   // Our own signature was refused by our own service: the caller can do nothing about it.
   ACTOR_INVALID: { status: 500 },

@@ -63,7 +63,7 @@ async function sendInParts(
   };
   // A short page whose answer is too long has rows: its list cannot be asked for ids alone.
   if (ids.length === 0 && query.pageSize <= PART_SIZE_MAX) throw answerTooLong();
-  /** Of `size` rows, or of as many as fit into a message. */
+  /** Reads `size` rows, or as many as fit into a message. */
   const longestPart = async (from: number, size: number): Promise<{ rows: string; size: number }> => {
     try {
       return { rows: await part(from, size), size };

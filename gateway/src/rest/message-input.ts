@@ -196,7 +196,7 @@ function objectReader(schema: DescMessage): Reader {
   const readMembers = membersReader(schema);
   const sentId = schema.fields.find((field) => getOption(field, sentIdOption));
   const isNumbered = schema.field.id?.fieldKind === "scalar" && schema.field.id.scalar === ScalarType.INT32;
-  // What says nothing but which thing is meant may also be sent by that alone: `"parent": "new_43"`.
+  // A link holds nothing but the name of another item, so clients may send the name alone: `"parent": "new_43"`.
   const isLink = schema.fields.every((field) => field === sentId || getOption(field, outputOnly));
   return (sent, path, violations) => {
     const isName = isLink && (typeof sent === "string" || typeof sent === "number");

@@ -35,7 +35,7 @@ export interface BatchAnswer {
 /** The standard methods (AIP-131 to AIP-135, 231 to 235) of any resource, whatever its messages are called. */
 export interface StandardMethods {
   resource: DescMessage;
-  /** What each of them is called in the service, where its right is declared. */
+  /** The RPC behind each operation, which declares the right that it needs. */
   rpc: ReturnType<typeof standardOf>;
   get(id: number, outgoing: Outgoing): Promise<Message>;
   list(query: ListQuery, outgoing: Outgoing): Promise<Listed>;

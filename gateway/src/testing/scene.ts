@@ -43,7 +43,7 @@ export type TagHandlers = Handlers<typeof TagService>;
 
 export interface SceneOptions extends Partial<Omit<AppOptions, "web">> {
   web?: Partial<WebOptions>;
-  /** Of the public web: requests a second and address. Unlimited when absent. */
+  /** Requests a second and address on the public web; unlimited when absent. */
   publicRate?: number;
   handlers?: Partial<TagHandlers>;
   arrivalLimits?: ArrivalLimits;

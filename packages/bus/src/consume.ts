@@ -117,7 +117,7 @@ async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSi
   }
 }
 
-/** Nobody serves the stream, or the server no longer knows what it was asked. */
+/** No server serves the stream, or the server has forgotten the pull request. */
 const LOST = new Set(["no_responders", "heartbeats_missed"]);
 
 /**

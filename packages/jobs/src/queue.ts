@@ -73,8 +73,8 @@ export const LEASE_MS = 30_000;
 const LEASE = `interval '${LEASE_MS} milliseconds'`;
 
 /**
- * Of a row that is looked up by its id. Written so that no index of waiting rows fits: those that end in the id would be read
- * from end to end, and cost the same as the primary key while a table is small.
+ * The condition "waits" for a row that is looked up by its id. Written so that no partial index matches it: an index that ends in
+ * the id would be read from end to end, and costs the same as the primary key while a table is small.
  */
 export function isWaiting(state = "state"): string {
   return `lower(${state}) = 'waiting'`;

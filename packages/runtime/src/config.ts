@@ -105,7 +105,7 @@ export function readConfig<Shape extends z.ZodRawShape>(
 }
 
 /**
- * Whose clients the API is for, where they differ: `mautic` answers nested collections as arrays and filters as they were sent,
+ * The clients that the API answers for, where clients differ: `mautic` answers nested collections as arrays and filters as they were sent,
  * and names triggers and the version header as that product does.
  */
 export const apiDialect = z.enum(["tidings", "mautic"]).default("tidings");

@@ -107,7 +107,7 @@ function giveUpAfter(request: IncomingMessage, limitMs: number): void {
 function refuseBody({ request, response }: Exchange): void {
   response.writeHead(400, { connection: "close", "content-type": "application/json" });
   response.end(errorBody(400));
-  // Whoever reads the body is told by the request that it ends here.
+  // Destroying the request ends the reading of its body with an error.
   response.once("close", () => request.destroy());
 }
 

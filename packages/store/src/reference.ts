@@ -12,7 +12,7 @@ export interface ReferenceKind {
   find(queryable: Queryable, ids: number[], call: Call): Promise<Map<number, Row>>;
   /** Waits a moment for those that are not known yet, where a neighbour owns them. */
   await?(ids: number[], call: Call): Promise<void>;
-  /** What is said of one that is not there, in words of its own. */
+  /** The message for an id that does not exist, where the kind has one of its own. */
   missing?(id: number): string;
   /** Why this caller may not refer to one of them all the same: what is wrong with the member, or a fault. */
   refuse?(row: Row, referring: Referring): string | Fault | undefined;

@@ -392,7 +392,7 @@ export function repository<T extends Resource, L = undefined>(
   };
 }
 
-/** Of the texts in an answer to a batch: with this many it fits into a message between services, however they are encoded. */
+/** Characters that the texts of a batch answer may have: in any encoding they fit into one message between services. */
 const BATCH_LENGTH_MAX = 8 * 1024 * 1024;
 
 /** Throws INVALID_ARGUMENT when these items are too long for one answer. */
@@ -401,7 +401,7 @@ function checkLength(items: Message[]): void {
   throw badRequest("The answer to this batch would be too long. Send fewer items at once.");
 }
 
-/** Of all texts and bytes in a value. */
+/** The length of all texts and bytes in a value. */
 function lengthOf(value: unknown): number {
   if (typeof value === "string" || value instanceof Uint8Array) return value.length;
   if (typeof value !== "object" || value === null) return 0;

@@ -25,7 +25,7 @@ export const contentVariables = {
   UPLOAD_BYTES_MAX: bytes.max(2 ** 31 - 1).default(6 * MEGABYTE),
   /** Of all uploads together. */
   UPLOADS_BYTES_MAX: bytes.max(Number.MAX_SAFE_INTEGER).default(10_240 * MEGABYTE),
-  /** Of the uploads of one user. */
+  /** Bytes that the uploads of one user may have. */
   UPLOADS_USER_BYTES_MAX: bytes.max(Number.MAX_SAFE_INTEGER).default(2_048 * MEGABYTE),
   /** Addresses that forms which ask for it do not take, separated by commas: whole, or `*` and how they end. */
   FORM_BLOCKED_EMAILS: z

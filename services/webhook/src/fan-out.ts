@@ -234,7 +234,7 @@ function seesSegment(
   return segments === "all" || (segments === "own" && (isGlobal || isOwn));
 }
 
-/** Of a segment that the owner of the webhook may not see: which one it is. */
+/** Leaves the id alone of a segment that the owner of the webhook may not see. */
 function withoutName(occurrence: Occurrence, id: number): Occurrence {
   return { ...occurrence, members: { ...occurrence.members, segment: { id } } };
 }

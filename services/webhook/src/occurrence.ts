@@ -23,7 +23,7 @@ export interface Occurrence {
   company?: Source;
   /** What else is told. */
   members: Record<string, unknown>;
-  /** Who may see the segment that is told of. */
+  /** Decides which owners may see the segment of the event. */
   segment?: { id: number; isGlobal: boolean; createdBy: number | undefined };
 }
 

@@ -1,6 +1,6 @@
 export type TriggerName = (typeof TRIGGERS)[number]["name"];
 
-/** Of our own names of triggers. */
+/** The prefix of our own trigger names. */
 export const OWN_PREFIX = "svc";
 
 /** What a webhook can be told of, in the order of their labels. */

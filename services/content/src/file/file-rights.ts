@@ -5,7 +5,7 @@ import { reach } from "@tidings/rpc/permission";
 import { isOfImages } from "./directory.ts";
 
 const ASSETS = "asset:assets";
-/** What shows pictures. */
+/** Permissions of the resources that show pictures. */
 const SHOWS_IMAGES = [
   ASSETS,
   "email:emails",
@@ -21,7 +21,7 @@ export function requireUpload(actor: Actor, directory: string): void {
   if (users.every((base) => reach(actor, base, Verb.CREATE) === "none")) throw denied();
 }
 
-/** Whose files an actor reaches with a verb: its own, and everybody's with the right to others' assets. */
+/** The files that an actor reaches with a verb: its own, and all files with the right to others' assets. */
 export function reachOfFiles(actor: Actor, verb: Verb): { isAll: boolean; userId: number | null } {
   return { isAll: reach(actor, ASSETS, verb) === "all", userId: actor.id };
 }

@@ -20,7 +20,7 @@ export interface UploadContext {
   bytesMax: number;
   /** Of all uploads together. */
   allBytesMax: number;
-  /** Of those of one user. */
+  /** Bytes that the uploads of one user may have. */
   userBytesMax: number;
   /** Where people find what is published. */
   siteUrl: string;

@@ -322,7 +322,7 @@ export type SegmentMembershipChanged = Message<"tidings.contact.v1.SegmentMember
   contactIds: number[];
 
   /**
-   * Who may see the segment: everybody with the right to segments of their own, or its creator and those with the right to all.
+   * Global segments are visible with the right to own segments; others to their creator, and with the right to all segments.
    *
    * @generated from field: optional bool is_global = 6;
    */
