@@ -88,7 +88,7 @@ async function createContact(email: string): Promise<number> {
 /** Everything that is kept of contacts agrees with the contacts there are. */
 async function assertConsistent(): Promise<void> {
   const ids = await contactIds();
-  // Whoever reads a stream that is replaced without a word notices by two heartbeats that are missing, after half a minute.
+  // A reader whose stream was replaced finds out by two missing heartbeats, after two seconds, and builds up again.
   await eventually(async () => assert.deepEqual(await auditedIds(), ids), { timeoutMs: 60_000 });
   const members = "select contact_id as id from contact.segment_contacts order by 1";
   await eventually(async () => assert.deepEqual(await numbers(members), ids));
