@@ -120,6 +120,12 @@ const service = dashboard("tidings-service", "Tidings: a service", {
       `rate(tidings_event_loop_busy_seconds_total{${OF_IT}}[$__rate_interval])`,
     ),
     each(
+      "Log lines dropped a second",
+      "cps",
+      "{{pod}}",
+      `rate(tidings_log_lines_dropped_total{${OF_IT}}[$__rate_interval])`,
+    ),
+    each(
       "Event loop late: 99 % within",
       "s",
       "{{pod}}",

@@ -7,6 +7,8 @@ export interface Proxy {
   url: string;
   /** From now on every byte is swallowed, and every new connection accepted and left without an answer. */
   goDeaf(): void;
+  /** From now on the answer to a COMMIT, and all that follows it on the same connection, is swallowed. */
+  swallowCommits(): void;
   /** From now on connections end, and new ones at once: the server is down. */
   goDown(): void;
   /** New connections work again; those that were deafened stay so. */
@@ -14,18 +16,25 @@ export interface Proxy {
   stop(): Promise<void>;
 }
 
+/** As it stands in a query of Postgres' protocol. */
+const COMMIT = Buffer.from("commit\0");
+
 /** A TCP proxy before the server of a URL. */
 export async function startProxy(target: string): Promise<Proxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   let isDeaf = false;
   let isDown = false;
+  let swallowsCommits = false;
   const server = createServer((client) => {
     keep(client);
     if (isDown) return void client.destroy();
     if (isDeaf) return void client.resume();
     const upstream = connect(Number(port), hostname);
     keep(upstream);
+    client.on("data", (chunk: Buffer) => {
+      if (swallowsCommits && chunk.includes(COMMIT)) upstream.unpipe(client).resume();
+    });
     client.pipe(upstream);
     upstream.pipe(client);
     client.on("close", () => upstream.destroy());
@@ -47,6 +56,9 @@ export async function startProxy(target: string): Promise<Proxy> {
       isDeaf = true;
       for (const socket of sockets) socket.unpipe().removeAllListeners("close").resume();
     },
+    swallowCommits() {
+      swallowsCommits = true;
+    },
     goDown() {
       isDown = true;
       for (const socket of sockets) socket.destroy();
@@ -54,6 +66,7 @@ export async function startProxy(target: string): Promise<Proxy> {
     recover() {
       isDown = false;
       isDeaf = false;
+      swallowsCommits = false;
     },
     async stop() {
       for (const socket of sockets) socket.destroy();
