@@ -121,7 +121,7 @@ const service = dashboard("tidings-service", "Tidings: a service", {
     ),
     each(
       "Log lines dropped a second",
-      "cps",
+      "short",
       "{{pod}}",
       `rate(tidings_log_lines_dropped_total{${OF_IT}}[$__rate_interval])`,
     ),
