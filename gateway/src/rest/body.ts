@@ -41,8 +41,7 @@ function contentTypeOf({ "content-type": contentType = "" }: IncomingMessage["he
 export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<unknown> {
   const contentType = request.headers["content-type"] ?? "";
   const type = contentTypeOf(request.headers);
-  const encoding = request.headers["content-encoding"] ?? "identity";
-  if (encoding !== "identity") throw badRequest("The content encoding is not supported.");
+  checkEncoding(request);
   const isForm = type === FORM || type === MULTIPART;
   const isJson = type === JSON_TYPE;
   const bytesMax = isForm ? limits.form : limits.json;
@@ -57,6 +56,11 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   return body;
 }
 
+function checkEncoding({ headers }: IncomingMessage): void {
+  const encoding = headers["content-encoding"] ?? "identity";
+  if (encoding !== "identity") throw badRequest("The content encoding is not supported.");
+}
+
 const ACCESS = Buffer.from("access");
 
 /**
@@ -64,6 +68,7 @@ const ACCESS = Buffer.from("access");
  * when it holds none.
  */
 export async function readTokenForm(request: IncomingMessage): Promise<unknown> {
+  checkEncoding(request);
   const bytes = await receive(request, SINGLE.form);
   return bytes.includes(ACCESS) ? checkTexts(parseForm(decodeText(bytes))) : undefined;
 }

@@ -14,6 +14,7 @@ import { discard } from "./receive.ts";
 export type Handler = (request: Request, response: ApiResponse) => Promise<void>;
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /** What a POST may stand for. */
 const OVERRIDABLE = ["PUT", "PATCH", "DELETE"];
 
@@ -46,6 +47,7 @@ export function uploadEndpoint(router: Router, path: string, handler: Handler): 
 function put(router: Router, path: string, { handlers, elsewhere = {}, methodOf }: Place): void {
   const allowed = Object.keys(handlers).join(", ");
   const hasId = path.includes(":id");
+  const candidates = Object.fromEntries(METHODS.map((method) => [method, meant(method, handlers)]));
   router.all(path, async (request: Request, response: ApiResponse, next: NextFunction) => {
     if (hasId && !/^\d+$/.test(String(request.params.id))) return next("route");
     const { exchange } = response.locals;
@@ -56,7 +58,7 @@ function put(router: Router, path: string, { handlers, elsewhere = {}, methodOf 
       return methodNotAllowed(other && `${request.method} ${request.baseUrl}${other}`);
     };
     if (!isWanted(request.method, handlers)) throw refused();
-    if (!meant(request.method, handlers).some((handler) => mayCall(exchange.actor, handler))) {
+    if (!candidates[request.method]?.some((handler) => mayCall(exchange.actor, handler))) {
       await discard(request);
       throw denied();
     }

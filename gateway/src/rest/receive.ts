@@ -79,6 +79,8 @@ function arrival(request: IncomingMessage, bytesMax: number, inspector?: Inspect
         } catch (error) {
           refusal = error;
           chunks.length = 0;
+          waiting?.arrivals.release(held);
+          held = 0;
           return;
         }
         waiting?.arrivals.hold(chunk.length);
@@ -112,20 +114,18 @@ export async function discard(request: IncomingMessage): Promise<void> {
   const { headers } = request;
   const isSent = headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
   if (!isSent || request.complete || headers.expect !== undefined) return;
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
   let bytes = 0;
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, DISCARDING_MS);
-    request.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > DISCARDED_BYTES_MAX) resolve();
-    });
-    for (const event of ["end", "close"])
-      request.once(event, () => {
-        clearTimeout(timer);
-        resolve();
-      });
-  });
-  request.pause();
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > DISCARDED_BYTES_MAX) end();
+  };
+  waitingOf(request)?.pause();
+  const timer = setTimeout(end, DISCARDING_MS);
+  request.on("data", count).once("end", end).once("close", end);
+  await isOver;
+  clearTimeout(timer);
+  request.off("data", count).pause();
 }
 
 function checkSpeed(bytes: number, elapsedMs: number): void {
