@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { resources } from "@tidings/gateway/resources";
 import { createClient } from "./client.ts";
+import { holdUps } from "./hold-ups.ts";
 import { newPerson, PASSWORD } from "./people.ts";
 import { pathOf } from "./permission/check-custom.ts";
 import { customRoutes } from "./permission/custom-routes.ts";
@@ -45,22 +46,6 @@ const routes = [
     .map(({ template }) => ({ method: "POST", path: pathOf(template), bodies: SMALL })),
 ];
 
-async function holdUps(): Promise<number> {
-  const metrics = await fetch(`http://127.0.0.1:${await stack.lines.port("gateway", "ops")}/metrics`);
-  const lines = (await metrics.text()).split("\n");
-  const countOf = (bucket: string) =>
-    Number(
-      lines
-        .find(
-          (line) =>
-            line.startsWith("tidings_event_loop_delay_seconds_bucket{") && line.includes(`le="${bucket}"`),
-        )
-        ?.split(" ")
-        .at(-1),
-    );
-  return countOf("+Inf") - countOf(String(LAG_MAX_SECONDS));
-}
-
 async function resident(): Promise<number> {
   const status = await readFile(`/proc/${stack.process("gateway").pid}/status`, "utf8");
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
@@ -72,13 +57,13 @@ function send(method: string, path: string, body: string, login = ADMINISTRATOR)
 }
 
 test("no body of any route holds the gateway, whatever its shape, and all are 4xx", async () => {
-  const before = await holdUps();
+  const before = await holdUps(stack, ["gateway"], LAG_MAX_SECONDS);
   for (const { method, path, bodies } of routes)
     for (const [name, body] of Object.entries(bodies)) {
       const { status, text } = await send(method, path, body);
       assert.ok(status >= 400 && status < 500, `${method} ${path} ${name}: ${status} ${text.slice(0, 200)}`);
     }
-  assert.equal(await holdUps(), before);
+  assert.equal(await holdUps(stack, ["gateway"], LAG_MAX_SECONDS), before);
 });
 
 test("many of them at once leave no memory behind, and others are served meanwhile", async () => {
