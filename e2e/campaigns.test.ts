@@ -57,6 +57,8 @@ const members = async (id: number) =>
 const isMember = async (id: number, contactId: number) =>
   (await members(id)).some(({ lead_id }) => lead_id === String(contactId));
 
+const email = await make(api, "emails", "email", { name: "Welcome", subject: "Welcome" });
+
 const DRAWN = {
   events: [
     {
@@ -64,7 +66,7 @@ const DRAWN = {
       name: "Send",
       type: "email.send",
       eventType: "action",
-      properties: { email: "7", email_type: "marketing" },
+      properties: { email: String(email.id), email_type: "marketing" },
       triggerMode: "immediate",
     },
     { id: "new_2", name: "Opened", type: "email.open", eventType: "decision" },
@@ -130,7 +132,7 @@ test("events that are drawn get ids, levels and parents, and the canvas names th
   assert.deepEqual([points.parent?.id, points.decisionPath], [opened.id, "yes"]);
   assert.deepEqual([again.parent?.id, again.decisionPath], [opened.id, "no"]);
   assert.equal(again.properties.jumpToEvent, sent.id);
-  assert.deepEqual([sent.channel, sent.channelId], ["email", 7]);
+  assert.deepEqual([sent.channel, sent.channelId], ["email", email.id]);
   const { nodes, connections } = campaign.canvasSettings;
   const ids = new Set(["lists", ...Object.keys(campaign.events)]);
   assert.ok(nodes.every(({ id }) => ids.has(id)) && nodes.length === 5, JSON.stringify(nodes));

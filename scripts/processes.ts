@@ -34,7 +34,7 @@ export type ProcessName = "contact" | "content" | "campaign" | "reporting" | "we
 export const processes: ProcessRow[] = [
   service("contact", contact, contactVariables, ["gateway", "webhook", "content", "campaign"]),
   service("content", content, contentVariables, ["gateway", "contact", "campaign", "webhook"]),
-  service("campaign", campaign, campaignVariables, ["gateway", "contact"]),
+  service("campaign", campaign, campaignVariables, ["gateway", "contact", "content"]),
   service("reporting", reporting, reportingVariables, ["gateway"]),
   service("webhook", webhook, webhookVariables, ["gateway"]),
   {
@@ -44,7 +44,7 @@ export const processes: ProcessRow[] = [
     entry: "gateway/src/main.ts",
     shape: gatewayVariables,
     variables: Object.keys(gatewayVariables),
-    callers: ["contact", "webhook"],
+    callers: ["contact", "content", "campaign", "webhook"],
   },
 ];
 

@@ -12,6 +12,7 @@ import { createOutbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
 import { implementSnapshots } from "@tidings/store/snapshots";
 import { untilMigrated } from "@tidings/store/until-migrated";
+import { implementVisible } from "@tidings/store/visible-rows";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp } from "./app.ts";
 import { openBearers } from "./auth/bearer.ts";
@@ -21,7 +22,7 @@ import { openClients } from "./clients.ts";
 import { gatewayConfig } from "./config.ts";
 import { ensureAdministrator } from "./identity/administrator.ts";
 import { openPrincipals } from "./identity/principals.ts";
-import { identitySnapshots } from "./identity/snapshots.ts";
+import { identitySnapshots, visibleUsers } from "./identity/snapshots.ts";
 import { apiRateLimits } from "./limits/api-limits.ts";
 import { bodyArrivals } from "./limits/arrivals.ts";
 import { loginThrottle } from "./limits/login-throttle.ts";
@@ -154,7 +155,8 @@ await run(options, async ({ onStop, isStopping }) => {
       limits: publicWeb,
     },
   });
-  const rpc = await serve([implementSnapshots(identitySnapshots(database))], {
+  const shown = [implementSnapshots(identitySnapshots(database)), implementVisible([visibleUsers(database)])];
+  const rpc = await serve(shown, {
     port: config.GRPC_PORT,
     host: config.INTERNAL_ADDRESS,
     tls,

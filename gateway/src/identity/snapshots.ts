@@ -5,6 +5,7 @@ import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { type Database, prepared } from "@tidings/store/database";
 import { resourceSnapshots, type SnapshotSource } from "@tidings/store/snapshots";
+import { type VisibleRows, visibleRows } from "@tidings/store/visible-rows";
 
 /** Users, roles and API credentials for who keeps something of them. */
 export function identitySnapshots(database: Database): SnapshotSource[] {
@@ -13,6 +14,11 @@ export function identitySnapshots(database: Database): SnapshotSource[] {
     resourceSnapshots(database, RoleSchema),
     clientSnapshots(database),
   ];
+}
+
+/** Users, for properties elsewhere that name them. One who sees only their own sees themself. */
+export function visibleUsers(database: Database): VisibleRows {
+  return visibleRows(database, UserSchema, { own: "id = $2" });
 }
 
 const clientsStatement = prepared(

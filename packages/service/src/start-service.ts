@@ -3,7 +3,9 @@ import { streamOf } from "@tidings/bus/streams";
 import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
 import { type Keeping, startProjecting } from "@tidings/projection/projecting";
 import type { Projection } from "@tidings/projection/projection";
-import { actorVerifier } from "@tidings/rpc/actor";
+import type { ListSnapshots } from "@tidings/projection/rebuild";
+import { SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
+import { type Actor, actorVerifier } from "@tidings/rpc/actor";
 import { type Implementation, serve } from "@tidings/rpc/server";
 import type { ServiceConfig } from "@tidings/runtime/config";
 import { createLog, type Log } from "@tidings/runtime/log";
@@ -15,7 +17,8 @@ import { createOutbox, type Outbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
 import { implementSnapshots, type SnapshotSource } from "@tidings/store/snapshots";
 import { untilMigrated } from "@tidings/store/until-migrated";
-import { openOwners } from "./owners.ts";
+import { implementVisible, type VisibleRows } from "@tidings/store/visible-rows";
+import { type Neighbours, openNeighbours } from "./neighbours.ts";
 
 /** What every service stands on. */
 export interface Foundation<C extends ServiceConfig> {
@@ -24,6 +27,7 @@ export interface Foundation<C extends ServiceConfig> {
   database: Database;
   bus: Bus;
   outbox: Outbox;
+  neighbours: Neighbours;
   /** What it shows to its neighbours, where they show each other anything. */
   tls: Tls | undefined;
 }
@@ -38,6 +42,8 @@ export interface Parts {
   jobs?: JobOptions[];
   /** What it owns and lists for who keeps something of it. */
   snapshots?: SnapshotSource[];
+  /** What it owns that properties elsewhere may name. */
+  visible?: VisibleRows[];
   /** What it keeps of what its neighbours tell. */
   projections?: Projection[];
   keeping?: () => Keeping;
@@ -74,18 +80,18 @@ export function startService<C extends ServiceConfig>(
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
     onStop("relay", relay.stop);
-    const parts = await open({ config, log, database, bus, outbox, tls });
-    const { services, work = {}, jobs = [], snapshots = [], projections = [], keeping } = parts;
+    const neighbours = openNeighbours(config, tls);
+    onStop("neighbours", neighbours.close);
+    const parts = await open({ config, log, database, bus, outbox, neighbours, tls });
+    const { services, work = {}, jobs = [], snapshots = [], visible = [], projections = [], keeping } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
     if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
-      const owners = openOwners(config, tls);
-      onStop("owners", owners.close);
-      const { listSnapshots } = owners;
+      const listSnapshots = snapshotLister(neighbours);
       const options = { service: name, database, bus, log, projections, listSnapshots, keeping };
       onStop("projections", startProjecting(options).stop);
     }
-    const server = await serve([...services, implementSnapshots(snapshots)], {
+    const server = await serve([...services, implementSnapshots(snapshots), implementVisible(visible)], {
       port: config.GRPC_PORT,
       host,
       tls,
@@ -99,4 +105,14 @@ export function startService<C extends ServiceConfig>(
       isReady: async () => (await database.ping()) && (await isMigrated(database, migrations)),
     };
   });
+}
+
+const SNAPSHOTS_MS = 10_000;
+const projecting: Actor = { kind: "service", id: null, name: "Projection", admin: false, permissions: {} };
+
+function snapshotLister(neighbours: Neighbours): ListSnapshots {
+  return async (owner, request, deadlineMs = Date.now() + SNAPSHOTS_MS) => {
+    const outgoing = { actor: projecting, deadlineMs, requestId: "" };
+    return (await neighbours.client(owner, SnapshotService).listSnapshots(request, outgoing)).snapshots;
+  };
 }

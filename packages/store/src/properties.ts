@@ -1,12 +1,18 @@
+import type { DescMessage } from "@bufbuild/protobuf";
 import type { Violation } from "@tidings/rpc/fault";
 import { textOf, wholeNumberOf, withoutTags } from "@tidings/runtime/plain-text";
 import { isNothing, isObject, type JsonObject, jsonOf, kept, notValid } from "./json-member.ts";
+import type { NamedThings } from "./needs.ts";
 
 /**
  * Brings the value of a property into the form in which it is kept; undefined when it is none that it can have. The empty text
  * stands for nothing.
  */
-export type PropertyReader = (value: unknown) => unknown;
+export interface PropertyReader {
+  (value: unknown): unknown;
+  /** The things whose ids it reads. */
+  names?: DescMessage;
+}
 
 /** By the names of the properties. What others there are is kept as it is. */
 export type PropertyReaders = Readonly<Record<string, PropertyReader>>;
@@ -54,7 +60,7 @@ export function wholeNumber(min = -INTEGER_MAX, max = INTEGER_MAX): PropertyRead
   };
 }
 
-/** The id of something, which may be gone by now; null for nothing. */
+/** An id; null for nothing. */
 export const id: PropertyReader = (value) => {
   const read = value === "" ? 0 : wholeNumberOf(value);
   if (read === 0) return null;
@@ -89,14 +95,36 @@ function entriesOf(value: unknown): unknown[] {
   return typeof value === "string" ? value.split("|") : [value];
 }
 
+/** The numbers that a reader answers are ids of such things. */
+export function naming(schema: DescMessage, read: PropertyReader): PropertyReader {
+  return Object.assign((value: unknown) => read(value), { names: schema });
+}
+
+/** The things that properties name, sent or settled; `path` is the way to them. */
+export function thingsNamedIn(
+  properties: Uint8Array | undefined,
+  readers: PropertyReaders,
+  path: string,
+): NamedThings[] {
+  return Object.entries(propertiesOf({ properties })).flatMap(([name, value]) => {
+    const read = Object.hasOwn(readers, name) && value !== null ? readers[name] : undefined;
+    if (!read?.names) return [];
+    const settled = read(value);
+    const held = isObject(settled) ? Object.values(settled) : [settled].flat();
+    const ids = held.filter((each) => typeof each === "number");
+    return ids.length > 0 ? [{ field: `${path}.${name}`, schema: read.names, ids }] : [];
+  });
+}
+
 /** An object with one thing in it: `{email: 5}`. */
 export function holding(name: string, read: PropertyReader): PropertyReader {
-  return (value) => {
+  const holder: PropertyReader = (value) => {
     if (isNothing(value)) return null;
     if (!isObject(value)) return undefined;
     const held = Object.hasOwn(value, name) && value[name] !== null ? read(value[name]) : null;
     return held === undefined ? undefined : { [name]: held };
   };
+  return read.names ? naming(read.names, holder) : holder;
 }
 
 /**

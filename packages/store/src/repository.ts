@@ -13,6 +13,7 @@ import { type Column, columnsOf, fillFromRow, toRecord } from "./columns.ts";
 import { type Database, joined, type Row, type Transaction, violatedConstraint } from "./database.ts";
 import { changedDraft, newDraft, newItems, type Sent, stamp, stampCreated, stampModified } from "./draft.ts";
 import { listPage } from "./list.ts";
+import { type FindVisible, findNamed, type Need, unmetNeeds, type Visible } from "./needs.ts";
 import { encodeEvent, type Outbox } from "./outbox.ts";
 import { type OwnershipOptions, ownershipOf } from "./ownership.ts";
 import {
@@ -35,6 +36,8 @@ export interface ResourceContext {
   outbox: Outbox;
   /** The kinds of things its resources refer to, by name. */
   references?: Record<string, ReferenceKind>;
+  /** Finds what properties name; there where any do. */
+  findVisible?: FindVisible;
 }
 
 export interface RepositoryOptions<T extends Resource, L = undefined>
@@ -58,6 +61,8 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
     draft: T,
     context: { before: T | undefined; call: Call; loaded: L; sent: Sent<T> },
   ): Violation[] | Fault;
+  /** What a message asks of its writer besides the right to write it. One that was sent may be a part, with types unsaid. */
+  needs?(message: T): Need[];
   /** Called in the transaction of a write with what it changed: what follows from it is written with it. */
   changed?(transaction: Transaction, changes: Changed<T>[]): Promise<void> | void;
   /** Completes what a caller is shown, in place. After a write this is a part of its transaction, which `database` joins. */
@@ -118,6 +123,7 @@ interface Writing<L> {
   call: Call;
   loaded: L;
   referred: Referred;
+  visible: Visible;
 }
 
 interface Change<T> {
@@ -132,7 +138,7 @@ interface Change<T> {
  * see but not change are PERMISSION_DENIED.
  */
 export function repository<T extends Resource, L = undefined>(
-  { database, outbox, references = {} }: ResourceContext,
+  { database, outbox, references = {}, findVisible = findNone }: ResourceContext,
   // Typed by message and not by schema: that keeps handler tables free of casts.
   schema: DescMessage & { readonly field: object },
   options: RepositoryOptions<T, L> = {},
@@ -217,10 +223,14 @@ export function repository<T extends Resource, L = undefined>(
     if (tooLong.length > 0) return invalid(tooLong);
     options.clean?.(draft, before);
     const violations = rules.values(draft, before);
-    for (const found of [
-      settleReferences(referring, draft, { before, ...writing }),
-      options.prepare?.(draft, { before, ...writing }) ?? [],
+    // As it was sent: settled, items have other places and names.
+    const needs = options.needs?.(draft) ?? [];
+    for (const judge of [
+      () => settleReferences(referring, draft, { before, ...writing }),
+      () => options.prepare?.(draft, { before, ...writing }) ?? [],
+      () => unmetNeeds(needs, (before && options.needs?.(before)) ?? [], writing),
     ]) {
+      const found = judge();
       if (found instanceof Fault) return found;
       violations.push(...found.filter(({ field }) => !violations.some((known) => known.field === field)));
     }
@@ -262,10 +272,11 @@ export function repository<T extends Resource, L = undefined>(
   const load = async (
     transaction: Transaction,
     call: Call,
-    messages: (T | undefined)[],
+    { messages, visible }: { messages: (T | undefined)[]; visible: Visible },
     ids: number[],
   ): Promise<Writing<L>> => ({
     call,
+    visible,
     loaded: (await options.load?.(transaction, call, messages, ids)) as L,
     referred: await findReferred(referring, transaction, messages, call),
   });
@@ -287,11 +298,18 @@ export function repository<T extends Resource, L = undefined>(
     return outcomes;
   };
 
-  const createMany = async (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> => {
+  /** What a write waits for: in its transaction it would hold a connection meanwhile. */
+  const lookUp = async (messages: (T | undefined)[], call: Call): Promise<Visible> => {
     await options.before?.(messages, call);
     await awaitReferred(referring, messages, call);
+    const needs = messages.flatMap((message) => (message && options.needs?.(message)) ?? []);
+    return findNamed(needs, findVisible, call);
+  };
+
+  const createMany = async (messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]> => {
+    const visible = await lookUp(messages, call);
     return database.transaction(call.deadlineMs, async (transaction) => {
-      const writing = await load(transaction, call, messages, []);
+      const writing = await load(transaction, call, { messages, visible }, []);
       const outcomes = messages.map((message) => prepareNew({ message, updateMask: undefined }, writing));
       await write(transaction, outcomes);
       return showWritten(transaction, outcomes, call);
@@ -300,11 +318,10 @@ export function repository<T extends Resource, L = undefined>(
 
   const updateMany = async (updates: Update<T>[], call: Call): Promise<Outcome<T>[]> => {
     const messages = updates.map(({ message }) => message);
-    await options.before?.(messages, call);
-    await awaitReferred(referring, messages, call);
+    const visible = await lookUp(messages, call);
     return database.transaction(call.deadlineMs, async (transaction) => {
       const ids = updates.map(({ id }) => id);
-      const writing = await load(transaction, call, messages, ids);
+      const writing = await load(transaction, call, { messages, visible }, ids);
       const locked = await lock(transaction, ids, call);
       const outcomes = updates.map((update): Outcome<T> => {
         const isMissing = !locked.has(update.id);
@@ -391,6 +408,9 @@ export function repository<T extends Resource, L = undefined>(
     batchDelete: (ids, call) => many(ids, deleteMany, call),
   };
 }
+
+/** Where a service cannot look anything up, nothing may be named. */
+const findNone: FindVisible = async () => new Set();
 
 /** Characters that the texts of a batch answer may have: in any encoding they fit into one message between services. */
 const BATCH_LENGTH_MAX = 8 * 1024 * 1024;

@@ -4,7 +4,7 @@ import { neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
 /** Every variable the campaign service reads. */
 export const campaignVariables = {
   ...serviceConfig,
-  ...neighbours("contact", "content"),
+  ...neighbours("contact", "content", "identity"),
   /** Private ranges that events may call all the same. */
   OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),
 };

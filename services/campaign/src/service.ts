@@ -1,5 +1,5 @@
 import { categories } from "@tidings/projection/categories";
-import { CampaignMethodService } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { CampaignMethodService, CampaignSchema } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { CampaignService } from "@tidings/proto/tidings/campaign/v1/campaign_service";
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
 import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_group_service";
@@ -7,9 +7,11 @@ import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_tri
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
 import { implement } from "@tidings/rpc/server";
+import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementResource, implementStandard } from "@tidings/store/implement-resource";
 import { resourceSnapshots } from "@tidings/store/snapshots";
+import { visibleRows } from "@tidings/store/visible-rows";
 import { campaignsOf } from "./campaign/campaign.ts";
 import { forms } from "./campaign/form.ts";
 import { campaignMethods } from "./campaign/methods.ts";
@@ -23,8 +25,14 @@ import { pointServices } from "./point/service.ts";
 import { references } from "./references.ts";
 
 /** Stages, and everything that acts on contacts. */
-export function openCampaignService({ config, database, outbox, log }: Foundation<CampaignConfig>): Parts {
-  const context = { database, outbox, references: references(database) };
+export function openCampaignService(foundation: Foundation<CampaignConfig>): Parts {
+  const { config, database, outbox, log, neighbours } = foundation;
+  const visible = [
+    visibleRows(database, CampaignSchema, { where: "date_deleted is null" }),
+    ...[StageSchema, PointGroupSchema].map((schema) => visibleRows(database, schema)),
+  ];
+  const findVisible = visibleFinder(visible, neighbours);
+  const context = { database, outbox, references: references(database), findVisible };
   const campaigns = campaignsOf(context, config.OUTBOUND_ALLOW_CIDRS);
   return {
     services: [
@@ -38,6 +46,7 @@ export function openCampaignService({ config, database, outbox, log }: Foundatio
     snapshots: [StageSchema, PointGroupSchema, PointTriggerSchema].map((schema) =>
       resourceSnapshots(database, schema),
     ),
+    visible,
     projections: [
       categories(["stages", "campaigns", "point_actions", "point_triggers"]),
       contacts(outbox),

@@ -1,5 +1,5 @@
 import { createSecretKey } from "node:crypto";
-import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
+import { CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
@@ -14,10 +14,12 @@ import { TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { implement } from "@tidings/rpc/server";
+import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementStandard } from "@tidings/store/implement-resource";
 import { resourceSnapshots } from "@tidings/store/snapshots";
 import { startTotals } from "@tidings/store/totals";
+import { visibleRows } from "@tidings/store/visible-rows";
 import { deviceHandlers } from "./belonging/device.ts";
 import { noteHandlers } from "./belonging/note.ts";
 import { utmTagHandlers } from "./belonging/utm-tags.ts";
@@ -44,7 +46,12 @@ import { memberSnapshots } from "./segment/snapshots.ts";
 import { tagHandlers } from "./tag/tag.ts";
 
 /** Contacts and companies with all that belongs to them, and the segments they are in. */
-export function openContactService({ config, database, outbox, bus, log }: Foundation<ContactConfig>): Parts {
+export function openContactService(foundation: Foundation<ContactConfig>): Parts {
+  const { config, database, outbox, bus, log, neighbours } = foundation;
+  const visible = [
+    visibleRows(database, CompanySchema),
+    visibleRows(database, SegmentSchema, { own: "(is_global or created_by = $2)" }),
+  ];
   const catalogues = fieldCatalogues(database);
   const context = {
     database,
@@ -52,6 +59,7 @@ export function openContactService({ config, database, outbox, bus, log }: Found
     log,
     catalogues,
     references: references(database, catalogues),
+    findVisible: visibleFinder(visible, neighbours),
     readDefinitions: definitionReader(),
     showsFiltersAsSent: config.API_DIALECT === "mautic",
     suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),
@@ -86,6 +94,7 @@ export function openContactService({ config, database, outbox, bus, log }: Found
       memberSnapshots(database),
       ...[FieldSchema, TagSchema, SegmentSchema].map((schema) => resourceSnapshots(database, schema)),
     ],
+    visible,
     projections,
     keeping: () => segmentKeeping(context),
   };

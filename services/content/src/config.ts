@@ -8,7 +8,7 @@ const MEGABYTE = 1024 * 1024;
 /** Every variable the content service reads. */
 export const contentVariables = {
   ...serviceConfig,
-  ...neighbours("contact"),
+  ...neighbours("contact", "campaign", "identity"),
   /** Where the public web is served to the gateway. */
   WEB_PORT: port.default(8081),
   /** Where people find what is published. */

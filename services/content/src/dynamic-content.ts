@@ -1,3 +1,4 @@
+import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import { type DynamicContent, DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
 import { jsonOf, notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
@@ -24,6 +25,7 @@ export function dynamicContents(context: ResourceContext): Repository<DynamicCon
         violations.push(notValid("filters", "At least one filter is required."));
       return violations;
     },
+    needs: ({ filters }) => thingsNamedInFilters(jsonOf(filters), "filters"),
     show: kin.show,
   });
 }

@@ -1,7 +1,9 @@
+import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import { type Email, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
-import { isNothing, isObject, jsonOf, notValid } from "@tidings/store/json-member";
+import { isNothing, isObject, type JsonObject, jsonOf, notValid } from "@tidings/store/json-member";
+import type { NamedThings } from "@tidings/store/needs";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { checkContactFilters } from "./contact-filters.ts";
 import { checkVariantSettings, family, type Kin } from "./family.ts";
@@ -38,6 +40,7 @@ export function emails(context: ResourceContext): Repository<Email> {
         ...kin.check(draft, before, loaded),
       ];
     },
+    needs: ({ dynamicContent }) => thingsNamed(jsonOf(dynamicContent)),
     changed: restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]),
     show: kin.show,
   });
@@ -93,6 +96,19 @@ function checkVersions(path: string, versions: unknown): Violation[] {
         ]
       : [notValid(`${path}[${index}]`)],
   );
+}
+
+/** What the filters of each version of each token name. */
+function thingsNamed(tokens: unknown): NamedThings[] {
+  return objectsIn(tokens).flatMap((token, index) =>
+    objectsIn(token.filters).flatMap((version, place) =>
+      thingsNamedInFilters(version.filters, `dynamicContent[${index}].filters[${place}].filters`),
+    ),
+  );
+}
+
+function objectsIn(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
 }
 
 function checkText(path: string, value: unknown): Violation[] {

@@ -1,22 +1,31 @@
 import { segments } from "@tidings/projection/segments";
+import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { CategoryService } from "@tidings/proto/tidings/content/v1/category_service";
+import { DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
 import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic_content_service";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
-import { FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
+import { FocusItemSchema, FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
 import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
 import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
+import { MarketingMessageSchema } from "@tidings/proto/tidings/content/v1/marketing_message";
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
+import { NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
+import { PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
+import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
+import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
 import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
 import { implement } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
+import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementResource, implementStandard } from "@tidings/store/implement-resource";
 import { resourceSnapshots } from "@tidings/store/snapshots";
+import { visibleRows } from "@tidings/store/visible-rows";
 import { categories } from "./category.ts";
 import type { ContentConfig } from "./config.ts";
 import { dynamicContents } from "./dynamic-content.ts";
@@ -34,10 +43,27 @@ import { references } from "./references.ts";
 import { smses } from "./sms.ts";
 import { webApp } from "./web.ts";
 
+/** What properties of other things name. */
+const NAMEABLE = [
+  AssetSchema,
+  CategorySchema,
+  DynamicContentSchema,
+  EmailSchema,
+  FocusItemSchema,
+  FormSchema,
+  MarketingMessageSchema,
+  NotificationSchema,
+  PageSchema,
+  SmsSchema,
+  TweetSchema,
+];
+
 /** Categories, and everything that is shown or sent to people. */
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
-  const { config, database, outbox, tls } = foundation;
-  const context = { database, outbox, references: references(database) };
+  const { config, database, outbox, neighbours, tls } = foundation;
+  const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
+  const findVisible = visibleFinder(visible, neighbours);
+  const context = { database, outbox, references: references(database), findVisible };
   const forms = openForms(foundation, context);
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
@@ -61,6 +87,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     work: { ...forms.work, ...files.work, "public web": { stop: web.drain } },
     jobs: [...forms.jobs, ...files.jobs],
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
+    visible,
     projections: [segments(forgetSegments), contactFields, contactsOfSubmissions],
   };
 }

@@ -10,9 +10,12 @@ import {
 import type { Call } from "@tidings/rpc/call";
 import { denied } from "@tidings/rpc/fault";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { needsOfTyped } from "@tidings/store/typed-needs";
 import { followSources } from "../membership/follow-sources.ts";
 import { followEvents } from "./event-table.ts";
+import { eventTypes } from "./event-types.ts";
 import { freeEventIds } from "./free-ids.ts";
+import { pathOf } from "./links.ts";
 import { settleEvents } from "./settle-events.ts";
 import { showNeighbours } from "./show-events.ts";
 
@@ -25,6 +28,7 @@ export function campaignsOf(context: ResourceContext, allowed: Range[]): Reposit
       if (before && !sent.updateMask?.paths.includes("*")) keepSources(draft, before);
       return settleEvents(draft, { before, sent, freeIds: loaded, allowed });
     },
+    needs: ({ events }) => events.flatMap((event) => needsOfTyped(event, eventTypes, `${pathOf(event)}.`)),
     changed(transaction, changes) {
       followEvents(transaction, changes);
       followSources(transaction, changes);

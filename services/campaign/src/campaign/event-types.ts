@@ -1,8 +1,7 @@
+import { DELETE_CONTACTS, EDIT_CONTACTS } from "@tidings/service/rights";
 import {
   flag,
-  id,
-  ids,
-  listOf,
+  holding,
   number,
   object,
   oneOf,
@@ -12,11 +11,13 @@ import {
   texts,
   wholeNumber,
 } from "@tidings/store/properties";
+import type { TypeNeeds } from "@tidings/store/typed-needs";
+import * as named from "../named.ts";
 
 export type EventKind = "action" | "decision" | "condition";
 
 /** What is true of all events of a type. */
-export interface EventType {
+export interface EventType extends TypeNeeds {
   kind: EventKind;
   /** What its properties have to be, where they are there; others are kept as they are. */
   properties: PropertyReaders;
@@ -30,7 +31,6 @@ export interface EventType {
 
 const URL_LENGTH_MAX = 2_048;
 const integer = wholeNumber();
-const idOrThis: PropertyReader = (value) => (value === "this" ? value : id(value));
 /** May hold tokens, so that only the beginning can be judged. */
 const url: PropertyReader = (value) => {
   const read = text(value);
@@ -47,6 +47,7 @@ const comparison = oneOf("=", "!=", "gt", "gte", "lt", "lte");
 const UNDER_EMAIL = { types: ["email.send", "message.send"] };
 const UNDER_PAGE = { types: ["page.pagehit"], path: "yes" } as const;
 const EMAIL = { name: "email" };
+const EDITS = { right: EDIT_CONTACTS };
 
 const action = (properties: EventType["properties"], more: Partial<EventType> = {}): EventType => ({
   kind: "action",
@@ -62,18 +63,21 @@ const condition = (properties: EventType["properties"]): EventType => ({ kind: "
 
 /** THE table of types. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventType>([
-  ["lead.changepoints", action({ points: integer, group: id })],
-  ["lead.changelist", action({ addToLists: ids, removeFromLists: ids })],
-  ["lead.updatelead", action({})],
-  ["lead.updatecompany", action({})],
-  ["lead.changetags", action({ add_tags: texts, remove_tags: texts })],
-  ["lead.addtocompany", action({ company: id })],
-  ["lead.changeowner", action({ owner: id })],
-  ["lead.scorecontactscompanies", action({ score: integer })],
-  ["lead.adddnc", action({ channels: texts, reason: text })],
-  ["lead.removednc", action({ channels: texts })],
-  ["lead.deletecontact", action({}, { isLast: true })],
-  ["campaign.addremovelead", action({ addTo: listOf(idOrThis), removeFrom: listOf(idOrThis) })],
+  ["lead.changepoints", action({ points: integer, group: named.pointGroup }, EDITS)],
+  ["lead.changelist", action({ addToLists: named.segments, removeFromLists: named.segments }, EDITS)],
+  ["lead.updatelead", action({}, EDITS)],
+  ["lead.updatecompany", action({}, EDITS)],
+  ["lead.changetags", action({ add_tags: texts, remove_tags: texts }, EDITS)],
+  ["lead.addtocompany", action({ company: named.company }, EDITS)],
+  ["lead.changeowner", action({ owner: named.user }, EDITS)],
+  ["lead.scorecontactscompanies", action({ score: integer }, EDITS)],
+  ["lead.adddnc", action({ channels: texts, reason: text }, EDITS)],
+  ["lead.removednc", action({ channels: texts }, EDITS)],
+  ["lead.deletecontact", action({}, { right: DELETE_CONTACTS, isLast: true })],
+  [
+    "campaign.addremovelead",
+    action({ addTo: named.campaignsOrThis, removeFrom: named.campaignsOrThis }, EDITS),
+  ],
   ["campaign.jump_to_event", action({}, { isLast: true })],
   [
     "campaign.sendwebhook",
@@ -89,7 +93,7 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
     "email.send",
     action(
       {
-        email: id,
+        email: named.email,
         email_type: oneOf("marketing", "transactional"),
         priority: oneOf("1", "2"),
         attempts: integer,
@@ -100,27 +104,40 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
   [
     "email.send.to.user",
     action(
-      { useremail: object, user_id: ids, to_owner: flag, to: text, cc: text, bcc: text },
+      {
+        useremail: holding("email", named.email),
+        user_id: named.users,
+        to_owner: flag,
+        to: text,
+        cc: text,
+        bcc: text,
+      },
       { channel: EMAIL },
     ),
   ],
   [
     "message.send",
-    action({ marketingMessage: id }, { channel: { name: "message", property: "marketingMessage" } }),
+    action(
+      { marketingMessage: named.marketingMessage },
+      { channel: { name: "message", property: "marketingMessage" } },
+    ),
   ],
-  ["sms.send_text_sms", action({ sms: id }, { channel: { name: "sms", property: "sms" } })],
+  ["sms.send_text_sms", action({ sms: named.sms }, { channel: { name: "sms", property: "sms" } })],
   ...["notification.send_notification", "notification.send_mobile_notification"].map(
     (type) =>
       [
         type,
-        action({ notification: id }, { channel: { name: "notification", property: "notification" } }),
+        action(
+          { notification: named.notification },
+          { channel: { name: "notification", property: "notification" } },
+        ),
       ] as const,
   ),
-  ["stage.change", action({ stage: id })],
+  ["stage.change", action({ stage: named.stage }, EDITS)],
   [
     "dwc.push_content",
     action(
-      { dynamicContent: id },
+      { dynamicContent: named.dynamicContent },
       {
         channel: { name: "dynamicContent", property: "dynamicContent" },
         under: { types: ["dwc.decision"], path: "yes" },
@@ -131,24 +148,33 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
     "tracking.pixel.send",
     action({ services: texts, category: text, action: text, label: text }, { under: UNDER_PAGE }),
   ],
-  ["focus.show", action({ focus: id }, { channel: { name: "focus", property: "focus" }, under: UNDER_PAGE })],
-  ["twitter.tweet", action({ channelId: id }, { channel: { name: "tweet", property: "channelId" } })],
+  [
+    "focus.show",
+    action({ focus: named.focusItem }, { channel: { name: "focus", property: "focus" }, under: UNDER_PAGE }),
+  ],
+  [
+    "twitter.tweet",
+    action({ channelId: named.tweet }, { channel: { name: "tweet", property: "channelId" } }),
+  ],
   ["plugin.leadpush", action({ integration: text, config: object, campaign_member_status: object })],
 
   ["email.open", decision({}, { channel: EMAIL, under: UNDER_EMAIL })],
   ["email.click", decision({ urls: object }, { channel: EMAIL, under: UNDER_EMAIL })],
   ["email.reply", decision({}, { channel: EMAIL, under: UNDER_EMAIL })],
-  ["form.submit", decision({ forms: ids }, { channel: { name: "form", property: "forms" } })],
+  ["form.submit", decision({ forms: named.forms }, { channel: { name: "form", property: "forms" } })],
   [
     "page.pagehit",
-    decision({ pages: ids, url: text, referer: text }, { channel: { name: "page", property: "pages" } }),
+    decision(
+      { pages: named.pages, url: text, referer: text },
+      { channel: { name: "page", property: "pages" } },
+    ),
   ],
   ["page.devicehit", decision(device, { channel: { name: "page" } })],
-  ["asset.download", decision({ assets: ids }, { channel: { name: "asset", property: "assets" } })],
+  ["asset.download", decision({ assets: named.assets }, { channel: { name: "asset", property: "assets" } })],
   [
     "dwc.decision",
     decision(
-      { dwc_slot_name: text, dynamicContent: id },
+      { dwc_slot_name: text, dynamicContent: named.dynamicContent },
       { channel: { name: "dynamicContent", property: "dynamicContent" } },
     ),
   ],
@@ -158,19 +184,25 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map<string, EventT
   ["lead.device", condition(device)],
   [
     "lead.pageHit",
-    condition({ page_url: text, page: id, startDate: text, endDate: text, accumulative_time: number }),
+    condition({
+      page_url: text,
+      page: named.page,
+      startDate: text,
+      endDate: text,
+      accumulative_time: number,
+    }),
   ],
   ["lead.tags", condition({ tags: texts })],
-  ["lead.segments", condition({ segments: ids })],
-  ["lead.stages", condition({ stages: ids })],
-  ["lead.owner", condition({ owner: ids })],
+  ["lead.segments", condition({ segments: named.segments })],
+  ["lead.stages", condition({ stages: named.stages })],
+  ["lead.owner", condition({ owner: named.users })],
   [
     "lead.campaigns",
-    condition({ campaigns: ids, dataAddedLimit: flag, expr: oneOf("gt", "lt"), dateAdded: text }),
+    condition({ campaigns: named.campaigns, dataAddedLimit: flag, expr: oneOf("gt", "lt"), dateAdded: text }),
   ],
   ["lead.dnc", condition({ channels: texts, reason: oneOf("1", "2", "3") })],
-  ["lead.points", condition({ operator: comparison, score: integer, group: id })],
-  ["form.field_value", condition({ form: id, field: text, operator: text })],
+  ["lead.points", condition({ operator: comparison, score: integer, group: named.pointGroup })],
+  ["form.field_value", condition({ form: named.form, field: text, operator: text })],
   ["email.validate.address", condition({})],
   ["notification.has.active", condition({})],
 ]);

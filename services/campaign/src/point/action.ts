@@ -1,17 +1,22 @@
 import { type PointAction, PointActionSchema } from "@tidings/proto/tidings/campaign/v1/point_action";
-import { flag, ids, text, wholeNumber } from "@tidings/store/properties";
+import { flag, text, wholeNumber } from "@tidings/store/properties";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { needsOfTyped } from "@tidings/store/typed-needs";
+import * as named from "../named.ts";
 import { type Kind, settleTyped } from "./kind.ts";
 
 const count = wholeNumber(0);
 
 /** What contacts get points for. Lists that are empty mean any. */
 export const actionKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
-  ["asset.download", { label: "Downloads an asset", properties: { assets: ids, categories: ids } }],
-  ["email.send", { label: "Is sent an email", properties: { emails: ids } }],
-  ["email.open", { label: "Opens an email", properties: { emails: ids } }],
-  ["form.submit", { label: "Submits a form", properties: { forms: ids } }],
-  ["page.hit", { label: "Visits a landing page", properties: { pages: ids } }],
+  [
+    "asset.download",
+    { label: "Downloads an asset", properties: { assets: named.assets, categories: named.categories } },
+  ],
+  ["email.send", { label: "Is sent an email", properties: { emails: named.emails } }],
+  ["email.open", { label: "Opens an email", properties: { emails: named.emails } }],
+  ["form.submit", { label: "Submits a form", properties: { forms: named.forms } }],
+  ["page.hit", { label: "Visits a landing page", properties: { pages: named.pages } }],
   [
     "url.hit",
     {
@@ -36,5 +41,6 @@ export const actionKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 export function pointActions(context: ResourceContext): Repository<PointAction> {
   return repository<PointAction>(context, PointActionSchema, {
     prepare: (draft, { before }) => settleTyped(draft, actionKinds, before),
+    needs: (action) => needsOfTyped(action, actionKinds),
   });
 }

@@ -1,11 +1,11 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { isNothing, notValid } from "@tidings/store/json-member";
-import { type PropertyReaders, propertiesOf, settleProperties } from "@tidings/store/properties";
+import { propertiesOf, settleProperties } from "@tidings/store/properties";
+import type { TypeNeeds } from "@tidings/store/typed-needs";
 
 /** What can be had of a type: of what contacts do, or of what triggers do. */
-export interface Kind {
+export interface Kind extends TypeNeeds {
   label: string;
-  properties: PropertyReaders;
   /** Without which it means nothing. */
   required?: string[];
   /** Known, yet named to nobody who asks for types. */

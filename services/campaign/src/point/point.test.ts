@@ -32,7 +32,8 @@ before(async () => {
     category: categoryReference(database),
     point_group: resourceReference(PointGroupSchema, POINT_GROUP_SHOWN),
   };
-  const context = { database, outbox: createOutbox(), references };
+  const findVisible = async (_schema: unknown, ids: number[]) => new Set(ids);
+  const context = { database, outbox: createOutbox(), references, findVisible };
   triggers = pointTriggers(context);
   actions = pointActions(context);
   groups = repository(context, PointGroupSchema);

@@ -5,8 +5,11 @@ import {
 } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
-import { flag, holding, id, ids, object, type PropertyReader, text, texts } from "@tidings/store/properties";
+import { EDIT_CONTACTS } from "@tidings/service/rights";
+import { flag, holding, object, type PropertyReader, text, texts } from "@tidings/store/properties";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { needsOfTyped } from "@tidings/store/typed-needs";
+import * as named from "../named.ts";
 import { type Kind, settleTyped } from "./kind.ts";
 
 const CONTACT_FIELD = /^\{contactfield=[a-z0-9_]+\}$/;
@@ -24,29 +27,41 @@ const addresses: PropertyReader = (value) => {
 export const eventKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   [
     "campaign.changecampaign",
-    { label: "Modify contact's campaigns", properties: { addTo: ids, removeFrom: ids } },
+    {
+      label: "Modify contact's campaigns",
+      properties: { addTo: named.campaigns, removeFrom: named.campaigns },
+      right: EDIT_CONTACTS,
+    },
   ],
   [
     "lead.changelists",
-    { label: "Modify contact's segments", properties: { addToLists: ids, removeFromLists: ids } },
+    {
+      label: "Modify contact's segments",
+      properties: { addToLists: named.segments, removeFromLists: named.segments },
+      right: EDIT_CONTACTS,
+    },
   ],
   [
     "lead.changetags",
-    { label: "Modify contact's tags", properties: { add_tags: texts, remove_tags: texts } },
+    {
+      label: "Modify contact's tags",
+      properties: { add_tags: texts, remove_tags: texts },
+      right: EDIT_CONTACTS,
+    },
   ],
   [
     "plugin.leadpush",
     { label: "Push contact to integration", properties: { integration: text, config: object } },
   ],
-  ["email.send", { label: "Send an email", properties: { email: id } }],
+  ["email.send", { label: "Send an email", properties: { email: named.email } }],
   [
     "email.send_to_user",
     {
       label: "Send an email to user",
       isUnlisted: true,
       properties: {
-        useremail: holding("email", id),
-        user_id: ids,
+        useremail: holding("email", named.email),
+        user_id: named.users,
         to_owner: flag,
         to: addresses,
         cc: addresses,
@@ -66,6 +81,8 @@ export function pointTriggers(context: ResourceContext): Repository<PointTrigger
       });
       return [...checkColor(draft, before), ...settleEvents(draft.events, before?.events ?? [])];
     },
+    needs: ({ events }) =>
+      events.flatMap((event, index) => needsOfTyped(event, eventKinds, `events[${index}].`)),
   });
 }
 

@@ -1,3 +1,4 @@
+import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import {
   type Segment,
   type SegmentMethodService,
@@ -8,6 +9,7 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
 import { together } from "@tidings/runtime/together";
+import { jsonOf } from "@tidings/store/json-member";
 import { repository } from "@tidings/store/repository";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { forContacts, visibleContact } from "../contact/referred.ts";
@@ -35,6 +37,9 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
     load: async (transaction) => readForCheck(transaction, await catalogues.atLeast(0), readDefinitions),
     changed: followDefinitions,
     prepare: (draft, { before, call, loaded }) => checkSegment(draft, before, { now: loaded, call }),
+    // Other segments are looked up in the transaction: the same batch may have changed them.
+    needs: ({ filters }) =>
+      thingsNamedInFilters(jsonOf(filters), "filters").filter(({ schema }) => schema !== SegmentSchema),
     async show(items) {
       if (services.showsFiltersAsSent)
         for (const item of items) item.filters = item.sentFilters ?? item.filters;

@@ -1,6 +1,13 @@
 import { isAllowedUrl, type Range } from "@tidings/outbound/address";
+import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
+import { SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
+import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
+import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
+import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { FormAction } from "@tidings/proto/tidings/content/v1/form";
+import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { Violation } from "@tidings/rpc/fault";
+import { EDIT_CONTACTS } from "@tidings/service/rights";
 import { notValid } from "@tidings/store/json-member";
 import {
   flag,
@@ -8,25 +15,33 @@ import {
   html,
   id,
   ids,
+  naming,
   oneOf,
-  type PropertyReaders,
   propertiesOf,
   settleProperties,
   text,
   texts,
   wholeNumber,
 } from "@tidings/store/properties";
+import type { TypeNeeds } from "@tidings/store/typed-needs";
 import { isWebAddress } from "../web-address.ts";
 
 const points = wholeNumber();
+const email = naming(EmailSchema, id);
+const segments = naming(SegmentSchema, ids);
 
-/** What each type of action is told. Other types are kept, and ignored when the form is submitted. */
-const PROPERTIES: ReadonlyMap<string, PropertyReaders> = new Map<string, PropertyReaders>([
-  ["email.send.user", { useremail: holding("email", id), user_id: ids }],
-  ["email.send.lead", { email: id }],
+const type = (properties: TypeNeeds["properties"], right?: TypeNeeds["right"]): TypeNeeds => ({
+  properties,
+  ...(right && { right }),
+});
+
+/** The types of actions. Others are kept, and ignored when the form is submitted. */
+export const actionTypes: ReadonlyMap<string, TypeNeeds> = new Map<string, TypeNeeds>([
+  ["email.send.user", type({ useremail: holding("email", email), user_id: naming(UserSchema, ids) })],
+  ["email.send.lead", type({ email })],
   [
     "form.email",
-    {
+    type({
       subject: text,
       message: html,
       copy_lead: flag,
@@ -36,15 +51,27 @@ const PROPERTIES: ReadonlyMap<string, PropertyReaders> = new Map<string, Propert
       to: text,
       cc: text,
       bcc: text,
-    },
+    }),
   ],
-  ["form.repost", { post_url: addressOf, authorization_header: text, failure_email: text }],
-  ["plugin.leadpush", { integration: text }],
-  ["lead.pointschange", { operator: oneOf("plus", "minus", "times", "divide"), points, group: id }],
-  ["lead.changelist", { addToLists: ids, removeFromLists: ids }],
-  ["lead.changetags", { add_tags: texts, remove_tags: texts }],
-  ["lead.scorecontactscompanies", { score: (value: unknown) => points(value) || undefined }],
-  ["asset.download", { asset: id, category: id, message: html }],
+  ["form.repost", type({ post_url: addressOf, authorization_header: text, failure_email: text })],
+  ["plugin.leadpush", type({ integration: text })],
+  [
+    "lead.pointschange",
+    type(
+      { operator: oneOf("plus", "minus", "times", "divide"), points, group: naming(PointGroupSchema, id) },
+      EDIT_CONTACTS,
+    ),
+  ],
+  ["lead.changelist", type({ addToLists: segments, removeFromLists: segments }, EDIT_CONTACTS)],
+  ["lead.changetags", type({ add_tags: texts, remove_tags: texts }, EDIT_CONTACTS)],
+  [
+    "lead.scorecontactscompanies",
+    type({ score: (value: unknown) => points(value) || undefined }, EDIT_CONTACTS),
+  ],
+  [
+    "asset.download",
+    type({ asset: naming(AssetSchema, id), category: naming(CategorySchema, id), message: html }),
+  ],
 ]);
 
 /** Brings the properties of an action into form, in place. An address that stays as it was is not judged again. */
@@ -53,7 +80,11 @@ export function checkAction(
   path: string,
   { before, allowed }: { before: FormAction | undefined; allowed: Range[] },
 ): Violation[] {
-  const violations = settleProperties(action, PROPERTIES.get(action.type) ?? {}, `${path}.properties`);
+  const violations = settleProperties(
+    action,
+    actionTypes.get(action.type)?.properties ?? {},
+    `${path}.properties`,
+  );
   const { post_url: url } = propertiesOf(action);
   const isNew = !before || propertiesOf(before).post_url !== url;
   if (

@@ -16,9 +16,10 @@ import { type Repository, type ResourceContext, repository } from "@tidings/stor
 import { rulesOf } from "@tidings/store/rules";
 import type { SearchCommand } from "@tidings/store/search";
 import { totalOf } from "@tidings/store/totals";
+import { needsOfTyped } from "@tidings/store/typed-needs";
 import { sql } from "kysely";
 import { isWebAddress } from "../web-address.ts";
-import { checkAction } from "./action.ts";
+import { actionTypes, checkAction } from "./action.ts";
 import { awaitFields, type ContactFields, isSynced, mappedFields, withSyncedLists } from "./contact-field.ts";
 import { settleFields } from "./field.ts";
 import { formHtml } from "./html.ts";
@@ -62,6 +63,8 @@ export function forms(
     before: (messages, { deadlineMs }) => awaitFields(database, messages, deadlineMs),
     load: (transaction, _call, messages) => mappedFields(transaction, messages),
     prepare: (draft, { before, loaded }) => settle(draft, before, { mapped: loaded, allowed }),
+    needs: ({ actions }) =>
+      actions.flatMap((action, index) => needsOfTyped(action, actionTypes, `actions[${index}].`)),
     changed: forgetForms,
     async show(items, { deadlineMs }, database) {
       const fields = await mappedFields(

@@ -1,8 +1,6 @@
 import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/form";
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
-import { actorSigner } from "@tidings/rpc/actor";
-import { connect } from "@tidings/rpc/connection";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementStandard } from "@tidings/store/implement-resource";
@@ -12,19 +10,16 @@ import type { ContentConfig } from "../config.ts";
 import { formMethods, forms } from "./form.ts";
 import { submissionHandlers } from "./submission.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
-import { connectSubmitters } from "./submitter.ts";
+import { submittersOf } from "./submitter.ts";
 import { submissionUpkeep } from "./upkeep.ts";
 
 /** Forms, and what people fill in. */
 export function openForms(
-  { config, database, outbox, log, tls }: Foundation<ContentConfig>,
+  { config, database, outbox, log, neighbours }: Foundation<ContentConfig>,
   context: ResourceContext,
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
   const rows = forms(context, { siteUrl: config.SITE_URL, allowed: config.OUTBOUND_ALLOW_CIDRS });
-  const submitters = connectSubmitters(
-    connect(config.CONTACT_ADDRESS, { tls }),
-    actorSigner(config.ACTOR_PRIVATE_KEY, "contact"),
-  );
+  const submitters = submittersOf(neighbours);
   return {
     rows,
     services: [
@@ -36,7 +31,6 @@ export function openForms(
       ),
     ],
     work: {
-      submitters: { stop: submitters.close },
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
     },
     jobs: [submissionUpkeep(database, log)],

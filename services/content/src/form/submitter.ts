@@ -1,11 +1,10 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
-import type { Actor, ActorSigner } from "@tidings/rpc/actor";
+import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
-import { rpcClient } from "@tidings/rpc/client";
-import type { Connection } from "@tidings/rpc/connection";
 import { reach } from "@tidings/rpc/permission";
+import type { Neighbours } from "@tidings/service/neighbours";
 import { isObject, type JsonObject, jsonBytes } from "@tidings/store/json-member";
 
 /** What the contact service knows of those who fill in forms. */
@@ -22,9 +21,9 @@ const CONTACTS_MAX = 1_000;
 const actor: Actor = { kind: "service", id: null, name: "Submissions", admin: false, permissions: {} };
 
 /** Asks the contact service for them: one call for a page. */
-export function connectSubmitters(connection: Connection, sign: ActorSigner): Submitters & { close(): void } {
-  const contacts = rpcClient(ContactMethodService, connection, sign);
-  const companies = rpcClient(CompanyMethodService, connection, sign);
+export function submittersOf(neighbours: Neighbours): Submitters {
+  const contacts = neighbours.client("contact", ContactMethodService);
+  const companies = neighbours.client("contact", CompanyMethodService);
   const asOurselves = ({ deadlineMs, requestId }: Call) => ({ actor, deadlineMs, requestId });
   return {
     async shown(ids, call) {
@@ -53,7 +52,6 @@ export function connectSubmitters(connection: Connection, sign: ActorSigner): Su
       const names = rendered.map((company) => flat(company).companyname);
       return new Map(ids.flatMap((id, index) => (names[index] ? [[String(id), String(names[index])]] : [])));
     },
-    close: () => connection.close(),
   };
 }
 

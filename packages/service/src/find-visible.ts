@@ -1,0 +1,30 @@
+import { getOption } from "@bufbuild/protobuf";
+import { resource, Verb } from "@tidings/proto/tidings/api/v1/options";
+import { VisibleService } from "@tidings/proto/tidings/api/v1/visible";
+import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import type { Actor } from "@tidings/rpc/actor";
+import { reach } from "@tidings/rpc/permission";
+import type { FindVisible } from "@tidings/store/needs";
+import type { VisibleRows } from "@tidings/store/visible-rows";
+import type { Neighbours } from "./neighbours.ts";
+
+const process: Actor = { kind: "service", id: null, name: "References", admin: false, permissions: {} };
+
+/** Looks among the rows of this process, and asks the owners of all others. */
+export function visibleFinder(own: VisibleRows[], neighbours: Neighbours): FindVisible {
+  return async (schema, ids, { actor, deadlineMs, requestId }) => {
+    const { permission, permissionByRow } = getOption(schema, resource);
+    // As in the member `category`: everybody may refer to what has its rights by the row.
+    const seen = permissionByRow ? "all" : reach(actor, permission, Verb.VIEW);
+    const isUser = schema.typeName === UserSchema.typeName;
+    // Users see themselves, whatever their rights.
+    if (seen === "none" && !isUser) return new Set();
+    const asked = { ids, ...(seen !== "all" && { userId: actor.id ?? 0 }) };
+    const rows = own.find(({ type }) => type === schema.typeName);
+    if (rows) return new Set(await rows.find(asked, deadlineMs));
+    const [, owner = ""] = schema.typeName.split(".");
+    const client = neighbours.client(owner, VisibleService);
+    const outgoing = { actor: process, deadlineMs, requestId };
+    return new Set((await client.findVisible({ type: schema.typeName, ...asked }, outgoing)).ids);
+  };
+}
