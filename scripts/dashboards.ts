@@ -225,6 +225,12 @@ const events = dashboard("tidings-events-and-jobs", "Tidings: events and jobs", 
   Jobs: [
     each("Open", "short", "{{process}} {{kind}}", highest("tidings_jobs_open", "process, kind", OF_IT)),
     each(
+      "Webhooks that fail and are told later",
+      "short",
+      "webhooks",
+      `max(tidings_webhooks_deferred{${HERE}})`,
+    ),
+    each(
       "How long the first has been due",
       "s",
       "{{process}} {{kind}}",

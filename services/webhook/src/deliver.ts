@@ -5,6 +5,7 @@ import { addSource } from "@tidings/runtime/scrape";
 import type { Database } from "@tidings/store/database";
 import { type AttemptOptions, attempt } from "./attempt.ts";
 import { deliveriesSource } from "./backlog.ts";
+import { giveDeferred } from "./deferral.ts";
 import { type Delivery, deliveryQueue, type Outcome, recordOutcomes } from "./delivery.ts";
 import { noteAttempt } from "./delivery-metrics.ts";
 
@@ -27,6 +28,8 @@ const IN_HAND_MAX = 2_000;
 export function startDelivering(options: DeliverOptions): Worker {
   const { database, log } = options;
   const condemned = new Set<number>();
+  /** Webhooks with deliveries that ended: a deferred one may be given more. */
+  const ended = new Set<number>();
 
   /** One that cannot be switched off keeps nobody else from getting deliveries. */
   const unpublishAll = async () => {
@@ -42,6 +45,13 @@ export function startDelivering(options: DeliverOptions): Worker {
     }
   };
 
+  const giveMore = async () => {
+    if (ended.size === 0) return;
+    const webhookIds = [...ended];
+    ended.clear();
+    if (await giveDeferred(database, webhookIds)) worker.nudge();
+  };
+
   const worker = startWork<Delivery, Outcome>({
     database,
     log,
@@ -54,19 +64,31 @@ export function startDelivering(options: DeliverOptions): Worker {
       const { recorded, dead } = await recordOutcomes(database, outcomes);
       outcomes.forEach(noteAttempt);
       for (const webhookId of dead) condemned.add(webhookId);
+      for (const { state, delivery } of outcomes) if (state !== "waiting") ended.add(delivery.group);
       for (const { isGone, delivery } of outcomes) if (isGone) condemned.add(delivery.group);
       return recorded;
     },
-    afterRecord: unpublishAll,
+    async afterRecord() {
+      await unpublishAll();
+      await giveMore();
+    },
     pollMs: POLL_MS,
     share: SHARE,
     atOnce: AT_ONCE,
     inHandMax: IN_HAND_MAX,
   });
+  // What a process was about to give when it died.
+  const sweep = setInterval(() => {
+    giveDeferred(database).then(
+      (isGiven) => isGiven && worker.nudge(),
+      (error) => log.warn({ err: error }, "deferred deliveries could not be made"),
+    );
+  }, POLL_MS);
   const unwatch = addSource(deliveriesSource(database));
   return {
     ...worker,
     stop() {
+      clearInterval(sweep);
       unwatch();
       return worker.stop();
     },

@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
 import { test } from "node:test";
-import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import {
   CompanyCreatedSchema,
@@ -11,13 +9,13 @@ import {
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { isOutage } from "@tidings/rpc/outage";
-import { createFanOut, type Render } from "./fan-out.ts";
+import type { Render } from "./fan-out.ts";
 import { occurrencesOf } from "./occurrence.ts";
+import { event, fanOut, rendered } from "./testing/events.ts";
 import { claim, openScene } from "./testing/scene.ts";
 import { prefixedTriggers } from "./triggers.ts";
 
 const snapshot = Buffer.from("snapshot");
-const TIME = "2026-11-20T10:00:00.123456Z";
 const ISO = "2026-11-20T10:00:00+00:00";
 
 const expectations: { what: string; event: Event; item: object | undefined; trigger?: string }[] = [
@@ -361,45 +359,3 @@ test("when contacts cannot be rendered nothing is recorded", async () => {
 });
 
 /** Handles the events and answers how often contacts were rendered. */
-async function fanOut(
-  { database }: Awaited<ReturnType<typeof openScene>>,
-  events: Event[],
-  render: Render = async (sources) =>
-    sources.map((source) => rendered("id" in source ? { id: source.id } : { id: 7, points: 5 })),
-): Promise<number> {
-  let renderings = 0;
-  const handle = createFanOut({
-    database,
-    renderContacts(sources) {
-      renderings += 1;
-      return render(sources);
-    },
-    renderCompanies: async (sources) => sources.map(() => rendered({ id: 3 })),
-    firstDelaySeconds: 0,
-    onDeliveries: () => undefined,
-  });
-  await handle(events);
-  return renderings;
-}
-
-function rendered(value: unknown, ownerId = 0) {
-  return { json: JSON.stringify(value), ownerId };
-}
-
-function event<S extends DescMessage>(
-  verb: string,
-  schema: S,
-  message: MessageInitShape<S>,
-  resource = "contact",
-): Event {
-  return {
-    id: randomUUID(),
-    subject: `tidings.contact.${resource}.${verb}`,
-    aggregateId: 7,
-    aggregateVersion: 1,
-    time: TIME,
-    traceparent: undefined,
-    actor: undefined,
-    payload: toBinary(schema, create(schema, message)),
-  };
-}

@@ -1,8 +1,15 @@
 import type { Event } from "@tidings/bus/event";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { backgroundDeadline, type Database, prepared, type Row } from "@tidings/store/database";
+import {
+  backgroundDeadline,
+  type Database,
+  prepared,
+  type Row,
+  type Transaction,
+} from "@tidings/store/database";
 import { recordEvents } from "@tidings/store/inbox";
 import { bodyOf, nameOfCompany } from "./body.ts";
+import { defer, readDeferred } from "./deferral.ts";
 import { type Occurrence, occurrencesOf, type Source } from "./occurrence.ts";
 import { OWNER_COLUMNS, type Owner, ownerOf } from "./owners.ts";
 import { parseTrigger, prefixed, type TriggerName } from "./triggers.ts";
@@ -265,16 +272,19 @@ async function insert(database: Database, deliveries: Delivery[], firstDelaySeco
   const targets = deliveries.flatMap(({ webhookIds }, index) =>
     webhookIds.map((webhookId) => ({ webhookId, position: index + 1 })),
   );
-  const values = [
+  const valuesFor = (chosen: typeof targets) => [
     deliveries.map(({ occurrence }) => occurrence.id),
     deliveries.map(({ body }) => body),
     deliveries.map(({ occurrence }) => occurrence.event.traceparent ?? null),
-    targets.map(({ webhookId }) => webhookId),
-    targets.map(({ position }) => position),
-    firstDelaySeconds,
+    chosen.map(({ webhookId }) => webhookId),
+    chosen.map(({ position }) => position),
   ];
-  // A transaction, because that is what is repeated after a deadlock.
-  await database.transaction(backgroundDeadline(), (transaction) =>
-    transaction.query(insertDeliveries, values),
-  );
+  const work = async (transaction: Transaction) => {
+    const deferred = await readDeferred(transaction, [...new Set(targets.map(({ webhookId }) => webhookId))]);
+    const later = targets.filter(({ webhookId }) => deferred.has(webhookId));
+    const now = targets.filter(({ webhookId }) => !deferred.has(webhookId));
+    if (later.length > 0) defer(transaction, valuesFor(later));
+    if (now.length > 0) transaction.execute(insertDeliveries, [...valuesFor(now), firstDelaySeconds]);
+  };
+  await database.transaction(backgroundDeadline(), work, { byIndex: true });
 }

@@ -48,6 +48,19 @@ export const migrations: Migrations = {
   "0006_owners_to_come": statements(...OWNERS_TO_COME),
   // Since when a webhook asks for each of its triggers. Rows of older replicas have none: then since the webhook was made.
   "0007_triggers_since": statements("alter table webhooks add column triggers_since jsonb"),
+  "0008_deferral": statements(
+    // What webhooks that fail are told later: one row for all that are told the same.
+    `create table deferred_deliveries (
+      id bigint generated always as identity primary key,
+      event_id uuid not null,
+      body text not null,
+      traceparent text,
+      webhook_ids integer[] not null,
+      created_at timestamptz not null default now()
+    )`,
+    // Up to which row a webhook has deliveries.
+    "create table deferred_webhooks (webhook_id integer primary key, after_id bigint not null)",
+  ),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {

@@ -15,6 +15,16 @@ const purgeOld = prepared(
    returning 1`,
 );
 
+/** What every deferred webhook has by now, and what is a week old. */
+const purgeDeferred = prepared(
+  "purge_deferred",
+  `with oldest as (select id, created_at from deferred_deliveries order by id limit ${SLICE}),
+     made as (select coalesce(min(after_id), (select max(id) from oldest)) as id from deferred_webhooks)
+   delete from deferred_deliveries d using oldest, made
+   where d.id = oldest.id and (oldest.id <= made.id or oldest.created_at < now() - interval '7 days')
+   returning 1`,
+);
+
 const purgeAttempts = prepared(
   "purge_attempts",
   `delete from delivery_attempts where id = any(array(
@@ -34,6 +44,7 @@ const forget = (table: string) =>
 const forgetDeliveries = forget("deliveries");
 const forgetAttempts = forget("delivery_attempts");
 const forgetFailing = forget("failing_webhooks");
+const forgetDeferred = forget("deferred_webhooks");
 
 /** Webhooks that are gone and left something behind: whoever deleted them did not get to it. */
 const orphansStatement = prepared(
@@ -49,7 +60,8 @@ const orphansStatement = prepared(
      select (select webhook_id from delivery_attempts where webhook_id > attempted.id order by webhook_id limit 1)
      from attempted where attempted.id is not null
    )
-   select known.id from (select id from owner union select id from attempted union select webhook_id from failing_webhooks)
+   select known.id from (select id from owner union select id from attempted union select webhook_id from failing_webhooks
+     union select webhook_id from deferred_webhooks)
      as known(id)
    where known.id is not null and not exists (select from webhooks w where w.id = known.id)`,
 );
@@ -65,6 +77,7 @@ export async function purgeDeliveries(database: Database): Promise<void> {
       orphans.map(({ id }) => Number(id)),
     );
   await purgeInSlices(database, purgeOld, SLICE);
+  await purgeInSlices(database, purgeDeferred, SLICE);
   await purgeInSlices(database, purgeAttempts, SLICE);
 }
 
@@ -81,7 +94,7 @@ export function startPurging(database: Database, log: Log): { stop(): void } {
 
 /** Removes what belongs to deleted webhooks, in slices: a backlog may be long. */
 export async function forgetWebhooks(database: Database, webhookIds: number[]): Promise<void> {
-  for (const statement of [forgetDeliveries, forgetAttempts, forgetFailing]) {
+  for (const statement of [forgetDeferred, forgetDeliveries, forgetAttempts, forgetFailing]) {
     await purgeInSlices(database, statement, SLICE, [webhookIds]);
   }
 }

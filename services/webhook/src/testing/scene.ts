@@ -96,7 +96,9 @@ export async function openScene() {
   };
 }
 
+export type Scene = Awaited<ReturnType<typeof openScene>>;
+
 /** What somebody who has nothing in hand claims. */
-export function claim({ database }: Awaited<ReturnType<typeof openScene>>, limit = 100) {
+export function claim({ database }: Scene, limit = 100) {
   return deliveryQueue.claim(database, { shares: new Map(), size: 10, after: 0, limit });
 }

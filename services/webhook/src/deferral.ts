@@ -1,0 +1,133 @@
+import { queryByIndex } from "@tidings/jobs/queue";
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/store/database";
+
+/**
+ * What a webhook that fails is told later. Such a webhook has few deliveries; what happens meanwhile is one row of
+ * `deferred_deliveries` for all webhooks that are told the same, however many fail. A webhook with a row in `deferred_webhooks`
+ * is deferred: its deliveries are made from there, after those it has, in the order of the events. `after_id` is the last one made.
+ */
+
+/** A webhook that fails and has so many deliveries waiting is deferred; with fewer it is given more. */
+const WAITING_MAX = 10;
+/** Rows that are read at once for a webhook: while it fails, and once it works. */
+const SLICE_FAILING = WAITING_MAX;
+const SLICE = 1_000;
+/** Webhooks that are given more in one pass. */
+const PASS = 100;
+
+const waitingOf = (webhookId: string) =>
+  `(select count(*) from (select from deliveries d where d.webhook_id = ${webhookId} and d.state = 'waiting'
+     limit ${WAITING_MAX}) as waiting)`;
+
+const NAME = "hashtext(current_schema() || '.deferral')";
+/** Held by events while they choose, and alone by a webhook while it leaves: no event is deferred for one that left. */
+const choosingStatement = prepared("deferral_choosing", `select pg_advisory_xact_lock_shared(${NAME})`);
+const leavingStatement = prepared("deferral_leaving", `select pg_advisory_xact_lock(${NAME})`);
+
+const beginStatement = prepared(
+  "deferral_begin",
+  // Materialized: nothing is counted for webhooks that are deferred already.
+  `with failing as materialized (
+     select f.webhook_id from failing_webhooks f
+     where f.webhook_id = any((select $1::integer[])::integer[])
+       and not exists (select from deferred_webhooks known where known.webhook_id = f.webhook_id)
+   )
+   insert into deferred_webhooks (webhook_id, after_id)
+   select webhook_id, (select coalesce(max(id), 0) from deferred_deliveries) from failing
+   where ${waitingOf("failing.webhook_id")} = ${WAITING_MAX}
+   order by webhook_id
+   on conflict do nothing`,
+);
+const readStatement = prepared(
+  "deferral_read",
+  "select webhook_id from deferred_webhooks where webhook_id = any((select $1::integer[])::integer[])",
+);
+const deferStatement = prepared(
+  "deferral_defer",
+  `insert into deferred_deliveries (event_id, body, traceparent, webhook_ids)
+   select told.id, told.body, told.traceparent, array_agg(target.webhook_id)
+   from unnest($1::uuid[], $2::text[], $3::text[]) with ordinality as told(id, body, traceparent, position)
+   join unnest($4::integer[], $5::integer[]) as target(webhook_id, position) on target.position = told.position
+   group by told.position, told.id, told.body, told.traceparent
+   order by told.position`,
+);
+
+/** Which of these webhooks are deferred, until the transaction ends; those that fail begin to be. */
+export async function readDeferred(transaction: Transaction, webhookIds: number[]): Promise<Set<number>> {
+  transaction.execute(choosingStatement);
+  transaction.execute(beginStatement, [webhookIds]);
+  const rows = await transaction.query(readStatement, [webhookIds]);
+  return new Set(rows.map(({ webhook_id }) => Number(webhook_id)));
+}
+
+/** Keeps texts for webhooks that are deferred: ids of events, bodies, traces, then webhooks and the positions of their texts. */
+export function defer(transaction: Transaction, values: unknown[]): void {
+  transaction.execute(deferStatement, values);
+}
+
+/** One that wants the latest first has all of them, as far as they are read, before it is given one. */
+const dueStatement = prepared(
+  "deferral_due",
+  `select d.webhook_id, f.webhook_id is not null as is_failing
+   from deferred_webhooks d join webhooks w on w.id = d.webhook_id
+   left join failing_webhooks f on f.webhook_id = d.webhook_id
+   where ($1::integer[] is null or d.webhook_id = any($1))
+     and (${waitingOf("d.webhook_id")} < ${WAITING_MAX} or (f.webhook_id is null and w.events_orderby_dir = 'DESC'))
+   order by d.webhook_id limit ${PASS}`,
+);
+const lockStatement = prepared(
+  "deferral_lock",
+  "select 1 from deferred_webhooks where webhook_id = $1 for update skip locked",
+);
+const makeStatement = prepared(
+  "deferral_make",
+  `with next as materialized (
+     select id, event_id, body, traceparent, webhook_ids, created_at from deferred_deliveries
+     where id > (select after_id from deferred_webhooks where webhook_id = $1) order by id limit $2
+   ), made as (
+     insert into deliveries (webhook_id, event_id, body, traceparent, created_at)
+     select $1, event_id, body, traceparent, created_at from next where webhook_ids @> array[$1::integer] order by id
+     on conflict do nothing
+     returning 1
+   ), moved as (
+     update deferred_webhooks set after_id = (select max(id) from next)
+     where webhook_id = $1 and exists (select from next)
+   )
+   select (select count(*) from next) as read, (select count(*) from made) as made`,
+);
+const endStatement = prepared("deferral_end", "delete from deferred_webhooks where webhook_id = $1");
+
+/**
+ * Gives deferred webhooks more deliveries, where they have few: of these, or of any. A webhook that has been given all is deferred
+ * no more. Answers whether there are new deliveries.
+ */
+export async function giveDeferred(database: Database, webhookIds?: number[]): Promise<boolean> {
+  let isGiven = false;
+  for (let isMore = true; isMore; ) {
+    const due = await queryByIndex(database, dueStatement, [webhookIds ?? null]);
+    let made = 0;
+    for (const { webhook_id, is_failing } of due)
+      made += await give(database, Number(webhook_id), is_failing === "t" ? SLICE_FAILING : SLICE);
+    isGiven ||= made > 0;
+    isMore = due.length === PASS && made > 0;
+  }
+  return isGiven;
+}
+
+function give(database: Database, webhookId: number, size: number): Promise<number> {
+  const work = async (transaction: Transaction) => {
+    const [locked] = await transaction.query(lockStatement, [webhookId]);
+    if (!locked) return 0; // another process does it
+    const make = async () => {
+      const [row] = await transaction.query(makeStatement, [webhookId, size]);
+      return { read: Number(row?.read), made: Number(row?.made) };
+    };
+    const first = await make();
+    if (first.read === size) return first.made;
+    transaction.execute(leavingStatement);
+    const last = await make();
+    if (last.read < size) transaction.execute(endStatement, [webhookId]);
+    return first.made + last.made;
+  };
+  return database.transaction(backgroundDeadline(), work, { byIndex: true });
+}
