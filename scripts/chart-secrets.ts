@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { roleUrl } from "@tidings/store/migrate";
 import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
 import { passwordVariableOf } from "./migrate-config.ts";
 import { natsPermissions } from "./nats-permissions.ts";
 import { processes } from "./processes.ts";
-import { generatePassword, generateSecretKey } from "./secrets.ts";
+import { generatePassword } from "./secrets.ts";
 
 /** A Secret of Kubernetes. */
 export interface Secret {
@@ -56,7 +57,7 @@ export function chartSecrets(options: ChartSecretsOptions): Secret[] {
   });
   const own: Record<string, Record<string, string>> = {
     gateway: { ADMIN_PASSWORD: options.adminPassword, ...stores.redis.variables },
-    content: bucketVariables(options.bucketKeys),
+    content: { CONTENT_SECRET_KEYS: generateSecretKey(), ...bucketVariables(options.bucketKeys) },
     contact: { SUPPRESSION_KEY: randomBytes(32).toString("base64") },
     webhook: { WEBHOOK_SECRET_KEYS: generateSecretKey() },
   };

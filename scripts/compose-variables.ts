@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
 import { passwordVariableOf } from "./migrate-config.ts";
 import { processes } from "./processes.ts";
-import { generatePassword, generateSecretKey } from "./secrets.ts";
+import { generatePassword } from "./secrets.ts";
 
 /** Every secret that compose.yaml asks for, made anew, by the name of its variable. */
 export function composeVariables(): Record<string, string> {
@@ -21,6 +22,7 @@ export function composeVariables(): Record<string, string> {
     REDIS_PASSWORD: generatePassword(),
     SUPPRESSION_KEY: randomBytes(32).toString("base64"),
     WEBHOOK_SECRET_KEYS: generateSecretKey(),
+    CONTENT_SECRET_KEYS: generateSecretKey(),
     ...Object.assign({}, ...ofProcesses),
   };
 }

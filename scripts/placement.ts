@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "@tidings/embedded/free-port";
 import { variableOf } from "@tidings/runtime/config";
+import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
 import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
-import { generateSecretKey } from "./secrets.ts";
 import type { StackOptions } from "./stack.ts";
 
 /** A process to run: `contact`, `gateway`, and `gateway-2` and so on when there are more. */
@@ -90,11 +90,13 @@ function addresses(grpcPorts: Map<ProcessName, string>): Record<string, string> 
 function secretsOf({
   suppressionKey,
   webhookSecretKey,
+  contentSecretKey,
   administrator,
 }: StackOptions): Record<string, string> {
   return {
     SUPPRESSION_KEY: suppressionKey ?? randomBytes(32).toString("base64"),
     WEBHOOK_SECRET_KEYS: webhookSecretKey ?? generateSecretKey(),
+    CONTENT_SECRET_KEYS: contentSecretKey ?? generateSecretKey(),
     ADMIN_USERNAME: administrator?.username ?? "",
     ADMIN_PASSWORD: administrator?.password ?? "",
   };

@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { type ActorKeyRing, generateActorKeyRing } from "./actor-keys.ts";
 
 /** What an installation on one machine keeps to itself. */
@@ -11,6 +12,8 @@ export interface Secrets {
   suppressionKey: string;
   /** Of the webhook service: what secrets of webhooks are kept under, `name:base64`. */
   webhookSecretKey: string;
+  /** The same for the content service. */
+  contentSecretKey: string;
   /** Is the administrator's password set? It is kept as a hash, in the database only. */
   hasAdministrator: boolean;
 }
@@ -22,6 +25,7 @@ export function readSecrets(path: string): Secrets {
     rolePassword: randomBytes(24).toString("hex"),
     suppressionKey: randomBytes(32).toString("base64"),
     webhookSecretKey: generateSecretKey(),
+    contentSecretKey: generateSecretKey(),
     hasAdministrator: false,
     ...known,
     // A process that an older version did not have gets its keys now.
@@ -29,11 +33,6 @@ export function readSecrets(path: string): Secrets {
   };
   writeSecrets(path, secrets);
   return secrets;
-}
-
-/** Under a name of its own, so that it can be replaced. */
-export function generateSecretKey(): string {
-  return `k${randomBytes(3).toString("hex")}:${randomBytes(32).toString("base64")}`;
 }
 
 /** A password of letters that mean nothing to a URL, a shell or a configuration file, which does not look like a number. */

@@ -25,6 +25,7 @@ export interface StackOptions {
   suppressionKey?: string;
   /** Likewise. */
   webhookSecretKey?: string;
+  contentSecretKey?: string;
   /** Where people find what is published: the first gateway when absent. */
   siteUrl?: string | undefined;
   /** Where uploads are kept; a new folder when absent, which is made with the first of them. */

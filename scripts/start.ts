@@ -70,6 +70,7 @@ async function start(): Promise<void> {
     actorKeyRing: secrets.actorKeyRing,
     suppressionKey: secrets.suppressionKey,
     webhookSecretKey: secrets.webhookSecretKey,
+    contentSecretKey: secrets.contentSecretKey,
     administrator: { username: ADMINISTRATOR, password },
     siteUrl: config.SITE_URL,
     filesDir: join(config.DATA_DIR, "files"),

@@ -1,5 +1,6 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
 import { neighbours, port, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 
 const bytes = z.coerce.number().int().min(1);
@@ -38,6 +39,8 @@ export const contentVariables = {
         .map((pattern) => pattern.trim()),
     )
     .transform((patterns) => patterns.filter((pattern) => pattern !== "" && pattern !== "*")),
+  /** `name:base64 of 32 bytes`: what secrets in the actions of forms are kept under. */
+  CONTENT_SECRET_KEYS: secretKeys,
   /** Private ranges where remote assets may be all the same. */
   OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),
 };

@@ -4,6 +4,7 @@ import type { Migrations } from "@tidings/store/migrate";
 import { resourceTable } from "@tidings/store/resource-table";
 import { statements } from "@tidings/store/statements";
 import { keepTotal, TOTALS_TABLE } from "@tidings/store/totals";
+import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 
 export const migrations: Migrations = {
@@ -152,4 +153,5 @@ export const migrations: Migrations = {
       properties jsonb not null)`,
     "create index contact_fields_alias on contact_fields (alias)",
   ),
+  "0035_sealed_headers": statements(`create index forms_with_headers on forms (id) where ${HAS_HEADER}`),
 };

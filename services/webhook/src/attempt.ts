@@ -1,9 +1,9 @@
 import { SpanKind } from "@opentelemetry/api";
 import { type Answer, type Outbound, OutboundError } from "@tidings/outbound/outbound";
 import { inSpan } from "@tidings/runtime/telemetry";
+import type { SecretBox } from "@tidings/secrets/secret-box";
 import type { Delivery, Outcome } from "./delivery.ts";
 import { nextDelay, parseRetryAfter } from "./schedule.ts";
-import type { SecretBox } from "./secret-box.ts";
 import { signatureHeaders } from "./sign.ts";
 
 export interface AttemptOptions {

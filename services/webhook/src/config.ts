@@ -1,8 +1,8 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
 import { apiDialect, list, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
-import { parseKey } from "./secret-box.ts";
 
 const seconds = list.transform((texts, context) => {
   const values = texts.map(Number);
@@ -11,24 +11,12 @@ const seconds = list.transform((texts, context) => {
   return values;
 });
 
-function isKey(text: string): boolean {
-  try {
-    parseKey(text);
-    return true;
-  } catch {
-    return false; // why is told with the name of the variable
-  }
-}
-
 /** Every variable the webhook service reads. */
 export const webhookVariables = {
   ...serviceConfig,
   ...neighbours("contact", "content", "identity"),
   /** `name:base64 of 32 bytes`: what secrets of webhooks are kept under; the first for new ones, all of them to read. */
-  WEBHOOK_SECRET_KEYS: list.refine(
-    (keys) => keys.length > 0 && keys.every(isKey),
-    "must be a list of name:base64 of 32 bytes",
-  ),
+  WEBHOOK_SECRET_KEYS: secretKeys,
   /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */
   OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),
   /** Seconds before each attempt of a delivery. */

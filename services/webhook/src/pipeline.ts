@@ -7,6 +7,7 @@ import { actorSigner } from "@tidings/rpc/actor";
 import { connect } from "@tidings/rpc/connection";
 import type { Log } from "@tidings/runtime/log";
 import type { Tls } from "@tidings/runtime/tls";
+import type { SecretBox } from "@tidings/secrets/secret-box";
 import { consumeEvents } from "@tidings/store/consume-events";
 import type { Database } from "@tidings/store/database";
 import { electLeader } from "@tidings/store/leader";
@@ -16,7 +17,6 @@ import { connectContacts } from "./contacts.ts";
 import { startDelivering } from "./deliver.ts";
 import { createFanOut } from "./fan-out.ts";
 import { startPurging } from "./purge.ts";
-import type { SecretBox } from "./secret-box.ts";
 import { createUnpublish } from "./unpublish.ts";
 
 export interface PipelineOptions {

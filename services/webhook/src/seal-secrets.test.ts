@@ -1,22 +1,21 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import { createLog } from "@tidings/runtime/log";
+import { sealSecrets } from "@tidings/secrets/sealing";
+import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
-import { sealSecrets } from "./seal-secrets.ts";
-import { secretBox } from "./secret-box.ts";
+import { webhookSecrets } from "./secrets.ts";
 
 const testDatabase = await createTestDatabase();
 const database = openDatabase({ url: testDatabase.url("webhook"), log: createLog("webhook", "silent") });
 after(() => database.close().then(testDatabase.drop));
 
-const key = (name: string) => `${name}:${randomBytes(32).toString("base64")}`;
 const query = (text: string, values: unknown[] = []) =>
   database.query({ text }, values, backgroundDeadline());
 
 test("a key is replaced: what it sealed is sealed under its successor, after which nobody needs it", async () => {
-  const [old, next] = [key("old"), key("next")];
+  const [old, next] = [generateSecretKey("old"), generateSecretKey("next")];
   const secrets = Array.from({ length: 600 }, (_, index) => `secret ${index}`);
   const sealed = secrets.map((secret) => secretBox([old]).seal(secret));
   await query(
@@ -24,7 +23,7 @@ test("a key is replaced: what it sealed is sealed under its successor, after whi
      select true, now(), 'CRM', 'https://example.com/', secret, '[]' from unnest($1::text[]) as secret`,
     [sealed],
   );
-  await sealSecrets(database, secretBox([next, old]));
+  await sealSecrets(database, webhookSecrets, secretBox([next, old]));
   const rows = await query("select secret from webhooks order by id");
   const { open } = secretBox([next]);
   assert.deepEqual(

@@ -2,12 +2,13 @@ import { categories } from "@tidings/projection/categories";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { implement } from "@tidings/rpc/server";
+import { startSealing } from "@tidings/secrets/sealing";
+import { secretBox } from "@tidings/secrets/secret-box";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { WebhookConfig } from "./config.ts";
 import { ownerProjections } from "./owners.ts";
 import { startPipeline } from "./pipeline.ts";
-import { startSealing } from "./seal-secrets.ts";
-import { secretBox } from "./secret-box.ts";
+import { webhookSecrets } from "./secrets.ts";
 import { OWN_PREFIX, prefixedTriggers } from "./triggers.ts";
 import { webhookHandlers, webhookRepository } from "./webhook.ts";
 
@@ -32,7 +33,7 @@ export async function openWebhookService({
       }),
     ],
     work: {
-      sealing: startSealing(database, box, log),
+      sealing: startSealing(database, webhookSecrets, { box, log }),
       pipeline: startPipeline({ config, database, bus, webhooks, box, log, tls }),
     },
     projections: [...ownerProjections, categories(["webhooks"])],

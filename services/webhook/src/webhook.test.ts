@@ -14,8 +14,9 @@ import {
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
+import { sealSecrets } from "@tidings/secrets/sealing";
 import { eventually } from "@tidings/testkit/eventually";
-import { sealSecrets } from "./seal-secrets.ts";
+import { webhookSecrets } from "./secrets.ts";
 import { openScene, rules } from "./testing/scene.ts";
 import { prefixedTriggers } from "./triggers.ts";
 import { webhookHandlers } from "./webhook.ts";
@@ -154,7 +155,7 @@ test("secrets do not lie in the database in clear, and those that an older versi
   assert.match(await stored(), /^sealed:/);
   assert.ok(!(await stored()).includes(secret.slice(6, 20)));
   await scene.query("update webhooks set secret = 'left in clear' where id = $1", [id]);
-  await sealSecrets(scene.database, rules.box);
+  await sealSecrets(scene.database, webhookSecrets, rules.box);
   assert.match(await stored(), /^sealed:/);
   const request = { $typeName: "tidings.webhook.v1.GetWebhookRequest" as const, id };
   assert.equal((await handlers.getWebhook(request, callOf(1, "all"))).secret, "left in clear");

@@ -6,13 +6,13 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
+import type { SecretBox } from "@tidings/secrets/secret-box";
 import { categoryReference } from "@tidings/store/category-reference";
 import { type Database, prepared } from "@tidings/store/database";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { standardHandlers } from "@tidings/store/standard-handlers";
 import { readOwners } from "./owners.ts";
 import { forgetWebhooks } from "./purge.ts";
-import type { SecretBox } from "./secret-box.ts";
 import { generateSecret, type SignatureScheme } from "./sign.ts";
 import { OWN_PREFIX, parseTrigger, prefixedTriggers } from "./triggers.ts";
 

@@ -7,6 +7,7 @@ import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { Violation } from "@tidings/rpc/fault";
+import type { SecretBox } from "@tidings/secrets/secret-box";
 import { EDIT_CONTACTS } from "@tidings/service/rights";
 import { notValid } from "@tidings/store/json-member";
 import {
@@ -25,6 +26,7 @@ import {
 } from "@tidings/store/properties";
 import type { TypeNeeds } from "@tidings/store/typed-needs";
 import { isWebAddress } from "../web-address.ts";
+import { sealHeader } from "./repost-secret.ts";
 
 const points = wholeNumber();
 const email = naming(EmailSchema, id);
@@ -78,13 +80,14 @@ export const actionTypes: ReadonlyMap<string, TypeNeeds> = new Map<string, TypeN
 export function checkAction(
   action: FormAction,
   path: string,
-  { before, allowed }: { before: FormAction | undefined; allowed: Range[] },
+  { before, allowed, box }: { before: FormAction | undefined; allowed: Range[]; box: SecretBox },
 ): Violation[] {
   const violations = settleProperties(
     action,
     actionTypes.get(action.type)?.properties ?? {},
     `${path}.properties`,
   );
+  if (violations.length === 0) sealHeader(action, before, box);
   const { post_url: url } = propertiesOf(action);
   const isNew = !before || propertiesOf(before).post_url !== url;
   if (

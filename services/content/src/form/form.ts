@@ -10,6 +10,7 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, Fault, type Violation } from "@tidings/rpc/fault";
 import { longWork } from "@tidings/runtime/long-work";
+import type { SecretBox } from "@tidings/secrets/secret-box";
 import { latinWord } from "@tidings/store/field-word";
 import { notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
@@ -24,6 +25,7 @@ import { awaitFields, type ContactFields, isSynced, mappedFields, withSyncedList
 import { settleFields } from "./field.ts";
 import { formHtml } from "./html.ts";
 import { choicesLength } from "./input-html.ts";
+import { hideHeaders } from "./repost-secret.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
 import { forgetForms } from "./upkeep.ts";
 
@@ -55,14 +57,14 @@ const commands = new Map<string, SearchCommand>([
  */
 export function forms(
   context: ResourceContext,
-  { siteUrl, allowed }: { siteUrl: string; allowed: Range[] },
+  { siteUrl, allowed, box }: { siteUrl: string; allowed: Range[]; box: SecretBox },
 ): Repository<Form> {
   const { database } = context;
   return repository<Form, ContactFields>(context, FormSchema, {
     commands,
     before: (messages, { deadlineMs }) => awaitFields(database, messages, deadlineMs),
     load: (transaction, _call, messages) => mappedFields(transaction, messages),
-    prepare: (draft, { before, loaded }) => settle(draft, before, { mapped: loaded, allowed }),
+    prepare: (draft, { before, loaded }) => settle(draft, before, { mapped: loaded, allowed, box }),
     needs: ({ actions }) =>
       actions.flatMap((action, index) => needsOfTyped(action, actionTypes, `actions[${index}].`)),
     changed: forgetForms,
@@ -73,6 +75,7 @@ export function forms(
       );
       const work = longWork();
       for (const item of items) {
+        hideHeaders(item);
         item.cachedHtml = formHtml(withSyncedLists(item, fields), siteUrl);
         await work.pause();
       }
@@ -96,6 +99,8 @@ interface Settling {
   mapped: ContactFields;
   /** Private ranges that a form may post to all the same. */
   allowed: Range[];
+  /** Seals the headers with which forms prove themselves there. */
+  box: SecretBox;
 }
 
 function settle(draft: Form, before: Form | undefined, settling: Settling): Violation[] | Fault {
@@ -107,7 +112,7 @@ function settle(draft: Form, before: Form | undefined, settling: Settling): Viol
 function settleItems(
   draft: Form,
   before: Form | undefined,
-  { mapped, allowed }: Settling,
+  { mapped, allowed, box }: Settling,
 ): Fault | undefined {
   draft.fields = inOrder(draft.fields);
   draft.actions = inOrder(draft.actions);
@@ -123,7 +128,7 @@ function settleItems(
   const [wrong] = [
     ...fields,
     ...draft.actions.flatMap((action, index) =>
-      checkAction(action, `actions[${index}]`, { before: known.get(action.id), allowed }),
+      checkAction(action, `actions[${index}]`, { before: known.get(action.id), allowed, box }),
     ),
     ...checkLength(draft),
     ...checkOrders("fields", draft.fields),

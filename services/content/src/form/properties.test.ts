@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { FormActionSchema } from "@tidings/proto/tidings/content/v1/form";
+import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { jsonBytes, jsonOf } from "@tidings/store/json-member";
 import { settleProperties } from "@tidings/store/properties";
 import { checkAction } from "./action.ts";
 import { FIELD_PROPERTIES } from "./field-types.ts";
+
+const box = secretBox([generateSecretKey()]);
 
 /** What is kept, or the member that is wrong. */
 function settled(type: string, properties: unknown): unknown {
@@ -16,7 +19,7 @@ function settled(type: string, properties: unknown): unknown {
 
 function action(type: string, properties: unknown): unknown {
   const item = create(FormActionSchema, { type, properties: jsonBytes(properties) });
-  const [wrong] = checkAction(item, "actions[0]", { before: undefined, allowed: [] });
+  const [wrong] = checkAction(item, "actions[0]", { before: undefined, allowed: [], box });
   return wrong ? wrong.field : jsonOf(item.properties);
 }
 

@@ -2,12 +2,15 @@ import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
 import { implement } from "@tidings/rpc/server";
+import { startSealing } from "@tidings/secrets/sealing";
+import { secretBox } from "@tidings/secrets/secret-box";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { implementStandard } from "@tidings/store/implement-resource";
 import type { Repository, ResourceContext } from "@tidings/store/repository";
 import { startTotals } from "@tidings/store/totals";
 import type { ContentConfig } from "../config.ts";
 import { formMethods, forms } from "./form.ts";
+import { repostHeaders } from "./repost-secret.ts";
 import { submissionHandlers } from "./submission.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
 import { submittersOf } from "./submitter.ts";
@@ -18,7 +21,8 @@ export function openForms(
   { config, database, outbox, log, neighbours }: Foundation<ContentConfig>,
   context: ResourceContext,
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
-  const rows = forms(context, { siteUrl: config.SITE_URL, allowed: config.OUTBOUND_ALLOW_CIDRS });
+  const box = secretBox(config.CONTENT_SECRET_KEYS);
+  const rows = forms(context, { siteUrl: config.SITE_URL, allowed: config.OUTBOUND_ALLOW_CIDRS, box });
   const submitters = submittersOf(neighbours);
   return {
     rows,
@@ -31,6 +35,7 @@ export function openForms(
       ),
     ],
     work: {
+      sealing: startSealing(database, repostHeaders, { box, log }),
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
     },
     jobs: [submissionUpkeep(database, log)],

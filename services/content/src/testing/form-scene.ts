@@ -5,6 +5,7 @@ import { SubmitFormRequestSchema } from "@tidings/proto/tidings/content/v1/submi
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
+import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { openDatabase } from "@tidings/store/database";
 import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
 import { createOutbox } from "@tidings/store/outbox";
@@ -21,7 +22,9 @@ export async function formScene() {
   const log = createLog("test", "silent");
   const database = openDatabase({ url: testDatabase.url("content"), log });
   const context = { database, outbox: createOutbox(), references: references(database) };
-  const rows = forms(context, { siteUrl: "https://www.example", allowed: [] });
+  const key = generateSecretKey("first");
+  const box = secretBox([key]);
+  const rows = forms(context, { siteUrl: "https://www.example", allowed: [], box });
   /** What the contact service says of contacts and companies. */
   const contacts = new Map<number, JsonObject>();
   const companies = new Map<number, string>();
@@ -40,6 +43,8 @@ export async function formScene() {
     database,
     rows,
     methods: formMethods(rows),
+    key,
+    box,
     contacts,
     companies,
     submissions: submissionHandlers(context, rows, { submitters, blockedEmails: ["*@spam.example"] }),

@@ -1,13 +1,13 @@
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { parseRanges, type Range } from "@tidings/outbound/address";
 import { createOutbound } from "@tidings/outbound/outbound";
 import { createLog } from "@tidings/runtime/log";
+import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startDelivering } from "../deliver.ts";
 import { deliveryQueue } from "../delivery.ts";
-import { secretBox } from "../secret-box.ts";
 import { createUnpublish } from "../unpublish.ts";
 import { webhookRepository } from "../webhook.ts";
 
@@ -24,7 +24,7 @@ export interface SceneWebhook {
 
 export const SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 export const localhost: Range[] = parseRanges(["127.0.0.1/32"]).ranges;
-export const box = secretBox([`test:${randomBytes(32).toString("base64")}`]);
+export const box = secretBox([generateSecretKey()]);
 export const rules = { allowed: localhost, box, triggerPrefix: "svc" };
 /** An administrator, whose webhooks are told of everything. */
 export const ADMINISTRATOR_ID = 1;

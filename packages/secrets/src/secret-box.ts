@@ -10,6 +10,7 @@ export interface SecretBox {
 }
 
 const CIPHER = "aes-256-gcm";
+const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const SEALED = "sealed:";
@@ -51,7 +52,12 @@ export function secretBox(keys: string[]): SecretBox {
 export function parseKey(text: string): [name: string, key: KeyObject] {
   const [name = "", encoded = ""] = text.split(":");
   const bytes = Buffer.from(encoded, "base64");
-  if (!/^\w{1,32}$/.test(name) || bytes.length !== 32)
+  if (!/^\w{1,32}$/.test(name) || bytes.length !== KEY_BYTES)
     throw new Error("a key is written as name:base64 of 32 bytes");
   return [name, createSecretKey(bytes)];
+}
+
+/** A key that nobody has yet, under a name of its own, so that it can be replaced. */
+export function generateSecretKey(name = `k${randomBytes(3).toString("hex")}`): string {
+  return `${name}:${randomBytes(KEY_BYTES).toString("base64")}`;
 }
