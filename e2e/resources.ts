@@ -458,9 +458,9 @@ const byHand: (Bodies & { path: string })[] = [
     full: () => ({
       name: `Action ${unique()}`,
       description: "<p>Of some interest</p>",
-      type: "email.open",
+      type: "url.hit",
       delta: -5,
-      properties: { emails: [3, 1] },
+      properties: { page_url: "https://example.com/*" },
       repeatable: true,
       publishUp: "2026-01-02T03:04:05+00:00",
     }),

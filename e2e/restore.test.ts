@@ -40,6 +40,7 @@ const secrets = {
   actorKeyRing: generateActorKeyRing(),
   suppressionKey: Buffer.alloc(32, 1).toString("base64"),
   webhookSecretKey: generateSecretKey(),
+  contentSecretKey: generateSecretKey(),
 };
 const openStack = () =>
   startStack({

@@ -12,6 +12,8 @@ export interface TestStackOptions {
   gateways?: number;
   /** One that is the test's; else the stack has its own. */
   nats?: Nats;
+  /** Likewise. */
+  database?: TestDatabase;
 }
 
 export interface TestStack extends Stack {
@@ -32,14 +34,15 @@ export const ADMINISTRATOR = { username: "admin", password: "correct horse batte
 export async function startTestStack({
   env = {},
   gateways = 1,
-  nats: given,
+  nats: givenNats,
+  database: givenDatabase,
 }: TestStackOptions = {}): Promise<TestStack> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
   const natsFolder = join(folder.path, "nats");
   const filesFolder = join(folder.path, "files");
-  const nats = given ?? cleanup.adopt(await startNats({ dataDir: natsFolder }), ({ stop }) => stop());
-  const database = cleanup.adopt(await createTestDatabase(), ({ drop }) => drop());
+  const nats = givenNats ?? cleanup.adopt(await startNats({ dataDir: natsFolder }), ({ stop }) => stop());
+  const database = givenDatabase ?? cleanup.adopt(await createTestDatabase(), ({ drop }) => drop());
   const lines = collectLines();
   const options = {
     database: { url: database.url },
