@@ -4,13 +4,16 @@ import { after, test } from "node:test";
 import { startReceiver } from "@tidings/testkit/receiver";
 import Mautic from "node-mautic";
 import type { Entity } from "./client.ts";
+import { newPerson } from "./people.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
 /** Answers for clients of the product with the same API, with the one switch that README names. */
 
 const API_DIALECT = "mautic";
 const stack = await startTestStack({
-  env: { gateway: { API_DIALECT }, contact: { API_DIALECT }, webhook: { API_DIALECT } },
+  env: Object.fromEntries(
+    ["gateway", "campaign", "contact", "content", "webhook"].map((name) => [name, { API_DIALECT }]),
+  ),
 });
 after(() => stack.stop());
 const { api } = stack;
@@ -83,4 +86,15 @@ test("a receiver that checks the older signature accepts a delivery", async () =
     .digest("base64");
   assert.equal(request?.headers["webhook-signature"], signature);
   assert.deepEqual(Object.keys(JSON.parse(String(request?.body))), triggers);
+});
+
+test("an id of a thing that is not there is kept for a caller who sees all such things, and for nobody else", async () => {
+  const trigger = {
+    name: "Warm",
+    events: [{ name: "Send", type: "email.send", properties: { email: 2_000_000_000 } }],
+  };
+  assert.equal((await api("POST", "points/triggers/new", trigger)).status, 201);
+  const writer = await newPerson(stack, { "point:triggers": ["full"], "email:emails": ["viewown"] });
+  const answer = await writer.api("POST", "points/triggers/new", trigger);
+  assert.equal(answer.status, 400, answer.text);
 });

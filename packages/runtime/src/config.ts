@@ -106,6 +106,7 @@ export function readConfig<Shape extends z.ZodRawShape>(
 
 /**
  * The clients that the API answers for, where clients differ: `mautic` answers nested collections as arrays and filters as they were sent,
- * and names triggers and the version header as that product does.
+ * names triggers and the version header as that product does, and keeps ids in properties of things that are not there.
  */
 export const apiDialect = z.enum(["tidings", "mautic"]).default("tidings");
+export type ApiDialect = z.infer<typeof apiDialect>;

@@ -4,14 +4,23 @@ import { VisibleService } from "@tidings/proto/tidings/api/v1/visible";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { Actor } from "@tidings/rpc/actor";
 import { reach } from "@tidings/rpc/permission";
+import type { ApiDialect } from "@tidings/runtime/config";
 import type { FindVisible } from "@tidings/store/needs";
 import type { VisibleRows } from "@tidings/store/visible-rows";
 import type { Neighbours } from "./neighbours.ts";
 
 const process: Actor = { kind: "service", id: null, name: "References", admin: false, permissions: {} };
 
+interface Finding {
+  /** Kinds of things that this process owns. */
+  own: VisibleRows[];
+  neighbours: Neighbours;
+  /** The product with the same API keeps ids of things that are not there. A caller who sees everything learns nothing from that. */
+  dialect: ApiDialect;
+}
+
 /** Looks among the rows of this process, and asks the owners of all others. */
-export function visibleFinder(own: VisibleRows[], neighbours: Neighbours): FindVisible {
+export function visibleFinder({ own, neighbours, dialect }: Finding): FindVisible {
   return async (schema, ids, { actor, deadlineMs, requestId }) => {
     const { permission, permissionByRow } = getOption(schema, resource);
     // As in the member `category`: everybody may refer to what has its rights by the row.
@@ -19,6 +28,7 @@ export function visibleFinder(own: VisibleRows[], neighbours: Neighbours): FindV
     const isUser = schema.typeName === UserSchema.typeName;
     // Users see themselves, whatever their rights.
     if (seen === "none" && !isUser) return new Set();
+    if (seen === "all" && dialect === "mautic") return new Set(ids);
     const asked = { ids, ...(seen !== "all" && { userId: actor.id ?? 0 }) };
     const rows = own.find(({ type }) => type === schema.typeName);
     if (rows) return new Set(await rows.find(asked, deadlineMs));

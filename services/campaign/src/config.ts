@@ -1,10 +1,11 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { apiDialect, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
 
 /** Every variable the campaign service reads. */
 export const campaignVariables = {
   ...serviceConfig,
   ...neighbours("contact", "content", "identity"),
+  API_DIALECT: apiDialect,
   /** Private ranges that events may call all the same. */
   OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),
 };

@@ -31,7 +31,7 @@ export function openCampaignService(foundation: Foundation<CampaignConfig>): Par
     visibleRows(database, CampaignSchema, { where: "date_deleted is null" }),
     ...[StageSchema, PointGroupSchema].map((schema) => visibleRows(database, schema)),
   ];
-  const findVisible = visibleFinder(visible, neighbours);
+  const findVisible = visibleFinder({ own: visible, neighbours, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
   const campaigns = campaignsOf(context, config.OUTBOUND_ALLOW_CIDRS);
   return {

@@ -59,7 +59,7 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
     log,
     catalogues,
     references: references(database, catalogues),
-    findVisible: visibleFinder(visible, neighbours),
+    findVisible: visibleFinder({ own: visible, neighbours, dialect: config.API_DIALECT }),
     readDefinitions: definitionReader(),
     showsFiltersAsSent: config.API_DIALECT === "mautic",
     suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),

@@ -1,5 +1,5 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { neighbours, port, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { apiDialect, neighbours, port, readConfig, serviceConfig } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 
@@ -10,6 +10,7 @@ const MEGABYTE = 1024 * 1024;
 export const contentVariables = {
   ...serviceConfig,
   ...neighbours("contact", "campaign", "identity"),
+  API_DIALECT: apiDialect,
   /** Where the public web is served to the gateway. */
   WEB_PORT: port.default(8081),
   /** Where people find what is published. */

@@ -62,7 +62,7 @@ const NAMEABLE = [
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
   const { config, database, outbox, neighbours, tls } = foundation;
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
-  const findVisible = visibleFinder(visible, neighbours);
+  const findVisible = visibleFinder({ own: visible, neighbours, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
   const forms = openForms(foundation, context);
   const focuses = focusItems(context);
