@@ -46,3 +46,13 @@ async function connected(natsUrl: string) {
   const nats = await connect({ servers: natsUrl });
   return { nats, [Symbol.asyncDispose]: () => nats.close() };
 }
+
+/** How many messages each durable of a stream was sent so far, and those that it will be. */
+export async function deliveriesByDurable(natsUrl: string, stream: string): Promise<Map<string, number>> {
+  await using connection = await connected(natsUrl);
+  const manager = await jetstreamManager(connection.nats);
+  const deliveries = new Map<string, number>();
+  for await (const { name, delivered, num_pending } of manager.consumers.list(stream))
+    deliveries.set(name, delivered.consumer_seq + num_pending);
+  return deliveries;
+}

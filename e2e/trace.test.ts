@@ -54,8 +54,8 @@ test("a PATCH is followed to its call, its event's publication, who hears of it,
     [
       ["gateway: PATCH /api/contacts/:id/edit", call],
       [call, publication],
-      [publication, "contact: consume tidings.contact.>"],
-      [publication, "webhook: consume tidings.contact.>"],
+      [publication, "contact: consume contact-segments"],
+      [publication, "webhook: consume webhook-fan-out"],
       [publication, "webhook: deliver webhook"],
     ],
   );
@@ -88,7 +88,7 @@ test("a deletion is followed through a neighbour's consumer to the job that it l
   const { body } = await stack.api("POST", "segments/new", { name: "Short-lived" });
   const id = (body as unknown as { list: { id: number } }).list.id;
   const publication = "contact: publish tidings.contact.segment.deleted";
-  const consumption = "campaign: consume tidings.contact.*.*";
+  const consumption = "campaign: consume campaign-projection-contact";
   await follow(
     (headers) => stack.api("DELETE", `segments/${id}/delete`, undefined, headers),
     [

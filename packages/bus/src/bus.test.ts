@@ -39,18 +39,14 @@ test("an event arrives as it was published", async () => {
   assert.deepEqual({ ...event, payload: Buffer.from(event?.payload ?? []) }, sent);
 });
 
-test("what only its own service has a use for is sent to who reads all, under its kind, and to no durable of four words", async () => {
+test("an event that only its own service uses reaches durables that read the whole stream, and none that names its kind", async () => {
   const id = randomUUID();
   const stream = { name: id, subjects: [`tidings.${id}.>`] };
-  const [all, few] = [`tidings.${id}.>`, `tidings.${id}.*.*`].map((subject, index) => ({
-    name: `${id}-${index}`,
-    stream,
-    subject,
-  })) as [DurableDefinition, DurableDefinition];
-  await ensureStream(bus, stream);
-  await ensureDurable(bus, { ...few, subject: all.subject }, 200);
-  await ensureDurable(bus, few, 200);
   const kind = `tidings.${id}.contact.updated`;
+  const all: DurableDefinition = { name: `${id}-all`, stream, subjects: [`tidings.${id}.>`] };
+  const few: DurableDefinition = { name: `${id}-few`, stream, subjects: [kind] };
+  await ensureStream(bus, stream);
+  await ensureDurable(bus, few, 200);
   const packed = [1, 2].map(() => newEvent(all, { subject: ownSubject(kind) }));
   const alone = newEvent(all, { subject: ownSubject(kind) });
   const last = newEvent(all, { subject: kind });
@@ -67,6 +63,53 @@ test("what only its own service has a use for is sent to who reads all, under it
       [last.id],
     ),
   );
+});
+
+test("a durable is sent the subjects that it names, and wakes for no other", async () => {
+  const id = randomUUID();
+  const stream = { name: id, subjects: [`tidings.${id}.>`] };
+  const [created, deleted, other] = ["email.created", "form.deleted", "tweet.updated"].map(
+    (kind) => `tidings.${id}.${kind}`,
+  ) as [string, string, string];
+  const durable = { name: id, stream, subjects: [created, deleted] };
+  await ensureStream(bus, stream);
+  const { received } = collect(durable);
+  for (const subject of [other, created, other, deleted, other])
+    await publish(bus, newEvent(durable, { subject }));
+  await eventually(() => assert.equal(received.length, 2));
+  const { delivered, num_pending } = await bus.client().manager.consumers.info(id, id);
+  assert.deepEqual([delivered.consumer_seq, num_pending], [2, 0]);
+});
+
+test("a durable of an earlier version, with one wide filter, goes on where it was, with nothing lost or sent twice", async () => {
+  const id = randomUUID();
+  const stream = { name: id, subjects: [`tidings.${id}.>`] };
+  const [wanted, other] = [`tidings.${id}.email.created`, `tidings.${id}.tweet.updated`];
+  const durable = { name: id, stream, subjects: [wanted, `tidings.${id}.email.deleted`] };
+  await ensureStream(bus, stream);
+  const { manager, jetstream } = bus.client();
+  await manager.consumers.add(id, {
+    durable_name: id,
+    filter_subject: `tidings.${id}.*.*`,
+    ack_policy: "explicit",
+    ack_wait: ACK_WAIT_MS * 1_000_000,
+    max_ack_pending: 200,
+    max_deliver: -1,
+  });
+  const sent = Array.from({ length: 30 }, (_, index) =>
+    newEvent(durable, { subject: index % 3 === 0 ? other : wanted }),
+  );
+  for (const event of sent.slice(0, 20)) await publish(bus, event);
+  const earlier: string[] = [];
+  const consumer = await jetstream.consumers.get(id, id);
+  for await (const message of await consumer.fetch({ max_messages: 10 })) {
+    if (message.subject === wanted) earlier.push(message.headers?.get("ce-id") ?? "");
+    await message.ackAck();
+  }
+  const { received } = collect(durable);
+  for (const event of sent.slice(20)) await publish(bus, event);
+  const expected = sent.filter(({ subject }) => subject === wanted).map((event) => event.id);
+  await eventually(() => assert.deepEqual([...earlier, ...received.map((event) => event.id)], expected));
 });
 
 test("an event that is published twice is stored once", async () => {
@@ -279,7 +322,7 @@ test("NATS may be away at the start and in between", async () => {
 
 function durableOf(name: string): DurableDefinition {
   const stream = { name: name.toUpperCase(), subjects: [`test.${name}.>`] };
-  return { name: "reader", stream, subject: `test.${name}.happened` };
+  return { name: "reader", stream, subjects: [`test.${name}.happened`] };
 }
 
 async function newDurable(): Promise<DurableDefinition> {
@@ -292,7 +335,7 @@ async function newDurable(): Promise<DurableDefinition> {
 function newEvent(durable: DurableDefinition, more: Partial<Event> = {}): Event {
   return {
     id: randomUUID(),
-    subject: durable.subject,
+    subject: durable.subjects[0] ?? "",
     aggregateId: 7,
     aggregateVersion: 3,
     actor: { kind: "user", id: 7, name: "Zoë" },

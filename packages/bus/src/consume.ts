@@ -304,7 +304,7 @@ async function handleInSpan(events: Event[], { durable, handle }: ConsumeOptions
     "messaging.batch.message_count": events.length,
     "messaging.consumer.group.name": durable.name,
   };
-  await inSpan(`consume ${durable.subject}`, { kind: SpanKind.CONSUMER, traceparent, attributes }, (span) => {
+  await inSpan(`consume ${durable.name}`, { kind: SpanKind.CONSUMER, traceparent, attributes }, (span) => {
     for (const other of others) linkTo(span, other);
     return handle(events);
   });

@@ -46,12 +46,15 @@ export async function consumerLag(bus: Bus, { name: stream }: StreamDefinition) 
 async function ageOfOldest(bus: Bus, info: ConsumerInfo): Promise<number> {
   const { stream_name, ack_floor, num_pending, num_ack_pending, config } = info;
   if (num_pending + num_ack_pending === 0) return 0;
-  // Not the next of the stream: that may be of a subject that the durable is not sent.
-  const next: SeqMsgRequest & NextMsgRequest = {
-    seq: ack_floor.stream_seq + 1,
-    next_by_subj: config.filter_subject ?? ">",
-  };
-  const message = await bus.client().manager.streams.getMessage(stream_name, next);
-  // What the stream has forgotten meanwhile nobody waits for any more.
-  return message ? Math.max(0, (Date.now() - message.time.getTime()) / 1_000) : 0;
+  // The next message of the stream may have a subject that the durable is not sent.
+  const subjects = config.filter_subjects ?? [config.filter_subject ?? ">"];
+  const messages = await Promise.all(
+    subjects.map((subject) => {
+      const next: SeqMsgRequest & NextMsgRequest = { seq: ack_floor.stream_seq + 1, next_by_subj: subject };
+      return bus.client().manager.streams.getMessage(stream_name, next);
+    }),
+  );
+  // A message that the stream no longer has is not waited for.
+  const times = messages.flatMap((message) => message?.time.getTime() ?? []);
+  return times.length > 0 ? Math.max(0, (Date.now() - Math.min(...times)) / 1_000) : 0;
 }

@@ -24,8 +24,8 @@ export interface StreamDefinition {
 export interface DurableDefinition {
   name: string;
   stream: StreamDefinition;
-  /** One filter: that is all nats-server 2.9 knows. */
-  subject: string;
+  /** The subjects it is sent, none of which matches another's (nats-server 2.10). */
+  subjects: string[];
 }
 
 /** The stream of what a process tells. */
@@ -36,8 +36,8 @@ export function streamOf(process: string): StreamDefinition {
 const KIND_WORDS = 4;
 
 /**
- * The subject of an event that tells of a thing what only its own service, and who reads all of a stream, have a use for: a durable of
- * four words is not sent it (ADR 56).
+ * The subject of an event of a thing that only its own service, and durables that read a whole stream, have a use for: a durable that
+ * names the subject of four words is not sent it (ADR 56).
  */
 export function ownSubject(kind: string): string {
   return `${kind}.own`;
@@ -56,13 +56,13 @@ export const campaignStream = streamOf("campaign");
 export const webhookFanOut: DurableDefinition = {
   name: "webhook-fan-out",
   stream: contactStream,
-  subject: "tidings.contact.>",
+  subjects: ["tidings.contact.>"],
 };
 
 export const contactSegments: DurableDefinition = {
   name: "contact-segments",
   stream: contactStream,
-  subject: "tidings.contact.>",
+  subjects: ["tidings.contact.>"],
 };
 
 export const ACK_WAIT_MS = 30_000;
@@ -119,23 +119,25 @@ export async function ensureDurable(
   definition: DurableDefinition,
   inFlightMax: number,
 ): Promise<void> {
-  const config: Partial<ConsumerConfig> = {
+  const config = {
     durable_name: definition.name,
-    filter_subject: definition.subject,
+    filter_subjects: definition.subjects,
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ACK_WAIT_MS),
     deliver_policy: DeliverPolicy.All,
     max_ack_pending: inFlightMax,
     // We count and give up ourselves: the server would drop the message without a trace.
     max_deliver: -1,
-  };
+  } satisfies Partial<ConsumerConfig>;
   const { consumers } = bus.client().manager;
   try {
     await consumers.add(definition.stream.name, config);
   } catch (error) {
     // From 2.10 on servers change nothing of a durable that is there unless they are asked to.
     if (!hasCode(error, CONSUMER_EXISTS)) throw error;
-    await consumers.update(definition.stream.name, definition.name, config);
+    // An update keeps what it does not name: earlier versions set a single filter, beside which there may be no others.
+    const update = { ...config, filter_subject: undefined } as unknown as ConsumerConfig;
+    await consumers.update(definition.stream.name, definition.name, update);
   }
 }
 

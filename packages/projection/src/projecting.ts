@@ -9,7 +9,7 @@ import { backgroundDeadline, type Database, type Transaction } from "@tidings/st
 import { newEvents } from "@tidings/store/inbox";
 import { ownerAsker } from "./ask-owner.ts";
 import { buildingSource } from "./building.ts";
-import type { Projection } from "./projection.ts";
+import { isKept, type Projection } from "./projection.ts";
 import { type ListSnapshots, startRebuilding } from "./rebuild.ts";
 
 export interface ProjectionOptions {
@@ -46,7 +46,7 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
       durable: {
         name,
         stream,
-        subject: filterOf(projections.filter((projection) => projection.owner === owner)),
+        subjects: subjectsOf(projections.filter((projection) => projection.owner === owner)),
       },
       handle: (events) => project(options, name, events),
     });
@@ -66,10 +66,9 @@ export function startProjecting(options: ProjectionOptions): { stop(): Promise<v
   };
 }
 
-/** The narrowest filter of four words that lets all of them through: a durable has one. */
-export function filterOf(projections: Pick<Projection, "subject">[]): string {
-  const [first = [], ...others] = projections.map(({ subject }) => subject.split("."));
-  return first.map((word, index) => (others.every((words) => words[index] === word) ? word : "*")).join(".");
+/** Each subject once, although several projections may keep its events. */
+function subjectsOf(projections: Projection[]): string[] {
+  return [...new Set(projections.flatMap(({ subjects }) => subjects))];
 }
 
 /** Keeps what a batch of events says, each of them once. Without a consumer they are known by their versions alone. */
@@ -78,7 +77,7 @@ export async function project(
   consumer: string | undefined,
   events: Event[],
 ): Promise<void> {
-  const known = events.filter((event) => projections.some(({ isOf }) => isOf(event.subject)));
+  const known = events.filter((event) => projections.some((projection) => isKept(projection, event.subject)));
   const { around, settle } = keeping();
   if (known.length > 0)
     await around(() =>
@@ -88,7 +87,7 @@ export async function project(
         const fresh = isNew ? known.filter(({ id }) => isNew.has(id)) : known;
         const changed = new Map<Projection, number[]>();
         for (const projection of projections) {
-          const own = fresh.filter(({ subject }) => projection.isOf(subject));
+          const own = fresh.filter(({ subject }) => isKept(projection, subject));
           if (own.length > 0) changed.set(projection, await projection.keep(transaction, own));
         }
         await settle(transaction, changed);

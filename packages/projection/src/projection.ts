@@ -1,16 +1,26 @@
 import type { Event } from "@tidings/bus/event";
+import { snakeCase } from "@tidings/runtime/snake-case";
 import type { Transaction } from "@tidings/store/database";
 
 /** What a service keeps of what a neighbour tells. */
 export interface Projection {
   /** The process that tells: its stream. */
   owner: string;
-  /** All events that are kept have such a subject; others may, too. A NATS filter: `tidings.content.category.*`. */
-  subject: string;
-  /** Is an event of this subject kept? */
-  isOf(subject: string): boolean;
+  /** The subjects of the events that it keeps: `tidings.content.category.created`. */
+  subjects: string[];
   /** Keeps events it has not had before, in the order of their stream. Returns the ids of what is changed by them. */
   keep(transaction: Transaction, events: Event[]): Promise<number[]>;
-  /** Of things that their owner lists: what is kept can be made anew. */
+  /** Of things that their owner lists: what is kept can be made anew. Each listed thing comes as an event, too. */
   rebuilt?: { name: string; type: string };
+}
+
+/** The subject under which a listed thing of this type comes: `tidings.content.category.listed`. */
+export function listedSubject(type: string): string {
+  const [, owner = "", , name = ""] = type.split(".");
+  return `tidings.${owner}.${snakeCase(name)}.listed`;
+}
+
+/** Does a projection keep events of this subject? */
+export function isKept({ subjects, rebuilt }: Projection, subject: string): boolean {
+  return subjects.includes(subject) || (rebuilt !== undefined && subject === listedSubject(rebuilt.type));
 }

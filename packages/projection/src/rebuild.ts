@@ -3,9 +3,8 @@ import type { Event } from "@tidings/bus/event";
 import type { Snapshot } from "@tidings/proto/tidings/api/v1/snapshot";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
-import { snakeCase } from "@tidings/runtime/snake-case";
 import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
-import type { Projection } from "./projection.ts";
+import { listedSubject, type Projection } from "./projection.ts";
 
 /** A page of what a process owns of a type, in the order of ids, from after `afterId` on. */
 export type ListSnapshots = (
@@ -99,10 +98,9 @@ async function rebuild(
 
 /** A snapshot is told of as an event of that version would be. */
 export function eventOf(type: string, { id, version, payload }: Snapshot): Event {
-  const [, owner = "", , name = ""] = type.split(".");
   return {
     id: `${type}/${id}/${version}`,
-    subject: `tidings.${owner}.${snakeCase(name)}.listed`,
+    subject: listedSubject(type),
     aggregateId: id,
     aggregateVersion: version,
     time: new Date().toISOString(),

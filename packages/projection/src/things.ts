@@ -14,8 +14,8 @@ export interface Kept<S extends DescMessage> {
   changed?(transaction: Transaction, ids: { kept: number[]; gone: number[] }): void;
 }
 
-/** Events that carry the thing itself; it may tell of other things besides. */
-const VERBS = new Set(["created", "updated", "saved", "listed", "deleted"]);
+/** Events that carry the thing itself; its service may publish others about it. */
+const VERBS = ["created", "updated", "saved", "deleted"];
 
 /**
  * A table with a row for each thing of a kind. The events `<owner>.<thing>.<verb>` carry the thing's message; `deleted` means
@@ -27,8 +27,7 @@ export function things<S extends DescMessage>(schema: S, kept: Kept<S>): Project
   const { replace, remove } = statements(kept);
   return {
     owner,
-    subject: `${prefix}*`,
-    isOf: (subject) => subject.startsWith(prefix) && VERBS.has(subject.slice(prefix.length)),
+    subjects: VERBS.map((verb) => prefix + verb),
     rebuilt: { name: kept.table, type: schema.typeName },
     async keep(transaction, events) {
       const latest = await newestEvents(transaction, kept.table, events);

@@ -94,11 +94,11 @@ test("dead letters are counted for each durable, and by what was wrong", async (
 });
 
 test("a durable that nobody consumes is behind by what it would be sent, and by nothing else", async () => {
-  const durable = { name: "wanted", stream, subject };
+  const durable = { name: "wanted", stream, subjects: [subject] };
   const other = subject.replace("made", "lost");
   await ensureStream(bus, stream);
   await ensureDurable(bus, durable, 10);
-  await ensureDurable(bus, { name: "neither", stream, subject: subject.replace("made", "sold") }, 10);
+  await ensureDurable(bus, { name: "neither", stream, subjects: [subject.replace("made", "sold")] }, 10);
   await told(other);
   const between = Date.now();
   await eventually(() => assert.ok(Date.now() > between + 1));

@@ -231,7 +231,7 @@ async function openScene(sceneBus = bus) {
   const payloads: Buffer[] = [];
   const relays: { stop(): Promise<void> }[] = [];
   const consumption = consume(sceneBus, {
-    durable: { name: "reader", stream, subject },
+    durable: { name: "reader", stream, subjects: [subject] },
     isReadable: readableBy(database),
     isOutage: () => false,
     deadLetter: async ({ error }) => {

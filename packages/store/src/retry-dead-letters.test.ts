@@ -30,7 +30,7 @@ const query = (text: string, values: unknown[] = []) =>
 
 /** A durable, with letters that carry these texts; `handled` has what its handler took, which throws what `refuses` says. */
 async function scene(texts: string[], refuses: (text: string) => Error | undefined = () => undefined) {
-  const durable = { name: `test-${randomUUID()}`, stream: streamOf("test"), subject: "tidings.test.>" };
+  const durable = { name: `test-${randomUUID()}`, stream: streamOf("test"), subjects: ["tidings.test.>"] };
   const handled: string[] = [];
   for (const text of texts) {
     const event: Event = {

@@ -34,7 +34,7 @@ export function startAuditing(database: Database, bus: Bus): { stop(): Promise<v
     return consumeEvents({
       database,
       bus,
-      durable: { name, stream, subject: stream.subjects[0] ?? "" },
+      durable: { name, stream, subjects: stream.subjects },
       handle: (events) => audit(database, name, events),
     });
   });

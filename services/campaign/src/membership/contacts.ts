@@ -7,8 +7,6 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import type { Outbox } from "@tidings/store/outbox";
 import { moveMemberships } from "./merge.ts";
 
-const CONTACT_EVENT =
-  /^tidings\.contact\.(?:contact\.(?:created|updated|deleted|merged)|contact_saved\.listed)$/;
 const MERGED = "tidings.contact.contact.merged";
 const DELETED = "tidings.contact.contact.deleted";
 
@@ -31,8 +29,7 @@ const forgetStatements = [
 export function contacts(outbox: Outbox): Projection {
   return {
     owner: "contact",
-    subject: "tidings.contact.contact.*",
-    isOf: (subject) => CONTACT_EVENT.test(subject),
+    subjects: ["tidings.contact.contact.created", "tidings.contact.contact.updated", DELETED, MERGED],
     rebuilt: { name: "contacts", type: ContactSavedSchema.typeName },
     async keep(transaction, events) {
       const latest = await newestEvents(

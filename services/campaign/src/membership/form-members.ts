@@ -18,8 +18,7 @@ const campaignsStatement = prepared(
 export function formMembers(outbox: Outbox): Projection {
   return {
     owner: "content",
-    subject: SUBJECT,
-    isOf: (subject) => subject === SUBJECT,
+    subjects: [SUBJECT],
     async keep(transaction, events) {
       const sent = events
         .map(({ payload }) => fromBinary(FormSubmittedSchema, payload))

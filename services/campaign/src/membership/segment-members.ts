@@ -101,8 +101,7 @@ function move(transaction: Transaction, moves: Move[]): void {
 export function segmentMembers(outbox: Outbox): Projection {
   return {
     owner: "contact",
-    subject: SUBJECT,
-    isOf: (subject) => subject === SUBJECT || subject === LISTED,
+    subjects: [SUBJECT],
     rebuilt: { name: NAME, type: ContactSegmentsSchema.typeName },
     async keep(transaction, events) {
       takeTurn(transaction);

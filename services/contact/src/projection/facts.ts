@@ -205,8 +205,7 @@ function fact<S extends DescMessage & { field: { contactId: unknown } }>(
   return {
     owner,
     table,
-    subject,
-    isOf: (told) => told === subject,
+    subjects: [subject],
     async keep(transaction, events) {
       const latest = revocable ? await newestEvents(transaction, revocable, events) : events;
       const rows = latest.map(rowOf);

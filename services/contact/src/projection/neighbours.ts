@@ -83,13 +83,10 @@ const emailStatement = prepared(
    on conflict do nothing`,
 );
 
-const EMAIL_EVENT = /^tidings\.content\.email\.(created|updated|listed|deleted)$/;
-
 /** Which segments an email goes to. */
 const emailSegments: Projection = {
   owner: "content",
-  subject: "tidings.content.email.*",
-  isOf: (subject) => EMAIL_EVENT.test(subject),
+  subjects: ["created", "updated", "deleted"].map((verb) => `tidings.content.email.${verb}`),
   rebuilt: { name: "email_segments", type: EmailSchema.typeName },
   async keep(transaction, events) {
     const latest = await newestEvents(transaction, "email_segments", events);

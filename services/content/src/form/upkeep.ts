@@ -50,8 +50,7 @@ const MERGED = "tidings.contact.contact.merged";
 /** Submissions of a contact that was merged into another are that one's, those of a deleted one are nobody's. */
 export const contactsOfSubmissions: Projection = {
   owner: "contact",
-  subject: "tidings.contact.contact.*",
-  isOf: (subject) => subject === DELETED || subject === MERGED,
+  subjects: [DELETED, MERGED],
   async keep(transaction, events) {
     const heirs = heirsOf(events);
     const rows = await transaction.query(submittersStatement, [[...heirs.keys()]]);

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { deliveriesByDurable } from "./bus.ts";
+import { make } from "./people.ts";
+import { startTestStack } from "./stack.ts";
+
+/** An event wakes the services that act on it, and no other. */
+
+const stack = await startTestStack();
+after(() => stack.stop());
+const { api, nats } = stack;
+
+async function wokenBy(stream: string, write: () => Promise<unknown>): Promise<string[]> {
+  const before = await deliveriesByDurable(nats.url, stream);
+  await write();
+  // The audit is sent every event: once it has this one, all others would have it.
+  const audit = `reporting-audit-${stream.toLowerCase()}`;
+  const after = await eventually(async () => {
+    const now = await deliveriesByDurable(nats.url, stream);
+    assert.ok((now.get(audit) ?? 0) > (before.get(audit) ?? 0));
+    return now;
+  });
+  return [...after]
+    .filter(([name, count]) => count > (before.get(name) ?? 0))
+    .map(([name]) => name)
+    .sort();
+}
+
+test("PATCH of a tweet wakes the audit alone, and PATCH of an email the contact service, too", async () => {
+  const tweet = await make(api, "tweets", "tweet", { name: "News", text: "News" });
+  const email = await make(api, "emails", "email", { name: "News", subject: "News" });
+  await eventually(async () =>
+    assert.equal((await deliveriesByDurable(nats.url, "CONTENT")).get("contact-projection-content"), 1),
+  );
+  const patchTweet = () => api("PATCH", `tweets/${tweet.id}/edit`, { text: "Other news" });
+  assert.deepEqual(await wokenBy("CONTENT", patchTweet), ["reporting-audit-content"]);
+  const patchEmail = () => api("PATCH", `emails/${email.id}/edit`, { subject: "Other news" });
+  assert.deepEqual(await wokenBy("CONTENT", patchEmail), [
+    "contact-projection-content",
+    "reporting-audit-content",
+  ]);
+});
+
+test("PATCH of a contact wakes neither campaign nor content", async () => {
+  const contact = await make(api, "contacts", "contact", { email: "ada@example.com" });
+  await eventually(async () => {
+    const deliveries = await deliveriesByDurable(nats.url, "CONTACT");
+    assert.equal(deliveries.get("campaign-projection-contact"), 1);
+  });
+  const woken = await wokenBy("CONTACT", () =>
+    api("PATCH", `contacts/${contact.id}/edit`, { city: "London" }),
+  );
+  assert.deepEqual(woken, ["contact-segments", "reporting-audit-contact", "webhook-fan-out"]);
+});
