@@ -41,6 +41,8 @@ interface Subscriber {
   /** It is told of what happened later than this: milliseconds since the epoch. */
   sinceMs: number;
   owner: Owner;
+  /** It fails, or is deferred already. */
+  mayBeDeferred: boolean;
 }
 
 /** Something that happened, with those who want to be told and may view something of the kind at all. */
@@ -53,6 +55,8 @@ interface Delivery {
   occurrence: Occurrence;
   body: string;
   webhookIds: number[];
+  /** Those of them that may be deferred. */
+  doubtfulIds: Set<number>;
 }
 
 const CONSUMER = "webhook";
@@ -64,7 +68,10 @@ const NAMED_MAX = 10;
 
 const selectPublished = prepared(
   "fan_out_webhooks",
-  `select w.id, w.triggers, w.triggers_since, extract(epoch from w.date_added) * 1000 as made_at, ${OWNER_COLUMNS} from webhooks w join webhook_owners o on o.webhook_id = w.id
+  `select w.id, w.triggers, w.triggers_since, extract(epoch from w.date_added) * 1000 as made_at, ${OWNER_COLUMNS},
+     exists (select from failing_webhooks f where f.webhook_id = w.id)
+       or exists (select from deferred_webhooks d where d.webhook_id = w.id) as may_be_deferred
+   from webhooks w join webhook_owners o on o.webhook_id = w.id
    where w.is_published`,
 );
 const selectKnown = prepared(
@@ -140,7 +147,13 @@ async function readSubscribers(database: Database): Promise<Map<TriggerName, Sub
     for (const [name, { prefix, sinceMs }] of triggersOf(row)) {
       const known = subscribers.get(name) ?? [];
       subscribers.set(name, known);
-      known.push({ webhookId: Number(row.id), prefix, sinceMs, owner });
+      known.push({
+        webhookId: Number(row.id),
+        prefix,
+        sinceMs,
+        owner,
+        mayBeDeferred: row.may_be_deferred === "t",
+      });
     }
   }
   return subscribers;
@@ -207,7 +220,7 @@ function deliveriesOf(
 ): Delivery[] {
   const subject = contact ?? company;
   const deliveries = new Map<string, Delivery>();
-  for (const { webhookId, prefix, owner } of subscribers) {
+  for (const { webhookId, prefix, owner, mayBeDeferred } of subscribers) {
     if (!subject || !sees(owner, subject)) continue;
     const isCompanyHidden = company !== undefined && !sees(owner, company);
     const hidden = occurrence.segment && !seesSegment(owner, occurrence.segment) && occurrence.segment;
@@ -224,10 +237,12 @@ function deliveriesOf(
           parts,
         ),
         webhookIds: [],
+        doubtfulIds: new Set(),
       };
       deliveries.set(key, delivery);
     }
     delivery.webhookIds.push(webhookId);
+    if (mayBeDeferred) delivery.doubtfulIds.add(webhookId);
   }
   return [...deliveries.values()];
 }
@@ -269,8 +284,12 @@ function inStatements(deliveries: Delivery[]): Delivery[][] {
 }
 
 async function insert(database: Database, deliveries: Delivery[], firstDelaySeconds: number): Promise<void> {
-  const targets = deliveries.flatMap(({ webhookIds }, index) =>
-    webhookIds.map((webhookId) => ({ webhookId, position: index + 1 })),
+  const targets = deliveries.flatMap(({ webhookIds, doubtfulIds }, index) =>
+    webhookIds.map((webhookId) => ({
+      webhookId,
+      position: index + 1,
+      isDoubtful: doubtfulIds.has(webhookId),
+    })),
   );
   const valuesFor = (chosen: typeof targets) => [
     deliveries.map(({ occurrence }) => occurrence.id),
@@ -280,11 +299,14 @@ async function insert(database: Database, deliveries: Delivery[], firstDelaySeco
     chosen.map(({ position }) => position),
   ];
   const work = async (transaction: Transaction) => {
-    const deferred = await readDeferred(transaction, [...new Set(targets.map(({ webhookId }) => webhookId))]);
+    const doubtful = targets.filter(({ isDoubtful }) => isDoubtful).map(({ webhookId }) => webhookId);
+    const deferred =
+      doubtful.length > 0 ? await readDeferred(transaction, [...new Set(doubtful)]) : new Set<number>();
     const later = targets.filter(({ webhookId }) => deferred.has(webhookId));
     const now = targets.filter(({ webhookId }) => !deferred.has(webhookId));
     if (later.length > 0) defer(transaction, valuesFor(later));
     if (now.length > 0) transaction.execute(insertDeliveries, [...valuesFor(now), firstDelaySeconds]);
   };
-  await database.transaction(backgroundDeadline(), work, { byIndex: true });
+  const byIndex = targets.some(({ isDoubtful }) => isDoubtful);
+  await database.transaction(backgroundDeadline(), work, { byIndex });
 }
