@@ -8,7 +8,7 @@ import { checkPublishing, checkStandardOperations } from "./permission/check-sta
 import { customRoutes, STANDARD } from "./permission/custom-routes.ts";
 import { mountedTemplates } from "./permission/mounted-routes.ts";
 import { type Sender, startPermissionScene } from "./permission/scene.ts";
-import { ownedResources } from "./permission/things.ts";
+import { actionsOf, ownedResources } from "./permission/things.ts";
 
 const scene = await startPermissionScene();
 const { stack, administrator, userWith, appWith } = scene;
@@ -61,7 +61,7 @@ interface Row {
 
 const bases = [...new Set(ownedResources.map(({ base }) => base))];
 const singleRights = bases.flatMap((base) =>
-  (permissionTable.get(base) ?? []).map((action): Row => {
+  actionsOf(base).map((action): Row => {
     const name = `who holds ${base}:${action} alone`;
     return { name, open: () => userWith({ [base]: [action] }), about: base };
   }),

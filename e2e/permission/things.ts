@@ -39,7 +39,7 @@ const SHARED = new Set(["segments"]);
 
 export const ownedResources: Owned[] = mounted.map(({ path, one, many, service }) => {
   const base = getOption(service, permission);
-  const actions = permissionTable.get(base) ?? [];
+  const actions = actionsOf(base);
   const { resource } = standardOf(service);
   const has = (name: string) => resource.fields.some((field) => field.name === name);
   const { table } = placeOf(resource);
@@ -57,6 +57,13 @@ export const ownedResources: Owned[] = mounted.map(({ path, one, many, service }
     isPublishedByRight: has("is_published") && actions.some((action) => action.startsWith("publish")),
   };
 });
+
+/** Throws for a permission that no role can hold: rows of a test that are made of it would silently be missing. */
+export function actionsOf(base: string): readonly string[] {
+  const actions = permissionTable.get(base);
+  if (!actions || actions.length === 0) throw new Error(`${base} is not in the permission table`);
+  return actions;
+}
 
 /** `email:categories` and so on for `category:categories`. */
 function sameOfOthers(base: string): string[] {
