@@ -1,7 +1,8 @@
 import { Code, Fault } from "@tidings/rpc/fault";
 import { type Database, joined, prepared, type Transaction } from "@tidings/store/database";
+import { advisoryLock } from "@tidings/store/lock";
 
-const lockStatement = prepared("identity_lock", "select pg_advisory_xact_lock(hashtext('identity'))");
+const identityLock = advisoryLock("identity");
 
 /**
  * A change of users and roles, in one transaction. They come one after the other, over all gateways: their rules look at
@@ -13,7 +14,7 @@ export function changeIdentity<T>(
   work: (transaction: Transaction, within: Database) => Promise<T>,
 ): Promise<T> {
   return database.transaction(deadlineMs, async (transaction) => {
-    await transaction.query(lockStatement);
+    identityLock.exclusive(transaction);
     return work(transaction, joined(database, transaction));
   });
 }

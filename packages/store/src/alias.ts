@@ -3,6 +3,7 @@ import { alias as aliasOption } from "@tidings/proto/tidings/api/v1/options";
 import anyAscii from "any-ascii";
 import { type Column, readField, writeField } from "./columns.ts";
 import { prepared, type Transaction } from "./database.ts";
+import { advisoryLock } from "./lock.ts";
 import type { Resource } from "./resource.ts";
 
 const LENGTH_MAX = 180;
@@ -47,7 +48,7 @@ export function aliasMaker(table: string, schema: DescMessage, columns: Column[]
   const { of, within, keepsUnderscores } = getOption(column.field, aliasOption);
   const source = named(columns, of);
   const scope = within === "" ? undefined : named(columns, within);
-  const lock = prepared(`${table}_alias_lock`, `select pg_advisory_xact_lock(hashtext('${table}.alias'))`);
+  const lock = advisoryLock(`${table}_alias`);
   const scopeSql = scope ? `"${scope.name}"` : "''";
   const taken = prepared(
     `${table}_alias_taken`,
@@ -66,7 +67,7 @@ export function aliasMaker(table: string, schema: DescMessage, columns: Column[]
     });
     if (wanted.length === 0) return;
     // One after the other: what two make at the same time would be the same.
-    transaction.execute(lock);
+    lock.exclusive(transaction);
     const rows = await transaction.query(taken, [[...new Set(wanted.map(({ base }) => `${base}%`))]]);
     const owners = new Map(rows.map(({ id, alias, scope }) => [`${scope} ${alias}`, Number(id)]));
     for (const { draft, base } of wanted) {

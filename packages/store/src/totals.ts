@@ -2,6 +2,7 @@ import type { Log } from "@tidings/runtime/log";
 import { type RawBuilder, sql } from "kysely";
 import { afterCommits } from "./after-commits.ts";
 import { backgroundDeadline, type Database, prepared, type Statement, WITHOUT_FLUSH } from "./database.ts";
+import { lockKey } from "./lock.ts";
 import type { Outbox } from "./outbox.ts";
 
 /** How many rows a table has, or how many there are of each value of a column, known without counting them. */
@@ -63,7 +64,7 @@ const fold = prepared(
   `with folded as (
       delete from totals t using (select of, key from totals group by of, key having count(*) > 1) as many
       where t.of = many.of and t.key = many.key and ${WITHOUT_FLUSH}
-        and (select pg_try_advisory_xact_lock(hashtext(current_schema() || '.totals')))
+        and (select pg_try_advisory_xact_lock(${lockKey("totals")}))
       returning t.of, t.key, t.change)
     insert into totals (of, key, change)
     select of, key, sum(change) from folded group by of, key having sum(change) <> 0`,

@@ -1,5 +1,6 @@
 import { queryByIndex } from "@tidings/jobs/queue";
 import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/store/database";
+import { advisoryLock } from "@tidings/store/lock";
 
 /**
  * What a webhook that fails is told later. Such a webhook has few deliveries; what happens meanwhile is one row of
@@ -19,10 +20,8 @@ const waitingOf = (webhookId: string) =>
   `(select count(*) from (select from deliveries d where d.webhook_id = ${webhookId} and d.state = 'waiting'
      limit ${WAITING_MAX}) as waiting)`;
 
-const NAME = "hashtext(current_schema() || '.deferral')";
-/** Held by events while they choose, and alone by a webhook while it leaves: no event is deferred for one that left. */
-const choosingStatement = prepared("deferral_choosing", `select pg_advisory_xact_lock_shared(${NAME})`);
-const leavingStatement = prepared("deferral_leaving", `select pg_advisory_xact_lock(${NAME})`);
+/** Shared by events while they choose, exclusive for a webhook while it leaves: no event is deferred for one that left. */
+const lock = advisoryLock("deferral");
 
 const beginStatement = prepared(
   "deferral_begin",
@@ -54,7 +53,7 @@ const deferStatement = prepared(
 
 /** Which of these webhooks are deferred, until the transaction ends; those that fail begin to be. */
 export async function readDeferred(transaction: Transaction, webhookIds: number[]): Promise<Set<number>> {
-  transaction.execute(choosingStatement);
+  lock.shared(transaction);
   transaction.execute(beginStatement, [webhookIds]);
   const rows = await transaction.query(readStatement, [webhookIds]);
   return new Set(rows.map(({ webhook_id }) => Number(webhook_id)));
@@ -124,7 +123,7 @@ function give(database: Database, webhookId: number, size: number): Promise<numb
     };
     const first = await make();
     if (first.read === size) return first.made;
-    transaction.execute(leavingStatement);
+    lock.exclusive(transaction);
     const last = await make();
     if (last.read < size) transaction.execute(endStatement, [webhookId]);
     return first.made + last.made;

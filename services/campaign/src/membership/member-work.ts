@@ -5,9 +5,9 @@ import { type Database, prepared, type Transaction } from "@tidings/store/databa
 import type { Outbox } from "@tidings/store/outbox";
 import { followRange } from "./follow.ts";
 import { memberJobs, removalJobs } from "./follow-sources.ts";
+import { lockCampaigns, lockSegmentsToRead } from "./locks.ts";
 import { CHANGED, tellMemberships } from "./membership-events.ts";
 import { segmentRemovalOptions } from "./sources.ts";
-import { takeTurn } from "./turn.ts";
 
 export interface MemberServices {
   database: Database;
@@ -17,6 +17,12 @@ export interface MemberServices {
 
 /** Contacts that are looked at in one transaction: for so long at most do those wait who follow single contacts. */
 const SLICE = 5_000;
+
+/** A campaign that gets another segment meanwhile has another job for it. */
+const sourcesStatement = prepared(
+  "campaign_members_sources",
+  "select segment_id from campaign_segments where campaign_id = $1",
+);
 
 /** The last of the next contacts that are in a segment of the campaign, or in the campaign. */
 const sliceStatement = prepared(
@@ -42,7 +48,12 @@ export function memberOptions({ database, outbox, log }: MemberServices, slice =
     async work(transaction, { key, payload }: Job): Promise<Outcome> {
       const campaignId = Number(key.split(" ")[0]);
       const after = Number(payload.after ?? 0);
-      takeTurn(transaction);
+      const sources = await transaction.query(sourcesStatement, [campaignId]);
+      lockSegmentsToRead(
+        transaction,
+        sources.map(({ segment_id }) => Number(segment_id)),
+      );
+      lockCampaigns(transaction, [campaignId]);
       const [found] = await transaction.query(sliceStatement, [campaignId, after, slice]);
       if (!found?.until) return { state: "done" };
       const until = Number(found.until);

@@ -22,6 +22,7 @@ import { addByHand, removeByHand } from "./by-hand.ts";
 import { contacts } from "./contacts.ts";
 import { requestMembers } from "./follow-sources.ts";
 import { formMembers } from "./form-members.ts";
+import { lockCampaigns, lockSegmentsToRead } from "./locks.ts";
 import { memberOptions } from "./member-work.ts";
 import { segmentMembers } from "./segment-members.ts";
 
@@ -445,4 +446,51 @@ test("members of before campaigns were there come in when they are read, but for
     rows.map(({ contact_id }) => Number(contact_id)),
     [stays, returns],
   );
+});
+
+test("memberships that follow two segments at once, by events and by jobs of several replicas, end as the segments say", async () => {
+  const segmentIds = [await newSegment(), await newSegment()];
+  const campaignIds = [
+    await newCampaign(segmentIds, true),
+    await newCampaign(segmentIds.slice(0, 1), true),
+    await newCampaign(segmentIds.slice(1), true),
+  ];
+  const contactIds = await newContacts(30);
+  const isIn = new Map<string, boolean>();
+  const replica = async (segmentId: number, seed: number) => {
+    for (let round = 0; round < 15; round += 1) {
+      const some = contactIds.filter((id) => (id + round + seed) % 3 === 0);
+      const isAdded = (round + seed) % 2 === 0;
+      await tell(moved(segmentId, some, isAdded));
+      for (const id of some) isIn.set(`${segmentId} ${id}`, isAdded);
+    }
+  };
+  const rebuilding = async () => {
+    for (let round = 0; round < 10; round += 1)
+      await Promise.all(campaignIds.map((campaignId) => rebuild(campaignId)));
+  };
+  await Promise.all([...segmentIds.map(replica), rebuilding()]);
+  for (const campaignId of campaignIds) {
+    const rows = await run("select segment_id from campaign_segments where campaign_id = $1", [campaignId]);
+    const sources = rows.map(({ segment_id }) => Number(segment_id));
+    for (const contactId of contactIds) {
+      const isWanted = sources.some((segmentId) => isIn.get(`${segmentId} ${contactId}`));
+      const member = await readMember(campaignId, contactId);
+      assert.equal(member !== undefined && !member.isRemoved, isWanted, `${campaignId} ${contactId}`);
+    }
+  }
+});
+
+test("members of one campaign are found while those of another with other segments are", async () => {
+  const [segmentId, otherId] = [await newSegment(), await newSegment()];
+  const [held, free] = [await newCampaign([segmentId], false), await newCampaign([otherId], false)];
+  const [contactId = 0] = await newContacts(1);
+  await database.transaction(deadline(), async (transaction) => {
+    lockSegmentsToRead(transaction, [segmentId]);
+    lockCampaigns(transaction, [held]);
+    await transaction.query({ text: "select 1" });
+    await tell(moved(otherId, [contactId], true));
+    await rebuild(free);
+  });
+  assert.equal((await readMember(free, contactId))?.isRemoved, false);
 });

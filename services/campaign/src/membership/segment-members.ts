@@ -10,7 +10,7 @@ import type { Outbox } from "@tidings/store/outbox";
 import { isGone } from "./by-hand.ts";
 import { followContacts, IS_RUNNING } from "./follow.ts";
 import { requestMembers } from "./follow-sources.ts";
-import { takeTurn } from "./turn.ts";
+import { lockCampaigns, lockSegmentsToWrite } from "./locks.ts";
 
 const SUBJECT = "tidings.contact.segment.membership_changed";
 const LISTED = "tidings.contact.contact_segments.listed";
@@ -104,18 +104,21 @@ export function segmentMembers(outbox: Outbox): Projection {
     subjects: [SUBJECT],
     rebuilt: { name: NAME, type: ContactSegmentsSchema.typeName },
     async keep(transaction, events) {
-      takeTurn(transaction);
       const listed = listedIn(events.filter(({ subject }) => subject === LISTED));
       const moves = movesIn(events.filter(({ subject }) => subject === SUBJECT));
-      if (listed.length > 0) transaction.execute(addListedStatement, pairsOf(listed));
-      if (moves.length > 0) move(transaction, moves);
       const all = [...listed, ...moves];
       const segmentIds = [...new Set(all.map(({ segmentId }) => segmentId))];
+      lockSegmentsToWrite(transaction, segmentIds);
+      if (listed.length > 0) transaction.execute(addListedStatement, pairsOf(listed));
+      if (moves.length > 0) move(transaction, moves);
       const campaigns = await transaction.query(campaignsStatement, [segmentIds]);
       const campaignIds = campaigns.map(({ id }) => Number(id));
       const contactIds = [...new Set(all.map(({ contactId }) => contactId))];
       if (contactIds.length * campaignIds.length > AT_ONCE) requestMembers(transaction, campaignIds);
-      else if (campaignIds.length > 0) await followContacts(transaction, outbox, { campaignIds, contactIds });
+      else if (campaignIds.length > 0) {
+        lockCampaigns(transaction, campaignIds);
+        await followContacts(transaction, outbox, { campaignIds, contactIds });
+      }
       return contactIds;
     },
   };

@@ -1,5 +1,6 @@
 import { jobsOf } from "@tidings/jobs/jobs";
 import { prepared, type Transaction } from "@tidings/store/database";
+import { advisoryLock } from "@tidings/store/lock";
 
 /** Bytes that nobody has any more: by the name in the store. */
 export const removalJobs = jobsOf("stored_file_removal");
@@ -7,10 +8,7 @@ export const removalJobs = jobsOf("stored_file_removal");
 const DIRECTORY_SHOWN_MAX = 10_000;
 
 /** One upload at a time is added to all there are. */
-export const lockFiles = prepared(
-  "files_lock",
-  "select pg_advisory_xact_lock(hashtext(current_schema() || '.files'))",
-);
+export const filesLock = advisoryLock("files");
 
 /** Adds nothing when all of them would have more than $7 bytes, or those of the user more than $8. */
 export const insertFile = prepared(

@@ -6,7 +6,7 @@ import { backgroundDeadline, type Database, mayBeCommitted } from "@tidings/stor
 import { withArrival } from "./arrival.ts";
 import { directoryOf, isOfImages } from "./directory.ts";
 import { requireUpload } from "./file-rights.ts";
-import { insertFile, lockFiles } from "./files.ts";
+import { filesLock, insertFile } from "./files.ts";
 import { extensionByContent, mimeOf } from "./kind.ts";
 import { noRoom, refused } from "./refused.ts";
 import type { FileStore } from "./store.ts";
@@ -59,7 +59,7 @@ async function keep(
   await store.put(name, path);
   try {
     await database.transaction(backgroundDeadline(), async (transaction) => {
-      transaction.execute(lockFiles);
+      filesLock.exclusive(transaction);
       const added = await transaction.query(insertFile, [...row, allBytesMax, userBytesMax]);
       if (added.length === 0) throw noRoom(allBytesMax, userBytesMax);
     });

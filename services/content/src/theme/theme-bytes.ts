@@ -4,6 +4,7 @@ import type { Actor } from "@tidings/rpc/actor";
 import { badRequest, notFound } from "@tidings/rpc/fault";
 import { cleanAlias } from "@tidings/store/alias";
 import { backgroundDeadline, type Database, mayBeCommitted, prepared } from "@tidings/store/database";
+import { advisoryLock } from "@tidings/store/lock";
 import { type Arrived, withArrival } from "../file/arrival.ts";
 import { removeStored } from "../file/files.ts";
 import type { FileStore } from "../file/store.ts";
@@ -22,7 +23,7 @@ export interface ThemeContext {
 
 const BYTES_MAX = 10 * 1024 * 1024;
 
-const lockStatement = prepared("themes_lock", "select pg_advisory_xact_lock(hashtext('themes'))");
+const themesLock = advisoryLock("themes");
 const countStatement = prepared(
   "themes_count",
   `select (select file from themes where key = $1) as file, (select count(*) from themes where key <> $1) as others`,
@@ -83,7 +84,7 @@ async function save(database: Database, { key, file, config, size, actor }: NewT
   const { name, author = null, authorUrl = null, features } = config;
   const values = [key, name, author, authorUrl, JSON.stringify(features), file, size, actor.id];
   await database.transaction(backgroundDeadline(), async (transaction) => {
-    transaction.execute(lockStatement);
+    themesLock.exclusive(transaction);
     const [known] = await transaction.query(countStatement, [key]);
     if (Number(known?.others) >= THEMES_MAX) throw badRequest(`At most ${THEMES_MAX} themes are kept.`);
     if (known?.file) removeStored(transaction, [known.file]);
