@@ -20,8 +20,11 @@ export function lockKey(name: string): string {
 }
 
 export function advisoryLock(name: string): Lock {
-  const exclusive = prepared(`${name}_lock`, `select pg_advisory_xact_lock(${lockKey(name)})`);
-  const shared = prepared(`${name}_lock_shared`, `select pg_advisory_xact_lock_shared(${lockKey(name)})`);
+  const exclusive = prepared(`advisory_lock ${name}`, `select pg_advisory_xact_lock(${lockKey(name)})`);
+  const shared = prepared(
+    `advisory_lock_shared ${name}`,
+    `select pg_advisory_xact_lock_shared(${lockKey(name)})`,
+  );
   return {
     exclusive: (transaction) => transaction.execute(exclusive),
     shared: (transaction) => transaction.execute(shared),
@@ -31,7 +34,7 @@ export function advisoryLock(name: string): Lock {
 export function advisoryLocksById(name: string): LocksById {
   const statement = (kind: string, call: string) =>
     prepared(
-      `${name}_${kind}`,
+      `advisory_${kind} ${name}`,
       `select ${call}(${lockKey(name)}, id) from (select distinct unnest($1::integer[]) as id order by id) as sorted`,
     );
   const exclusive = statement("locks", "pg_advisory_xact_lock");
