@@ -42,15 +42,48 @@ export async function measureCampaignMembers(
     await until(client, members, 0);
     const left = performance.now() - leavingAt;
     await untilQuiet(target.pids);
+    const two = await enterTwoAtOnce(target, client, { filters, segmentId: Number(list.id), count });
     const raw = await measureRaw(client, Number(list.id));
     return [
       { name: "a segment enters a campaign", count, oursMs: entered, rawMs: raw.enterMs },
       { name: "and leaves it", count, oursMs: left, rawMs: raw.leaveMs },
+      {
+        name: "two segments enter two campaigns at once",
+        count: 2 * count,
+        oursMs: two,
+        rawMs: 2 * raw.enterMs,
+      },
     ];
   } finally {
     await client.query("drop table if exists bench.campaign_contacts");
     await client.end();
   }
+}
+
+/** Milliseconds until all contacts of two segments are in two campaigns, each with a segment of its own. */
+async function enterTwoAtOnce(
+  target: Target,
+  client: Client,
+  { filters, segmentId, count }: { filters: object[]; segmentId: number; count: number },
+): Promise<number> {
+  const { list } = await callApi(target, "POST", "segments/new", { name: "Bench members, too", filters });
+  await waitForBuild(target, list.id);
+  const known = `select count(*)::int as count from campaign.segment_contacts where segment_id = ${list.id}`;
+  await until(client, known, count);
+  await untilQuiet(target.pids);
+  const startedAt = performance.now();
+  const campaigns = await Promise.all(
+    [segmentId, Number(list.id)].map((id) =>
+      callApi(target, "POST", "campaigns/new", { name: `Bench members of ${id}`, lists: [{ id }] }),
+    ),
+  );
+  const ids = campaigns.map(({ campaign }) => Number(campaign.id));
+  const members = `select count(*)::int as count from campaign.campaign_contacts
+    where campaign_id in (${ids}) and not manually_removed`;
+  await until(client, members, 2 * count);
+  const tookMs = performance.now() - startedAt;
+  await untilQuiet(target.pids);
+  return tookMs;
 }
 
 async function measureRaw(client: Client, segmentId: number): Promise<{ enterMs: number; leaveMs: number }> {

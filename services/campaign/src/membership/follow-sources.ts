@@ -39,9 +39,10 @@ export function requestMembers(transaction: Transaction, ids: number[], dates: D
   memberJobs.add(
     transaction,
     ids.flatMap((id) => [
-      { key: String(id) },
+      { key: String(id), group: id },
       ...dates.map((date) => ({
         key: `${id} ${date.toISOString()}`,
+        group: id,
         delaySeconds: (date.getTime() - Date.now()) / 1_000,
       })),
     ]),

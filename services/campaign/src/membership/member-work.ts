@@ -18,6 +18,9 @@ export interface MemberServices {
 /** Contacts that are looked at in one transaction: for so long at most do those wait who follow single contacts. */
 const SLICE = 5_000;
 
+/** Campaigns whose members a process finds at once; of one campaign it finds a slice after the other. */
+const CAMPAIGNS_AT_ONCE = 4;
+
 /** A campaign that gets another segment meanwhile has another job for it. */
 const sourcesStatement = prepared(
   "campaign_members_sources",
@@ -45,6 +48,8 @@ export function memberOptions({ database, outbox, log }: MemberServices, slice =
     database,
     log,
     jobs: memberJobs,
+    atOnce: CAMPAIGNS_AT_ONCE,
+    atOnceOfGroup: 1,
     async work(transaction, { key, payload }: Job): Promise<Outcome> {
       const campaignId = Number(key.split(" ")[0]);
       const after = Number(payload.after ?? 0);
