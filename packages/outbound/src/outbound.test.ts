@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { parseRanges } from "./address.ts";
-import { createOutbound, OutboundError, type OutboundErrorCode } from "./outbound.ts";
+import { connectTcp, OutboundError, type OutboundErrorCode } from "./guard.ts";
+import { createOutbound } from "./outbound.ts";
 
 const { ranges } = parseRanges(["127.0.0.1/32"]);
 const open = createOutbound({ allowed: ranges, timeoutMs: 700 });
@@ -18,7 +21,12 @@ after(async () => {
 
 test("what is posted arrives as it is, and the answer comes back", async () => {
   const receiver = await startReceiver({ respond: () => ({ status: 202, body: "thanks" }) });
-  const { status, text } = await open.post(`${receiver.url}/a?b=c`, { "x-one": "1" }, '{"ä":1}');
+  const { status, text } = await open.send({
+    method: "POST",
+    url: `${receiver.url}/a?b=c`,
+    headers: { "x-one": "1" },
+    body: '{"ä":1}',
+  });
   assert.deepEqual([status, text], [202, "thanks"]);
   const [request] = receiver.requests;
   assert.equal(request?.path, "/a?b=c");
@@ -40,7 +48,7 @@ test("no spelling of a private address is connected to", async () => {
     "0.0.0.0",
   );
   for (const host of hosts)
-    await assertFails(closed.post(`http://${host}:${port}/`, {}, ""), "blocked_address");
+    await assertFails(closed.send({ method: "POST", url: `http://${host}:${port}/` }), "blocked_address");
   assert.equal(receiver.requests.length, 0);
   await receiver.stop();
 });
@@ -49,9 +57,9 @@ test("an allowed range lets exactly its addresses through, under any name for th
   const receiver = await startReceiver();
   const { port } = new URL(receiver.url);
   for (const host of ["127.0.0.1", "localhost", "2130706433"]) {
-    assert.equal((await open.post(`http://${host}:${port}/`, {}, "")).status, 200);
+    assert.equal((await open.send({ method: "POST", url: `http://${host}:${port}/` })).status, 200);
   }
-  await assertFails(open.post(`http://127.0.0.2:${port}/`, {}, ""), "blocked_address");
+  await assertFails(open.send({ method: "POST", url: `http://127.0.0.2:${port}/` }), "blocked_address");
   await receiver.stop();
 });
 
@@ -60,7 +68,7 @@ test("a proxy named in the environment is not used", async () => {
   const receiver = await startReceiver();
   process.env.HTTP_PROXY = proxy.url;
   process.env.http_proxy = proxy.url;
-  await open.post(receiver.url, {}, "");
+  await open.send({ method: "POST", url: receiver.url });
   delete process.env.HTTP_PROXY;
   delete process.env.http_proxy;
   assert.deepEqual([proxy.requests.length, receiver.requests.length], [0, 1]);
@@ -73,7 +81,7 @@ test("a redirect is an answer and is not followed", async () => {
   const receiver = await startReceiver({
     respond: () => ({ status: 307, headers: { location: target.url } }),
   });
-  assert.equal((await open.post(receiver.url, {}, "")).status, 307);
+  assert.equal((await open.send({ method: "POST", url: receiver.url })).status, 307);
   assert.equal(target.requests.length, 0);
   await target.stop();
   await receiver.stop();
@@ -81,14 +89,14 @@ test("a redirect is an answer and is not followed", async () => {
 
 test("a receiver that hangs or drips headers is given up in time", async () => {
   const hanging = await startRawServer(() => undefined);
-  await assertFails(open.post(hanging.url, {}, ""), "timeout");
+  await assertFails(open.send({ method: "POST", url: hanging.url }), "timeout");
   await hanging.stop();
   const dripping = await startRawServer((socket) => {
     socket.write("HTTP/1.1 200 OK\r\n");
     const timer = setInterval(() => socket.write("x-drip: 1\r\n"), 50);
     socket.on("close", () => clearInterval(timer));
   });
-  await assertFails(open.post(dripping.url, {}, ""), "timeout");
+  await assertFails(open.send({ method: "POST", url: dripping.url }), "timeout");
   await dripping.stop();
 });
 
@@ -98,7 +106,7 @@ test("a receiver that answers and then drips its body has answered", async () =>
     const timer = setInterval(() => socket.write("x"), 50);
     socket.on("close", () => clearInterval(timer));
   });
-  const { status, text } = await open.post(dripping.url, {}, "");
+  const { status, text } = await open.send({ method: "POST", url: dripping.url });
   assert.equal(status, 200);
   assert.match(text, /^x+$/);
   await dripping.stop();
@@ -122,7 +130,7 @@ test("an answer of a gigabyte is cut off", async () => {
     });
     pour();
   });
-  const { status, text } = await open.post(generous.url, {}, "");
+  const { status, text } = await open.send({ method: "POST", url: generous.url });
   assert.deepEqual([status, text.length], [200, 16_384]);
   await eventually(() => assert.ok(isClosed));
   assert.ok(sent < 2 ** 26, `${sent} bytes`);
@@ -131,17 +139,17 @@ test("an answer of a gigabyte is cut off", async () => {
 
 test("a reset, a closed port and nonsense are failed deliveries", async () => {
   const resetting = await startRawServer((socket) => socket.resetAndDestroy());
-  await assertFails(open.post(resetting.url, {}, ""), "delivery_failed");
+  await assertFails(open.send({ method: "POST", url: resetting.url }), "delivery_failed");
   await resetting.stop();
-  await assertFails(open.post(resetting.url, {}, ""), "delivery_failed");
+  await assertFails(open.send({ method: "POST", url: resetting.url }), "delivery_failed");
   const talking = await startRawServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"));
-  await assertFails(open.post(talking.url, {}, ""), "delivery_failed");
+  await assertFails(open.send({ method: "POST", url: talking.url }), "delivery_failed");
   await talking.stop();
 });
 
 test("a receiver that does not speak TLS is a TLS error", async () => {
   const plain = await startReceiver();
-  await assertFails(open.post(plain.url.replace("http:", "https:"), {}, ""), "tls_error");
+  await assertFails(open.send({ method: "POST", url: plain.url.replace("http:", "https:") }), "tls_error");
   await plain.stop();
 });
 
@@ -171,3 +179,32 @@ async function startRawServer(answer: (socket: Socket) => void) {
       }),
   };
 }
+
+test("every method arrives with its headers and body", async () => {
+  const receiver = await startReceiver();
+  for (const method of ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const) {
+    const body = method === "GET" || method === "HEAD" ? {} : { body: `of ${method}` };
+    const request = { method, url: receiver.url, headers: { "x-method": method }, ...body };
+    assert.equal((await open.send(request)).status, 200);
+    const received = receiver.requests.at(-1);
+    assert.deepEqual(
+      [received?.method, received?.headers["x-method"], received?.body],
+      [method, method, body.body ?? ""],
+    );
+  }
+  await receiver.stop();
+});
+
+test("a TCP connection is made to addresses that are allowed, and to no other", async () => {
+  const server = createServer((socket) => socket.end("220 ready"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  for (const host of ["127.0.0.1", "localhost"]) {
+    await assertFails(connectTcp({ host, port }, []), "blocked_address");
+    const socket = await connectTcp({ host, port }, ranges);
+    assert.equal((await buffer(socket)).toString(), "220 ready");
+  }
+  server.close();
+  await assertFails(connectTcp({ host: "127.0.0.1", port }, ranges), "delivery_failed");
+});

@@ -1,20 +1,6 @@
-import { lookup, Resolver } from "node:dns/promises";
-import { setTimeout as pause } from "node:timers/promises";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { isAllowedAddress, literalAddress, type Range, receiverUrl } from "./address.ts";
-
-export type OutboundErrorCode = "blocked_address" | "timeout" | "tls_error" | "delivery_failed";
-
-/** Why there was no answer, in the words a user may see. */
-export class OutboundError extends Error {
-  override name = "OutboundError";
-  readonly code: OutboundErrorCode;
-
-  constructor(code: OutboundErrorCode, cause?: unknown) {
-    super(code, { cause });
-    this.code = code;
-  }
-}
+import { allowedAddressOf, CONNECT_TIMEOUT_MS, OutboundError } from "./guard.ts";
 
 export interface Answer {
   status: number;
@@ -23,16 +9,21 @@ export interface Answer {
   text: string;
 }
 
+export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export interface OutboundRequest {
+  method: Method;
+  url: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
 export interface Outbound {
-  /** Posts and answers whatever the receiver answers, redirects included. Throws OutboundError otherwise. */
-  post(url: string, headers: Record<string, string>, body: string): Promise<Answer>;
-  /** Asks for the headers alone, likewise. */
-  head(url: string): Promise<Answer>;
+  /** Sends a request and answers whatever the receiver answers, redirects included. Throws OutboundError otherwise. */
+  send(request: OutboundRequest): Promise<Answer>;
   close(): Promise<void>;
 }
 
-const CONNECT_TIMEOUT_MS = 5_000;
-const DNS_TIMEOUT_MS = 2_000;
 const KEEP_ALIVE_MS = 2_000;
 const ANSWER_MAX_BYTES = 16_384;
 
@@ -48,10 +39,7 @@ export function createOutbound({ allowed, timeoutMs }: { allowed: Range[]; timeo
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     allowH2: false,
   });
-  const ask = async (
-    text: string,
-    request: Pick<Dispatcher.RequestOptions, "method" | "headers" | "body">,
-  ): Promise<Answer> => {
+  const send = async ({ url: text, ...request }: OutboundRequest): Promise<Answer> => {
     const url = receiverUrl(text);
     if (!url) throw new OutboundError("delivery_failed");
     const signal = AbortSignal.timeout(timeoutMs);
@@ -65,8 +53,7 @@ export function createOutbound({ allowed, timeoutMs }: { allowed: Range[]; timeo
     }
   };
   return {
-    post: (url, headers, body) => ask(url, { method: "POST", headers, body }),
-    head: (url) => ask(url, { method: "HEAD" }),
+    send,
     close: () => agent.destroy(),
   };
 }
@@ -77,7 +64,7 @@ function guardedConnector(allowed: Range[]): buildConnector.connector {
     const literal = literalAddress(options.hostname);
     // A literal needs no server name, and TLS has none for it.
     const servername = literal ? undefined : options.hostname;
-    resolveAllowed(options.hostname, allowed).then(
+    allowedAddressOf(options.hostname, allowed).then(
       (address) =>
         connect({ ...options, hostname: address, ...(servername && { servername }) }, (error, socket) => {
           if (error) return callback(error, null);
@@ -88,33 +75,6 @@ function guardedConnector(allowed: Range[]): buildConnector.connector {
       (error) => callback(error, null),
     );
   };
-}
-
-/** The address to connect to. One address of a name that is not allowed is enough to refuse the name. */
-async function resolveAllowed(hostname: string, allowed: Range[]): Promise<string> {
-  const literal = literalAddress(hostname);
-  const addresses = literal ? [literal] : await resolve(hostname);
-  const [first] = addresses;
-  if (!first) throw new OutboundError("delivery_failed");
-  if (addresses.every((address) => isAllowedAddress(address, allowed))) return first;
-  throw new OutboundError("blocked_address");
-}
-
-/**
- * Asks DNS itself, with a limit, instead of the system's resolver: that blocks one of four threads for as long as a slow
- * name server takes, and so delays every other receiver. Only names that DNS does not know go there (hosts files).
- */
-async function resolve(hostname: string): Promise<string[]> {
-  const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS / 2, tries: 2 });
-  const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-  const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
-  if (addresses.length > 0) return addresses;
-  const isSlow = answers.some((answer) => answer.status === "rejected" && answer.reason.code === "ETIMEOUT");
-  if (isSlow) throw new OutboundError("timeout");
-  const limit = new AbortController();
-  const late = pause(DNS_TIMEOUT_MS, [], { signal: limit.signal });
-  const found = await Promise.race([lookup(hostname, { all: true }), late]).finally(() => limit.abort());
-  return found.map(({ address }: { address: string }) => address);
 }
 
 /** What is beyond the limit is not read; a receiver that breaks off after its status line has answered all the same. */

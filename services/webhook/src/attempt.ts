@@ -1,5 +1,6 @@
 import { SpanKind } from "@opentelemetry/api";
-import { type Answer, type Outbound, OutboundError } from "@tidings/outbound/outbound";
+import { OutboundError } from "@tidings/outbound/guard";
+import type { Answer, Outbound } from "@tidings/outbound/outbound";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { SecretBox } from "@tidings/secrets/secret-box";
 import type { Delivery, Outcome } from "./delivery.ts";
@@ -47,7 +48,7 @@ async function send(
     }),
   };
   try {
-    return await outbound.post(url, headers, body);
+    return await outbound.send({ method: "POST", url, headers, body });
   } catch (error) {
     if (error instanceof OutboundError) return error;
     throw error;

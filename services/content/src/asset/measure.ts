@@ -94,7 +94,7 @@ function groupOf(host: string): number {
 
 /** What its server says of it; nothing when it says nothing, or what nobody could believe. */
 async function ask(outbound: Outbound, url: string) {
-  const answer = await outbound.head(url).catch(() => undefined); // whoever is not there is not asked twice
+  const answer = await outbound.send({ method: "HEAD", url }).catch(() => undefined); // whoever is not there is not asked twice
   if (answer?.status !== 200) return undefined;
   const { "content-type": type, "content-length": length } = answer.headers;
   const mime =

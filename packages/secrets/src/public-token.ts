@@ -1,0 +1,52 @@
+import { createHmac, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
+import { parseKey } from "./secret-box.ts";
+
+/** Texts that the public hands back to us, such as the contact and email of an unsubscribe link. */
+export interface PublicTokens {
+  /** A token of URL-safe characters. Its text can be read by anybody. */
+  sign(text: string): string;
+  /** The text of a token; undefined for one that was not signed for this purpose, or under a key that is gone. */
+  read(token: string): string | undefined;
+}
+
+const KEY_BYTES = 32;
+/** 128 bits: nobody guesses one (NIST SP 800-107, 5.3.4), and links stay short. */
+const MAC_BYTES = 16;
+const MAC_LENGTH = 22;
+const TOKEN_LENGTH_MAX = 2_048;
+
+/**
+ * Tokens `base64url(text).mac`, with the first 128 bits of HMAC-SHA256 (RFC 2104). Each purpose has a key of its own, derived by
+ * HKDF (RFC 5869) from the keys of a process: a token for one purpose is none for another. `keys` are `name:base64 of 32 bytes`:
+ * the first one signs and all of them read, so that a key is replaced by putting its successor before it.
+ */
+export function publicTokens(keys: string[], purpose: string): PublicTokens {
+  const derived = keys.map((key) => purposeKey(parseKey(key)[1], purpose));
+  const [first] = derived;
+  if (!first) throw new Error("a key for tokens is needed");
+  return {
+    sign(text) {
+      const encoded = Buffer.from(text).toString("base64url");
+      return `${encoded}.${macOf(encoded, first).toString("base64url")}`;
+    },
+    read(token) {
+      const at = token.length - MAC_LENGTH - 1;
+      if (token.length > TOKEN_LENGTH_MAX || at < 0 || token[at] !== ".") return undefined;
+      const encoded = token.slice(0, at);
+      const mac = Buffer.from(token.slice(at + 1), "base64url");
+      // Every key is tried, so that the time tells nothing of which one signed.
+      const matches = derived.filter(
+        (key) => mac.length === MAC_BYTES && timingSafeEqual(mac, macOf(encoded, key)),
+      );
+      return matches.length > 0 ? Buffer.from(encoded, "base64url").toString() : undefined;
+    },
+  };
+}
+
+function purposeKey(key: KeyObject, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", key, "", `tidings public token: ${purpose}`, KEY_BYTES));
+}
+
+function macOf(encoded: string, key: Buffer): Buffer {
+  return createHmac("sha256", key).update(encoded).digest().subarray(0, MAC_BYTES);
+}
