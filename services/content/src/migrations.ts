@@ -1,3 +1,4 @@
+import { MONTH_PARTITIONS, monthPartitioned } from "@tidings/jobs/partitions";
 import { JOB_BACKLOG, JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
@@ -154,4 +155,8 @@ export const migrations: Migrations = {
     "create index contact_fields_alias on contact_fields (alias)",
   ),
   "0035_sealed_headers": statements(`create index forms_with_headers on forms (id) where ${HAS_HEADER}`),
+  "0036_month_partitions": statements(
+    ...MONTH_PARTITIONS,
+    ...monthPartitioned("form_submissions", "date_submitted"),
+  ),
 };

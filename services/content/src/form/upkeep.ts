@@ -82,7 +82,7 @@ function heirsOf(events: Event[]): Map<number, number | undefined> {
   return heirs;
 }
 
-/** Keeps submissions in order: those of what is gone, and where the next ones will be. */
+/** Keeps submissions in order: those of what is gone, and their keys. */
 export function submissionUpkeep(database: Database, log: Log): JobOptions {
   return { database, log, jobs: upkeepJobs, work: step };
 }
@@ -101,7 +101,7 @@ const contactSlice = {
 };
 
 async function step(transaction: Transaction, { key, payload }: Job): Promise<Outcome> {
-  if (key === AHEAD) return lookAhead(transaction);
+  if (key === AHEAD) return forgetKeys(transaction);
   const { formId, contactId, heirId } = payload as Task;
   const [slice, id] = formId === undefined ? [contactSlice, contactId] : [formSlice, formId];
   const [end] = await transaction.query(slice.end, [id]);
@@ -127,10 +127,6 @@ function sliced(name: string, change: string, column: string): Statement {
   );
 }
 
-const partitionsStatement = prepared(
-  "form_submissions_partitions",
-  "select make_form_submission_partitions()",
-);
 const oldKeysStatement = prepared(
   "form_submission_keys_purge",
   `delete from form_submission_keys where key in (
@@ -138,9 +134,8 @@ const oldKeysStatement = prepared(
    returning 1`,
 );
 
-/** Makes the partitions of the months to come, and forgets the keys of submissions that nobody sends again. */
-async function lookAhead(transaction: Transaction): Promise<Outcome> {
-  transaction.execute(partitionsStatement);
+/** Forgets the keys of submissions that nobody sends again. */
+async function forgetKeys(transaction: Transaction): Promise<Outcome> {
   const forgotten = await transaction.query(oldKeysStatement);
   return { state: "again", payload: {}, delaySeconds: forgotten.length < SLICE ? DAY_SECONDS : 0 };
 }
