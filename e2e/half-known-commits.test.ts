@@ -134,7 +134,7 @@ test("a batch that got no answer is kept as a whole", async () => {
   await sent;
 });
 
-test("what is done to contacts without an answer is done once or not at all, and can be done again", async () => {
+test("actions on contacts whose COMMIT got no answer happened once or not at all, and can be repeated", async () => {
   const contact = await make(api, "contacts", "contact", { email: "half@example.com" });
   const [segment, stage, campaign, company, group] = await Promise.all([
     make(api, "segments", "list", { name: "Half" }),

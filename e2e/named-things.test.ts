@@ -247,7 +247,7 @@ describe("an action that its writer may not do", () => {
   });
 });
 
-test("what was named before is kept by a writer who does not see it, and nothing hidden is added to it", async () => {
+test("a writer who cannot view the email of an event keeps it, and cannot put another one in its place", async () => {
   const [email, other] = await Promise.all(
     ["Kept", "Hidden"].map((name) => make(api, "emails", "email", { name, subject: name })),
   );

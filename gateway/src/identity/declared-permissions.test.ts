@@ -29,7 +29,7 @@ for (const file of globSync("tidings/**/*_pb.ts", { cwd: generated })) {
   services.push(...declared.filter(({ typeName }) => typeName !== LineService.typeName));
 }
 
-/** What is wrong with a declaration, where anything is. */
+/** Why no role could hold a declared permission; undefined when one could. */
 function problemOf(base: string, verb: Verb): string | undefined {
   if (verb === Verb.INTERNAL || ADMINISTRATORS_ONLY.has(base)) return undefined;
   const actions = permissionTable.get(base);

@@ -10,7 +10,7 @@ export interface Projection {
   subjects: string[];
   /** Keeps events it has not had before, in the order of their stream. Returns the ids of what is changed by them. */
   keep(transaction: Transaction, events: Event[]): Promise<number[]>;
-  /** Of things that their owner lists: what is kept can be made anew. Each listed thing comes as an event, too. */
+  /** The type whose entities the owner lists, so that the replica can be built from nothing. Each listed entity comes as an event. */
   rebuilt?: { name: string; type: string };
 }
 

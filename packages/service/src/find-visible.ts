@@ -19,11 +19,11 @@ interface Finding {
   dialect: ApiDialect;
 }
 
-/** Looks among the rows of this process, and asks the owners of all others. */
+/** Finds entities of this service in its own tables, and asks the owning service for all others. */
 export function visibleFinder({ own, neighbours, dialect }: Finding): FindVisible {
   return async (schema, ids, { actor, deadlineMs, requestId }) => {
     const { permission, permissionByRow } = getOption(schema, resource);
-    // As in the member `category`: everybody may refer to what has its rights by the row.
+    // Every signed-in user may refer to categories, whose permission depends on the row.
     const seen = permissionByRow ? "all" : reach(actor, permission, Verb.VIEW);
     const isUser = schema.typeName === UserSchema.typeName;
     // Users see themselves, whatever their rights.

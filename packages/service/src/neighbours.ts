@@ -5,7 +5,7 @@ import { type Connection, connect } from "@tidings/rpc/connection";
 import { OWNERS, type ServiceConfig, variableOf } from "@tidings/runtime/config";
 import type { Tls } from "@tidings/runtime/tls";
 
-/** The processes beside this one, as far as it was told where they are. It asks them in its own name. */
+/** Clients of the other services whose addresses are configured. Calls are signed with the key of this process. */
 export interface Neighbours {
   /** Throws when this process was not told where `owner` is. */
   client<S extends DescService>(owner: string, service: S): RpcClient<S>;

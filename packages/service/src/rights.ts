@@ -1,9 +1,9 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 
-/** What actions and events do to the contacts they run for. */
+/** The right that a writer needs for actions and events that change contacts. */
 export const EDIT_CONTACTS = { permission: "lead:leads", verb: Verb.EDIT, does: "edit contacts" };
 
-/** It reaches contacts of everybody, and cannot be undone. */
+/** Likewise for deletions: they reach contacts of all owners and cannot be undone. */
 export const DELETE_CONTACTS = {
   permission: "lead:leads",
   verb: Verb.DELETE,

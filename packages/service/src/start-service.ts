@@ -42,7 +42,7 @@ export interface Parts {
   jobs?: JobOptions[];
   /** What it owns and lists for who keeps something of it. */
   snapshots?: SnapshotSource[];
-  /** What it owns that properties elsewhere may name. */
+  /** Tables of entities that properties of other entities may name. */
   visible?: VisibleRows[];
   /** What it keeps of what its neighbours tell. */
   projections?: Projection[];

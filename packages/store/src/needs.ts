@@ -4,37 +4,37 @@ import type { Call } from "@tidings/rpc/call";
 import { badRequest, type Violation } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 
-/** Things that a property names by their ids: the writer has to see them. */
+/** Entities that a property names by their ids. The writer has to have the right to view them. */
 export interface NamedThings {
   field: string;
   schema: DescMessage;
   ids: number[];
 }
 
-/** What a part of a message does once it runs: the writer has to have the right to do it. */
+/** An action that the service will perform because of this message. The writer has to have the right to perform it. */
 export interface NeededRight {
   field: string;
   permission: string;
   verb: Verb;
-  /** What is done, as in "delete contacts". */
+  /** The action in words: "delete contacts". */
   does: string;
-  /** It is done to everybody's rows: a right to one's own is not enough. */
+  /** The action reaches rows of all owners, so a right to the writer's own rows is not enough. */
   toAll?: boolean;
 }
 
-/** What a write asks of its writer besides the right to write. */
+/** A condition on the writer besides the right to write the message. */
 export type Need = NamedThings | NeededRight;
 
-/** Those of the ids that a caller may see. Throws UNAVAILABLE when their owner cannot be asked. */
+/** Returns the ids of entities that exist and that the caller may view. Throws UNAVAILABLE when the owning service is down. */
 export type FindVisible = (schema: DescMessage, ids: number[], call: Call) => Promise<ReadonlySet<number>>;
 
-/** What a caller may see of what was named, by type. */
+/** The named ids that the caller may view, by type. */
 export type Visible = ReadonlyMap<string, ReadonlySet<number>>;
 
-/** Of one kind, in one write. */
+/** Ids of one type in one write. */
 const NAMED_MAX = 10_000;
 
-/** Looks up all things that are named: one question for each kind. Asked before a transaction, as the owner may be elsewhere. */
+/** Looks up all named ids, with one call for each type. Runs before the transaction, as the owner may be another service. */
 export async function findNamed(needs: Need[], find: FindVisible, call: Call): Promise<Visible> {
   const byType = Map.groupBy(needs.filter(isNamed), ({ schema }) => schema.typeName);
   const found = [...byType].map(async ([type, named]) => {
@@ -47,7 +47,7 @@ export async function findNamed(needs: Need[], find: FindVisible, call: Call): P
   return new Map(await Promise.all(found));
 }
 
-/** What the writer lacks. Needs that the message had before are not judged again. */
+/** The needs that the writer does not meet. Needs that the message had before the write are not judged again. */
 export function unmetNeeds(
   needs: Need[],
   before: Need[],

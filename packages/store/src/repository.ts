@@ -36,7 +36,7 @@ export interface ResourceContext {
   outbox: Outbox;
   /** The kinds of things its resources refer to, by name. */
   references?: Record<string, ReferenceKind>;
-  /** Finds what properties name; there where any do. */
+  /** Finds entities that properties name. Needed by repositories with the option `needs`. */
   findVisible?: FindVisible;
 }
 
@@ -61,7 +61,7 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
     draft: T,
     context: { before: T | undefined; call: Call; loaded: L; sent: Sent<T> },
   ): Violation[] | Fault;
-  /** What a message asks of its writer besides the right to write it. One that was sent may be a part, with types unsaid. */
+  /** Entities that the message names and actions that it causes. A message as it was sent may be partial, without types. */
   needs?(message: T): Need[];
   /** Called in the transaction of a write with what it changed: what follows from it is written with it. */
   changed?(transaction: Transaction, changes: Changed<T>[]): Promise<void> | void;
@@ -223,7 +223,7 @@ export function repository<T extends Resource, L = undefined>(
     if (tooLong.length > 0) return invalid(tooLong);
     options.clean?.(draft, before);
     const violations = rules.values(draft, before);
-    // As it was sent: settled, items have other places and names.
+    // Read before `prepare`, which renames and reorders items: violations name members as the caller sent them.
     const needs = options.needs?.(draft) ?? [];
     for (const judge of [
       () => settleReferences(referring, draft, { before, ...writing }),
@@ -298,7 +298,7 @@ export function repository<T extends Resource, L = undefined>(
     return outcomes;
   };
 
-  /** What a write waits for: in its transaction it would hold a connection meanwhile. */
+  /** Waits for other services before the transaction begins, so that no database connection is held meanwhile. */
   const lookUp = async (messages: (T | undefined)[], call: Call): Promise<Visible> => {
     await options.before?.(messages, call);
     await awaitReferred(referring, messages, call);
@@ -409,7 +409,7 @@ export function repository<T extends Resource, L = undefined>(
   };
 }
 
-/** Where a service cannot look anything up, nothing may be named. */
+/** A service without a finder lets properties name nothing. */
 const findNone: FindVisible = async () => new Set();
 
 /** Characters that the texts of a batch answer may have: in any encoding they fit into one message between services. */

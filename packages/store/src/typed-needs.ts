@@ -1,14 +1,14 @@
 import type { Need, NeededRight } from "./needs.ts";
 import { type PropertyReaders, thingsNamedIn } from "./properties.ts";
 
-/** What a type of action or event says of itself. */
+/** The declaration of a type of action or event. */
 export interface TypeNeeds {
   properties: PropertyReaders;
-  /** What it does, which its writer has to be allowed. */
+  /** The right that a writer needs to use the type. */
   right?: Omit<NeededRight, "field">;
 }
 
-/** What an item needs because of its type. A change that leaves the type unsaid may be of any. `prefix` is the way to it: `events[0].`. */
+/** The needs of an item by its type. An item without a type may be of any type. `prefix` is its path: `events[0].`. */
 export function needsOfTyped(
   { type, properties }: { type: string; properties?: Uint8Array | undefined },
   types: ReadonlyMap<string, TypeNeeds>,

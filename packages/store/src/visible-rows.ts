@@ -5,10 +5,10 @@ import { type Implementation, implement } from "@tidings/rpc/server";
 import { type Database, prepared } from "./database.ts";
 import { placeOf } from "./resource.ts";
 
-/** The rows of a type that properties elsewhere may name. */
+/** The rows of a type that properties of other entities may name. */
 export interface VisibleRows {
   type: string;
-  /** Those of the ids that are there: everybody's, or what a user sees who sees only their own. */
+  /** Returns the ids that exist; with `userId`, only rows that are shared or belong to that user. */
   find(asked: { ids: number[]; userId?: number | undefined }, deadlineMs: number): Promise<number[]>;
 }
 
@@ -40,7 +40,7 @@ export function visibleRows(
   };
 }
 
-/** Rows that nobody made are shown to those alone who see everybody's. */
+/** Rows without a creator belong to no user. */
 function ownIn({ fields }: DescMessage): string {
   return fields.some(({ name }) => name === "created_by") ? "created_by = $2" : "false";
 }

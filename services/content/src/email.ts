@@ -98,7 +98,7 @@ function checkVersions(path: string, versions: unknown): Violation[] {
   );
 }
 
-/** What the filters of each version of each token name. */
+/** The entities that filters of dynamic content name, for each version of each token. */
 function thingsNamed(tokens: unknown): NamedThings[] {
   return objectsIn(tokens).flatMap((token, index) =>
     objectsIn(token.filters).flatMap((version, place) =>

@@ -43,7 +43,7 @@ import { references } from "./references.ts";
 import { smses } from "./sms.ts";
 import { webApp } from "./web.ts";
 
-/** What properties of other things name. */
+/** Types that properties of other entities name by id. */
 const NAMEABLE = [
   AssetSchema,
   CategorySchema,

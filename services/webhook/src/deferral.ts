@@ -3,24 +3,24 @@ import { backgroundDeadline, type Database, prepared, type Transaction } from "@
 import { advisoryLock } from "@tidings/store/lock";
 
 /**
- * What a webhook that fails is told later. Such a webhook has few deliveries; what happens meanwhile is one row of
- * `deferred_deliveries` for all webhooks that are told the same, however many fail. A webhook with a row in `deferred_webhooks`
- * is deferred: its deliveries are made from there, after those it has, in the order of the events. `after_id` is the last one made.
+ * Deferral bounds the deliveries that wait for failing webhooks. Instead of a delivery for each of them, an event adds one row to
+ * `deferred_deliveries`, for all deferred webhooks with the same body. A webhook with a row in `deferred_webhooks` is deferred.
+ * Its deliveries are made from those rows later, in the order of the events; `after_id` is the last row of which it has one.
  */
 
-/** A webhook that fails and has so many deliveries waiting is deferred; with fewer it is given more. */
+/** A failing webhook with so many waiting deliveries is deferred. A deferred webhook with fewer gets more. */
 const WAITING_MAX = 10;
-/** Rows that are read at once for a webhook: while it fails, and once it works. */
+/** Rows that one transaction reads for a webhook that fails, and for one that works again. */
 const SLICE_FAILING = WAITING_MAX;
 const SLICE = 1_000;
-/** Webhooks that are given more in one pass. */
+/** Webhooks that get more deliveries in one pass. */
 const PASS = 100;
 
 const waitingOf = (webhookId: string) =>
   `(select count(*) from (select from deliveries d where d.webhook_id = ${webhookId} and d.state = 'waiting'
      limit ${WAITING_MAX}) as waiting)`;
 
-/** Shared by events while they choose, exclusive for a webhook while it leaves: no event is deferred for one that left. */
+/** The fan-out holds it shared while it defers events. A webhook that stops being deferred holds it exclusively. */
 const lock = advisoryLock("deferral");
 
 const beginStatement = prepared(
@@ -51,7 +51,7 @@ const deferStatement = prepared(
    order by told.position`,
 );
 
-/** Which of these webhooks are deferred, until the transaction ends; those that fail begin to be. */
+/** Defers failing webhooks, and returns which of these webhooks are deferred. The answer holds until the transaction ends. */
 export async function readDeferred(transaction: Transaction, webhookIds: number[]): Promise<Set<number>> {
   lock.shared(transaction);
   transaction.execute(beginStatement, [webhookIds]);
@@ -59,12 +59,12 @@ export async function readDeferred(transaction: Transaction, webhookIds: number[
   return new Set(rows.map(({ webhook_id }) => Number(webhook_id)));
 }
 
-/** Keeps texts for webhooks that are deferred: ids of events, bodies, traces, then webhooks and the positions of their texts. */
+/** Adds rows for deferred webhooks. `values`: event ids, bodies, traces, then webhook ids and the positions of their bodies. */
 export function defer(transaction: Transaction, values: unknown[]): void {
   transaction.execute(deferStatement, values);
 }
 
-/** One that wants the latest first has all of them, as far as they are read, before it is given one. */
+/** A webhook that works again and wants the latest event first gets all its deliveries at once. */
 const dueStatement = prepared(
   "deferral_due",
   `select d.webhook_id, f.webhook_id is not null as is_failing
@@ -97,8 +97,8 @@ const makeStatement = prepared(
 const endStatement = prepared("deferral_end", "delete from deferred_webhooks where webhook_id = $1");
 
 /**
- * Gives deferred webhooks more deliveries, where they have few: of these, or of any. A webhook that has been given all is deferred
- * no more. Answers whether there are new deliveries.
+ * Makes more deliveries for deferred webhooks with few waiting ones: among `webhookIds`, or among all. A webhook without further
+ * rows stops being deferred. Returns whether deliveries were made.
  */
 export async function giveDeferred(database: Database, webhookIds?: number[]): Promise<boolean> {
   let isGiven = false;
@@ -116,7 +116,7 @@ export async function giveDeferred(database: Database, webhookIds?: number[]): P
 function give(database: Database, webhookId: number, size: number): Promise<number> {
   const work = async (transaction: Transaction) => {
     const [locked] = await transaction.query(lockStatement, [webhookId]);
-    if (!locked) return 0; // another process does it
+    if (!locked) return 0; // another process is at it
     const make = async () => {
       const [row] = await transaction.query(makeStatement, [webhookId, size]);
       return { read: Number(row?.read), made: Number(row?.made) };

@@ -77,7 +77,7 @@ export function startDelivering(options: DeliverOptions): Worker {
     atOnce: AT_ONCE,
     inHandMax: IN_HAND_MAX,
   });
-  // What a process was about to give when it died.
+  // A process may have died between recording a result and giving its webhook more deliveries.
   const sweep = setInterval(() => {
     giveDeferred(database).then(
       (isGiven) => isGiven && worker.nudge(),

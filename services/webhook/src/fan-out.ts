@@ -55,7 +55,7 @@ interface Delivery {
   occurrence: Occurrence;
   body: string;
   webhookIds: number[];
-  /** Those of them that may be deferred. */
+  /** The webhooks among them that fail or are deferred. */
   doubtfulIds: Set<number>;
 }
 

@@ -49,7 +49,7 @@ export const migrations: Migrations = {
   // Since when a webhook asks for each of its triggers. Rows of older replicas have none: then since the webhook was made.
   "0007_triggers_since": statements("alter table webhooks add column triggers_since jsonb"),
   "0008_deferral": statements(
-    // What webhooks that fail are told later: one row for all that are told the same.
+    // Deliveries of failing webhooks that are made later: one row for all webhooks with the same body.
     `create table deferred_deliveries (
       id bigint generated always as identity primary key,
       event_id uuid not null,
@@ -58,7 +58,7 @@ export const migrations: Migrations = {
       webhook_ids integer[] not null,
       created_at timestamptz not null default now()
     )`,
-    // Up to which row a webhook has deliveries.
+    // The last row of which each deferred webhook has its delivery.
     "create table deferred_webhooks (webhook_id integer primary key, after_id bigint not null)",
   ),
 };

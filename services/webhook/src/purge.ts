@@ -15,7 +15,7 @@ const purgeOld = prepared(
    returning 1`,
 );
 
-/** What every deferred webhook has by now, and what is a week old. */
+/** Rows of which every deferred webhook has its delivery, and rows older than a week. */
 const purgeDeferred = prepared(
   "purge_deferred",
   `with oldest as (select id, created_at from deferred_deliveries order by id limit ${SLICE}),

@@ -30,7 +30,7 @@ async function patch({ id, actions }: Form, properties: JsonObject | undefined):
   return (await scene.rows.update({ id, message, updateMask, allowMissing: false }, callAs())).item;
 }
 
-/** What is kept, as it lies in the database. */
+/** The stored properties of the form's action. */
 async function kept({ id }: Form): Promise<JsonObject> {
   const [row] = await scene.query(
     "select actions -> 0 -> 'properties' as properties from forms where id = $1",
