@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
 import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
+import { unclearSentences } from "./plain-english.ts";
 import { circlesOfRooms } from "./rooms.ts";
 import {
   handWrittenFiles,
@@ -24,6 +25,7 @@ const checks: Record<string, () => Promise<ToolResult>> = {
   "generated code": generatedCodeIsCurrent,
   "chart's values": chartValuesAreCurrent,
   rooms: roomsDependOneWay,
+  "plain english": sentencesAreClear,
 };
 
 const results = await Promise.all(
@@ -43,6 +45,12 @@ process.exitCode = failures.length > 0 ? 1 : 0;
 async function roomsDependOneWay(): Promise<ToolResult> {
   const circles = circlesOfRooms();
   return { ok: circles.length === 0, output: `Folders import each other: ${circles.join("; ")}` };
+}
+
+async function sentencesAreClear(): Promise<ToolResult> {
+  const places = unclearSentences();
+  const output = `Sentences without an actor (CONTRIBUTING, "How we write"):\n${places.join("\n")}`;
+  return { ok: places.length === 0, output };
 }
 
 async function chartValuesAreCurrent(): Promise<ToolResult> {

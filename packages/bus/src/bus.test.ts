@@ -119,7 +119,7 @@ test("an event that is published twice is stored once", async () => {
   assert.equal(await messagesIn(durable), 1);
 });
 
-test("what is waiting comes in batches, in the order of the stream", async () => {
+test("waiting events arrive in batches, in the order of the stream", async () => {
   const durable = await newDurable();
   const events = Array.from({ length: 250 }, () => newEvent(durable));
   for (const event of events) await publish(bus, event);
@@ -199,7 +199,7 @@ test("events of one subject that follow each other are one message, and arrive a
   assert.deepEqual(plain, events);
 });
 
-test("what is traced, of another subject or large goes alone", () => {
+test("an event that is traced, large or of another subject is not packed", () => {
   const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   const event = (subject: string, more: Partial<Event> = {}): Event => ({
     ...{ id: randomUUID(), subject, aggregateId: 1, aggregateVersion: 1, time: "" },
@@ -220,7 +220,7 @@ test("what is traced, of another subject or large goes alone", () => {
   assert.deepEqual(sizes(small, 6_000), [2, 2, 2]);
 });
 
-test("of a pack only what fails comes again, and is set aside in the end", async () => {
+test("a failing event of a pack is delivered again without the others, and becomes a dead letter in the end", async () => {
   const durable = await newDurable();
   const events = Array.from({ length: 8 }, () => newEvent(durable));
   const bad = new Set([events[2]?.id, events[7]?.id]);

@@ -5,7 +5,7 @@ import type { Log } from "@tidings/runtime/log";
 import { Gauge } from "prom-client";
 import { type NatsServer, natsServer } from "./nats-server.ts";
 
-/** What there is to talk to while NATS is reachable. */
+/** The clients of a live connection to NATS. */
 export interface BusClient {
   jetstream: JetStreamClient;
   manager: JetStreamManager;
@@ -29,7 +29,7 @@ export interface Bus {
 }
 
 export interface BusOptions extends NatsServer {
-  /** Of the process, as NATS shows it. What it is answered goes to inboxes of this name, which others cannot read. */
+  /** The name of the process in NATS. Replies go to inboxes of this name, which other users cannot read. */
   name: string;
   log: Log;
   /** 1 when absent. */

@@ -100,7 +100,7 @@ async function consumeForEver(bus: Bus, options: ConsumeOptions, signal: AbortSi
       await consumeOnce(bus, options, signal, (opened) => {
         messages = opened;
         waits = 0;
-        // What it does not see its heartbeats tell, later.
+        // A loss that the status does not report is noticed by missing heartbeats.
         restartWithout(opened).catch(() => undefined);
       });
     } catch (error) {
@@ -169,7 +169,7 @@ async function consumeOnce(
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
-        // What was published together arrives together.
+        // Messages that were published together arrive together.
         if (!signal.aborted && !end.isReached()) await sleep(GATHER_MS, signal);
       }
     }
@@ -262,14 +262,14 @@ async function handleBatch(
   if (items.length > 0) await handle(items);
   for (const message of batch) {
     const failed = failures.get(message);
-    // What we did not come to, since we are to stop, is left to others.
+    // Events that were not handled before the stop go to other replicas.
     if (interrupted.has(message)) message.nak();
     else if (failed) await retryLater(bus, message, failed, options);
     else message.ack();
   }
 }
 
-/** What came of it. While what is needed is away it is tried again. */
+/** Handles events and returns the failure, if any. During an outage the events are tried again. */
 async function insist<T>(
   bus: Bus,
   events: number,

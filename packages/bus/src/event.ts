@@ -16,7 +16,7 @@ export interface Event {
   /** When it happened, ISO 8601. */
   time: string;
   traceparent: string | undefined;
-  /** Who did it; undefined where nobody asked for it. */
+  /** The actor who caused the event; undefined for work without a caller. */
   actor: EventActor | undefined;
   /** The event's protobuf message, encoded. */
   payload: Uint8Array;
@@ -24,12 +24,12 @@ export interface Event {
 
 export interface EventActor {
   kind: string;
-  /** Of a user. */
+  /** The id of a user; null for other kinds. */
   id: number | null;
   name: string;
 }
 
-/** What of a message says which events it has. */
+/** The parts of a message that are needed to read its events. */
 type Told = Pick<JsMsg, "subject" | "headers" | "data">;
 
 /** A message as it was set aside. */

@@ -3,12 +3,12 @@ import type { JsMsg } from "@nats-io/jetstream";
 import { EventPackSchema } from "@tidings/proto/tidings/api/v1/event_pack";
 import type { Event } from "./event.ts";
 
-/** What the message of a pack says: how many events it has. */
+/** The header of a packed message: the number of its events. */
 export const PACKED = "tidings-events";
 
 const EVENTS_MAX = 50;
 const BYTES_MAX = 256 * 1024;
-/** What an event takes in a pack besides its payload, at most. */
+/** Bytes that an event adds to a pack besides its payload, at most. */
 const ENVELOPE_BYTES = 1024;
 
 /**

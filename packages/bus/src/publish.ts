@@ -42,7 +42,7 @@ export async function publishPack(bus: Bus, events: Event[]): Promise<number> {
   return seq;
 }
 
-/** What the headers of an event's message say of it. */
+/** The headers of the message that carries an event. */
 export function headersOf(event: Event): Record<string, string> {
   return {
     "ce-specversion": "1.0",

@@ -72,12 +72,12 @@ export const MAX_AGE_MS = 7 * 24 * 3600_000;
 const STREAM_NAME_IN_USE = 10058;
 const CONSUMER_EXISTS = 10148;
 
-/** What tells a stream from another of its name, and from what it was. */
+/** Identifies a stream: another one of the same name, or an earlier state of it, differs. */
 export interface StreamIdentity {
   name: string;
   /** ISO 8601, nanoseconds: one that was deleted and made again has another. */
   created: string;
-  /** Of the latest message: it only ever grows. */
+  /** The sequence number of the latest message. It only grows. */
   lastSeq: number;
 }
 

@@ -27,7 +27,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`No free TCP port found between ${LOWEST} and ${HIGHEST}`);
 }
 
-/** Whoever listens on the first port of a block has the others, from now until its end. */
+/** A process that listens on the first port of a block owns the whole block until it ends. */
 async function claimBlock(): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     const first = LOWEST + BLOCK * randomInt((HIGHEST - LOWEST) / BLOCK);

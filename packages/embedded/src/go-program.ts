@@ -39,7 +39,7 @@ export interface GoBuild {
   what: string;
   /** Where the program is to be, under the name that go gives it. */
   target: string;
-  /** What go is told, given the folder that the program comes into: `install` finds that by itself. */
+  /** The arguments for go, given the output folder. `install` takes the folder from the environment. */
   argsFor(folder: string): string[];
   cwd?: string;
 }

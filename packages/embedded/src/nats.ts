@@ -7,7 +7,7 @@ export interface NatsOptions {
   dataDir: string;
   /** A free one when absent. */
   port?: number;
-  /** What is set besides, in the server's own words. */
+  /** A configuration file of the server with further settings. */
   configFile?: string;
 }
 

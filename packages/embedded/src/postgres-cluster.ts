@@ -9,7 +9,7 @@ import type { PostgresProgram } from "./postgres-program.ts";
 
 export interface Cluster {
   path: string;
-  /** Of the superuser `tidings`. */
+  /** The password of the superuser `tidings`. */
   password: string;
 }
 

@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 export interface PostgresProgram {
   postgres: string;
   initdb: string;
-  /** What `initdb` is told of languages: the same order and case rules on every machine, whatever locales it has. */
+  /** The locale arguments of `initdb`: the same order and case rules on every machine. */
   locale: string[];
   /** Postgres refuses to run as root: root runs it as this user. */
   userId: number | undefined;

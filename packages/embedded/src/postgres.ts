@@ -15,7 +15,7 @@ export interface PostgresOptions {
 }
 
 export interface Postgres {
-  /** Of the database `tidings`, as its superuser. */
+  /** The URL of the database `tidings`, as its superuser. */
   url: string;
   port: number;
   readonly pid: number;

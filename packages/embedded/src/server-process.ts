@@ -13,7 +13,7 @@ export interface ServerCommand {
   env?: NodeJS.ProcessEnv;
   /** An absolute path that occurs in the command line. Process id and log of the server are kept here. */
   dataDir: string;
-  /** What the server logs once it accepts connections. */
+  /** The text that the server logs once it accepts connections. */
   readyText: string;
   /** A user id that the server runs as instead of root. */
   userId?: number | undefined;

@@ -79,7 +79,7 @@ test("the backlog tells of each kind how many there are, how long the first has 
   assert.equal(Math.floor((orderedOverdue ?? 0) / 10), 9);
 });
 
-test("who lost a lease can neither settle the job nor renew it", async () => {
+test("a worker that lost its lease can neither settle the job nor renew it", async () => {
   await add([{ key: "a" }]);
   const [late] = await claim();
   await passTime(31);
@@ -125,7 +125,7 @@ test("a group with a long backlog keeps no other waiting", async () => {
   assert.ok(keysOf(await claim(11)).includes("single"));
 });
 
-test("of ordered jobs a group has one out at a time, the oldest, whatever fails", async () => {
+test("an ordered group has one job in flight, the oldest, also after failures", async () => {
   await add([{ key: "1", group: 1 }], ordered);
   await add([{ key: "2", group: 1 }], ordered);
   await add([{ key: "3", group: 2 }], ordered);
@@ -184,7 +184,7 @@ describe("a job that fails", () => {
   });
 });
 
-test("what a replica made is found by one look at all kinds", async () => {
+test("one poll finds the jobs of all kinds that other replicas added", async () => {
   const done: string[] = [];
   const worker = runJobs(database, log, [
     options(async (_transaction, { key }) => {
@@ -194,7 +194,7 @@ test("what a replica made is found by one look at all kinds", async () => {
   ]);
   await add([{ key: "own" }]);
   await eventually(() => assert.deepEqual(done, ["own"]));
-  // Of what another process commits nobody here is told.
+  // This process is not notified of commits of another process.
   const replica = jobsOf(letters.kind);
   await add([{ key: "later", delaySeconds: 1 }, { key: "now" }], replica);
   await eventually(() => assert.deepEqual(done, ["own", "now", "later"]), { timeoutMs: 15_000 });

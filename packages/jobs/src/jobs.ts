@@ -12,7 +12,7 @@ import { type Claimed, jobQueue, type Queue } from "./queue.ts";
 export interface Job extends Claimed {
   key: string;
   payload: Record<string, unknown>;
-  /** Of what made it necessary, where that is traced. */
+  /** The trace of the request that added the job. */
   traceparent: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface NewJob {
   payload?: Record<string, unknown>;
 }
 
-/** What becomes of a job. `again` is no failure: there is more to do, and this is how far it is. */
+/** The outcome of an attempt. `again` is no failure: the job goes on, with its progress in the payload. */
 export type Outcome =
   | { state: "done" }
   | { state: "again"; payload: Record<string, unknown>; delaySeconds?: number }

@@ -22,7 +22,7 @@ after(async () => {
   await testDatabase.drop();
 });
 
-/** What is true of a job. */
+/** The true state of a job. */
 interface Known {
   state: "waiting" | "set_aside";
   /** Seconds on the model's clock. */
@@ -34,7 +34,7 @@ interface Known {
 interface Model {
   now: number;
   known: Map<string, Known>;
-  /** What each worker believes to hold. A killed one believes nothing, one that was paused what was true before. */
+  /** The jobs that each worker believes to hold: none after a kill, the earlier ones after a pause. */
   hands: Job[][];
 }
 

@@ -23,7 +23,7 @@ export interface JobOptions {
   prepare?(job: Job): Promise<Job>;
   /** Does a job, or a part of it, in a transaction that also settles it. May run again, so it has no effects of its own. */
   work(transaction: Transaction, job: Job): Promise<Outcome>;
-  /** What becomes of a job whose work failed; tried again and given up after ten attempts when absent. */
+  /** Decides the outcome of a failed attempt. When absent, the job is tried ten times and then dead-lettered. */
   onFailure?(job: Job, error: unknown): Promise<Outcome | undefined>;
   /** How many jobs this process does at once; 1 when absent. */
   atOnce?: number;

@@ -3,7 +3,7 @@ export const JOB_TABLE = [
   `create table jobs (
     id bigint generated always as identity primary key,
     kind text not null,
-    -- What it is about: there is one open job of a kind and key.
+    -- The subject of the job: there is one open job for each kind and key.
     key text not null,
     fair_group integer not null default 0,
     -- The lowest first.
@@ -15,7 +15,7 @@ export const JOB_TABLE = [
     -- Rises with each claim and each restart: who holds a lower one has lost the job.
     lease_token integer not null default 0,
     attempts integer not null default 0,
-    -- What it needs to know, and how far it is.
+    -- The arguments of the job and its progress.
     payload jsonb not null default '{}',
     -- Why it was set aside.
     reason text,
@@ -25,7 +25,7 @@ export const JOB_TABLE = [
   "create index jobs_waiting on jobs (kind, fair_group, priority, due_at, id) where state = 'waiting'",
 ];
 
-/** What came to the table later: which job of a kind is due first, which were set aside, and of what trace each is a part. */
+/** Later additions: indexes for the first due job and for dead-lettered jobs of a kind, and the trace of each job. */
 export const JOB_BACKLOG = [
   "create index jobs_due on jobs (kind, due_at) where state = 'waiting'",
   "create index jobs_set_aside on jobs (kind) where state = 'set_aside'",

@@ -41,7 +41,7 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-/** What a process has of one group. Groups never wait for each other: each has its lane. */
+/** The jobs of one group in this process. Each group has its lane, so groups never wait for each other. */
 interface Lane<J> {
   waiting: J[];
   inHand: Set<J>;
@@ -52,7 +52,7 @@ interface Lane<J> {
 }
 
 const CLAIM_MAX = 500;
-/** What ends or arrives within so short a time is recorded and claimed together. */
+/** Results and new jobs within this time share one record and one claim. */
 const GATHER_MS = 5;
 const RENEW_MS = LEASE_MS / 3;
 /** When jobs are due that others have, or that replicas made. */
@@ -99,7 +99,7 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
     while (!isStopping && lane.inHand.size < (isSingle(lane) ? 1 : atOnce)) {
       const job = lane.waiting.shift();
       if (!job) return;
-      // Whoever slept through a lease has lost it.
+      // The lease may have expired while this process was paused.
       if (isHeld(job)) void attempt(job, lane);
     }
   };
@@ -134,7 +134,7 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
     }
     for (const [group, lane] of lanes) {
       attemptNext(lane);
-      // What ended while we claimed has not been asked for more: what is known of the group would be lost.
+      // A lane that became empty during the claim was not asked for more jobs, so its state is kept.
       if (inHandOf(lane) === 0 && shares.get(group) !== 0) lanes.delete(group);
     }
   };

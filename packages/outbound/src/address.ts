@@ -28,7 +28,7 @@ export function isAllowedAddress(text: string, allowed: Range[]): boolean {
 
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
-/** Of IPv6 only 2000::/3 is given out (RFC 4291, 2.4): `::169.254.169.254` is none of it. */
+/** Public IPv6 addresses are in 2000::/3 (RFC 4291, 2.4); `::169.254.169.254` is not. */
 function isGlobal(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   return address instanceof ipaddr.IPv6 ? address.match(GLOBAL_IPV6) : true;
 }

@@ -19,7 +19,7 @@ after(async () => {
   await closed.close();
 });
 
-test("what is posted arrives as it is, and the answer comes back", async () => {
+test("a POST arrives unchanged, and its answer comes back", async () => {
   const receiver = await startReceiver({ respond: () => ({ status: 202, body: "thanks" }) });
   const { status, text } = await open.send({
     method: "POST",

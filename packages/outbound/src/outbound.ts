@@ -77,7 +77,7 @@ function guardedConnector(allowed: Range[]): buildConnector.connector {
   };
 }
 
-/** What is beyond the limit is not read; a receiver that breaks off after its status line has answered all the same. */
+/** Reads no more than the limit. A receiver that closes after its status line has answered all the same. */
 async function beginningOf(body: Dispatcher.ResponseData["body"]): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;

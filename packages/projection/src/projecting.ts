@@ -13,7 +13,7 @@ import { isKept, type Projection } from "./projection.ts";
 import { type ListSnapshots, startRebuilding } from "./rebuild.ts";
 
 export interface ProjectionOptions {
-  /** Of this process. */
+  /** The name of this process. */
   service: string;
   database: Database;
   bus: Bus;
@@ -21,11 +21,11 @@ export interface ProjectionOptions {
   projections: Projection[];
   /** Asks the owner of things for them. */
   listSnapshots: ListSnapshots;
-  /** Of one batch. */
+  /** Called for each batch. */
   keeping?: (() => Keeping) | undefined;
 }
 
-/** What a service does around what it keeps. */
+/** Hooks of a service around the transaction that keeps a batch. */
 export interface Keeping {
   /** Runs the transaction of a batch, and runs it again where that helps. */
   around(work: () => Promise<void>): Promise<void>;

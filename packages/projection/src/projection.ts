@@ -2,7 +2,7 @@ import type { Event } from "@tidings/bus/event";
 import { snakeCase } from "@tidings/runtime/snake-case";
 import type { Transaction } from "@tidings/store/database";
 
-/** What a service keeps of what a neighbour tells. */
+/** A replica of entities or facts that another service publishes. */
 export interface Projection {
   /** The process that tells: its stream. */
   owner: string;

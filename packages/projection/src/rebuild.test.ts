@@ -85,7 +85,7 @@ test("a projection is made from nothing while its owner is written to, and an ow
     );
     assert.equal(row?.waiting, "0");
   });
-  // What was told until now is not there any more: the events of seven days ago.
+  // The stream no longer has the events of seven days ago.
   await bus.client().manager.streams.purge("CONTENT");
 
   let asked = 0;
@@ -126,7 +126,7 @@ test("a service that lost its tables makes them again", async () => {
   await reading.stop();
 });
 
-test("what is uncategorized when its category is gone is told of in the same breath", async () => {
+test("deleting a category publishes an event for each entity that loses it, in the same transaction", async () => {
   const { item } = await owned.create(message("Doomed"), call());
   const reading = startReader(fromOwner);
   const text = `insert into stages (version, is_published, date_added, name, alias, weight, category_id)

@@ -1,4 +1,4 @@
-/** What every schema with projections has: the latest version of each thing that was told of, and how far each was made. */
+/** Tables of every schema with projections: the latest version of each replicated entity, and the progress of each build. */
 export const PROJECTION_TABLES = [
   `create table if not exists projected_versions (
     kind text not null, id integer not null, version integer not null, primary key (kind, id))`,

@@ -4,13 +4,13 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import { newestEvents } from "./newest.ts";
 import type { Projection } from "./projection.ts";
 
-/** What is kept of things that a neighbour owns. */
+/** A replica table of entities that another service owns. */
 export interface Kept<S extends DescMessage> {
   table: string;
   /** Its columns besides `id` and `version`, with their types. */
   columns: Record<string, string>;
   row(thing: MessageShape<S>): Record<string, unknown>;
-  /** What else must know of it, in the same transaction. */
+  /** Called in the same transaction with the ids of saved and deleted entities. */
   changed?(transaction: Transaction, ids: { kept: number[]; gone: number[] }): void;
 }
 

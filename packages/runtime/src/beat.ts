@@ -1,4 +1,4 @@
-/** What would be looked at again so soon is left until the beat after. */
+/** A poll that would come sooner than this is left to the next tick. */
 const EARLIEST = 0.1;
 
 /**

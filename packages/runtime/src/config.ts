@@ -14,7 +14,7 @@ export const list = z.string().transform((text) =>
     .filter((item) => item !== ""),
 );
 
-/** What every process reads, whatever it does. */
+/** Variables of every process. */
 export const processConfig = {
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   OPS_PORT: port.default(9090),
@@ -42,7 +42,7 @@ export const busConfig = {
   NATS_REPLICAS: count.max(5).default(1),
 };
 
-/** What every service behind the gateway reads besides. */
+/** Variables of every service behind the gateway. */
 export const serviceConfig = {
   ...processConfig,
   DATABASE_URL: z.url(),
@@ -73,7 +73,7 @@ export function addressVariables<N extends string>(
   return Object.fromEntries(variables) as Record<AddressVariable<N>, z.ZodString>;
 }
 
-/** What a service reads that keeps something of what these own: where they are, and the key of its own name. */
+/** Variables of a service that calls these services: their addresses, and the key that signs its calls. */
 export function neighbours<O extends Owner>(...owners: O[]) {
   return {
     ...addressVariables(owners),

@@ -65,7 +65,7 @@ for (const text of [
 ])
   test(`"${text.slice(0, 30)}" is no date`, () => assert.equal(read(text), undefined));
 
-test("what depends on the day it is read says so", () => {
+test("a text that depends on the day it is read is marked as relative", () => {
   const relative = ["today", "now", "+1 day", "next monday", "2 days ago"];
   assert.ok(relative.every((text) => readDateText(text, NOW)?.isRelative));
   const absolute = ["2024-05-01", "1 May 2024", "@0", "Mon, 15 Aug 2005 15:52:01 +0000"];

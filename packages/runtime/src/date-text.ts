@@ -10,7 +10,7 @@ export interface ReadDate {
   isRelative: boolean;
 }
 
-/** What a text that is no date should have been. */
+/** The format that a text without a date should have had. */
 export const DATE_FORMS =
   'not a date: YYYY-MM-DD with or without HH:MM[:SS], ISO 8601, RFC 2822, "@" and seconds since 1970, or words such as today, now, +1 day';
 

@@ -1,7 +1,7 @@
 import { Counter, Histogram } from "prom-client";
 
 const TICK_MS = 100;
-/** Nobody has scraped for so long: nobody looks at it. */
+/** After so long without a scrape the measurement is switched off. */
 const UNWATCHED_MS = 120_000;
 
 const delay = new Histogram({

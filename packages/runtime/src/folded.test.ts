@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { folded } from "./folded.ts";
 
-test("what differs in case alone is the same, whatever the alphabet", () => {
+test("texts that differ in case alone are folded to the same text, in every alphabet", () => {
   for (const [one, other] of [
     ["ADA@Example.COM", "ada@example.com"],
     ["ΟΛΥΜΠΟΣ", "ολυμπος"],
@@ -14,7 +14,7 @@ test("what differs in case alone is the same, whatever the alphabet", () => {
     assert.equal(folded(one), folded(other), `${one} ${other}`);
 });
 
-test("what is another name stays another one", () => {
+test("different names are folded to different texts", () => {
   assert.notEqual(folded("adm\u0130n"), folded("admin"));
   assert.notEqual(folded("straße"), folded("strase"));
 });

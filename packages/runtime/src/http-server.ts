@@ -75,7 +75,7 @@ export function serveHttp(
   });
 }
 
-/** Who shows no certificate of ours gets no further than that. */
+/** A client without a certificate of ours is refused in the handshake. */
 function secureServer(tls: Tls, listener: RequestListener): Server {
   const server = createTlsServer({ ...LIMITS, ...tls.files, requestCert: true }, listener);
   tls.onChange((files) => server.setSecureContext(files));

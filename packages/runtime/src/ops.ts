@@ -6,7 +6,7 @@ import type { Log } from "./log.ts";
 import { addSource, scrape } from "./scrape.ts";
 
 const NEVER_MS = 2 ** 31 - 1;
-/** Who does not know by then whether it is ready, is not. */
+/** A process whose readiness check takes longer counts as not ready. */
 const READY_MS = 1_500;
 
 export interface OpsServer {

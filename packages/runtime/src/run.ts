@@ -22,7 +22,7 @@ export interface Started {
 const STOP_LIMIT_MS = 30_000;
 
 export interface RunOptions {
-  /** Of the process, as metrics and traces call it. */
+  /** The name of the process in metrics and traces. */
   name: string;
   log: Log;
   host: string;

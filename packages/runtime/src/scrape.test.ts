@@ -14,7 +14,7 @@ const sampleOf = (text: string, name: string) =>
     .find((line) => line.startsWith(`${name} `))
     ?.split(" ")[1];
 const upOf = (text: string, source: string) => sampleOf(text, `tidings_scrape_source_up{source="${source}"}`);
-/** What is looked up for others is not told again. */
+/** Readings are reused for a second. */
 const afterTheLast = () => pause(1_100);
 
 test("many who scrape at once have everything looked up once, and nobody looks when nobody scrapes", async () => {
@@ -33,7 +33,7 @@ test("many who scrape at once have everything looked up once, and nobody looks w
   await afterTheLast();
 });
 
-test("what cannot be looked up has no value, and all else is told", async () => {
+test("a source that fails has no value, and all other sources are reported", async () => {
   const [fine, failing, hanging] = ["fine", "failing", "hanging"].map((name) => gauge(`test_${name}`)) as [
     Gauge,
     Gauge,

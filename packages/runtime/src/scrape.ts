@@ -3,7 +3,7 @@ import { Gauge, register } from "prom-client";
 import { watchEventLoop } from "./event-loop.ts";
 import type { Log } from "./log.ts";
 
-/** What one gauge is just now. */
+/** The present value of one gauge. */
 export interface Reading {
   gauge: Gauge;
   value: number;
@@ -28,7 +28,7 @@ const READ_MS = 2_000;
 const CACHED_MS = 1_000;
 
 const sources = new Set<Source>();
-/** Those whose answer is still to come from before: they are not asked again meanwhile. */
+/** Sources that have not answered the scrape before: they are not asked again until they have. */
 const unanswered = new Set<Source>();
 let reading: Promise<void> | undefined;
 

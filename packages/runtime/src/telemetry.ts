@@ -10,7 +10,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 
-/** What work gets instead of a span when tracing is off: it costs nothing. */
+/** The span of work while tracing is off. It costs nothing. */
 const noSpan = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 let tracing: { tracer: Tracer; flush(): Promise<void> } | undefined;
 

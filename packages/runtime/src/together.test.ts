@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 import { together } from "./together.ts";
 
-test("what is asked for meanwhile is done in one go, and each waits for the go that has his", async () => {
+test("requests during a batch share the next batch, and each waits for its own batch", async () => {
   const goes: string[][] = [];
   const gates: (() => void)[] = [];
   const ask = together(async (items: string[]) => {

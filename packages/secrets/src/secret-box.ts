@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, rand
 
 /** Keeps secrets in the database under a key that the database does not have. */
 export interface SecretBox {
-  /** What begins each text that is sealed now. */
+  /** The prefix of texts that are sealed under the first key. */
   seals: string;
   seal(secret: string): string;
   /** Text that was never sealed is answered as it is: an older version kept it so. Throws when the key is not known. */

@@ -20,7 +20,7 @@ import { untilMigrated } from "@tidings/store/until-migrated";
 import { implementVisible, type VisibleRows } from "@tidings/store/visible-rows";
 import { type Neighbours, openNeighbours } from "./neighbours.ts";
 
-/** What every service stands on. */
+/** The dependencies that every service gets. */
 export interface Foundation<C extends ServiceConfig> {
   config: C;
   log: Log;
@@ -28,29 +28,29 @@ export interface Foundation<C extends ServiceConfig> {
   bus: Bus;
   outbox: Outbox;
   neighbours: Neighbours;
-  /** What it shows to its neighbours, where they show each other anything. */
+  /** The certificate of this process, where processes use TLS. */
   tls: Tls | undefined;
 }
 
-/** What a service is made of. */
+/** The parts of a service. */
 export interface Parts {
-  /** What it answers. */
+  /** The RPC services that it implements. */
   services: Implementation[];
-  /** What it does by itself, by name, in the order in which it was started. */
+  /** Background work by name, in the order in which it was started. */
   work?: Record<string, { stop(): Promise<void> | void }>;
   /** Kinds of jobs that it does. */
   jobs?: JobOptions[];
-  /** What it owns and lists for who keeps something of it. */
+  /** Entities that it lists for services that replicate them. */
   snapshots?: SnapshotSource[];
   /** Tables of entities that properties of other entities may name. */
   visible?: VisibleRows[];
-  /** What it keeps of what its neighbours tell. */
+  /** Replicas of entities and facts of other services. */
   projections?: Projection[];
   keeping?: () => Keeping;
 }
 
 export interface ServiceDefinition<C extends ServiceConfig> {
-  /** Of the process, its schema, its stream and its audience. */
+  /** The name of the process, of its schema, its stream and its audience. */
   name: string;
   config: C;
   migrations: Migrations;

@@ -1,0 +1,34 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./tool.ts";
+
+/** A comment or a test name that begins with a pronoun: the reader has to guess the actor and the thing. */
+const WORDS = "Who|Whoever|Whom|What|Whose|Of|That|Those|Others|Nobody|One of";
+const COMMENT = new RegExp(`^\\s*(?://|/\\*\\*|\\*|--) (?:${WORDS})\\b`);
+const TEST_NAME = new RegExp(`\\b(?:test|it|describe)\\(["'\`](?:${WORDS.toLowerCase()}) `);
+
+const FILES =
+  "{packages,services,gateway,proto/tidings,scripts,e2e,cluster,load-tests,charts/test}/**/*.{ts,proto}";
+/** Folders without any such sentence. */
+const PLAIN =
+  /^packages\/(?:bus|embedded|filters|jobs|outbound|projection|runtime|secrets|service|testkit)\//;
+/** Sentences left in all other folders: lower it with each one that is rewritten. */
+const LEFT_MAX = 833;
+
+/** Places with such a sentence that there should not be: in a folder that has none, or more than are left. */
+export function unclearSentences(): string[] {
+  const files = globSync(FILES, {
+    cwd: root,
+    exclude: (name) => /^(?:node_modules|dist)$/.test(String(name)),
+  });
+  const found = files.flatMap((file) =>
+    readFileSync(join(root, file), "utf8")
+      .split("\n")
+      .flatMap((line, index) =>
+        COMMENT.test(line) || TEST_NAME.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [],
+      ),
+  );
+  const inPlain = found.filter((place) => PLAIN.test(place));
+  const left = found.length - inPlain.length;
+  return left > LEFT_MAX ? [...inPlain, `${left} sentences in other folders, at most ${LEFT_MAX}`] : inPlain;
+}
