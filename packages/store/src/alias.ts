@@ -41,7 +41,7 @@ export type AliasMaker = (
   changes: { draft: Resource; before: Resource | undefined }[],
 ) => Promise<void>;
 
-/** What makes the aliases of a table, for a message that declares one. */
+/** Makes the aliases of a table whose message declares one. */
 export function aliasMaker(table: string, schema: DescMessage, columns: Column[]): AliasMaker | undefined {
   const column = columns.find(({ field }) => getOption(field, aliasOption).of !== "");
   if (!column) return undefined;

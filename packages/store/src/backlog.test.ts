@@ -49,7 +49,7 @@ const told = (ownSubject: string) =>
     actor: undefined,
   });
 
-/** What a source says: `name durable` and the value. */
+/** The readings of a source: `name durable` and the value. */
 async function read(name: string): Promise<Record<string, number>> {
   const source = messagingSources(database, bus, stream).find((one) => one.name === name) as Source;
   const readings = await source.read(backgroundDeadline());

@@ -8,7 +8,7 @@ const findStatement = prepared(
   "categories_referred",
   "select id, bundle from categories where id = any((select $1::integer[])::integer[])",
 );
-/** What others show of a row of `categories`. */
+/** The JSON that other resources embed of a row of `categories`. */
 export const CATEGORY_JSON = `json_build_object('createdByUser', null, 'modifiedByUser', null, 'id', id,
   'title', title, 'alias', alias, 'description', description, 'color', color, 'bundle', bundle)`;
 const showStatement = prepared(

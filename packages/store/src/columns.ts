@@ -37,25 +37,25 @@ export interface Column extends Kind {
   outputOnly: boolean;
   /** Taken from who makes the row, and never changed. */
   immutable: boolean;
-  /** Nobody may compare or order by it: who could, could guess it letter by letter. */
+  /** No filter or order may use it: a caller could guess it letter by letter. */
   secret: boolean;
-  /** What a new row gets when the caller says nothing. */
+  /** The value of a new row when the caller sends none. */
   initial: unknown;
-  /** One of a few texts, of which the empty one means nothing. */
+  /** A column with a few possible texts; the empty text means no value. */
   isChoice: boolean;
 }
 
 interface Kind {
   type: ColumnType;
   sqlType: string;
-  /** What a cleared column holds when it may not be null. */
+  /** The value of a cleared column that may not be null. */
   zero: unknown;
   /** From the text form of Postgres. */
   fromText(text: string): unknown;
   /** From and to a member of a JSON object: nested messages are kept in such, rows are written as such. */
   fromJson(value: never): unknown;
   toJson(value: never): unknown;
-  /** Of a list of messages with ids: their schema. */
+  /** The schema of the items, for a list of messages with ids. */
   items?: Items;
 }
 
@@ -63,7 +63,7 @@ interface Kind {
 export interface Items {
   schema: DescMessage;
   columns: Column[];
-  /** What says how one was called by who sent it, where new ones may be called anything. */
+  /** The field with the id that the caller sent for an item, where new items may have any. */
   sentId: Pick<Column, "field"> | undefined;
 }
 

@@ -29,7 +29,7 @@ export const EVERYTHING = sql`true`;
 
 const DEPTH_MAX = 5;
 const VALUES_MAX = 1_000;
-/** Of more values each row is asked instead. */
+/** With more values, each row is tested instead. */
 const LOOKED_UP_MAX = 50;
 
 /** The `where` clauses of a list as one predicate. Names come from the map, values travel as parameters. */
@@ -95,11 +95,11 @@ function oneOf(column: Filterable, values: string[]): Predicate {
 interface Narrowing {
   near: Near;
   patterns: string[];
-  /** What was narrowed. */
+  /** The predicate that was narrowed. */
   predicate: Predicate;
 }
 
-/** Of predicates that were narrowed: by what. */
+/** The narrower predicate of each narrowed one. */
 const narrowings = new WeakMap<Predicate, Narrowing>();
 
 /** The predicate, among the rows that an index finds for one of the patterns. */

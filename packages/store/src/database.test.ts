@@ -64,7 +64,7 @@ test("a connection that goes deaf fails its statements soon after their deadline
   await eventually(async () => assert.equal(await deaf.ping(), true), { timeoutMs: 10_000 });
 });
 
-test("what is larger than Postgres takes is the caller's fault", async () => {
+test("a value larger than Postgres takes is INVALID_ARGUMENT", async () => {
   const ids = Array.from({ length: 70_000 }, (_, index) => index);
   const text = `select 1 where 1 in (${ids.map((id) => `$${id + 1}`)})`;
   await assert.rejects(database.query({ text }, ids, soon()), hasCode(Code.INVALID_ARGUMENT));
@@ -80,7 +80,7 @@ test("a call whose deadline is over is not begun", async () => {
   );
 });
 
-test("what a transaction wrote is there when it has ended, and listeners hear of it then", async () => {
+test("the writes of a transaction are visible when it has ended, and listeners run then", async () => {
   let seen: string[] | undefined;
   await run(async (transaction) => {
     transaction.execute(insert("both 1"));

@@ -156,7 +156,7 @@ export function openDatabase(options: DatabaseOptions): Database {
           return await withClient(deadlineMs, (client) => runTransaction(client, work, options));
         } catch (error) {
           if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
-          // Whoever won has the locks before we ask for them again.
+          // The winner of the deadlock takes its locks before this transaction asks for them again.
           await pause(Math.random() * FIRST_BACKOFF_MS * 2 ** attempt);
         }
       }
@@ -281,7 +281,7 @@ function isRetryable(error: unknown): boolean {
   return cause instanceof DatabaseError && RETRYABLE.has(cause.code ?? "");
 }
 
-/** What a failed statement means to a caller. Driver texts stay in the cause. */
+/** The Fault for a failed statement. Driver texts stay in its cause. */
 function databaseFault(error: unknown): Fault {
   if (!(error instanceof DatabaseError)) return unavailable(error); // the connection, not the statement
   const code = error.code ?? "";

@@ -18,7 +18,7 @@ let stages: Repository<Stage>;
 
 before(async () => {
   testDatabase = await createTestDatabase();
-  // Who makes tables is not who uses them: this test does both.
+  // The role that makes tables differs from the one that uses them; this test needs both.
   const url = new URL(testDatabase.adminUrl);
   url.searchParams.set("options", "-c search_path=campaign");
   database = openDatabase({ url: url.href, log: createLog("test", "silent") });
@@ -38,7 +38,7 @@ const call = (): Call => ({
   reach: () => "all",
 });
 
-test("what is deleted and kept is there for nobody", async () => {
+test("a row that is deleted and kept is hidden from every caller", async () => {
   const { item } = await stages.create(create(StageSchema, { name: "Kept after all" }), call());
   const { id } = item;
   await stages.delete(id, call());

@@ -5,7 +5,7 @@ import { Fault, notFound } from "@tidings/rpc/fault";
 import { type Column, type Items, isSaid, readField, writeField } from "./columns.ts";
 import { timestampFromMilliseconds } from "./timestamp.ts";
 
-/** What a write says of a row: of a new one there may be no mask. */
+/** The message and mask of a write. A new row may have no mask. */
 export interface Sent<T extends Message = Message> {
   message: T | undefined;
   updateMask: FieldMask | undefined;

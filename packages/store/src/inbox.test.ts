@@ -36,7 +36,7 @@ test("an event whose effect failed is new again", async () => {
   assert.deepEqual(await record("a", [id]), new Set([id]));
 });
 
-test("of consumers of the same events at the same time one gets each event", async () => {
+test("concurrent consumers of the same events handle each event once", async () => {
   const ids = Array.from({ length: 50 }, () => randomUUID());
   const shuffled = [ids, ids.toReversed(), ids.toSorted(), ids];
   const results = await Promise.all(shuffled.map((some) => record("a", some)));

@@ -15,7 +15,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What older clients and their language send for an object that is empty. */
+/** An empty object, as older clients send it: PHP encodes it as a list. */
 export function isNothing(value: unknown): boolean {
   return value === null || value === "" || (Array.isArray(value) && value.length === 0);
 }

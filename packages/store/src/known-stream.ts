@@ -60,7 +60,7 @@ export async function followStream(
 }
 
 /**
- * Of a reader: a stream that does not go with its database is left until its owner has made it anew. How far it is, is the owner's to
+ * For a reader: a stream that does not match its database is not read until its owner has made it anew. Its position is the owner's to
  * judge.
  */
 export function readableBy(database: Database): (stream: StreamIdentity) => Promise<boolean> {

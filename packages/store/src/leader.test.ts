@@ -16,7 +16,7 @@ after(async () => {
 });
 
 const log = createLog("test", "silent");
-/** Whoever leads after a silence does so within this time. */
+/** After a silence another process leads within this time. */
 const TAKEN_OVER = { timeoutMs: 15_000 };
 
 function candidate(name: string): { process: ChildProcess; isLeader(): boolean } {
@@ -29,7 +29,7 @@ function candidate(name: string): { process: ChildProcess; isLeader(): boolean }
   return { process: child, isLeader: () => isLeader };
 }
 
-test("one of several leads, and another one as soon as that one is gone", async () => {
+test("a single process leads, and another one as soon as the leader is gone", async () => {
   const first = candidate("gone");
   await eventually(() => assert.ok(first.isLeader()));
   const second = candidate("gone");

@@ -6,7 +6,7 @@ import { all, type ColumnMap, EVERYTHING, knownColumn, type Near, wherePredicate
 import type { Database, Row, Statement } from "./database.ts";
 import { type SearchCommand, searchPredicate } from "./search.ts";
 
-/** What a resource's list can do. Every SQL fragment in it is a constant of the program. */
+/** The definition of a resource's list. Every SQL fragment in it is a constant of the program. */
 export interface ListSource {
   /** The table and the alias its columns are named by. */
   from: RawBuilder<unknown>;
@@ -15,10 +15,10 @@ export interface ListSource {
   select: RawBuilder<unknown>;
   columns: ColumnMap;
   published: RawBuilder<unknown> | undefined;
-  /** What rows have to be to be in a list at all; who asks for them by their ids gets the others, too. */
+  /** SQL: the rows that a list has. A request by ids also gets the others. */
   listed?: RawBuilder<unknown> | undefined;
   catchAll: RawBuilder<unknown>[];
-  /** Of all columns of `catchAll`. */
+  /** The index over all columns of `catchAll`. */
   near?: Near;
   commands: ReadonlyMap<string, SearchCommand>;
   defaultOrder: Order[];

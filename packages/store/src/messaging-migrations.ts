@@ -2,12 +2,12 @@ import { type Kysely, sql } from "kysely";
 import type { Migration } from "kysely/migration";
 import { statements } from "./statements.ts";
 
-/** What every schema has for its events: those to be published, those already consumed, those given up. */
+/** Tables of every schema for events: outbox, inbox and dead letters. */
 export const messagingMigrations: Record<string, Migration> = {
   "0000_messaging": { up: createMessaging },
-  // Who did it: {kind, id, name}; null where nobody asked for it.
+  // The actor of the event: {kind, id, name}; null for work without a caller.
   "0000_messaging_actor": statements("alter table outbox add column actor jsonb"),
-  // What is not published yet, beside the events: to mark them in their own rows copied each of them.
+  // Unpublished events, beside the events themselves: a mark in the event's own row would copy it.
   "0000_messaging_waiting": statements(
     `create table outbox_waiting (
       id bigint primary key, xid xid8 not null default pg_current_xact_id(), created_at timestamptz not null default now()

@@ -37,7 +37,7 @@ export async function migrate(options: MigrateOptions): Promise<{ role: string; 
       db,
       migrationTableSchema: options.schema,
       provider: { getMigrations: async () => allMigrations(options.migrations) },
-      // What all schemas have in common goes on beside what each has of its own.
+      // Migrations common to all schemas are numbered apart from those of each schema.
       allowUnorderedMigrations: true,
     });
     const { error, results = [] } = await migrator.migrateToLatest();
@@ -77,7 +77,7 @@ async function createRole(db: Kysely<unknown>, role: string, options: MigrateOpt
   await sql`alter default privileges in schema ${schema} grant usage, select on sequences to ${name}`.execute(
     db,
   );
-  // Of what was not made here but restored from a dump.
+  // Default privileges do not cover objects that were restored from a dump.
   await sql`grant select, insert, update, delete on all tables in schema ${schema} to ${name}`.execute(db);
   await sql`grant usage, select on all sequences in schema ${schema} to ${name}`.execute(db);
 }

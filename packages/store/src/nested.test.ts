@@ -21,7 +21,7 @@ const query = (text: string, values: unknown[] = []) => database.query({ text },
 
 before(async () => {
   testDatabase = await createTestDatabase();
-  // Who makes tables is not who uses them: this test does both.
+  // The role that makes tables differs from the one that uses them; this test needs both.
   const url = new URL(testDatabase.adminUrl);
   url.searchParams.set("options", "-c search_path=contact");
   database = openDatabase({ url: url.href, log: createLog("test", "silent") });
@@ -113,7 +113,7 @@ test("PUT removes the things within that are not sent", async () => {
   assert.deepEqual(labels(await edit(sample.id, { name: "Parts" }, "*")), []);
 });
 
-test("what is taken out by its id is gone, and what is not there is not missed", async () => {
+test("an item that is removed by its id is gone, and an unknown id changes nothing", async () => {
   const { id, parts } = await add({ name: "Parts", parts: [{ label: "A" }, { label: "B" }] });
   const removed = { field: "parts", ids: [parts[0]?.id ?? 0, 2_000_000_000] };
   const update = { id, message: undefined, updateMask: undefined, allowMissing: false, removed };
@@ -132,7 +132,7 @@ test("an id of something that is not within is NOT_FOUND, and nothing is changed
   assert.deepEqual(labels(await samples.get(sample.id, call())), ["A"]);
 });
 
-test("what a message declares is checked, within it too, and all that is wrong is named", async () => {
+test("declared rules hold for nested messages too, and every violation is named", async () => {
   const parts = [{ label: "A" }, { label: " " }];
   await refused(add({ name: " ", kind: "odd", parts }), "name", "kind", "parts[1].label");
   await refused(add({ name: "x".repeat(192), numbers: [1, 2, 3, 4, 5, 6], kind: "odd" }), "name", "numbers");

@@ -74,7 +74,7 @@ export function createOutbox(): Outbox {
   };
 }
 
-/** Who did it: what is told of the actor. */
+/** The actor as events name it. */
 function actorJson(): string | null {
   const actor = currentActor();
   return actor
@@ -96,7 +96,7 @@ export function domainEvent<S extends DescMessage>(
   };
 }
 
-/** What may be told to others: events outlive the row and are read by every service. */
+/** The members that events carry: events outlive the row, and every service reads them. */
 export function encodeEvent(schema: DescMessage, message: Message): Uint8Array {
   const hidden = secretsOf(schema);
   const shown = hidden.length > 0 ? clone(schema, message) : message;

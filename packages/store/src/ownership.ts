@@ -13,7 +13,7 @@ export interface OwnerReference {
 
 export interface OwnershipOptions {
   table: string;
-  /** Whose a row is. Without it a row is its creator's. */
+  /** The owner of a row. Without it a row belongs to its creator. */
   owner?: OwnerReference;
   /** A boolean column: where it is true, the row is visible to who otherwise sees only what is theirs. */
   shared?: string;
@@ -28,7 +28,7 @@ export interface Ownership {
   visible(call: Call): RawBuilder<unknown>;
 }
 
-/** Who owns the rows of a table, decided by the database wherever it is asked. */
+/** The ownership of a table's rows, as SQL for reads and writes. */
 export function ownershipOf({ table, owner, shared }: OwnershipOptions, columns: Column[]): Ownership {
   const hasCreator = columns.some(({ name }) => name === "created_by");
   const { userOf, belongsTo } = owner ? ownedThrough(table, owner) : hasCreator ? CREATED : NOBODYS;

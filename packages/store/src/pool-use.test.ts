@@ -19,7 +19,7 @@ async function use() {
   return Object.fromEntries(Object.entries(NAMES).map(([key, name]) => [key, sampleOf(name)]));
 }
 
-test("who has a connection, and who waits for one, is seen; a closed pool is not", async (t) => {
+test("connections in use and waiting requests are counted; a closed pool is not", async (t) => {
   const testDatabase = await createTestDatabase();
   t.after(() => testDatabase.drop());
   const url = testDatabase.url("contact");

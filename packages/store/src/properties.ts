@@ -153,7 +153,7 @@ export function settleProperties(
   return violations;
 }
 
-/** What is kept of the properties of something. */
+/** The properties as an object; empty when there are none. */
 export function propertiesOf({ properties }: { properties?: Uint8Array | undefined }): JsonObject {
   const read = jsonOf(properties);
   return isObject(read) ? read : {};

@@ -8,7 +8,7 @@ import type { Database, Queryable, Row } from "./database.ts";
 
 /** One kind of thing that resources refer to, as its service knows it. */
 export interface ReferenceKind {
-  /** Those that are there for the caller, by the id they were asked for; `id` says which one is meant by it now. */
+  /** The rows that the caller may view, by requested id. The `id` of a row differs where the entity was merged. */
   find(queryable: Queryable, ids: number[], call: Call): Promise<Map<number, Row>>;
   /** Waits a moment for those that are not known yet, where a neighbour owns them. */
   await?(ids: number[], call: Call): Promise<void>;
@@ -16,7 +16,7 @@ export interface ReferenceKind {
   missing?(id: number): string;
   /** Why this caller may not refer to one of them all the same: what is wrong with the member, or a fault. */
   refuse?(row: Row, referring: Referring): string | Fault | undefined;
-  /** What other resources show of them, as JSON by id. */
+  /** The JSON that other resources embed, by id. */
   show(database: Database, ids: number[], call: Call): Promise<Map<number, Uint8Array>>;
 }
 

@@ -85,7 +85,7 @@ test("two relays side by side lose nothing, and the effect happens once", async 
   await eventually(() => assert.deepEqual(scene.received().toSorted(byNumber), numbers));
 });
 
-test("what was committed while NATS was away is published when it is back", async (t) => {
+test("events committed while NATS is down are published when it is back", async (t) => {
   const own = await startTestNats();
   t.after(() => own.stop());
   const ownBus = connectBus({ url: own.url, name: "test", log });

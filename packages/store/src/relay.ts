@@ -25,7 +25,7 @@ export interface Relay {
 
 export interface RelayOptions {
   database: Database;
-  /** Of the same database: leadership needs a connection of its own. */
+  /** The URL of the same database: leadership needs a connection of its own. */
   databaseUrl: string;
   outbox: Outbox;
   bus: Bus;
@@ -41,7 +41,7 @@ const POLL_MS = 5_000;
 const HELD_MS = 20;
 /** Not a leader: it looks whether it has become one. */
 const FOLLOWER_MS = 1_000;
-/** What is committed within so short a time is published in one pass, and costs all who hear of it one transaction. */
+/** Events committed within this time are published in one pass, so that each consumer handles them in one transaction. */
 const GATHER_MS = 20;
 /** While much is told, a pass gathers for longer: from so many events of the pass before on. */
 const BUSY_EVENTS = 4;
@@ -101,7 +101,7 @@ export function startRelay(options: RelayOptions): Relay {
   const leadership = electLeader({ url: options.databaseUrl, name: "relay", log, onChange });
   let isStopping = false;
   let isStreamKnown = false;
-  /** Of the latest message that the stream has acknowledged. */
+  /** The sequence number of the latest message that the stream has acknowledged. */
   let publishedSeq = 0;
   let lookAt = 0;
   let tidyAt = performance.now() + TIDY_MS;
@@ -176,7 +176,7 @@ export function startRelay(options: RelayOptions): Relay {
 interface Pass {
   /** Events that were there. */
   waiting: number;
-  /** Of them, those that wait for an older transaction. */
+  /** Events among them that wait for an older transaction. */
   held: number;
   /** Place in the stream of the latest message. */
   latestSeq: number;
@@ -204,7 +204,7 @@ async function publishPending(database: Database, bus: Bus): Promise<Pass> {
   return { waiting: waiting.length, held: waiting.length - rows.length, latestSeq };
 }
 
-/** What is published at once: a large payload takes its time, and what comes after it has to wait. */
+/** Bytes published at once: a large payload delays the events after it. */
 function runsOf(rows: Row[], payloadMax: number): Row[][] {
   const isLarge = ({ payload }: Row) => (payload ?? "").length > 2 * payloadMax;
   const runs: Row[][] = [];

@@ -140,14 +140,14 @@ test("with rights to one's own rows only, those of others and of nobody do not e
   assert.equal((await segments.get(others[0]?.id ?? 0, everybody())).name, "A segment");
 });
 
-test("nobody owns what was made by nobody, not even who has no id", async () => {
+test("a row without a creator belongs to no caller, also not to one without an id", async () => {
   const nobody = callOf(null, OWN);
   const { id } = await addSegment(nobody);
   await assertFault(segments.get(id, nobody), Code.NOT_FOUND);
   assert.equal((await segments.list(query(), nobody)).totalSize, 0);
 });
 
-test("what may be seen and not changed is denied, one by one and in batches", async () => {
+test("changing a row that the caller may only view is denied, alone and in batches", async () => {
   const ada = callOf(ADA, [...OWN, "viewother"]);
   const own = await addSegment(ada);
   const other = await addSegment(callOf(BOB, OWN));

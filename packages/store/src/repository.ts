@@ -30,7 +30,7 @@ import { type ListOptions, resourceList } from "./resource-list.ts";
 import { type Deletion, rowStatements } from "./row-statements.ts";
 import { rulesOf } from "./rules.ts";
 
-/** What the resources of a service stand on. */
+/** The dependencies of a service's repositories. */
 export interface ResourceContext {
   database: Database;
   outbox: Outbox;
@@ -45,11 +45,11 @@ export interface RepositoryOptions<T extends Resource, L = undefined>
     Omit<OwnershipOptions, "table"> {
   /** Its permissions have no publish actions: who may write a row publishes it. Otherwise that takes their right. */
   freelyPublished?: boolean;
-  /** What becomes of rows that are deleted; they are gone unless it says otherwise. */
+  /** Whether deleted rows are removed or kept; removed when absent. */
   deletion?: Deletion;
-  /** What a write waits for before its transaction. */
+  /** Work that a write awaits before its transaction. */
   before?(messages: (T | undefined)[], call: Call): Promise<unknown>;
-  /** What `prepare` needs to know: read once for all items of a write, first of all in its transaction. `ids` are those to be edited. */
+  /** Reads data for `prepare`, once for all items of a write, at the start of its transaction. `ids` are the rows to be edited. */
   load?(transaction: Transaction, call: Call, messages: (T | undefined)[], ids: number[]): Promise<L>;
   /** Brings a draft into the form in which it is kept, in place, before its values are judged; what is too long is not. */
   clean?(draft: T, before: T | undefined): void;
@@ -115,7 +115,7 @@ interface Locked<T> extends Stored<T> {
   isShared: boolean;
 }
 
-/** What is to become of one item, decided before anything is written. */
+/** The decision for one item, made before anything is written. */
 type Outcome<T> = { fault: Fault } | Change<T>;
 
 /** One write: who asks for it and what was read for it. */

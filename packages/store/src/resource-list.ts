@@ -12,13 +12,13 @@ import { columnCommand, idsCommand, type SearchCommand, type SearchTerm } from "
 export interface ListOptions {
   /** Texts that a plain search term looks into besides the columns that the message names. */
   search?: RawBuilder<unknown>[];
-  /** What rows have to be to be in a list at all. */
+  /** SQL: the rows that a list has. */
   listed?: RawBuilder<unknown>;
   /** Search commands of its own, asked before the standard ones of the same name. */
   commands?: ReadonlyMap<string, SearchCommand>;
 }
 
-/** What the list of a resource can do, for a caller. */
+/** The list of a resource for a caller. */
 export function resourceList(
   schema: DescMessage,
   columns: Column[],

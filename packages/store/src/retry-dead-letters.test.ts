@@ -66,7 +66,7 @@ async function scene(texts: string[], refuses: (text: string) => Error | undefin
   };
 }
 
-test("what was set aside is handled again, whole and in order, once an operator asks for it, and is a dead letter no more", async () => {
+test("a dead letter is handled again, whole and in order, when an operator asks for it, and is removed", async () => {
   const { consumer, handled, ask, letters } = await scene(["first", "second"]);
   assert.equal(await retryDeadLetters(consumer), 0);
   assert.equal((await letters()).length, 2);
@@ -108,7 +108,7 @@ test("several processes share the letters, and each is handled once", async () =
   assert.deepEqual(await letters(), []);
 });
 
-test("whoever consumes looks for them by itself", async () => {
+test("a consumer polls for dead letters to retry", async () => {
   const { consumer, ask, letters } = await scene(["told"]);
   await ask();
   const consumption = consumeEvents(consumer);

@@ -19,7 +19,7 @@ export interface EventConsumer {
 const LOOK_MS = 30_000;
 const CLAIMED_MAX = 20;
 
-/** Whoever claims letters has five minutes: if it is gone then, others may. */
+/** A claim of letters ends after five minutes, so that other processes may take them. */
 const claimStatement = prepared(
   "dead_letter_claim",
   `update dead_letter set retry_at = now() + interval '5 minutes'

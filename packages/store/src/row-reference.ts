@@ -6,13 +6,13 @@ import type { ReferenceKind } from "./reference.ts";
 /** Rows that others refer to, of this service or as it keeps them of a neighbour's. */
 export interface ReferredRows {
   table: string;
-  /** Whose view right decides which rows the caller may refer to. */
+  /** The permission whose view right decides which rows the caller may refer to. */
   permission: string;
   /** SQL: the rows of whoever sees only what is theirs; `$3` is the user. */
   own: string;
-  /** What the kind's `refuse` reads of a row, besides its id. */
+  /** Columns that the kind's `refuse` reads, besides the id. */
   columns?: string[];
-  /** What others show of a row, as SQL for JSON. */
+  /** SQL: the JSON that other resources embed of a row. */
   shown: string;
 }
 

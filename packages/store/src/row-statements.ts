@@ -2,7 +2,7 @@ import type { Column } from "./columns.ts";
 import { prepared } from "./database.ts";
 import type { Ownership } from "./ownership.ts";
 
-/** What becomes of a row that is deleted: it is gone, or kept with the time in `date_deleted`, where nobody sees it. */
+/** A deleted row is removed, or kept and hidden with the time in `date_deleted`. */
 export type Deletion = "gone" | "kept";
 
 /** The statements of a table whose rows are written as JSON, prepared once for a process. */

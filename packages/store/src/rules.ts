@@ -9,7 +9,7 @@ import {
 import type { Violation } from "@tidings/rpc/fault";
 import { readField, writeField } from "./columns.ts";
 
-/** What a message declares of its fields, checked. */
+/** The checks that a message declares for its fields. */
 export interface Rules {
   /** `length_max`, of all texts, lists and JSON: what is too long is not worked on any further. */
   lengths: Check;
@@ -17,9 +17,9 @@ export interface Rules {
   values: Check;
 }
 
-/** What is wrong with a draft. What stays as it was is not judged again: it may be older than the rule. */
+/** The violations of a draft. An unchanged value is not judged again: it may be older than the rule. */
 type Check = (draft: Message, before: Message | undefined) => Violation[];
-/** What is wrong with a value. */
+/** The message for a value that breaks the rule. */
 type Rule = (value: unknown) => string | undefined;
 
 /** The rules of a message and of those within it, compiled once. */
@@ -60,7 +60,7 @@ function trim(fields: DescField[], draft: Message): void {
   }
 }
 
-/** What is named for itself is asked for by name. */
+/** Fields whose name stands in the message: "A title is required." */
 const NAMED = new Set(["name", "title", "label", "subject"]);
 
 /** A reference is settled where it is looked up. */

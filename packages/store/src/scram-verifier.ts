@@ -4,7 +4,7 @@ const ITERATIONS = 4_096;
 const KEY_BYTES = 32;
 
 /**
- * What Postgres keeps of a password (RFC 5803, SCRAM-SHA-256), made here: a statement that carries it may stand in the server's
+ * The verifier that Postgres keeps of a password (RFC 5803, SCRAM-SHA-256), made here: a statement that carries it may stand in the server's
  * log. The password is of printable ASCII, which needs no normalisation.
  */
 export function scramVerifier(password: string): string {

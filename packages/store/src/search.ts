@@ -24,14 +24,14 @@ export type SearchNode = SearchTerm | SearchGroup;
 
 type Predicate = RawBuilder<unknown>;
 
-/** What a command does with its value; undefined when it does not know the value. */
+/** The predicate of a command for a value; undefined for a value that the command does not know. */
 export type SearchCommand = (term: SearchTerm) => Predicate | undefined;
 
 const LENGTH_MAX = 1_000;
 const DEPTH_MAX = 5;
 const TERMS_MAX = 50;
 
-/** What can be searched: see ListSource. */
+/** The searchable parts of a list: see ListSource. */
 export interface Searched {
   catchAll: RawBuilder<unknown>[];
   near?: Near | undefined;
@@ -44,7 +44,7 @@ export function searchPredicate(text: string, searched: Searched): Predicate {
     if (node.kind === "term") return termPredicate(node, searched);
     const parts = node.nodes.map(toPredicate);
     const joined = node.joiner === "or" ? any(parts) : all(parts);
-    // What has nothing to compare does not fit either, so it is among those that do not.
+    // A null matches nothing, so its row belongs to the negation.
     return node.negated ? sql`(${joined}) is not true` : joined;
   };
   return toPredicate(parseSearch(text));

@@ -21,7 +21,7 @@ export type StandardHandlers<S extends DescService> = Pick<
   StandardName<Names<S>> & keyof Handlers<S>
 >;
 
-/** What a service's `Get<Resource>` answers. */
+/** The response of a service's `Get<Resource>`. */
 export type ResourceOf<S extends DescService> =
   S["method"][`get${Noun<Names<S>>}`] extends DescMethodUnary<DescMessage, infer O> ? MessageShape<O> : never;
 

@@ -7,9 +7,9 @@ interface Columns {
   empty: Row;
 }
 
-/** What is known of a connection. */
+/** The state of a connection. */
 interface Known {
-  /** Of its prepared statements, by their names. */
+  /** Its prepared statements by name. */
   columns: Map<string, Columns>;
   /** The connection, but it asks for no columns. */
   silent: object;
@@ -18,7 +18,7 @@ interface Known {
 const NONE: Columns = { names: [], empty: {} };
 const known = new WeakMap<object, Known>();
 
-/** What pg's own query does with a connection, which its types do not tell. */
+/** The private parts of pg's connection that its own query uses. */
 const { prepare } = Query.prototype as unknown as { prepare(connection: object): void };
 
 /**

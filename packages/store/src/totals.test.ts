@@ -34,7 +34,7 @@ function run(text: string) {
   return database.query({ text }, [], backgroundDeadline());
 }
 
-/** What is kept and what counting says are seen by one statement, as of one moment. */
+/** One statement reads the kept total and the count, as of one moment. */
 const COMPARED = [
   sql`select (${totalOf("plants")})::text as kept, (select count(*) from plants)::text as counted`,
   ...[1, 2].map(

@@ -10,11 +10,11 @@ export interface Total {
   table: string;
   /** An integer column; the total is that of the whole table when absent. */
   by?: string;
-  /** What must be true of a row that counts; every row does when absent. */
+  /** SQL: the rows that are counted; all rows when absent. */
   where?: string;
 }
 
-/** What a schema needs before it keeps totals. Every change of a total is a row of its own until they are folded: no writer waits for another. */
+/** SQL of a schema that keeps totals. Each change of a total is a row until the rows are folded, so that writers never wait for each other. */
 export const TOTALS_TABLE = [
   "create table totals (of text not null, key integer not null, change integer not null) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0)",
   "create index totals_of on totals (of, key) include (change)",
