@@ -11,9 +11,9 @@ const FILES =
   "{packages,services,gateway,proto/tidings,scripts,e2e,cluster,load-tests,charts/test}/**/*.{ts,proto}";
 /** Folders without any such sentence. */
 const PLAIN =
-  /^packages\/(?:bus|embedded|filters|jobs|outbound|projection|runtime|secrets|service|store|testkit)\//;
+  /^packages\/(?:bus|embedded|filters|jobs|outbound|projection|rpc|runtime|secrets|service|store|testkit)\//;
 /** Sentences left in all other folders: lower it with each one that is rewritten. */
-const LEFT_MAX = 753;
+const LEFT_MAX = 721;
 
 /** Places with such a sentence that there should not be: in a folder that has none, or more than are left. */
 export function unclearSentences(): string[] {

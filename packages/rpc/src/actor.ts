@@ -2,12 +2,12 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { LRUCache } from "lru-cache";
 import { unauthenticated } from "./fault.ts";
 
-/** Who a call is made for. */
+/** The user, client or service on whose behalf a call is made. */
 export interface Actor {
   kind: ActorKind;
-  /** Of the user; null for clients and services. */
+  /** The id of the user; null for clients and services. */
   id: number | null;
-  /** Of the API credential that acts for itself. */
+  /** The id of the API credential that acts for itself. */
   clientId?: number;
   /** As shown in created_by_user. */
   name: string;

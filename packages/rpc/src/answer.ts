@@ -50,7 +50,7 @@ const clockDisagreements = new Counter({
   help: "Calls refused because the clock of the caller and ours differ by a minute or more",
 });
 
-/** What every call goes through: admission, identity, deadline, permission, and then its handler. */
+/** The steps of every call: admission, identity, deadline, permission, then the handler. */
 export function answering(
   method: DescMethod,
   handler: Handler,

@@ -2,7 +2,7 @@ import type { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "./actor.ts";
 import type { Reach } from "./permission.ts";
 
-/** What every handler is told besides its request. */
+/** The context that every handler gets besides its request. */
 export interface Call {
   actor: Actor;
   /** Milliseconds since the epoch. The database gets what is left of it as statement_timeout. */

@@ -16,7 +16,7 @@ export const channelOptions: ChannelOptions = {
   "grpc.keepalive_timeout_ms": 10_000,
   "grpc.keepalive_permit_without_calls": 1,
   "grpc.enable_channelz": 0,
-  // Whoever may be asked again is asked by retry.ts, and a line that broke is opened anew by replica.ts.
+  // retry.ts repeats calls that may be repeated, and replica.ts opens broken lines anew.
   "grpc.enable_retries": 0,
 };
 

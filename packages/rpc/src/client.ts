@@ -14,7 +14,7 @@ import type { Connection } from "./connection.ts";
 import { methodDefinition, methodName } from "./definition.ts";
 import { isUnanswered, isUnreached, type RetryBudget, retryBudget } from "./retry.ts";
 
-/** What a caller says with each request. */
+/** The context that a caller sends with each request. */
 export interface Outgoing {
   actor: Actor;
   /** Milliseconds since the epoch; the server is told how much of it is left. */

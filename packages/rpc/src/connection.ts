@@ -14,7 +14,7 @@ export interface Connection {
 }
 
 interface ConnectionOptions {
-  /** What both ends show to each other; nothing when absent. */
+  /** The certificates of both ends; no TLS when absent. */
   tls?: Tls | undefined;
   lineAgeMs?: number;
   /** The addresses that a host name stands for; asked of the system when absent. */
@@ -60,7 +60,7 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
     try {
       keep((await lookUp(host)).map((ip) => (isIP(ip) === 6 ? `[${ip}]:${port}` : `${ip}:${port}`)));
     } catch {
-      // Those that are known stay when the name is not: they may well be there.
+      // Known replicas stay when the name cannot be resolved: they may still be there.
     }
     lookingUp = undefined;
   };
@@ -83,7 +83,7 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
 }
 
 /**
- * Of two lines by chance, the one with fewer calls under way: a replica that is slow, or has stopped, gets few (Mitzenmacher, "The
+ * Of two random lines, picks the one with fewer calls in flight: a slow or stopped replica gets few (Mitzenmacher, "The
  * Power of Two Choices in Randomized Load Balancing", 2001).
  */
 function lessBusyOfTwo(lines: Line[]): Line | undefined {

@@ -8,7 +8,7 @@ export function actingAs<T>(actor: Actor, work: () => T): T {
   return storage.run(actor, work);
 }
 
-/** Who the present call is made for; undefined in work that nobody asked for. */
+/** The actor of the present call; undefined in background work. */
 export function currentActor(): Actor | undefined {
   return storage.getStore();
 }

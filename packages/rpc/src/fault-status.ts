@@ -28,7 +28,7 @@ export function faultToStatus(fault: Fault): Status {
   return create(StatusSchema, { code: fault.code, message: fault.message, details });
 }
 
-/** What a batch answers of one of its items. */
+/** The status of one item of a batch. */
 export function itemStatus(outcome: { fault: Fault } | { created: boolean }): ItemStatus {
   return create(
     ItemStatusSchema,
@@ -53,7 +53,7 @@ export function statusToFault(status: Status): Fault {
   });
 }
 
-/** What a gRPC server answers: code and message in the status, the rest in `grpc-status-details-bin`. */
+/** The gRPC form of a Fault: code and message in the status, the rest in `grpc-status-details-bin`. */
 export function faultToTrailers(fault: Fault): Partial<ServiceError> {
   const metadata = new Metadata();
   metadata.set(DETAILS_KEY, Buffer.from(toBinary(StatusSchema, faultToStatus(fault))));

@@ -56,7 +56,7 @@ export function invalid(violations: Violation[]): Fault {
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "INVALID", message, violations });
 }
 
-/** What is sent is in good form, and does not fit together: each violation is told of by itself, with the way to it. */
+/** The members are valid each, and do not fit together. Each violation is an error of its own, with its path. */
 export function unfit(violations: Violation[]): Fault {
   const { code, message } = invalid(violations);
   return new Fault({ code, reason: "VALIDATION", message, violations });
@@ -90,7 +90,7 @@ export function unavailable(cause: unknown, retryAfterSeconds = 1): Fault {
 
 export const UNREACHED = "UNREACHED";
 
-/** Nobody was there to send a call to: it was certainly not looked at. */
+/** No server could be reached, so the call was certainly not handled. */
 export function unreached(cause: unknown): Fault {
   const { code, message } = unavailable(cause);
   return new Fault({ code, reason: UNREACHED, message, retryAfterSeconds: 1, cause });

@@ -21,7 +21,7 @@ import { answerTooLong, Code, exhausted, Fault, toFault } from "./fault.ts";
 import { faultToStatus } from "./fault-status.ts";
 import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
-/** What answers a method, and how its messages are read and written. */
+/** The handler of a method, and the codecs of its messages. */
 export interface Served {
   definition: MethodDefinition<Message, Message>;
   answering: Answering;

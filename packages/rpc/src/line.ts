@@ -71,7 +71,7 @@ export function openLine(address: string, security: Security, onChange: (line: L
     {
       write: (calls, done) => {
         const send = () => stream.write(create(CarryCallsRequestSchema, { calls }), done);
-        // What was held back was certainly not looked at, should nothing come of the line.
+        // Calls that were held back were certainly not handled if the line fails.
         if (stands) send();
         else first = send;
       },

@@ -37,7 +37,7 @@ test("a handler is called with the caller, and its answer is a message", async (
   );
 });
 
-test("what a server would refuse is refused, and a fault comes as it was thrown", async () => {
+test("a local call is refused as a server would refuse it, and a fault is passed on as it was thrown", async () => {
   const isFault = (reason: string) => (error: unknown) => error instanceof Fault && error.reason === reason;
   await assert.rejects(tags.createTag({}, outgoing), isFault("PERMISSION_DENIED"));
   await assert.rejects(tags.getTag({}, outgoing), isFault("NOT_FOUND"));

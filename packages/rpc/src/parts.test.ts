@@ -22,7 +22,7 @@ const message = (id: number, length: number): Part => ({
   more: false,
 });
 
-test("what is sent in one turn goes as one frame", async () => {
+test("messages sent in one turn of the event loop go as one frame", async () => {
   const { out, frames } = slowOutlet();
   for (const id of [1, 2, 3]) out.send(message(id, 10));
   await turn();

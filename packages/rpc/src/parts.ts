@@ -17,7 +17,7 @@ export interface Outlet<P extends Part> {
 /** The longest part: a long message leaves room for short ones after each. */
 const PART_BYTES = 64 * 1024;
 const FRAME_BYTES = 1024 * 1024;
-/** Of a message with all of its parts; what is longer is refused by both ends. */
+/** The length of a message with all of its parts; both ends refuse longer ones. */
 export const MESSAGE_BYTES_MAX = 32 * 1024 * 1024;
 
 interface Stream<P> {

@@ -7,7 +7,7 @@ import { denied } from "./fault.ts";
 /** Which rows an actor reaches with a verb: every row, those it owns, or none. */
 export type Reach = "all" | "own" | "none";
 
-/** What a method asks of its caller. */
+/** The permission that a method needs. */
 export interface Requirement {
   base: string;
   verb: Verb;
@@ -66,7 +66,7 @@ export function reachOfAction(
   return held.includes(`${action}own`) ? "own" : "none";
 }
 
-/** What the handler of a method is told. Throws PERMISSION_DENIED when the actor may not call it at all. */
+/** The context for a method's handler. Throws PERMISSION_DENIED when the actor may not call the method at all. */
 export function permittedCall({ base, verb }: Requirement, call: Omit<Call, "reach">): Call {
   if (reach(call.actor, base, verb) === "none") throw denied();
   return { ...call, reach: (other) => reach(call.actor, base, other) };

@@ -3,7 +3,7 @@ import { type Line, openLine } from "./line.ts";
 
 /** One replica of a service, with a line to it as long as there are calls. */
 export interface Replica {
-  /** Those that stand, or are being opened, in the order of age: a young one, and an old one until that one stands. */
+  /** Open and opening lines by age: a young one, and the old one until the young one is open. */
   readonly lines: readonly Line[];
   /** Opens a line when there is no young one; does nothing while the last attempt is recent. */
   tend(): void;
@@ -15,7 +15,7 @@ const FIRST_BACKOFF_MS = 250;
 const BACKOFF_MAX_MS = 1_000;
 
 export interface ReplicaOptions {
-  /** Of a line that is opened now. */
+  /** The credentials of a line that is opened now. */
   security(): Security;
   /** When a line is old. */
   lineAgeMs: number;

@@ -6,12 +6,12 @@ export interface RetryBudget {
   run<T>(call: () => Promise<T>, mayRepeat: (fault: Fault) => boolean): Promise<T>;
 }
 
-/** Nobody answered: what changes nothing may be asked again. */
+/** The call got no answer: a call without side effects may be repeated. */
 export function isUnanswered({ code }: Fault): boolean {
   return code === Code.UNAVAILABLE;
 }
 
-/** Nobody was there: whatever it was may be sent again. */
+/** The call reached no server: any call may be repeated. */
 export function isUnreached({ reason }: Fault): boolean {
   return reason === UNREACHED;
 }

@@ -15,7 +15,7 @@ const keys = keyPair();
 const log = createLog("rpc", "silent");
 const admin: Actor = { kind: "user", id: 1, name: "Ada", admin: true, permissions: {} };
 
-/** What the handler of the running test does. */
+/** The handler of the running test. */
 let getTag: Handlers<typeof TagService>["getTag"] = () => ({});
 const unused = () => {
   throw new Error("not part of this test");
@@ -81,7 +81,7 @@ for (const [way, open] of [
       });
     });
 
-    test("what was not foreseen tells the caller nothing about itself", async () => {
+    test("an unexpected error reveals nothing to the caller", async () => {
       getTag = () => {
         throw new Error("relation tags does not exist");
       };

@@ -1,7 +1,7 @@
 import { experimental, ServerCredentials } from "@grpc/grpc-js";
 import type { Tls } from "@tidings/runtime/tls";
 
-/** What a server shows, as of each connection, and that whoever calls has to show a certificate too. */
+/** The credentials of a server, read anew for each connection. Callers have to show a certificate, too. */
 export function serverCredentials(tls: Tls | undefined): ServerCredentials {
   if (!tls) return ServerCredentials.createInsecure();
   const provider = certificatesOf(tls);

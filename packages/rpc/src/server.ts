@@ -35,7 +35,7 @@ interface ServeOptions {
   port: number;
   /** The address of this machine it is reached by; all when absent. */
   host?: string;
-  /** What both ends show to each other; nothing when absent. */
+  /** The certificates of both ends; no TLS when absent. */
   tls?: Tls | undefined;
   log: Log;
   verifyActor: ActorVerifier;

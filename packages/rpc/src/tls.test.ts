@@ -64,7 +64,7 @@ function caller(name: string, tls: Tls | undefined) {
   return () => client.getTag({ id: 1 }, { actor, deadlineMs: Date.now() + 5_000, requestId: "" });
 }
 
-test("who shows a certificate of ours is answered by the host it asked for", async () => {
+test("a client with a certificate of ours is answered by the host it asked for", async () => {
   const client = await ours.issue("client", ["client"]);
   assert.equal((await caller("tags", openTls(client, log))()).tag, "a tag");
 });
@@ -74,7 +74,7 @@ test("a server whose certificate is for another host is not talked to", async ()
   await assert.rejects(caller("payments", openTls(client, log))(), { code: Code.UNAVAILABLE });
 });
 
-test("who shows nothing, or a certificate of somebody else, is not answered", async () => {
+test("a client without a certificate, or with one of another authority, is not answered", async () => {
   await assert.rejects(caller("tags", undefined)(), { code: Code.UNAVAILABLE });
   const foreign = { ...(await theirs.issue("foreign", ["client"])), TLS_CA_FILE: ours.caFile };
   await assert.rejects(caller("tags", openTls(foreign, log))(), { code: Code.UNAVAILABLE });
