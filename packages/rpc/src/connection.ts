@@ -83,7 +83,7 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
 }
 
 /**
- * Of two random lines, picks the one with fewer calls in flight: a slow or stopped replica gets few (Mitzenmacher, "The
+ * Picks of two random lines the one with fewer calls in flight: a slow or stopped replica gets few (Mitzenmacher, "The
  * Power of Two Choices in Randomized Load Balancing", 2001).
  */
 function lessBusyOfTwo(lines: Line[]): Line | undefined {

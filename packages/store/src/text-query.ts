@@ -9,7 +9,7 @@ interface Columns {
 
 /** The state of a connection. */
 interface Known {
-  /** Its prepared statements by name. */
+  /** The columns that its prepared statements return, by their names. */
   columns: Map<string, Columns>;
   /** The connection, but it asks for no columns. */
   silent: object;
