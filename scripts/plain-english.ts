@@ -9,11 +9,11 @@ const TEST_NAME = new RegExp(`\\b(?:test|it|describe)\\(["'\`](?:${WORDS.toLower
 
 const FILES =
   "{packages,services,gateway,proto/tidings,scripts,e2e,cluster,load-tests,charts/test}/**/*.{ts,proto}";
-/** Folders without any such sentence. */
+/** Folders that have no such sentence any more. */
 const PLAIN =
   /^packages\/(?:bus|embedded|filters|jobs|outbound|projection|rpc|runtime|secrets|service|store|testkit)\//;
 /** Sentences left in all other folders: lower it with each one that is rewritten. */
-const LEFT_MAX = 721;
+const LEFT_MAX = 645;
 
 /** Places with such a sentence that there should not be: in a folder that has none, or more than are left. */
 export function unclearSentences(): string[] {

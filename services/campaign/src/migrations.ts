@@ -72,7 +72,7 @@ export const migrations: Migrations = {
       date_added timestamptz not null, reason text not null)`,
   ),
   "0012_segment_members_rebuilt": statements(
-    // Who left while the members of segments are read for the first time: what was read before is not to bring them back.
+    // Contacts that left during the first build of segment members: an earlier page must not bring them back.
     `create table segment_contacts_left (
       segment_id integer not null, contact_id integer not null, primary key (segment_id, contact_id))`,
   ),

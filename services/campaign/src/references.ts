@@ -7,7 +7,7 @@ import { resourceReference } from "@tidings/store/resource-reference";
 import { formReference } from "./campaign/form.ts";
 import { POINT_GROUP_SHOWN } from "./point/service.ts";
 
-/** What things of this service refer to. */
+/** The kinds of entities that resources of this service refer to. */
 export function references(database: Database): Record<string, ReferenceKind> {
   return {
     category: categoryReference(database),

@@ -87,7 +87,7 @@ function entryOf(event: Event, audited: Audited, things: Map<string, Known>) {
   const key = `${object} ${id}`;
   const before = things.get(key);
   const fields = audited.fieldsOf(event.payload);
-  // What comes late changes nothing of what is known since.
+  // A late event does not change the state that a later event set.
   if (!before || before.version < version)
     things.set(key, { kind: object, id, version, fields: action === "delete" ? {} : fields });
   return {

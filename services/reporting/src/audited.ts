@@ -5,14 +5,14 @@ import { resourceSchemas } from "@tidings/proto/tidings/resources";
 import { columnsOf, toRecord } from "@tidings/store/columns";
 import { placeOf } from "@tidings/store/resource";
 
-/** What is written down of an event. */
+/** The log entry of an event. */
 export interface Audited {
   bundle: string;
   object: string;
   action: string;
   /** The thing as the event tells it. */
   fieldsOf(payload: Uint8Array): Record<string, unknown>;
-  /** What changed, where the event says so itself. */
+  /** The changes that the event itself carries. */
   details?(payload: Uint8Array): object;
 }
 

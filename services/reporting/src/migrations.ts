@@ -9,7 +9,7 @@ export const migrations: Migrations = {
       object_id integer not null, action text not null, details jsonb not null)`,
     "create index audit_entries_object on audit_entries (object, object_id, id)",
     "create index audit_entries_user_id on audit_entries (user_id, id)",
-    // What each thing was when it was last told of: the next entry says what is different.
+    // The last published state of each entity, from which the next entry derives what changed.
     `create table audited (
       kind text not null, id integer not null, version integer not null, fields jsonb not null, primary key (kind, id))`,
   ),

@@ -11,7 +11,7 @@ import { repository } from "@tidings/store/repository";
 import { startAuditing } from "./audit.ts";
 import type { ReportingConfig } from "./config.ts";
 
-/** What happened, for those who look back. */
+/** The log of changes. */
 export function openReportingService({ database, outbox, bus }: Foundation<ReportingConfig>): Parts {
   const entries = repository<AuditEntry>({ database, outbox }, AuditEntrySchema);
   const listAuditEntries = async ({ query }: { query?: ListQuery | undefined }, call: Call) => {

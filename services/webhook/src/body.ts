@@ -6,7 +6,7 @@ export interface Parts {
   company?: string | undefined;
 }
 
-/** Of a company that is not to be seen: which one it is. */
+/** The JSON of a company that the owner may not view: its id and name alone. */
 export function nameOfCompany(json: string): string {
   const { id, fields } = JSON.parse(json);
   return JSON.stringify({

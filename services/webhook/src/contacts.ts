@@ -16,7 +16,7 @@ export interface Contacts {
 const TIMEOUT_MS = 10_000;
 const SOURCES_MAX = 1_000;
 
-/** What this process asks of the contact service. */
+/** Calls to the contact service. */
 export function connectContacts(connection: Connection, sign: ActorSigner): Contacts {
   const contacts = rpcClient(ContactMethodService, connection, sign);
   const companies = rpcClient(CompanyMethodService, connection, sign);

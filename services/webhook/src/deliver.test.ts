@@ -253,7 +253,7 @@ test("a webhook that cannot be switched off keeps no other from its deliveries",
   await receiver.stop();
 });
 
-test("what deleted webhooks left behind is removed", async () => {
+test("rows of deleted webhooks are removed", async () => {
   await using scene = await openScene();
   const id = await scene.webhook({ url: "http://127.0.0.1:1/" });
   await scene.deliveries(id, ["{}", "{}"]);
@@ -280,7 +280,7 @@ test("several processes share the work and each delivery is sent once", async ()
   await receiver.stop();
 });
 
-test("who lost a lease can neither renew it nor record a result", async () => {
+test("a worker that lost its lease can neither renew it nor record a result", async () => {
   await using scene = await openScene();
   await scene.deliveries(await scene.webhook({ url: "http://127.0.0.1:1/" }), ["{}"]);
   const [paused] = await claim(scene);

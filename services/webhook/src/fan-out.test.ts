@@ -289,7 +289,7 @@ test("events wait while the owner of a webhook that wants them, or the owner's r
   const waits = () => assert.rejects(fanOut(scene, created), (error) => isOutage(error));
   await waits();
   await fanOut(scene, deleted);
-  // Who has an id above those that users were made from was made later.
+  // A user with an id above those of the replica's build was made later.
   await scene.query("insert into projection_builds (name, after_id, done_at) values ('users', 6, now())");
   await waits();
   await scene.query("insert into users (id, version, role_id, is_published) values (7, 1, 8, true)");
@@ -299,7 +299,7 @@ test("events wait while the owner of a webhook that wants them, or the owner's r
   assert.equal((await scene.states()).length, 1);
 });
 
-test("nobody waits for an owner who was gone before anything of owners was known", async () => {
+test("events do not wait for an owner who was deleted before owners were replicated", async () => {
   await using scene = await openScene();
   const triggers = ["svc.lead_post_save_new"];
   await scene.webhook({ url: "http://127.0.0.1:1/", triggers, createdBy: 7 });

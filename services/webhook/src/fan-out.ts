@@ -118,14 +118,14 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
       const deliveries = await render(notifications.slice(start, start + RENDERED_MAX), options);
       for (const rows of inStatements(deliveries)) await insert(database, rows, firstDelaySeconds);
     }
-    // What nobody wants to be told of has no effect to remember.
+    // Events without a subscriber have no effect, so the inbox need not have them.
     if (notifications.length === 0) return;
     await database.query(recordStatement, [CONSUMER, ids], backgroundDeadline());
     options.onDeliveries();
   };
 }
 
-/** What an owner may be told is not known before its owner is: the events wait, as for anything that is away for a moment. */
+/** The webhook's owner has not been replicated yet, so its rights are unknown: the events are retried later. */
 function refuseUnknown(notifications: Notification[]): void {
   const subscribers = notifications.flatMap((notification) => notification.subscribers);
   const unknown = new Set(

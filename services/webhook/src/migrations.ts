@@ -4,7 +4,7 @@ import { statements } from "@tidings/store/statements";
 import { type Kysely, sql } from "kysely";
 
 /**
- * Of an owner that is not there: is it on its way, or gone? We were told of it where we had an event of it, or where its id is one of
+ * Tells whether a missing owner is still to be replicated or was deleted. It was deleted where an event named it, or where its id is one of
  * those that the projection was made from: what was gone by then is not told of any more.
  */
 const OWNERS_TO_COME = [
@@ -38,7 +38,7 @@ export const migrations: Migrations = {
   "0003_owners": { up: createOwners },
   "0004_projections": statements(
     ...PROJECTION_TABLES,
-    // What is gone is known by its version from now on, and is no row any more.
+    // Deleted entities have a version from now on, and no row.
     ...["users", "roles", "clients"].flatMap((table) => [
       `insert into projected_versions (kind, id, version) select '${table}', id, version from ${table}`,
       `delete from ${table} where is_deleted`,
@@ -130,7 +130,7 @@ async function createDeliveries(db: Kysely<unknown>): Promise<void> {
     )`.execute(db);
 }
 
-/** Whose a webhook is, and what that owner may see: a projection of users, roles and API credentials. */
+/** Owners of webhooks and their rights: replicas of users, roles and API credentials. */
 async function createOwners(db: Kysely<unknown>): Promise<void> {
   await sql`alter table webhooks add column signature_scheme text, add column owner_client_id integer`.execute(
     db,
@@ -140,7 +140,7 @@ async function createOwners(db: Kysely<unknown>): Promise<void> {
       create table ${sql.table(table)} (
         id integer primary key,
         version integer not null,
-        -- What is gone is kept as such, so that nothing older brings it back.
+        -- A deleted entity keeps its row, so that an older event does not bring it back.
         is_deleted boolean not null default false
       )`.execute(db);
   await sql`alter table users add column role_id integer, add column is_published boolean not null default false`.execute(

@@ -11,17 +11,17 @@ import {
 } from "@tidings/proto/tidings/contact/v1/events";
 import type { TriggerName } from "./triggers.ts";
 
-/** What an event means to webhooks. */
+/** A trigger that an event fires, with the data of its deliveries. */
 export interface Occurrence {
   trigger: TriggerName;
-  /** Of the event, or made of it where one event is told in several deliveries. */
+  /** The id of the event, or one derived from it where an event fires several triggers. */
   id: string;
   event: Event;
   /** The contact or company is gone: this was its id. */
   deletedId?: number;
   contact?: Source;
   company?: Source;
-  /** What else is told. */
+  /** Further members of the body. */
   members: Record<string, unknown>;
   /** Decides which owners may see the segment of the event. */
   segment?: { id: number; isGlobal: boolean; createdBy: number | undefined };
@@ -107,7 +107,7 @@ function contactSaves(event: Event): Occurrence[] {
   ];
 }
 
-/** What one statement changed for many contacts is told without snapshots of them. */
+/** A change of many contacts by one statement is published without their snapshots. */
 function toldOrCurrent(snapshot: Uint8Array, { aggregateId }: Event): Source {
   return snapshot.length > 0 ? { snapshot } : { id: aggregateId };
 }

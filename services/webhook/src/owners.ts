@@ -6,7 +6,7 @@ import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { type Reach, reachOfAction } from "@tidings/rpc/permission";
 import { type Database, prepared, type Row } from "@tidings/store/database";
 
-/** What decides who is told of a contact. */
+/** The rights of a webhook's owner. */
 const CONTACTS = "lead:leads";
 const SEGMENTS = "lead:lists";
 
@@ -61,7 +61,7 @@ export async function readOwners(
   return new Map(rows.map((row) => [Number(row.webhook_id), ownerOf(row)]));
 }
 
-/** What is to be known of users, roles and API credentials. */
+/** Replicas of users, roles and API credentials. */
 export const ownerProjections: Projection[] = [
   things(UserSchema, {
     table: "users",

@@ -15,7 +15,7 @@ export function generateSecret(scheme: SignatureScheme): string {
   return scheme === "standard" ? PREFIX + bytes.toString("base64") : bytes.toString("hex");
 }
 
-/** What is signed for a receiver, and with what. */
+/** The parts of a signature: secret, scheme and signed content. */
 export interface Signed {
   scheme: SignatureScheme;
   secret: string;

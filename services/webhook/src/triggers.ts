@@ -3,7 +3,7 @@ export type TriggerName = (typeof TRIGGERS)[number]["name"];
 /** The prefix of our own trigger names. */
 export const OWN_PREFIX = "svc";
 
-/** What a webhook can be told of, in the order of their labels. */
+/** The triggers that a webhook can subscribe to, in the order of their labels. */
 const TRIGGERS = [
   {
     name: "company_post_save",

@@ -161,7 +161,7 @@ test("secrets do not lie in the database in clear, and those that an older versi
   assert.equal((await handlers.getWebhook(request, callOf(1, "all"))).secret, "left in clear");
 });
 
-test("what stays as it was is not judged again: an address that is allowed no more can be switched off", async () => {
+test("an unchanged member is not judged again: a webhook whose address is no longer allowed can be switched off", async () => {
   const { id } = await save({ name: "CRM", webhookUrl: "http://127.0.0.1:9/" });
   await scene.query(
     "update webhooks set webhook_url = 'http://10.0.0.1/', triggers = '[\"gone\"]' where id = $1",
@@ -209,7 +209,7 @@ test("the secret is shown to those who may edit the webhook and to nobody else",
   assert.equal(await get(callOf(1, "none")), "");
 });
 
-test("nobody finds webhooks by their secret", async () => {
+test("webhooks cannot be found by their secret", async () => {
   const leaf = { column: "secret", expr: "like", values: ["whsec_a%"] };
   for (const query of [
     { where: [leaf] },
@@ -258,7 +258,7 @@ test("items of a batch succeed and fail alone", async () => {
   );
 });
 
-test("what belongs to a deleted webhook goes with it", async () => {
+test("deliveries and attempts are deleted with their webhook", async () => {
   const { id } = await save({ name: "CRM", webhookUrl: "https://example.com/" });
   await scene.deliveries(id, Array(2_500).fill("{}"));
   await handlers.deleteWebhook(

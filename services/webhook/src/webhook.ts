@@ -16,7 +16,7 @@ import { forgetWebhooks } from "./purge.ts";
 import { generateSecret, type SignatureScheme } from "./sign.ts";
 import { OWN_PREFIX, parseTrigger, prefixedTriggers } from "./triggers.ts";
 
-/** What webhooks are checked and kept with. */
+/** Settings that webhooks are validated and sealed with. */
 export interface WebhookRules {
   /** Private ranges that receivers may be in all the same. */
   allowed: Range[];

@@ -31,7 +31,7 @@ const membersStatement = prepared(
    join campaign_contacts m on m.campaign_id = e.campaign_id and m.contact_id = t.contact_id and not m.manually_removed
    left join campaign_event_logs l on l.event_id = t.event_id and l.contact_id = t.contact_id and l.rotation = m.rotation`,
 );
-/** What is not said stays; what somebody else did meanwhile stays done. */
+/** Absent members keep their values, also those that another writer set meanwhile. */
 const writeStatement = prepared(
   "campaign_event_logs_edit",
   `insert into campaign_event_logs as l (event_id, campaign_id, contact_id, rotation, is_scheduled, trigger_date,
@@ -159,7 +159,7 @@ function isoOf(time: Timestamp): string {
   return `${timestampDate(time).toISOString().slice(0, 19)}+00:00`;
 }
 
-/** What was written, by event and contact. */
+/** The written rows by event and contact. */
 async function write(transaction: Transaction, decided: (Decided | Fault)[]): Promise<Map<string, Row>> {
   const rows = decided.flatMap((one) => (one instanceof Fault ? [] : [rowOf(one)]));
   if (rows.length === 0) return new Map();

@@ -19,7 +19,7 @@ import { sql } from "kysely";
 import { visibleCampaigns } from "../membership/reached.ts";
 import { campaignOf, EVENT_SELECT, eventOf } from "./list-events.ts";
 
-/** What is shown of a log row, where the table is called `l`. */
+/** SQL: the members of a log row of the table `l`. */
 export const LOG_SELECT = `l.rotation, l.is_scheduled, l.trigger_date, l.date_triggered, l.ip_address, l.metadata,
   l.channel as log_channel, l.channel_id as log_channel_id, l.non_action_path_taken`;
 

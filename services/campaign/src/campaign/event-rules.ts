@@ -9,11 +9,11 @@ import { type Named, pathOf } from "./links.ts";
 const MODES: ReadonlySet<string> = new Set(["immediate", "interval", "date", "optimized"]);
 const UNITS: ReadonlySet<string> = new Set(["i", "h", "d", "m", "y"]);
 const INTERVAL_MAX = 100_000;
-/** Who comes back to the campaign it is in would otherwise be sent round and round. */
+/** A shorter wait would send a contact through its own campaign in a loop. */
 const RESTART_MINUTES_MIN = 30;
 
 /**
- * What is wrong with events whose places in the graph are settled; settles, in place, what follows from their types: kind,
+ * Checks events whose places in the graph are settled, and sets, in place, what follows from their types: kind,
  * channel, the target of a jump.
  */
 export function settleTypes(events: CampaignEvent[], named: Named): Violation[] {
@@ -63,7 +63,7 @@ function placeProblems(
   const { decisionPath } = event;
   if (decisionPath !== undefined && !["yes", "no"].includes(decisionPath))
     return [{ field: pathOf(event, "decisionPath"), message: "This is neither yes nor no." }];
-  // Of a type that is not known it was said already.
+  // An unknown parent type has a violation of its own.
   const hasPaths = !parent || (parentType !== undefined && parentType.kind !== "action");
   if (decisionPath && (!parent || (parentType && !hasPaths)))
     return [

@@ -16,10 +16,10 @@ import * as named from "../named.ts";
 
 export type EventKind = "action" | "decision" | "condition";
 
-/** What is true of all events of a type. */
+/** The rules for all events of a type. */
 export interface EventType extends TypeNeeds {
   kind: EventKind;
-  /** What its properties have to be, where they are there; others are kept as they are. */
+  /** Readers of its known properties. Other properties are kept unchanged. */
   properties: PropertyReaders;
   /** The channel it acts through, and the property that names the thing in it. */
   channel?: { name: string; property?: string };

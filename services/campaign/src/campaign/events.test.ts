@@ -64,7 +64,7 @@ interface Known {
   parent: number | undefined;
 }
 
-/** What the next write says: of known events by their place, and of new ones, each below one that comes before it. */
+/** The next write: changes of known events by their place, and new events, each below an earlier one. */
 const write = fc.record({
   isPut: fc.boolean(),
   known: fc.uniqueArray(fc.nat(7), { maxLength: 5 }),
@@ -99,7 +99,7 @@ test("after any writes the events are those that the last of them left, in one g
           parent: idOf(parent),
         }));
         const stayed = isPut ? [] : expected.filter(({ id }) => !written.some((event) => event.id === id));
-        // Of what a PATCH names without a parent the parent stays.
+        // A PATCH of an event without a parent keeps its parent.
         const before = new Map(expected.map((event) => [event.id, event]));
         expected = [
           ...stayed,

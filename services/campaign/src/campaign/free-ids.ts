@@ -28,7 +28,7 @@ export async function freeEventIds(
   if (sent.length === 0) return [];
   if (campaignIds.length > 0) transaction.execute(lockStatement, [campaignIds]);
   const ids = sent.map(({ id }) => id).filter((id) => id > 0);
-  // Of one that is changed twice, what the first change left may be less than is there now.
+  // A row that the batch changes twice may have fewer events after the first change than now.
   const isTwice = new Set(campaignIds).size < campaignIds.length;
   const rows = ids.length > 0 && !isTwice ? await transaction.query(knownStatement, [campaignIds, ids]) : [];
   const known = new Set(rows.map(({ id }) => Number(id)));

@@ -24,12 +24,12 @@ export function namesOf(events: CampaignEvent[]): { named: Named; violations: Vi
   return { named, violations };
 }
 
-/** What an event is called where something is told of it. */
+/** The path of an event in violations. */
 export function pathOf({ id, sentId }: CampaignEvent, member?: string): string {
   return `events[${sentId || id}]${member ? `.${member}` : ""}`;
 }
 
-/** What events say of each other by themselves: of two that disagree the child knows better. */
+/** The links that events declare themselves. Where parent and child disagree, the child's link counts. */
 export function ownLinks(events: CampaignEvent[]): Link[] {
   const listed = events.flatMap((event) =>
     event.children.map((child) => ({
@@ -88,7 +88,7 @@ export function link(events: CampaignEvent[], links: Link[], named: Named): Viol
   return [...violations, ...level(events, parents)];
 }
 
-/** What is reached from no root is in a circle. */
+/** Events that no root reaches form a circle. */
 function level(events: CampaignEvent[], parents: Map<CampaignEvent, CampaignEvent>): Violation[] {
   const children = Map.groupBy(
     events.filter((event) => parents.has(event)),

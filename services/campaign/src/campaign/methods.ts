@@ -11,7 +11,7 @@ import { editLogs } from "./edit-logs.ts";
 import { eventsOfMember, logsOfContact } from "./event-logs.ts";
 import { listEvents, readEvents } from "./list-events.ts";
 
-/** What campaigns have beyond the standard methods. */
+/** The methods of campaigns beyond the standard ones. */
 export function campaignMethods(
   { database, outbox }: ResourceContext,
   campaigns: Repository<Campaign>,

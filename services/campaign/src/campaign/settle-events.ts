@@ -7,7 +7,7 @@ import { type Link, linksIn, readCanvas, writeCanvas } from "./canvas.ts";
 import { settleTypes } from "./event-rules.ts";
 import { link, type Named, namesOf, ownLinks, pathOf } from "./links.ts";
 
-/** What all properties of a campaign may come to, in bytes. */
+/** Bytes of all properties of a campaign together. */
 const PROPERTIES_MAX = 1_000_000;
 
 interface Settling {
@@ -73,7 +73,7 @@ function withoutRemoved(links: Link[], before: Campaign | undefined, named: Name
   return links.filter(({ parent, child }) => !removed.has(parent) && !removed.has(child));
 }
 
-/** What replaces all events without a canvas says of each where it is: nothing is said of one that begins. */
+/** A PUT without a canvas gives each event its parent: an event without one is a root. */
 function forgetUnsaid(events: CampaignEvent[], sent: CampaignEvent[]): void {
   const said = new Map(sent.map((event) => [event.sentId, event]));
   for (const event of events) {
@@ -83,7 +83,7 @@ function forgetUnsaid(events: CampaignEvent[], sent: CampaignEvent[]): void {
   }
 }
 
-/** What replaces all events has to say of each which one it is. */
+/** A PUT of all events has to name the id of each. */
 function unnamedIn(events: CampaignEvent[]): Fault | undefined {
   const index = events.findIndex(({ sentId }) => sentId === "");
   return index < 0 ? undefined : badRequest(`$campaign[events][${index}]["id"] is missing`);

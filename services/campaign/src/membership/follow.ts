@@ -14,7 +14,7 @@ type Scope = (contact: string) => string;
 const running = `running as materialized (
   select c.id, c.allow_restart from campaigns c where c.id = any((select $1::integer[])::integer[]) and ${IS_RUNNING})`;
 
-/** Who is in a published segment of a campaign. */
+/** Contacts in a published segment of a running campaign. */
 const wanted = (inScope: Scope) => `wanted as materialized (
   select distinct r.id as campaign_id, sc.contact_id, r.allow_restart
   from running r join campaign_segments cs on cs.campaign_id = r.id
@@ -22,7 +22,7 @@ const wanted = (inScope: Scope) => `wanted as materialized (
   join segment_contacts sc on sc.segment_id = cs.segment_id
   where ${inScope("sc.contact_id")})`;
 
-/** Who came by itself and is in none of them any more has exited. Asked of each member by the index: there may be many. */
+/** Exits members that came by a segment and are in none of the campaign's segments any more. Looks each member up by the index. */
 const exitText = (inScope: Scope) => `with ${running}
   update campaign_contacts m set manually_removed = true, date_last_exited = now(), version = m.version + 1
   from running r where m.campaign_id = r.id and ${inScope("m.contact_id")}
@@ -34,8 +34,8 @@ const exitText = (inScope: Scope) => `with ${running}
   returning ${CHANGED}, m.rotation`;
 
 /**
- * Who was never there comes in; who exited comes again where that is allowed; whom somebody took out does not. Without
- * restarts neither does who was there once, as the log tells.
+ * Adds contacts that were never in the campaign, and contacts that exited if the campaign allows restarts. Never adds contacts that
+ * were removed by hand nor, without restarts, contacts with an entry in the log.
  */
 const enterText = (inScope: Scope) => `with ${running}, ${wanted(inScope)}
   insert into campaign_contacts as m

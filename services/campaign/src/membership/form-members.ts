@@ -14,7 +14,7 @@ const campaignsStatement = prepared(
    join campaigns c on c.forms @> to_jsonb(f.id) where ${IS_RUNNING}`,
 );
 
-/** Who sends a form of a campaign is in it as if somebody had put him there. */
+/** A form submission adds its contact to the form's campaigns, as an addition by hand does. */
 export function formMembers(outbox: Outbox): Projection {
   return {
     owner: "content",

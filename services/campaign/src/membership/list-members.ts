@@ -28,7 +28,7 @@ const time = (column: string) =>
   sql.raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as ${column}`);
 const flag = (column: string) => sql.raw(`${column}::integer as ${column}`);
 
-/** Who is in a campaign, as far as the caller may see them. */
+/** The members of a campaign that the caller may view. */
 export async function listMembers(
   database: Database,
   { id, query = create(ListQuerySchema) }: { id: number; query: ListQuery | undefined },

@@ -82,7 +82,7 @@ const forgetLogsStatement = prepared(
    returning 1 as gone`,
 );
 
-/** Who was a member of a campaign that is gone is told of as removed; then its log goes. */
+/** Publishes the removal of each member of a deleted campaign, then deletes its log. */
 function removalOptions({ database, outbox, log }: MemberServices): JobOptions {
   return {
     database,

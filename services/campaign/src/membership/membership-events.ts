@@ -3,7 +3,7 @@ import type { Row, Transaction } from "@tidings/store/database";
 import { domainEvent, type Outbox } from "@tidings/store/outbox";
 import { timestampFromText } from "@tidings/store/timestamp";
 
-/** What statements that change memberships return of each, where the table is called `m`. */
+/** SQL: the columns that statements return of each changed membership of the table `m`. */
 export const CHANGED =
   "m.id, m.campaign_id, m.contact_id, m.version, m.date_added, m.manually_added, m.manually_removed";
 

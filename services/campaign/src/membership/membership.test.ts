@@ -191,7 +191,7 @@ const model = {
 
 const step = fc.oneof(
   fc.record({ kind: fc.constantFrom("add", "remove", "exit", "rebuild", "submit", "submit twice") }),
-  // What its publish dates, or the switch, say from then on.
+  // A change of the publish dates or of the switch.
   fc.record({
     kind: fc.constant("window"),
     state: fc.constantFrom(
@@ -262,7 +262,7 @@ test("whatever is done to a contact, its membership is what the rules say, and i
   );
 });
 
-/** What a neighbour keeps is the event with the highest version. */
+/** A replica keeps the event with the highest version. */
 async function assertTold(campaignId: number, contactId: number): Promise<void> {
   const [member] = await run(
     "select id, version from campaign_contacts where campaign_id = $1 and contact_id = $2",
@@ -307,7 +307,7 @@ test("a campaign that runs takes all members of its segments, by slices, and oth
   );
 });
 
-test("who has been in a campaign as only its log knows does not come by himself, and comes in the next rotation by hand", async () => {
+test("a contact whose earlier membership only the log has does not enter by itself, and enters the next rotation by hand", async () => {
   const segment = await newSegment();
   const campaignId = await newCampaign([segment], false);
   const [contactId = 0] = await newContacts(1);
@@ -335,7 +335,7 @@ test("an event that comes again, and members that are told of after their contac
   assert.equal(await readMember(campaignId, gone), undefined);
 });
 
-test("who sends a form is in its campaigns before he is known as a contact, and not when he is gone", async () => {
+test("a form submission enters its campaigns before the contact is replicated, and not after the contact was deleted", async () => {
   const formId = nextId();
   const [campaignId, other] = [
     await newCampaign([], false, [formId]),
@@ -366,7 +366,7 @@ const flags = fc.constantFrom<[boolean, boolean, boolean]>(
 const strength = ([isAdded, isRemoved, hasExited]: [boolean, boolean, boolean]) =>
   (isRemoved ? 0 : 2) + (isAdded || (isRemoved && !hasExited) ? 1 : 0);
 
-test("of two contacts that become one the stronger membership is kept, and both logs", async () => {
+test("a merge of two contacts keeps the stronger membership, and both logs", async () => {
   await fc.assert(
     fc.asyncProperty(fc.option(flags), fc.option(flags), async (survivors, losers) => {
       const campaignId = await newCampaign([], false);

@@ -25,7 +25,7 @@ const addText = (others = "") => `insert into segment_contacts (segment_id, cont
    where not ${isGone("t.contact_id")} ${others}
    order by t.segment_id, t.contact_id on conflict do nothing`;
 const addStatement = prepared("segment_contacts_add", addText());
-/** Of who was read to be in a segment it was perhaps told since that he left. */
+/** A leave event may have arrived after the snapshot page was read. */
 const addListedStatement = prepared(
   "segment_contacts_add_listed",
   addText(`and not exists (

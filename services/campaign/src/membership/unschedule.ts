@@ -13,7 +13,7 @@ const statement = prepared(
    on conflict (log_id) do update set date_added = excluded.date_added, reason = excluded.reason`,
 );
 
-/** Of memberships that ended (rows with campaign, contact and rotation): what was scheduled is not done, and says why. */
+/** Cancels the scheduled events of ended memberships (rows with campaign, contact and rotation), with the reason. */
 export function unschedule(transaction: Transaction, ended: Row[]): void {
   if (ended.length === 0) return;
   transaction.execute(statement, [

@@ -7,7 +7,7 @@ import { type Kind, settleTyped } from "./kind.ts";
 
 const count = wholeNumber(0);
 
-/** What contacts get points for. Lists that are empty mean any. */
+/** The types of point actions. An empty list means any. */
 export const actionKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   [
     "asset.download",

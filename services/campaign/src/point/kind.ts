@@ -3,7 +3,7 @@ import { isNothing, notValid } from "@tidings/store/json-member";
 import { propertiesOf, settleProperties } from "@tidings/store/properties";
 import type { TypeNeeds } from "@tidings/store/typed-needs";
 
-/** What can be had of a type: of what contacts do, or of what triggers do. */
+/** A type of point action or trigger event. */
 export interface Kind extends TypeNeeds {
   label: string;
   /** Without which it means nothing. */
@@ -12,7 +12,7 @@ export interface Kind extends TypeNeeds {
   isUnlisted?: boolean;
 }
 
-/** What has a type and properties. */
+/** An item with a type and properties. */
 interface Typed {
   type: string;
   properties?: Uint8Array | undefined;
@@ -20,7 +20,7 @@ interface Typed {
 
 /**
  * Brings the properties into the form in which they are kept, in place, and answers what is wrong with them or the type.
- * What stays as it was is not judged again. `prefix` is the way to them: `events[0].`.
+ * An unchanged item is not judged again. `prefix` is its path: `events[0].`.
  */
 export function settleTyped(
   typed: Typed,
@@ -28,7 +28,7 @@ export function settleTyped(
   before: Typed | undefined,
   prefix = "",
 ): Violation[] {
-  // That there has to be a type is said of the message.
+  // The message's own rules require a type.
   if (typed.type === "" || (before && isSame(before, typed))) return [];
   const kind = kinds.get(typed.type);
   if (!kind)
@@ -45,7 +45,7 @@ export function settleTyped(
   return [...violations, ...missing.map((name) => notValid(`${path}.${name}`, "A value is required."))];
 }
 
-/** Those that callers are told of. */
+/** The types that the API lists. */
 export function listedTypes(kinds: ReadonlyMap<string, Kind>) {
   const listed = [...kinds].filter(([, { isUnlisted }]) => !isUnlisted);
   return { types: listed.map(([name, { label }]) => ({ name, label })) };

@@ -87,7 +87,7 @@ async function blamed(promise: Promise<unknown>): Promise<string[]> {
   return fields;
 }
 
-describe("what a point action is for", () => {
+describe("properties of a point action", () => {
   const kept: [type: string, sent: unknown, kept: unknown][] = [
     ["email.open", { emails: ["3", 1, 3] }, { emails: [3, 1] }],
     ["email.send", [], []],
@@ -148,7 +148,7 @@ describe("what a point action is for", () => {
   });
 });
 
-describe("what a trigger does", () => {
+describe("events of a trigger", () => {
   const refused: [type: string, properties: Properties, property: string][] = [
     ["email.send", { email: "first" }, "email"],
     ["email.send_to_user", { to: "nobody" }, "to"],

@@ -9,10 +9,10 @@ import { actionKinds, pointActions } from "./action.ts";
 import { listedTypes } from "./kind.ts";
 import { eventKinds, pointTriggers } from "./trigger.ts";
 
-/** What actions and triggers show of their group. */
+/** SQL: the JSON of a group within actions and triggers. */
 export const POINT_GROUP_SHOWN = "json_build_object('id', id, 'name', name, 'description', description)";
 
-/** What contacts get points for, and what happens once they have them. */
+/** The services of point actions and triggers. */
 export function pointServices(context: ResourceContext): Implementation[] {
   const triggers = pointTriggers(context);
   return [

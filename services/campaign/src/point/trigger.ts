@@ -23,7 +23,7 @@ const addresses: PropertyReader = (value) => {
   return sent.every(isAddress) ? sent.join(", ") : undefined;
 };
 
-/** What triggers do. */
+/** The types of trigger events. */
 export const eventKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   [
     "campaign.changecampaign",

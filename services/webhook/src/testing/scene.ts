@@ -98,7 +98,7 @@ export async function openScene() {
 
 export type Scene = Awaited<ReturnType<typeof openScene>>;
 
-/** What somebody who has nothing in hand claims. */
+/** The deliveries that an idle process claims. */
 export function claim({ database }: Scene, limit = 100) {
   return deliveryQueue.claim(database, { shares: new Map(), size: 10, after: 0, limit });
 }
