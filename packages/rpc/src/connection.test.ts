@@ -112,6 +112,20 @@ test("a replica whose name comes up late is found sooner than those that join ot
   await eventually(ask, { timeoutMs: 4_000 });
 });
 
+test("a call right after the return of a replica is answered, however often it was not there", async () => {
+  const gone = await replica("127.0.0.1", 0, () => "gone");
+  await gone.drain();
+  const client = clientOf(`127.0.0.1:${gone.port}`);
+  for (let round = 0; round < 5; round += 1) {
+    for (let failures = 0; failures < 6; failures += 1)
+      await assert.rejects(client.createTag({ tag: {} }, outgoing()), { code: Code.UNAVAILABLE });
+    const back = await replica("127.0.0.1", gone.port, () => "back");
+    after(() => back.drain());
+    assert.equal((await client.createTag({ tag: {} }, outgoing())).tag?.tag, "back");
+    await back.drain();
+  }
+});
+
 test("a request and an answer of ten megabytes go and come whole", async () => {
   const server = await replica("127.0.0.1", 0, (_, tag) => tag.toUpperCase());
   after(() => server.drain());

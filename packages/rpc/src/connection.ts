@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Tls } from "@tidings/runtime/tls";
 import { securityOf } from "./channel.ts";
 import { unreached } from "./fault.ts";
@@ -64,11 +65,21 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
     }
     lookingUp = undefined;
   };
-  const call = async (call: OutgoingCall): Promise<Uint8Array> => {
-    const pauseMs = replicas.size === 0 ? LOOK_AGAIN_MS : LOOK_UP_EVERY_MS;
-    if (Date.now() - lookedUpMs > pauseMs) lookingUp = find();
-    if (replicas.size === 0) await lookingUp;
+  const tendAll = () => {
     for (const replica of replicas.values()) replica.tend();
+  };
+  const call = async (call: OutgoingCall): Promise<Uint8Array> => {
+    const lookUpAfterMs = replicas.size === 0 ? LOOK_AGAIN_MS : LOOK_UP_EVERY_MS;
+    if (Date.now() - lookedUpMs > lookUpAfterMs) lookingUp = find();
+    if (replicas.size === 0) await lookingUp;
+    tendAll();
+    if (usable.length === 0 && replicas.size > 0) {
+      // The last attempt failed a moment ago. The replica may be back since: it refuses a call only after another attempt.
+      const nextAttemptAtMs = Math.min(...[...replicas.values()].map((replica) => replica.nextAttemptAtMs));
+      // A timer may fire a millisecond early.
+      await pause(Math.max(0, Math.min(nextAttemptAtMs, call.deadlineMs) - Date.now() + 1));
+      tendAll();
+    }
     const line = lessBusyOfTwo(usable);
     if (!line) throw unreached(new Error(`there is nobody at ${address}`));
     return line.call(call);

@@ -5,14 +5,16 @@ import { type Line, openLine } from "./line.ts";
 export interface Replica {
   /** Open and opening lines by age: a young one, and the old one until the young one is open. */
   readonly lines: readonly Line[];
+  /** When `tend` may open the next line, in milliseconds since the epoch. */
+  readonly nextAttemptAtMs: number;
   /** Opens a line when there is no young one; does nothing while the last attempt is recent. */
   tend(): void;
   close(): void;
 }
 
-/** A replica that is back is found within two seconds, however long it was away. */
-const FIRST_BACKOFF_MS = 250;
-const BACKOFF_MAX_MS = 1_000;
+/** A call without a line waits for the next attempt: the pause between two attempts is short, however long a replica was away. */
+const FIRST_BACKOFF_MS = 50;
+const BACKOFF_MAX_MS = 200;
 
 export interface ReplicaOptions {
   /** The credentials of a line that is opened now. */
@@ -45,6 +47,9 @@ export function replicaAt(address: string, { security, lineAgeMs, onChange }: Re
   return {
     get lines() {
       return lines;
+    },
+    get nextAttemptAtMs() {
+      return openAtMs;
     },
     tend() {
       const now = Date.now();
