@@ -69,6 +69,7 @@ const overview = dashboard("tidings-overview", "Tidings: overview", {
       lines: {
         "events, {{durable}}": highest("tidings_dead_letters_kept", "durable"),
         "jobs, {{kind}}": highest("tidings_jobs_set_aside", "kind"),
+        "unknown, {{kind}}": highest("tidings_jobs_unknown", "kind"),
       },
     },
   ],
@@ -253,6 +254,7 @@ const events = dashboard("tidings-events-and-jobs", "Tidings: events and jobs", 
       unit: "short",
       lines: {
         "{{process}} {{kind}}": highest("tidings_jobs_set_aside", "process, kind", OF_IT),
+        "{{process}} {{kind}}, unknown": highest("tidings_jobs_unknown", "process, kind", OF_IT),
         "{{kind}}, new: {{reason}}": `sum by (kind, reason) (increase(tidings_jobs_set_aside_total{${OF_IT}}[$__rate_interval]))`,
       },
     },

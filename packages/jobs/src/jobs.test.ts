@@ -51,7 +51,7 @@ test("a job is claimed once, by whoever comes first, until its lease ends", asyn
   assert.deepEqual(keysOf(await claim()), ["a"]);
 });
 
-test("the backlog tells of each kind how many there are, how long the first has been due, and how many were set aside", async () => {
+test("the backlog of each kind has the open jobs, the age of the first due one, the dead-lettered and the unknown ones", async () => {
   const source = jobsSource(database, [letters.kind, ordered.kind]);
   const backlog = async () => {
     const readings = await source.read(Date.now() + 20_000);
@@ -60,21 +60,27 @@ test("the backlog tells of each kind how many there are, how long the first has 
     );
   };
   assert.deepEqual(await backlog(), [
-    [0, 0, 0],
-    [0, 0, 0],
+    [0, 0, 0, 0],
+    [0, 0, 0, 0],
   ]);
   await add([{ key: "a", delaySeconds: 3_600 }, { key: "b", group: 2, delaySeconds: 60 }, { key: "c" }]);
   await add([{ key: "d", delaySeconds: 5 }], ordered);
   const [job] = await claim(1);
   assert.ok(job);
   await settle(job, { state: "set_aside", reason: "bug" });
+  const [started] = await claim(1);
+  assert.ok(started);
+  await letters.starts.begin(database, [started]);
+  await passTime(31);
+  await letters.starts.abandon(database);
+  await passTime(-31);
   assert.deepEqual(await backlog(), [
-    [2, 0, 1],
-    [1, 0, 0],
+    [1, 0, 1, 1],
+    [1, 0, 0, 0],
   ]);
   await passTime(100);
   const [[open, overdue] = [], [, orderedOverdue] = []] = await backlog();
-  assert.equal(open, 2);
+  assert.equal(open, 1);
   assert.equal(Math.floor((overdue ?? 0) / 10), 4);
   assert.equal(Math.floor((orderedOverdue ?? 0) / 10), 9);
 });

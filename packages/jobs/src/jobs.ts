@@ -6,7 +6,9 @@ import {
   type Queryable,
   type Transaction,
 } from "@tidings/store/database";
-import { type Claimed, jobQueue, type Queue } from "./queue.ts";
+import { JobState } from "./job-state.ts";
+import { type Claimed, type JobTable, jobQueue, type Queue } from "./queue.ts";
+import { jobStarts, type Starts } from "./starts.ts";
 
 /** A job of the table `jobs`. */
 export interface Job extends Claimed {
@@ -32,6 +34,8 @@ export type Outcome =
   | { state: "done" }
   | { state: "again"; payload: Record<string, unknown>; delaySeconds?: number }
   | { state: "failed"; delaySeconds: number }
+  /** An effect was begun that cannot be repeated, and nobody knows whether it took place. */
+  | { state: "unknown"; reason: string }
   | { state: "set_aside"; reason: string };
 
 /** Told when jobs were made and committed. */
@@ -41,9 +45,11 @@ export type Woken = () => void;
 export interface Jobs {
   kind: string;
   queue: Queue<Job>;
+  /** The step before the effect, for jobs whose effect cannot be repeated. */
+  starts: Starts<Job>;
   /**
-   * Adds jobs in the transaction of what makes them necessary. A job of a key that is open, or was set aside, begins anew with
-   * what is asked for now: whoever holds it has lost it.
+   * Adds jobs in the transaction of what makes them necessary. An open or dead-lettered job of the same key is replaced, and its
+   * worker loses it. A job whose effect was begun, or may have been, stays as it is.
    */
   add(transaction: Transaction, jobs: NewJob[]): void;
   /** Drops open jobs, whoever holds them. */
@@ -52,7 +58,10 @@ export interface Jobs {
   settle(queryable: Queryable, job: Job, outcome: Outcome): Promise<boolean>;
   /** Calls `listener` after each commit that left jobs behind. */
   onAdded(listener: Woken): void;
-  /** Lets jobs that were set aside begin anew; all of them when no keys are named. Answers how many. */
+  /**
+   * Lets jobs that were set aside begin anew; all of them when no keys are named. Jobs in the state `unknown` begin anew only when they are
+   * named: somebody has found out that they took no effect. Answers how many.
+   */
   replay(database: Database, keys?: string[]): Promise<number>;
   listSetAside(database: Database): Promise<{ key: string; reason: string }[]>;
 }
@@ -64,23 +73,25 @@ const addStatement = prepared(
    from json_to_recordset($2::json) as x (key text, fair_group integer, priority smallint, delay_seconds float8, payload jsonb)
    order by x.key
    on conflict (kind, key) do update set state = 'waiting', fair_group = excluded.fair_group, priority = excluded.priority,
-     due_at = excluded.due_at, payload = excluded.payload, traceparent = excluded.traceparent, attempts = 0, reason = null, lease_token = jobs.lease_token + 1`,
+     due_at = excluded.due_at, payload = excluded.payload, traceparent = excluded.traceparent, attempts = 0, reason = null, lease_token = jobs.lease_token + 1
+   where jobs.state in ('waiting', 'set_aside')`,
 );
 const removeStatement = prepared("jobs_remove", "delete from jobs where kind = $1 and key = any($2::text[])");
 const doneStatement = prepared(
   "jobs_done",
-  "delete from jobs where id = $1 and lease_token = $2 and state = 'waiting' returning id",
+  "delete from jobs where id = $1 and lease_token = $2 and state in ('waiting', 'started') returning id",
 );
 const settleStatement = prepared(
   "jobs_settle",
-  `update jobs set state = $3, due_at = now() + $4 * interval '1 second', payload = coalesce($5::jsonb, payload),
+  `update jobs set state = $3, started_at = case when $3 = 'unknown' then started_at end, due_at = now() + $4 * interval '1 second', payload = coalesce($5::jsonb, payload),
      attempts = case when $6::boolean then attempts + 1 else 0 end, reason = $7
-   where id = $1 and lease_token = $2 and state = 'waiting' returning id`,
+   where id = $1 and lease_token = $2 and state in ('waiting', 'started') returning id`,
 );
 const replayStatement = prepared(
   "jobs_replay",
   `update jobs set state = 'waiting', due_at = now(), attempts = 0, reason = null, lease_token = lease_token + 1
-   where kind = $1 and state = 'set_aside' and (key = any($2::text[]) or $2::text[] is null) returning id`,
+   where kind = $1 and (state = 'set_aside' and $2::text[] is null or state in ('set_aside', 'unknown') and key = any($2::text[]))
+   returning id`,
 );
 const setAsideStatement = prepared(
   "jobs_set_aside",
@@ -90,7 +101,7 @@ const setAsideStatement = prepared(
 /** The kind is a word of the program: it becomes part of the SQL. Of ordered jobs a group has one out at a time, the oldest. */
 export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
   const listeners: Woken[] = [];
-  const queue = jobQueue<Job>({
+  const table: JobTable<Job> & { startedAt: string } = {
     name: kind,
     table: "jobs",
     where: `kind = '${kind}'`,
@@ -106,13 +117,15 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
       payload: JSON.parse(payload ?? "{}"),
       traceparent: traceparent ?? undefined,
     }),
-  });
+    startedAt: "started_at",
+  };
   const wake = () => {
     for (const listener of listeners) listener();
   };
   return {
     kind,
-    queue,
+    queue: jobQueue(table),
+    starts: jobStarts(table),
     onAdded: (listener) => void listeners.push(listener),
     add(transaction, jobs) {
       if (jobs.length === 0) return;
@@ -133,11 +146,11 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
       if (outcome.state === "done")
         return (await queryable.query(doneStatement, [id, leaseToken])).length > 0;
       const values = [
-        outcome.state === "set_aside" ? "set_aside" : "waiting",
+        "reason" in outcome ? outcome.state : JobState.WAITING,
         ("delaySeconds" in outcome && outcome.delaySeconds) || 0,
         outcome.state === "again" ? JSON.stringify(outcome.payload) : null,
         outcome.state !== "again",
-        outcome.state === "set_aside" ? outcome.reason : null,
+        "reason" in outcome ? outcome.reason : null,
       ];
       return (await queryable.query(settleStatement, [id, leaseToken, ...values])).length > 0;
     },

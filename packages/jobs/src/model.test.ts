@@ -4,6 +4,7 @@ import { createLog } from "@tidings/runtime/log";
 import { type Database, openDatabase, type Transaction } from "@tidings/store/database";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";
+import { JobState } from "./job-state.ts";
 import { type Job, jobsOf, type Outcome } from "./jobs.ts";
 import { LEASE_MS } from "./queue.ts";
 
@@ -24,7 +25,7 @@ after(async () => {
 
 /** The true state of a job. */
 interface Known {
-  state: "waiting" | "set_aside";
+  state: JobState;
   /** Seconds on the model's clock. */
   dueAt: number;
   attempts: number;
@@ -50,6 +51,7 @@ const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   fc.constant<Outcome>({ state: "done" }),
   delay.map((delaySeconds): Outcome => ({ state: "again", payload: {}, delaySeconds })),
   delay.map((delaySeconds): Outcome => ({ state: "failed", delaySeconds })),
+  fc.constant<Outcome>({ state: "unknown", reason: "the line broke" }),
   fc.constant<Outcome>({ state: "set_aside", reason: "bad" }),
 );
 
@@ -63,6 +65,8 @@ const steps: fc.Arbitrary<[string, Step]> = fc.oneof(
     .tuple(worker, outcome)
     .map(([index, result]): [string, Step] => [`${index} settles: ${result.state}`, settle(index, result)]),
   worker.map((index): [string, Step] => [`${index} renews`, renew(index)]),
+  worker.map((index): [string, Step] => [`${index} begins`, begin(index)]),
+  fc.constant<[string, Step]>(["expired starts are abandoned", abandon]),
   worker.map((index): [string, Step] => [`${index} is killed`, kill(index)]),
   fc
     .constantFrom(5, 29, 31, 1_000)
@@ -80,6 +84,8 @@ function kill(index: number): Step {
 function add(name: string, delaySeconds: number): Step {
   return async (model) => {
     await inTransaction(async (transaction) => jobs.add(transaction, [{ key: name, delaySeconds }]));
+    const state = model.known.get(name)?.state;
+    if (state === JobState.STARTED || state === JobState.UNKNOWN) return;
     model.known.set(name, {
       state: "waiting",
       dueAt: model.now + delaySeconds,
@@ -113,11 +119,12 @@ function settle(index: number, result: Outcome): Step {
     assert.equal(isOurs, known?.holder === job, `${job.key} is settled by its holder alone`);
     if (!isOurs || !known) return;
     if (result.state === "done") all.delete(job.key);
-    else if (result.state === "set_aside") Object.assign(known, { state: "set_aside", holder: undefined });
+    else if ("reason" in result) Object.assign(known, { state: result.state, holder: undefined });
     else {
       const attempts = result.state === "failed" ? known.attempts + 1 : 0;
       // The token stays: until somebody else claims it, its last holder may still say more.
-      Object.assign(known, { dueAt: now + (result.delaySeconds ?? 0), attempts, holder: job });
+      const dueAt = now + (result.delaySeconds ?? 0);
+      Object.assign(known, { state: JobState.WAITING, dueAt, attempts, holder: job });
     }
   };
 }
@@ -133,6 +140,27 @@ function renew(index: number): Step {
       if (isOurs) Object.assign(known.get(job.key) ?? {}, { dueAt: now + LEASE_MS / 1_000 });
     }
   };
+}
+
+/** Only a job that still waits for its holder can be started, and once. */
+function begin(index: number): Step {
+  return async ({ hands, known, now }) => {
+    const held = [...new Map((hands[index] ?? []).map((job) => [job.key, job])).values()];
+    if (held.length === 0) return;
+    const begun = await jobs.starts.begin(database, held);
+    for (const job of held) {
+      const state = known.get(job.key);
+      const isBegun = state?.holder === job && state.state === JobState.WAITING;
+      assert.equal(begun.has(job), isBegun);
+      if (isBegun) Object.assign(state, { state: JobState.STARTED, dueAt: now + LEASE_MS / 1_000 });
+    }
+  };
+}
+
+async function abandon({ known: all, now }: Model): Promise<void> {
+  const expired = [...all.values()].filter(({ state, dueAt }) => state === JobState.STARTED && dueAt < now);
+  assert.equal((await jobs.starts.abandon(database)).length, expired.length);
+  for (const known of expired) Object.assign(known, { state: JobState.UNKNOWN, holder: undefined });
 }
 
 /** Instead of the clock, the rows move: the database's is the only one that counts. */
@@ -159,7 +187,19 @@ const claimedAgain: [string, Step][] = [
   ["1 renews", renew(1)],
 ];
 
-test("whatever workers, clocks and callers do, a job is done by one at a time and lost by none", async () => {
+/** A worker that was paused through its lease after it had begun. */
+const pausedAfterStart: [string, Step][] = [
+  ["add a", add("a", 0)],
+  ["1 claims", claim(1)],
+  ["1 begins", begin(1)],
+  ["31 seconds pass", pass(31)],
+  ["expired starts are abandoned", abandon],
+  ["1 settles", settle(1, { state: "done" })],
+  ["add a", add("a", 0)],
+  ["2 claims", claim(2)],
+];
+
+test("whatever workers, clocks and callers do, one worker at a time has a job, no job is lost, and no started job starts again", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 5, maxLength: 40 }), async (plan) => {
       await query("delete from jobs");
@@ -167,12 +207,13 @@ test("whatever workers, clocks and callers do, a job is done by one at a time an
       for (const [, step] of plan) await step(model);
       // In the end everything that is open can be done by somebody who was never there before.
       await pass(10_000)(model);
+      await abandon(model);
       model.hands[0] = [];
       await claim(0)(model);
       for (let left = model.hands[0].length; left > 0; left -= 1) await settle(0, { state: "done" })(model);
-      const rows = await query("select key from jobs where state = 'waiting'");
+      const rows = await query("select key from jobs where state in ('waiting', 'started')");
       assert.deepEqual(rows, []);
     }),
-    { numRuns: 150, examples: [[claimedAgain]] },
+    { numRuns: 150, examples: [[claimedAgain], [pausedAfterStart]] },
   );
 });

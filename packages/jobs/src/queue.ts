@@ -27,7 +27,10 @@ export interface JobTable<J extends Claimed> {
   name: string;
   /** With the columns `id`, `state`, `attempts`, `lease_token` and those named below. */
   table: string;
-  /** Which of its rows are ours. */
+  /**
+   * Which of its rows belong to the queue. Two queues over one table are two lanes: each has claims and capacity of its own, so an
+   * urgent job never waits behind the backlog or the hanging attempts of the other lane.
+   */
   where: string;
   group: string;
   /** When a job may be claimed: a claim moves it past the end of its lease, a failure to the next attempt. */
@@ -42,6 +45,8 @@ export interface JobTable<J extends Claimed> {
    */
   groups: string;
   jobOf(claimed: Claimed, row: Row): J;
+  /** The column with the time at which an effect was begun, in tables of jobs whose effects cannot be repeated: see `jobStarts`. */
+  startedAt?: string;
 }
 
 export interface Claiming {
@@ -62,7 +67,7 @@ export interface Queue<J extends Claimed> {
    */
   claim(database: Database, claiming: Claiming): Promise<J[]>;
   /** Keeps jobs for another lease. Answers those that are still ours: not one that we have claimed again since. */
-  renew(database: Database, held: Claimed[]): Promise<Set<Claimed>>;
+  renew(database: Database, held: J[]): Promise<Set<J>>;
   /** Gives jobs back that were not attempted. */
   release(database: Database, held: Claimed[]): Promise<void>;
   /** Milliseconds until the next job may be claimed, negative when one may be; undefined when none waits. */
@@ -70,7 +75,8 @@ export interface Queue<J extends Claimed> {
 }
 
 export const LEASE_MS = 30_000;
-const LEASE = `interval '${LEASE_MS} milliseconds'`;
+/** The same as SQL. */
+export const LEASE = `interval '${LEASE_MS} milliseconds'`;
 
 /**
  * The condition "waits" for a row that is looked up by its id. Written so that no partial index matches it: an index that ends in
@@ -78,6 +84,11 @@ const LEASE = `interval '${LEASE_MS} milliseconds'`;
  */
 export function isWaiting(state = "state"): string {
   return `lower(${state}) = 'waiting'`;
+}
+
+/** The condition "a worker may hold it": likewise. */
+function isHeld<J extends Claimed>({ table, startedAt }: JobTable<J>): string {
+  return startedAt ? `lower(${table}.state) in ('waiting', 'started')` : isWaiting();
 }
 
 /** The queue of a table of jobs. The database's clock is the only one that counts. */
@@ -90,9 +101,7 @@ export function jobQueue<J extends Claimed>(definition: JobTable<J>): Queue<J> {
       return rows.map((row) => definition.jobOf(claimedOf(row), row));
     },
     async renew(database, held) {
-      const rows = await queryByIndex(database, renew, leases(held));
-      const leased = new Set(rows.map(({ id, lease_token }) => `${id} ${lease_token}`));
-      return new Set(held.filter(({ id, leaseToken }) => leased.has(`${id} ${leaseToken}`)));
+      return stillHeld(held, await queryByIndex(database, renew, leases(held)));
     },
     async release(database, held) {
       if (held.length > 0) await queryByIndex(database, release, leases(held));
@@ -111,6 +120,12 @@ export function queryByIndex(database: Database, statement: Statement, values: u
   });
 }
 
+/** The jobs whose id and token a statement returned. */
+export function stillHeld<C extends Claimed>(held: C[], rows: Row[]): Set<C> {
+  const leased = new Set(rows.map(({ id, lease_token }) => `${id} ${lease_token}`));
+  return new Set(held.filter(({ id, leaseToken }) => leased.has(`${id} ${leaseToken}`)));
+}
+
 /** Ids and tokens of jobs, as statements take them. */
 export function leases(held: Claimed[]): [string[], number[]] {
   return [held.map(({ id }) => id), held.map(({ leaseToken }) => leaseToken)];
@@ -127,32 +142,13 @@ function claimedOf(row: Row): Claimed {
   };
 }
 
-function statements<J extends Claimed>({
-  name,
-  table,
-  where,
-  group,
-  due,
-  order,
-  columns,
-  groups,
-}: JobTable<J>) {
-  const waiting = `${where} and state = 'waiting'`;
-  // A skip scan: one look into the index for each group.
-  const waitingGroups = `with recursive waiting_group(id) as (
-     (select ${group} from ${table} where ${waiting} order by ${group} limit 1)
-     union all
-     select (select ${group} from ${table} where ${waiting} and ${group} > waiting_group.id order by ${group} limit 1)
-     from waiting_group where waiting_group.id is not null
-   ), served as (${groups})`;
+/** A claim finds the groups that have waiting jobs, orders them fairly, and takes the first due jobs of each. */
+function claimText<J extends Claimed>(definition: JobTable<J>): string {
+  const { table, group, due, order, columns } = definition;
+  const waiting = waitingIn(definition);
   const first = (direction: string) =>
     `select id from ${table} where ${group} = c.group_id and ${waiting} order by id ${direction} limit 1`;
-  const held = `from unnest($1::bigint[], $2::integer[]) as held(id, lease_token)
-     where ${table}.id = held.id and ${table}.lease_token = held.lease_token and ${isWaiting()}`;
-  return {
-    claim: prepared(
-      `${name}_claim`,
-      `${waitingGroups}, candidate as (
+  return `${servedGroups(definition)}, candidate as (
          select served.*, least(coalesce(share.size, $3::integer), case when is_failing then 1 end) as size
          from served left join unnest($1::integer[], $2::integer[]) as share(group_id, size)
            on share.group_id = served.group_id
@@ -181,18 +177,48 @@ function statements<J extends Claimed>({
          from due where ${table}.id = due.id
          returning due.*, attempts, lease_token, ${columns}
        )
-       select * from claimed order by position`,
-    ),
+       select * from claimed order by position`;
+}
+
+function waitingIn<J extends Claimed>({ where }: JobTable<J>): string {
+  return `${where} and state = 'waiting'`;
+}
+
+/** A skip scan: one index look-up for each group. */
+function servedGroups<J extends Claimed>(definition: JobTable<J>): string {
+  const { table, group, groups } = definition;
+  const waiting = waitingIn(definition);
+  return `with recursive waiting_group(id) as (
+     (select ${group} from ${table} where ${waiting} order by ${group} limit 1)
+     union all
+     select (select ${group} from ${table} where ${waiting} and ${group} > waiting_group.id order by ${group} limit 1)
+     from waiting_group where waiting_group.id is not null
+   ), served as (${groups})`;
+}
+
+/** The rows that a worker says it holds, as far as its lease tokens are the latest. */
+export function heldRows(table: string, state: string): string {
+  return `from unnest($1::bigint[], $2::integer[]) as held(id, lease_token)
+     where ${table}.id = held.id and ${table}.lease_token = held.lease_token and ${state}`;
+}
+
+function statements<J extends Claimed>(definition: JobTable<J>) {
+  const { name, table, group, due, startedAt } = definition;
+  const held = heldRows(table, isHeld(definition));
+  const returned = startedAt ? `state = 'waiting', ${startedAt} = null, ${due} = now()` : `${due} = now()`;
+  return {
+    claim: prepared(`${name}_claim`, claimText(definition)),
     renew: prepared(
       `${name}_renew`,
       `update ${table} set ${due} = now() + ${LEASE} ${held} returning ${table}.id, ${table}.lease_token`,
     ),
-    release: prepared(`${name}_release`, `update ${table} set ${due} = now() ${held}`),
+    release: prepared(`${name}_release`, `update ${table} set ${returned} ${held}`),
     due: prepared(
       `${name}_due`,
-      `${waitingGroups}
+      `${servedGroups(definition)}
        select extract(epoch from min(next.due) - now()) as seconds from served
-       cross join lateral (select min(${due}) as due from ${table} where ${group} = served.group_id and ${waiting}) next`,
+       cross join lateral (
+         select min(${due}) as due from ${table} where ${group} = served.group_id and ${waitingIn(definition)}) next`,
     ),
   };
 }

@@ -21,6 +21,11 @@ export interface JobOptions {
    * payload. May run again.
    */
   prepare?(job: Job): Promise<Job>;
+  /**
+   * Has an effect that cannot be repeated, such as a mail or a call to another system, in place of `prepare`. It runs after "started" was
+   * committed. It throws when nothing took place; EffectUnknown when that is not known. A job whose worker dies meanwhile becomes `unknown`.
+   */
+  effect?(job: Job): Promise<Job>;
   /** Does a job, or a part of it, in a transaction that also settles it. May run again, so it has no effects of its own. */
   work(transaction: Transaction, job: Job): Promise<Outcome>;
   /** Decides the outcome of a failed attempt. When absent, the job is tried ten times and then dead-lettered. */
@@ -56,7 +61,8 @@ const SLEEP_MAX_MS = 3_600_000;
 const lookStatement = prepared(
   "jobs_look",
   `select k.kind from unnest($1::text[]) as k (kind)
-   where exists (select from jobs j where j.kind = k.kind and j.state = 'waiting' and j.due_at <= now())`,
+   where exists (select from jobs j where j.kind = k.kind and j.state = 'waiting' and j.due_at <= now())
+     or exists (select from jobs j where j.kind = k.kind and j.state = 'started' and j.due_at <= now())`,
 );
 
 /**
@@ -95,13 +101,14 @@ function startKind(options: JobOptions): Worker {
     log,
     name: jobs.kind,
     queue: jobs.queue,
+    ...(options.effect && { starts: jobs.starts }),
     attempt: (job) => attemptJob(options, job),
-    isFailure: ({ state }) => state === "failed" || state === "set_aside",
+    isFailure: ({ state }) => state !== "done" && state !== "again",
     // Each attempt has settled its job already.
     record: async (results) => new Set(results.map(({ job }) => job.id)),
     share: atOnceOfGroup,
     atOnce: atOnceOfGroup,
-    inHandMax: atOnce,
+    inFlightMax: atOnce,
     pollMs: SLEEP_MAX_MS,
   });
   jobs.onAdded(worker.nudge);
@@ -131,7 +138,7 @@ async function attemptJob(options: JobOptions, job: Job): Promise<Outcome> {
 async function settleAttempt(options: JobOptions, job: Job): Promise<Outcome> {
   const { database, log, jobs, work } = options;
   try {
-    const prepared = (await options.prepare?.(job)) ?? job;
+    const prepared = (await (options.effect ?? options.prepare)?.(job)) ?? job;
     return await database.transaction(backgroundDeadline(), async (transaction) => {
       const outcome = await work(transaction, prepared);
       if (!(await jobs.settle(transaction, job, outcome))) throw new LeaseLost();
@@ -155,9 +162,15 @@ async function failureOf({ onFailure }: JobOptions, job: Job, error: unknown): P
   const own = await onFailure?.(job, error);
   if (own) return own;
   const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_LENGTH_MAX);
+  if (error instanceof EffectUnknown) return { state: "unknown", reason };
   if (!isOutage(error) && job.attempts + 1 >= ATTEMPTS_MAX) return { state: "set_aside", reason };
   const backoff = Math.min(BACKOFF_MAX_SECONDS, BACKOFF_FIRST_SECONDS * 2 ** job.attempts);
   return { state: "failed", delaySeconds: backoff * (0.5 + Math.random() / 2) };
+}
+
+/** An effect that cannot be repeated was begun, and nobody knows whether it took place: a line that broke after the last byte. */
+export class EffectUnknown extends Error {
+  override name = "EffectUnknown";
 }
 
 /** Somebody else has the job, or it was asked for anew: what was done for it is not to stay. */

@@ -8,7 +8,7 @@ export const JOB_TABLE = [
     fair_group integer not null default 0,
     -- The lowest first.
     priority smallint not null default 0,
-    -- waiting, or set_aside with its reason; what is done is gone
+    -- waiting, started, unknown or set_aside: see job-state.ts; a job that is done is gone
     state text not null default 'waiting',
     -- When it may be claimed: a claim moves it past the end of its lease, a failure to the next attempt.
     due_at timestamptz not null default now(),
@@ -30,4 +30,11 @@ export const JOB_BACKLOG = [
   "create index jobs_due on jobs (kind, due_at) where state = 'waiting'",
   "create index jobs_set_aside on jobs (kind) where state = 'set_aside'",
   "alter table jobs add column traceparent text",
+];
+
+/** Later addition: the step before effects that cannot be repeated. */
+export const JOB_STARTS = [
+  "alter table jobs add column started_at timestamptz",
+  "create index jobs_started on jobs (kind, due_at) where state = 'started'",
+  "create index jobs_unknown on jobs (kind) where state = 'unknown'",
 ];

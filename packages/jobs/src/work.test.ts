@@ -44,7 +44,7 @@ test("a group whose job succeeds while others are claimed gets its share at once
     pollMs: 60_000,
     share: SHARE,
     atOnce: SHARE,
-    inHandMax: SHARE,
+    inFlightMax: SHARE,
   });
   await eventually(() => assert.equal(shares.length, 1));
   worker.nudge();

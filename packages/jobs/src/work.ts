@@ -1,29 +1,37 @@
 import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
+import { together } from "@tidings/runtime/together";
 import type { Database } from "@tidings/store/database";
-import { createWakeUp } from "@tidings/store/wake-up";
+import { createWakeUp, type WakeUp } from "@tidings/store/wake-up";
+import { createLanes, type Lanes } from "./lanes.ts";
 import { type Claimed, LEASE_MS, type Queue } from "./queue.ts";
+import type { Starts } from "./starts.ts";
 
 export interface WorkOptions<J extends Claimed, O> {
   database: Database;
   log: Log;
-  /** As the log calls it. */
+  /** The name of the queue in log lines. */
   name: string;
   queue: Queue<J>;
-  /** Does a job once. What goes wrong with it is an outcome; what it throws is a bug, and the job comes again with its lease. */
+  /**
+   * For attempts with an effect that cannot be repeated: "started" is committed under the lease before each attempt, and a job
+   * whose worker dies after that becomes `unknown`.
+   */
+  starts?: Starts<J>;
+  /** Attempts a job once. A failure is an outcome. When it throws, the program has an error and the job returns with its lease. */
   attempt(job: J): Promise<O>;
-  /** Has this attempt failed? Then the group is tried with one job at a time. */
+  /** After a failed attempt, the group is tried with one job at a time. */
   isFailure(outcome: O): boolean;
-  /** Records results, and answers the ids of those that were still ours. */
+  /** Records results. Returns the ids of the jobs that this process still held. */
   record(results: Result<J, O>[]): Promise<Set<string>>;
-  /** Called in each pass when results are recorded; what it throws lets the pass be tried again. */
+  /** Called in each pass after results are recorded; when it throws, the pass is repeated. */
   afterRecord?(): Promise<void>;
-  /** Jobs of one group that a process has in hand, and how many of them it does at once. */
+  /** Jobs of one group that a process holds, and how many of them it attempts at a time. */
   share: number;
   atOnce: number;
-  /** Jobs that a process has in hand in all. */
-  inHandMax: number;
-  /** How long it sleeps at most before it looks whether others made jobs. */
+  /** Jobs that a process holds in all. */
+  inFlightMax: number;
+  /** The longest sleep before the process asks the database for jobs that other replicas made. */
   pollMs: number;
 }
 
@@ -33,175 +41,185 @@ export interface Result<J extends Claimed, O> {
 }
 
 export interface Worker {
-  /** There are new jobs: told when the transaction that made them is committed. */
+  /** Called after the commit of a transaction that made jobs. */
   nudge(): void;
-  /** Forgets what it has of a group that is not to be served any more. */
+  /** Forgets the jobs of a group that is no longer served. */
   drop(group: number): void;
-  /** Lets attempts in hand end, for a while, and gives the rest back. */
+  /** Waits a while for attempts in flight and returns all other jobs to the queue. */
   stop(): Promise<void>;
 }
 
-/** The jobs of one group in this process. Each group has its lane, so groups never wait for each other. */
-interface Lane<J> {
-  waiting: J[];
-  inHand: Set<J>;
-  isOrdered: boolean;
-  isFailing: boolean;
-  /** An attempt of it went well since it was opened: until then it may be one of many that hang. */
-  isProven: boolean;
+interface Work<J extends Claimed, O> {
+  options: WorkOptions<J, O>;
+  lanes: Lanes<J>;
+  wakeUp: WakeUp;
+  results: Result<J, O>[];
+  /** Commits that a job is started, where that matters; false when this process has lost it. Concurrent starts share a statement. */
+  begin(job: J): Promise<boolean>;
+  isStopping: boolean;
+  /** The group that was served last. */
+  after: number;
 }
 
 const CLAIM_MAX = 500;
-/** Results and new jobs within this time share one record and one claim. */
+/** Results and new jobs within this time share one statement. */
 const GATHER_MS = 5;
 const RENEW_MS = LEASE_MS / 3;
-/** When jobs are due that others have, or that replicas made. */
+/** The shortest sleep while due jobs are held by other replicas. */
 const POLL_MIN_MS = 250;
 const BACKOFF_MAX_MS = 5_000;
 const STOP_LIMIT_MS = 10_000;
 
 /**
- * Does due jobs until stopped. It is woken by whoever made some and by what ends, and sleeps until the next one is due; every
- * `pollMs` it looks for what its replicas made. Any number of processes may do so side by side.
+ * Does due jobs until stopped. New jobs and ended attempts wake it; it sleeps until the next job is due, and polls for jobs of
+ * other replicas every `pollMs`. Any number of processes may work on one queue.
  */
 export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Worker {
-  const { database, log, queue, share, atOnce } = options;
-  const wakeUp = createWakeUp();
-  const lanes = new Map<number, Lane<J>>();
-  const heldUntil = new WeakMap<J, number>();
-  let results: Result<J, O>[] = [];
-  let isStopping = false;
-  /** The group that was the last to be served. */
-  let after = 0;
-
-  const inHandOf = ({ waiting, inHand }: Lane<J>) => waiting.length + inHand.size;
-  const inHand = () => [...lanes.values()].reduce((sum, lane) => sum + inHandOf(lane), 0);
-  const hold = (job: J, fromMs: number) => heldUntil.set(job, fromMs + LEASE_MS);
-  const isHeld = (job: J) => (heldUntil.get(job) ?? 0) > performance.now();
-  const isSingle = ({ isOrdered, isFailing, isProven }: Lane<J>) => isOrdered || isFailing || !isProven;
-
-  const attempt = async (job: J, lane: Lane<J>) => {
-    lane.inHand.add(job);
-    try {
-      const outcome = await options.attempt(job);
-      lane.isFailing = options.isFailure(outcome);
-      lane.isProven ||= !lane.isFailing;
-      results.push({ job, outcome });
-    } catch (error) {
-      log.error({ err: error, job: job.id, queue: options.name }, "job could not be attempted");
-    }
-    lane.inHand.delete(job);
-    attemptNext(lane);
-    wakeUp.nudge();
+  const { database, starts } = options;
+  const begun = starts && together((jobs: J[]) => starts.begin(database, jobs));
+  const work: Work<J, O> = {
+    options,
+    lanes: createLanes<J>(options),
+    wakeUp: createWakeUp(),
+    results: [],
+    begin: async (job) => !begun || (await begun(options.name, job)).has(job),
+    isStopping: false,
+    after: 0,
   };
-
-  const attemptNext = (lane: Lane<J>) => {
-    while (!isStopping && lane.inHand.size < (isSingle(lane) ? 1 : atOnce)) {
-      const job = lane.waiting.shift();
-      if (!job) return;
-      // The lease may have expired while this process was paused.
-      if (isHeld(job)) void attempt(job, lane);
-    }
-  };
-
-  const recordAll = async () => {
-    if (results.length === 0) return;
-    const ended = results;
-    results = [];
-    const recorded = await options.record(ended).catch((error) => {
-      results.unshift(...ended);
-      throw error;
-    });
-    const lost = ended.length - recorded.size;
-    if (lost > 0)
-      log.warn({ lost, queue: options.name }, "results came after their leases had gone to others");
-  };
-
-  const claimMore = async () => {
-    const free = (lane: Lane<J>) => Math.max(0, (isSingle(lane) ? 1 : share) - inHandOf(lane));
-    const shares = new Map([...lanes].map(([group, lane]) => [group, free(lane)]));
-    const fromMs = performance.now();
-    const limit = Math.min(options.inHandMax - inHand(), CLAIM_MAX);
-    if (limit <= 0) return;
-    for (const job of await queue.claim(database, { shares, size: 1, after, limit })) {
-      hold(job, fromMs);
-      after = job.group;
-      const lane = lanes.get(job.group) ?? newLane<J>();
-      lanes.set(job.group, lane);
-      lane.isOrdered = job.isOrdered;
-      lane.isFailing = job.isFailing;
-      lane.waiting.push(job);
-    }
-    for (const [group, lane] of lanes) {
-      attemptNext(lane);
-      // A lane that became empty during the claim was not asked for more jobs, so its state is kept.
-      if (inHandOf(lane) === 0 && shares.get(group) !== 0) lanes.delete(group);
-    }
-  };
-
-  const renewAll = async () => {
-    const held = [...lanes.values()].flatMap(({ waiting, inHand }) => [...waiting, ...inHand]);
-    if (held.length === 0) return;
-    const fromMs = performance.now();
-    const ours = await queue.renew(database, held);
-    for (const job of held) if (ours.has(job)) hold(job, fromMs);
-    for (const lane of lanes.values()) lane.waiting = lane.waiting.filter((job) => ours.has(job));
-  };
-
-  /** Milliseconds until something is to be done that nobody wakes us for. */
-  const untilNext = async (renewAt: number): Promise<number> => {
-    if (inHand() >= options.inHandMax) return renewAt - performance.now();
-    const dueMs = await queue.untilDue(database);
-    const pollMs = untilBeat(options.pollMs);
-    const restMs = Math.min(Math.max(dueMs ?? pollMs, POLL_MIN_MS), pollMs);
-    return inHand() > 0 ? Math.min(restMs, renewAt - performance.now()) : restMs;
-  };
-
-  const run = async () => {
-    let failures = 0;
-    let renewAt = performance.now() + RENEW_MS;
-    while (!isStopping) {
-      try {
-        await recordAll();
-        await options.afterRecord?.();
-        await claimMore();
-        if (performance.now() > renewAt) {
-          renewAt = performance.now() + RENEW_MS;
-          await renewAll();
-        }
-        failures = 0;
-        const restMs = wakeUp.isNudged() ? 0 : Math.max(1, await untilNext(renewAt));
-        if (await wakeUp.sleep(restMs)) await wakeUp.rest(GATHER_MS);
-      } catch (error) {
-        failures += 1;
-        log.warn(
-          { err: error, failures, queue: options.name },
-          "jobs could not be claimed or recorded, trying again",
-        );
-        await wakeUp.rest(Math.random() * Math.min(BACKOFF_MAX_MS, 100 * 2 ** failures));
-      }
-    }
-  };
-  const running = run();
-
+  const running = run(work);
   return {
-    nudge: () => wakeUp.nudge(),
-    drop: (group) => void lanes.delete(group),
+    nudge: () => work.wakeUp.nudge(),
+    drop: (group) => work.lanes.drop(group),
     async stop() {
-      isStopping = true;
-      wakeUp.force();
+      work.isStopping = true;
+      work.wakeUp.force();
       await running;
-      const all = [...lanes.values()];
-      const unattempted = all.flatMap(({ waiting }) => waiting);
-      await queue.release(database, unattempted);
-      const limitAt = performance.now() + STOP_LIMIT_MS;
-      while (all.some((lane) => lane.inHand.size > 0) && performance.now() < limitAt)
-        await wakeUp.sleep(limitAt - performance.now());
-      await recordAll();
+      await end(work);
     },
   };
 }
 
-function newLane<J>(): Lane<J> {
-  return { waiting: [], inHand: new Set(), isOrdered: false, isFailing: false, isProven: false };
+async function run<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
+  const { options, wakeUp } = work;
+  let failures = 0;
+  let renewAt = performance.now() + RENEW_MS;
+  while (!work.isStopping) {
+    try {
+      await recordAll(work);
+      await options.afterRecord?.();
+      await claimMore(work);
+      if (performance.now() > renewAt) {
+        renewAt = performance.now() + RENEW_MS;
+        await renewAll(work);
+        await abandonAll(options);
+      }
+      failures = 0;
+      const restMs = wakeUp.isNudged() ? 0 : Math.max(1, await untilNext(work, renewAt));
+      if (await wakeUp.sleep(restMs)) await wakeUp.rest(GATHER_MS);
+    } catch (error) {
+      failures += 1;
+      options.log.warn(
+        { err: error, failures, queue: options.name },
+        "jobs could not be claimed or recorded, trying again",
+      );
+      await wakeUp.rest(Math.random() * Math.min(BACKOFF_MAX_MS, 100 * 2 ** failures));
+    }
+  }
+}
+
+async function claimMore<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
+  const { options, lanes } = work;
+  const shares = lanes.free();
+  const fromMs = performance.now();
+  const limit = Math.min(options.inFlightMax - lanes.size, CLAIM_MAX);
+  if (limit <= 0) return;
+  const claiming = { shares, size: 1, after: work.after, limit };
+  for (const job of await options.queue.claim(options.database, claiming)) {
+    work.after = job.group;
+    lanes.add(job, fromMs);
+  }
+  attemptNext(work);
+  lanes.prune(shares);
+}
+
+function attemptNext<J extends Claimed, O>(work: Work<J, O>): void {
+  if (work.isStopping) return;
+  for (const job of work.lanes.next()) void attempt(work, job);
+}
+
+async function attempt<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<void> {
+  const { options, lanes, results } = work;
+  let isFailure: boolean | undefined;
+  try {
+    if (await beginOrRelease(work, job)) {
+      const outcome = await options.attempt(job);
+      isFailure = options.isFailure(outcome);
+      results.push({ job, outcome });
+    }
+  } catch (error) {
+    options.log.error({ err: error, job: job.id, queue: options.name }, "job could not be attempted");
+  }
+  lanes.end(job, isFailure);
+  attemptNext(work);
+  work.wakeUp.nudge();
+}
+
+/** A job whose start may have been committed is returned to the queue: nothing was done for it. */
+async function beginOrRelease<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<boolean> {
+  const { queue, database } = work.options;
+  try {
+    return await work.begin(job);
+  } catch (error) {
+    await queue.release(database, [job]);
+    throw error;
+  }
+}
+
+async function recordAll<J extends Claimed, O>({ options, results }: Work<J, O>): Promise<void> {
+  if (results.length === 0) return;
+  const ended = results.splice(0);
+  const recorded = await options.record(ended).catch((error) => {
+    results.unshift(...ended);
+    throw error;
+  });
+  const lost = ended.length - recorded.size;
+  if (lost > 0)
+    options.log.warn({ lost, queue: options.name }, "results came after their leases had expired");
+}
+
+async function renewAll<J extends Claimed, O>({ options, lanes }: Work<J, O>): Promise<void> {
+  const held = lanes.held();
+  if (held.length === 0) return;
+  const fromMs = performance.now();
+  lanes.keep(await options.queue.renew(options.database, held), fromMs);
+}
+
+async function abandonAll<J extends Claimed, O>(options: WorkOptions<J, O>): Promise<void> {
+  const { starts, database, log, name } = options;
+  const ids = (await starts?.abandon(database)) ?? [];
+  if (ids.length > 0)
+    log.error(
+      { jobs: ids, queue: name },
+      "workers died after starting these jobs: nobody knows whether they took effect",
+    );
+}
+
+/** Milliseconds until there is something to do that nothing wakes the loop for. */
+async function untilNext<J extends Claimed, O>(
+  { options, lanes }: Work<J, O>,
+  renewAt: number,
+): Promise<number> {
+  if (lanes.size >= options.inFlightMax) return renewAt - performance.now();
+  const dueMs = await options.queue.untilDue(options.database);
+  const pollMs = untilBeat(options.pollMs);
+  const restMs = Math.min(Math.max(dueMs ?? pollMs, POLL_MIN_MS), pollMs);
+  return lanes.size > 0 ? Math.min(restMs, renewAt - performance.now()) : restMs;
+}
+
+async function end<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
+  const { options, lanes, wakeUp } = work;
+  await options.queue.release(options.database, lanes.waiting());
+  const limitAt = performance.now() + STOP_LIMIT_MS;
+  while (lanes.inFlight > 0 && performance.now() < limitAt) await wakeUp.sleep(limitAt - performance.now());
+  await recordAll(work);
 }

@@ -1,4 +1,4 @@
-import { JOB_BACKLOG, JOB_TABLE } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
 import { CATEGORIES_TABLE, PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { resourceTable } from "@tidings/store/resource-table";
@@ -96,4 +96,5 @@ export const migrations: Migrations = {
   "0031_campaigns_of_forms": statements(
     "create index campaigns_forms on campaigns using gin (forms jsonb_path_ops)",
   ),
+  "0032_job_starts": statements(...JOB_STARTS),
 };

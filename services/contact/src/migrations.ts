@@ -1,4 +1,4 @@
-import { JOB_BACKLOG } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_STARTS } from "@tidings/jobs/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { statements } from "@tidings/store/statements";
 import { createContacts } from "./migrations/0001_contacts.ts";
@@ -48,4 +48,5 @@ export const migrations: Migrations = {
   "0031_job_backlog": statements(...JOB_BACKLOG),
   "0032_new_contact_search": searchNewContacts,
   "0033_sent_filters": statements("alter table segments add column sent_filters jsonb"),
+  "0034_job_starts": statements(...JOB_STARTS),
 };

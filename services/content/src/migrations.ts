@@ -1,5 +1,5 @@
 import { MONTH_PARTITIONS, monthPartitioned } from "@tidings/jobs/partitions";
-import { JOB_BACKLOG, JOB_TABLE } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { resourceTable } from "@tidings/store/resource-table";
@@ -159,4 +159,5 @@ export const migrations: Migrations = {
     ...MONTH_PARTITIONS,
     ...monthPartitioned("form_submissions", "date_submitted"),
   ),
+  "0037_job_starts": statements(...JOB_STARTS),
 };

@@ -18,11 +18,11 @@ export interface DeliverOptions extends AttemptOptions {
 
 /** For deliveries that its replicas have planned. */
 const POLL_MS = 5_000;
-/** Deliveries of one webhook that a process has in hand, and how many of them it sends at once. */
+/** Deliveries of one webhook that a process holds, and how many of them it sends at once. */
 const SHARE = 16;
 const AT_ONCE = 8;
-/** Deliveries that a process has in hand in all: their bodies are in its memory. */
-const IN_HAND_MAX = 2_000;
+/** Deliveries that a process holds in all: their bodies are in its memory. */
+const IN_FLIGHT_MAX = 2_000;
 
 /** Attempts due deliveries until stopped. Any number of processes may do so side by side. */
 export function startDelivering(options: DeliverOptions): Worker {
@@ -75,7 +75,7 @@ export function startDelivering(options: DeliverOptions): Worker {
     pollMs: POLL_MS,
     share: SHARE,
     atOnce: AT_ONCE,
-    inHandMax: IN_HAND_MAX,
+    inFlightMax: IN_FLIGHT_MAX,
   });
   // A process may have died between recording a result and giving its webhook more deliveries.
   const sweep = setInterval(() => {

@@ -1,0 +1,117 @@
+import { type Claimed, LEASE_MS } from "./queue.ts";
+
+/** The jobs that a process holds. Each group has a lane of its own, so groups never wait for each other. */
+export interface Lanes<J extends Claimed> {
+  /** The number of jobs held, waiting or in flight. */
+  readonly size: number;
+  readonly inFlight: number;
+  /** How many more jobs of each group may be claimed. */
+  free(): Map<number, number>;
+  /** Adds a job that was claimed at `fromMs` of the monotonic clock. */
+  add(job: J, fromMs: number): void;
+  /** Removes lanes that are empty although the last claim asked for more of their jobs. */
+  prune(asked: Map<number, number>): void;
+  /** Takes the jobs that may be attempted now. They are in flight until `end`. */
+  next(): J[];
+  /** Ends an attempt; `isFailure` is undefined when it came to no outcome. */
+  end(job: J, isFailure: boolean | undefined): void;
+  held(): J[];
+  /** Jobs that no attempt has begun for. */
+  waiting(): J[];
+  /** Keeps the waiting jobs that are among `ours`, for another lease from `fromMs` on. */
+  keep(ours: Set<J>, fromMs: number): void;
+  drop(group: number): void;
+}
+
+interface Lane<J> {
+  waiting: J[];
+  inFlight: Set<J>;
+  isOrdered: boolean;
+  isFailing: boolean;
+  /** An attempt succeeded since the lane was opened. Before that, all attempts may hang. */
+  isProven: boolean;
+}
+
+/** `share` is how many jobs of one group a process holds, `atOnce` how many of them it attempts at a time. */
+export function createLanes<J extends Claimed>({
+  share,
+  atOnce,
+}: {
+  share: number;
+  atOnce: number;
+}): Lanes<J> {
+  const lanes = new Map<number, Lane<J>>();
+  const heldUntil = new WeakMap<J, number>();
+  const hold = (job: J, fromMs: number) => heldUntil.set(job, fromMs + LEASE_MS);
+  // The lease may have expired while this process was paused.
+  const isHeld = (job: J) => (heldUntil.get(job) ?? 0) > performance.now();
+  return {
+    get size() {
+      return sum(lanes, sizeOf);
+    },
+    get inFlight() {
+      return sum(lanes, ({ inFlight }) => inFlight.size);
+    },
+    free() {
+      const free = (lane: Lane<J>) => Math.max(0, (isSingle(lane) ? 1 : share) - sizeOf(lane));
+      return new Map([...lanes].map(([group, lane]) => [group, free(lane)]));
+    },
+    add(job, fromMs) {
+      hold(job, fromMs);
+      const lane = lanes.get(job.group) ?? newLane<J>();
+      lanes.set(job.group, lane);
+      lane.isOrdered = job.isOrdered;
+      lane.isFailing = job.isFailing;
+      lane.waiting.push(job);
+    },
+    prune(asked) {
+      // A lane that became empty during the claim was not asked for more jobs, so its state is kept.
+      for (const [group, lane] of lanes)
+        if (sizeOf(lane) === 0 && asked.get(group) !== 0) lanes.delete(group);
+    },
+    next() {
+      return [...lanes.values()].flatMap((lane) => {
+        const free = (isSingle(lane) ? 1 : atOnce) - lane.inFlight.size;
+        const taken: J[] = [];
+        while (taken.length < free) {
+          const job = lane.waiting.shift();
+          if (!job) break;
+          if (isHeld(job)) taken.push(job);
+        }
+        for (const job of taken) lane.inFlight.add(job);
+        return taken;
+      });
+    },
+    end(job, isFailure) {
+      const lane = lanes.get(job.group);
+      if (!lane) return;
+      lane.inFlight.delete(job);
+      if (isFailure === undefined) return;
+      lane.isFailing = isFailure;
+      lane.isProven ||= !isFailure;
+    },
+    held: () => [...lanes.values()].flatMap(({ waiting, inFlight }) => [...waiting, ...inFlight]),
+    waiting: () => [...lanes.values()].flatMap(({ waiting }) => waiting),
+    keep(ours, fromMs) {
+      for (const job of ours) hold(job, fromMs);
+      for (const lane of lanes.values()) lane.waiting = lane.waiting.filter((job) => ours.has(job));
+    },
+    drop: (group) => void lanes.delete(group),
+  };
+}
+
+function newLane<J>(): Lane<J> {
+  return { waiting: [], inFlight: new Set(), isOrdered: false, isFailing: false, isProven: false };
+}
+
+function sizeOf<J>({ waiting, inFlight }: Lane<J>): number {
+  return waiting.length + inFlight.size;
+}
+
+function isSingle<J>({ isOrdered, isFailing, isProven }: Lane<J>): boolean {
+  return isOrdered || isFailing || !isProven;
+}
+
+function sum<J>(lanes: Map<number, Lane<J>>, count: (lane: Lane<J>) => number): number {
+  return [...lanes.values()].reduce((total, lane) => total + count(lane), 0);
+}
