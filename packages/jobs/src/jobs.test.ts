@@ -63,7 +63,10 @@ test("the backlog of each kind has the open jobs, the age of the first due one, 
     [0, 0, 0, 0],
     [0, 0, 0, 0],
   ]);
-  await add([{ key: "a", delaySeconds: 3_600 }, { key: "b", group: 2, delaySeconds: 60 }]);
+  await add([
+    { key: "a", delaySeconds: 3_600 },
+    { key: "b", group: 2, delaySeconds: 60 },
+  ]);
   await add([{ key: "c" }, { key: "e" }]);
   await add([{ key: "d", delaySeconds: 5 }], ordered);
   const [job] = await claim(1);
