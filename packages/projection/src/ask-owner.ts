@@ -2,7 +2,7 @@ import type { Event } from "@tidings/bus/event";
 import type { AskOwner } from "@tidings/store/await-rows";
 import { type Database, prepared } from "@tidings/store/database";
 import type { Projection } from "./projection.ts";
-import { eventOf, type ListSnapshots } from "./rebuild.ts";
+import { type ListSnapshots, listedEvent } from "./rebuild.ts";
 
 interface Asking {
   database: Database;
@@ -34,7 +34,7 @@ export function ownerAsker(
         const last = wanted.at(-1) ?? next;
         const pageSize = Math.min(PAGE_MAX, last - next + 1);
         const page = await listSnapshots(owner, { type, afterId: next - 1, pageSize }, deadlineMs);
-        events.push(...page.map((snapshot) => eventOf(type, snapshot)));
+        events.push(...page.map((snapshot) => listedEvent(type, snapshot)));
         const seen = page.length < pageSize ? last : (page.at(-1)?.id ?? last);
         next = wanted.find((id) => id > seen);
       }
@@ -47,7 +47,7 @@ export function ownerAsker(
       const [row] = await database.query(statement, [], deadlineMs);
       const request = { type: source.type, afterId: Number(row?.id), pageSize: PAGE_MAX };
       const page = await listSnapshots(source.owner, request, deadlineMs);
-      if (page.length > 0) await keep(page.map((snapshot) => eventOf(source.type, snapshot)));
+      if (page.length > 0) await keep(page.map((snapshot) => listedEvent(source.type, snapshot)));
     },
   };
 }

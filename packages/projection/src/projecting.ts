@@ -10,7 +10,7 @@ import { newEvents } from "@tidings/store/inbox";
 import { ownerAsker } from "./ask-owner.ts";
 import { buildingSource } from "./building.ts";
 import { isKept, type Projection } from "./projection.ts";
-import { type ListSnapshots, startRebuilding } from "./rebuild.ts";
+import { type ListFacts, type ListSnapshots, startRebuilding } from "./rebuild.ts";
 
 export interface ProjectionOptions {
   /** The name of this process. */
@@ -19,8 +19,9 @@ export interface ProjectionOptions {
   bus: Bus;
   log: Log;
   projections: Projection[];
-  /** Asks the owner of things for them. */
+  /** Ask owners for their entities and facts. */
   listSnapshots: ListSnapshots;
+  listFacts: ListFacts;
   /** Called for each batch. */
   keeping?: (() => Keeping) | undefined;
 }
@@ -71,7 +72,7 @@ function subjectsOf(projections: Projection[]): string[] {
   return [...new Set(projections.flatMap(({ subjects }) => subjects))];
 }
 
-/** Keeps what a batch of events says, each of them once. Without a consumer they are known by their versions alone. */
+/** Keeps the entities and facts of a batch of events, each event once. */
 export async function project(
   { database, projections, keeping = plain }: Pick<ProjectionOptions, "database" | "projections" | "keeping">,
   consumer: string | undefined,
@@ -82,17 +83,38 @@ export async function project(
   if (known.length > 0)
     await around(() =>
       database.transaction(backgroundDeadline(), async (transaction) => {
-        const ids = known.map(({ id }) => id);
-        const isNew = consumer === undefined ? undefined : await newEvents(transaction, consumer, ids);
-        const fresh = isNew ? known.filter(({ id }) => isNew.has(id)) : known;
+        const fresh = await freshEvents(transaction, { projections, consumer, events: known });
         const changed = new Map<Projection, number[]>();
         for (const projection of projections) {
-          const own = fresh.filter(({ subject }) => isKept(projection, subject));
+          const candidates = projection.isKeyed ? known : fresh;
+          const own = candidates.filter(({ subject }) => isKept(projection, subject));
           if (own.length > 0) changed.set(projection, await projection.keep(transaction, own));
         }
         await settle(transaction, changed);
       }),
     );
+}
+
+/** Events that this consumer has not had, as far as projections need to know. Listed entities have no consumer: their versions tell. */
+async function freshEvents(
+  transaction: Transaction,
+  {
+    projections,
+    consumer,
+    events,
+  }: { projections: Projection[]; consumer: string | undefined; events: Event[] },
+): Promise<Event[]> {
+  if (consumer === undefined) return events;
+  const counted = events.filter(({ subject }) =>
+    projections.some((projection) => !projection.isKeyed && isKept(projection, subject)),
+  );
+  if (counted.length === 0) return [];
+  const isNew = await newEvents(
+    transaction,
+    consumer,
+    counted.map(({ id }) => id),
+  );
+  return counted.filter(({ id }) => isNew.has(id));
 }
 
 function plain(): Keeping {

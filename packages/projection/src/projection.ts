@@ -4,23 +4,28 @@ import type { Transaction } from "@tidings/store/database";
 
 /** A replica of entities or facts that another service publishes. */
 export interface Projection {
-  /** The process that tells: its stream. */
+  /** The service that publishes the events: its stream. */
   owner: string;
   /** The subjects of the events that it keeps: `tidings.content.category.created`. */
   subjects: string[];
-  /** Keeps events it has not had before, in the order of their stream. Returns the ids of what is changed by them. */
+  /** True when the keys of its rows make an event take effect once: such events need no inbox, and `keep` receives repeated ones. */
+  isKeyed?: boolean;
+  /** Keeps events in the order of their stream. Returns the ids that are changed by them. */
   keep(transaction: Transaction, events: Event[]): Promise<number[]>;
   /** The type whose entities the owner lists, so that the replica can be built from nothing. Each listed entity comes as an event. */
   rebuilt?: { name: string; type: string };
+  /** Likewise the event type whose facts the owner lists. */
+  listed?: { name: string; type: string };
 }
 
-/** The subject under which a listed thing of this type comes: `tidings.content.category.listed`. */
+/** The subject of a listed entity of this type, and of a page of listed facts: `tidings.content.category.listed`. */
 export function listedSubject(type: string): string {
   const [, owner = "", , name = ""] = type.split(".");
   return `tidings.${owner}.${snakeCase(name)}.listed`;
 }
 
 /** Does a projection keep events of this subject? */
-export function isKept({ subjects, rebuilt }: Projection, subject: string): boolean {
-  return subjects.includes(subject) || (rebuilt !== undefined && subject === listedSubject(rebuilt.type));
+export function isKept({ subjects, rebuilt, listed }: Projection, subject: string): boolean {
+  const isListed = [rebuilt, listed].some((source) => source && subject === listedSubject(source.type));
+  return isListed || subjects.includes(subject);
 }

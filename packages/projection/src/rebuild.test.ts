@@ -65,7 +65,11 @@ const forget = (text: string) => reader.query({ text }, [], Date.now() + 20_000)
 
 function startReader(listSnapshots: Parameters<typeof startProjecting>[0]["listSnapshots"]) {
   const options = { service: "campaign", database: reader, bus, log, projections: [categories(["stages"])] };
-  return startProjecting({ ...options, listSnapshots });
+  return startProjecting({
+    ...options,
+    listSnapshots,
+    listFacts: async () => ({ events: [], next: undefined }),
+  });
 }
 
 const fromOwner: Parameters<typeof startReader>[0] = (_owner, page) =>

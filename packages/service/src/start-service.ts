@@ -3,7 +3,8 @@ import { streamOf } from "@tidings/bus/streams";
 import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
 import { type Keeping, startProjecting } from "@tidings/projection/projecting";
 import type { Projection } from "@tidings/projection/projection";
-import type { ListSnapshots } from "@tidings/projection/rebuild";
+import type { ListFacts, ListSnapshots } from "@tidings/projection/rebuild";
+import { FactService } from "@tidings/proto/tidings/api/v1/fact";
 import { SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
 import { type Actor, actorVerifier } from "@tidings/rpc/actor";
 import { type Implementation, serve } from "@tidings/rpc/server";
@@ -12,6 +13,7 @@ import { createLog, type Log } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
 import { openTls, type Tls } from "@tidings/runtime/tls";
 import { type Database, openDatabase } from "@tidings/store/database";
+import { type FactSource, implementFacts } from "@tidings/store/facts";
 import { isMigrated, type Migrations } from "@tidings/store/migrate";
 import { createOutbox, type Outbox } from "@tidings/store/outbox";
 import { startRelay } from "@tidings/store/relay";
@@ -42,6 +44,8 @@ export interface Parts {
   jobs?: JobOptions[];
   /** Entities that it lists for services that replicate them. */
   snapshots?: SnapshotSource[];
+  /** Facts that it lists for services that begin to replicate them. */
+  facts?: FactSource[];
   /** Tables of entities that properties of other entities may name. */
   visible?: VisibleRows[];
   /** Replicas of entities and facts of other services. */
@@ -83,15 +87,17 @@ export function startService<C extends ServiceConfig>(
     const neighbours = openNeighbours(config, tls);
     onStop("neighbours", neighbours.close);
     const parts = await open({ config, log, database, bus, outbox, neighbours, tls });
-    const { services, work = {}, jobs = [], snapshots = [], visible = [], projections = [], keeping } = parts;
+    const { services, work = {}, jobs = [], projections = [], keeping } = parts;
+    const { snapshots = [], facts = [], visible = [] } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
     if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
-      const listSnapshots = snapshotLister(neighbours);
-      const options = { service: name, database, bus, log, projections, listSnapshots, keeping };
+      const lists = { listSnapshots: snapshotLister(neighbours), listFacts: factLister(neighbours) };
+      const options = { service: name, database, bus, log, projections, keeping, ...lists };
       onStop("projections", startProjecting(options).stop);
     }
-    const server = await serve([...services, implementSnapshots(snapshots), implementVisible(visible)], {
+    const lists = [implementSnapshots(snapshots), implementFacts(facts), implementVisible(visible)];
+    const server = await serve([...services, ...lists], {
       port: config.GRPC_PORT,
       host,
       tls,
@@ -107,12 +113,21 @@ export function startService<C extends ServiceConfig>(
   });
 }
 
-const SNAPSHOTS_MS = 10_000;
+const LIST_MS = 10_000;
 const projecting: Actor = { kind: "service", id: null, name: "Projection", admin: false, permissions: {} };
 
 function snapshotLister(neighbours: Neighbours): ListSnapshots {
-  return async (owner, request, deadlineMs = Date.now() + SNAPSHOTS_MS) => {
+  return async (owner, request, deadlineMs = Date.now() + LIST_MS) => {
     const outgoing = { actor: projecting, deadlineMs, requestId: "" };
     return (await neighbours.client(owner, SnapshotService).listSnapshots(request, outgoing)).snapshots;
+  };
+}
+
+function factLister(neighbours: Neighbours): ListFacts {
+  return async (owner, { type, after, pageSize }) => {
+    const outgoing = { actor: projecting, deadlineMs: Date.now() + LIST_MS, requestId: "" };
+    const request = { type, pageSize, ...(after && { after }) };
+    const { events, next } = await neighbours.client(owner, FactService).listFacts(request, outgoing);
+    return { events, next };
   };
 }

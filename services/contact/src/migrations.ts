@@ -49,4 +49,8 @@ export const migrations: Migrations = {
   "0032_new_contact_search": searchNewContacts,
   "0033_sent_filters": statements("alter table segments add column sent_filters jsonb"),
   "0034_job_starts": statements(...JOB_STARTS),
+  "0035_fact_versions": statements(
+    "alter table email_sends add column version integer not null default 0",
+    "alter table page_hits add column version integer not null default 0",
+  ),
 };

@@ -3,13 +3,16 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "../segment/build.ts";
 import { withoutCulprits } from "../segment/culprits.ts";
 import { type ContactChange, followChanges } from "../segment/follow.ts";
-import { type Fact, facts } from "./facts.ts";
+import { type AboutContacts, facts } from "./facts.ts";
 import { neighbours } from "./neighbours.ts";
+import { relations } from "./relations.ts";
 
-/** All that this service keeps of what others tell. */
-export const projections = [...neighbours, ...facts];
+const aboutContacts = [...facts, ...relations];
 
-/** Segments follow what a batch tells of contacts, in the same transaction. */
+/** All replicas of this service. */
+export const projections = [...neighbours, ...aboutContacts];
+
+/** Segments follow the facts and relations of a batch in the same transaction. */
 export function segmentKeeping(services: BuildServices): Keeping {
   let catalogue: FieldCatalogue;
   let changes: ContactChange[] = [];
@@ -22,8 +25,8 @@ export function segmentKeeping(services: BuildServices): Keeping {
       }),
     async settle(transaction, changed) {
       changes = [...changed].flatMap(([projection, ids]) => {
-        const fact = facts.find((candidate) => candidate === projection) as Fact | undefined;
-        return fact ? ids.map((contactId) => ({ contactId, changed: [fact.table] })) : [];
+        const about: AboutContacts | undefined = aboutContacts.find((candidate) => candidate === projection);
+        return about ? ids.map((contactId) => ({ contactId, changed: [about.table] })) : [];
       });
       await followChanges(services, transaction, catalogue, changes);
     },

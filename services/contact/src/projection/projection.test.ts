@@ -15,16 +15,17 @@ import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import {
-  AssetDownloadedSchema,
+  type AssetDownloadSchema,
+  AssetDownloadsSchema,
   CategorySubscriptionChangedSchema,
-  EmailOpenedSchema,
-  EmailQueuedSchema,
-  EmailSentSchema,
-  NotificationSentSchema,
-  PageHitSchema,
+  type EmailSendSchema,
+  EmailSendsSchema,
+  NotificationSendsSchema,
+  type PageHitSchema,
+  PageHitsSchema,
   PushSubscribedSchema,
   PushUnsubscribedSchema,
-  SmsSentSchema,
+  SmsSendsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { createLog } from "@tidings/runtime/log";
@@ -60,12 +61,22 @@ function event<S extends DescMessage>(
   };
 }
 
+const sends = (verb: string, ...all: MessageInitShape<typeof EmailSendSchema>[]) =>
+  event(`content.email.${verb}`, EmailSendsSchema, { sends: all });
+const hits = (...all: MessageInitShape<typeof PageHitSchema>[]) =>
+  event("content.page.hit", PageHitsSchema, { hits: all.map((hit) => ({ id: randomUUID(), ...hit })) });
+const downloads = (...all: MessageInitShape<typeof AssetDownloadSchema>[]) =>
+  event("content.asset.downloaded", AssetDownloadsSchema, {
+    downloads: all.map((download) => ({ id: randomUUID(), dateAdded: noon, ...download })),
+  });
+
 const optionsOf = () => ({
   ...scene.services,
   service: "contact",
   projections,
   keeping: () => segmentKeeping(scene.services),
   listSnapshots: async () => [],
+  listFacts: async () => ({ events: [], next: undefined }),
 });
 const tell = (...events: Event[]) => project(optionsOf(), "test", events);
 
@@ -114,22 +125,10 @@ test("what neighbours publish is kept, past what cannot be, and segments follow"
       for (const stream of [identityStream, contentStream, campaignStream]) await ensureStream(bus, stream);
     });
     const sendId = randomUUID();
-    const broken = { sendId: "none", contactId, emailId: 7_002, dateSent: noon };
-    await publish(bus, event("content.email.sent", EmailSentSchema, broken));
-    await publish(
-      bus,
-      event("content.email.sent", EmailSentSchema, { sendId, contactId, emailId: 7_001, dateSent: noon }),
-    );
-    await publish(
-      bus,
-      event("content.email.opened", EmailOpenedSchema, {
-        sendId,
-        contactId,
-        emailId: 7_001,
-        dateRead: noon,
-        readCount: 1,
-      }),
-    );
+    await publish(bus, sends("sent", { id: "none", contactId, emailId: 7_002, dateSent: noon }));
+    const sent = { id: sendId, contactId, emailId: 7_001, dateSent: noon };
+    await publish(bus, sends("sent", { ...sent, version: 1 }));
+    await publish(bus, sends("opened", { ...sent, version: 2, dateRead: noon, readCount: 1 }));
     await publish(
       bus,
       event(
@@ -166,22 +165,12 @@ describe("facts about a contact", () => {
     [
       "an email that was sent and opened",
       (contactId) => {
-        const sendId = randomUUID();
+        const queued = { id: randomUUID(), contactId, emailId: 3, dateQueued: noon };
+        const sent = { ...queued, version: 1, dateSent: noon };
         return [
-          event("content.email.queued", EmailQueuedSchema, {
-            sendId,
-            contactId,
-            emailId: 3,
-            dateQueued: noon,
-          }),
-          event("content.email.sent", EmailSentSchema, { sendId, contactId, emailId: 3, dateSent: noon }),
-          event("content.email.opened", EmailOpenedSchema, {
-            sendId,
-            contactId,
-            emailId: 3,
-            dateRead: noon,
-            readCount: 2,
-          }),
+          sends("queued", queued),
+          sends("sent", sent),
+          sends("opened", { ...sent, version: 2, dateRead: noon, readCount: 2 }),
         ];
       },
       [
@@ -198,37 +187,37 @@ describe("facts about a contact", () => {
     [
       "pages and links",
       (contactId) => [
-        event("content.page.hit", PageHitSchema, {
-          hitId: randomUUID(),
-          contactId,
-          dateHit: noon,
-          url: "https://example.com/prices?a=1",
-          urlTitle: "Prices",
-          referer: "https://search.example",
-          pageId: 5,
-        }),
-        event("content.page.hit", PageHitSchema, {
-          hitId: randomUUID(),
-          contactId,
-          dateHit: timestampFromDate(new Date("2024-05-01T12:20:00Z")),
-          url: "https://example.com/order",
-        }),
-        event("content.page.hit", PageHitSchema, {
-          hitId: randomUUID(),
-          contactId,
-          dateHit: timestampFromDate(new Date("2024-05-01T13:00:00Z")),
-          url: "https://example.com/again",
-        }),
-        event("content.page.hit", PageHitSchema, {
-          hitId: randomUUID(),
-          contactId,
-          dateHit: noon,
-          url: "https://example.com/link",
-          source: "email",
-          sourceId: 9,
-          redirectId: 8,
-          emailId: 9,
-        }),
+        hits(
+          {
+            contactId,
+            dateHit: noon,
+            url: "https://example.com/prices?a=1",
+            urlTitle: "Prices",
+            referer: "https://search.example",
+            pageId: 5,
+          },
+          {
+            contactId,
+            dateHit: timestampFromDate(new Date("2024-05-01T12:20:00Z")),
+            url: "https://example.com/order",
+          },
+        ),
+        hits(
+          {
+            contactId,
+            dateHit: timestampFromDate(new Date("2024-05-01T13:00:00Z")),
+            url: "https://example.com/again",
+          },
+          {
+            contactId,
+            dateHit: noon,
+            url: "https://example.com/link",
+            source: "email",
+            sourceId: 9,
+            redirectId: 8,
+            emailId: 9,
+          },
+        ),
       ],
       [
         ["hit_url", "like", "prices", true],
@@ -253,12 +242,7 @@ describe("facts about a contact", () => {
     [
       "all the rest",
       (contactId) => [
-        event("content.asset.downloaded", AssetDownloadedSchema, {
-          downloadId: randomUUID(),
-          contactId,
-          assetId: 2,
-          dateDownloaded: noon,
-        }),
+        downloads({ contactId, assetId: 2 }),
         event("content.push.subscribed", PushSubscribedSchema, { contactId, pushId: "p" }, { id: contactId }),
         event(
           "content.category.subscription_changed",
@@ -300,23 +284,21 @@ describe("facts about a contact", () => {
     });
   }
 
-  test("what comes twice, or late, changes nothing", async () => {
+  test("a fact that arrives twice, or after a later version of it, changes nothing", async () => {
     const contactId = await scene.addContact({});
-    const sendId = randomUUID();
-    const opened = (readCount: number) =>
-      event("content.email.opened", EmailOpenedSchema, {
-        sendId,
-        contactId,
-        emailId: 11,
-        dateRead: noon,
-        readCount,
-      });
-    const [first, third] = [opened(1), opened(3)];
+    const id = randomUUID();
+    const opened = (version: number, readCount: number) =>
+      sends("opened", { id, version, contactId, emailId: 11, dateRead: noon, readCount });
+    const [first, third] = [opened(1, 1), opened(3, 3)];
     await tell(third, third);
     await tell(first);
     await tell(third);
-    const [send] = await scene.query("select read_count, date_sent from email_sends where id = $1", [sendId]);
+    const [send] = await scene.query("select read_count, date_sent from email_sends where id = $1", [id]);
     assert.deepEqual(send, { read_count: "3", date_sent: null });
+    const inbox = await scene.query("select event_id from inbox where event_id = any($1::uuid[])", [
+      [first.id, third.id],
+    ]);
+    assert.deepEqual(inbox, []);
     const membership = (version: number, manuallyRemoved: boolean) =>
       event(
         "campaign.campaign.membership_changed",
@@ -329,15 +311,9 @@ describe("facts about a contact", () => {
     assert.equal(await isFound(contactId, "campaign", "in", [12]), false);
   });
 
-  test("of somebody who is gone are dropped, of somebody who was merged are the survivor's", async () => {
+  test("facts of a deleted contact are dropped, and those of a merged contact belong to the survivor", async () => {
     const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
-    const download = (contactId: number) =>
-      event("content.asset.downloaded", AssetDownloadedSchema, {
-        downloadId: randomUUID(),
-        contactId,
-        assetId: 21,
-        dateDownloaded: noon,
-      });
+    const download = (contactId: number) => downloads({ contactId, assetId: 21 });
     const push = event(
       "content.push.subscribed",
       PushSubscribedSchema,
@@ -446,26 +422,15 @@ test("a campaign left while the contact is merged is left", async () => {
 test("a merge moves the facts of every kind, and what the survivor has already stays", async () => {
   const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
   const factsOf = (contactId: number, campaignId: number) => [
-    event("content.email.sent", EmailSentSchema, {
-      sendId: randomUUID(),
-      contactId,
-      emailId: 81,
-      dateSent: noon,
+    sends("sent", { id: randomUUID(), contactId, emailId: 81, dateSent: noon }),
+    hits({ contactId, dateHit: noon, pageId: 81 }),
+    event("content.sms.sent", SmsSendsSchema, {
+      sends: [{ id: randomUUID(), contactId, smsId: 81, dateAdded: noon }],
     }),
-    event("content.page.hit", PageHitSchema, { hitId: randomUUID(), contactId, dateHit: noon, pageId: 81 }),
-    event("content.sms.sent", SmsSentSchema, { sendId: randomUUID(), contactId, smsId: 81, dateSent: noon }),
-    event("content.notification.sent", NotificationSentSchema, {
-      sendId: randomUUID(),
-      contactId,
-      notificationId: 81,
-      dateSent: noon,
+    event("content.notification.sent", NotificationSendsSchema, {
+      sends: [{ id: randomUUID(), contactId, notificationId: 81, dateAdded: noon }],
     }),
-    event("content.asset.downloaded", AssetDownloadedSchema, {
-      downloadId: randomUUID(),
-      contactId,
-      assetId: 81,
-      dateDownloaded: noon,
-    }),
+    downloads({ contactId, assetId: 81 }),
     event(
       "content.push.subscribed",
       PushSubscribedSchema,
@@ -587,29 +552,20 @@ test("searches find what was done and what was not", async () => {
     { $typeName: "tidings.contact.v1.AddSegmentContactsRequest", id: segment.id, contactIds: [active, idle] },
     callAs(),
   );
-  const send = { sendId: randomUUID(), contactId };
-  const queued = { sendId: randomUUID(), contactId };
+  const sent = { id: randomUUID(), contactId, emailId: 51, dateSent: noon };
+  const notifications = [{ notificationId: 54 }, { notificationId: 55, isMobile: true }];
   await tell(
     event("content.email.created", EmailSchema, { name: "Mail", lists: [{ id: segment.id }] }, { id: 51 }),
-    event("content.email.sent", EmailSentSchema, { ...send, emailId: 51, dateSent: noon }),
-    event("content.email.opened", EmailOpenedSchema, { ...send, emailId: 51, dateRead: noon, readCount: 1 }),
-    event("content.email.queued", EmailQueuedSchema, { ...queued, emailId: 52, dateQueued: noon }),
-    event("content.sms.sent", SmsSentSchema, { sendId: randomUUID(), contactId, smsId: 53, dateSent: noon }),
-    event("content.notification.sent", NotificationSentSchema, {
-      sendId: randomUUID(),
-      contactId,
-      notificationId: 54,
-      dateSent: noon,
+    sends("sent", { ...sent, version: 1 }),
+    sends("opened", { ...sent, version: 2, dateRead: noon, readCount: 1 }),
+    sends("queued", { id: randomUUID(), contactId, emailId: 52, dateQueued: noon }),
+    event("content.sms.sent", SmsSendsSchema, {
+      sends: [{ id: randomUUID(), contactId, smsId: 53, dateAdded: noon }],
     }),
-    event("content.notification.sent", NotificationSentSchema, {
-      sendId: randomUUID(),
-      contactId,
-      notificationId: 55,
-      isMobile: true,
-      dateSent: noon,
+    event("content.notification.sent", NotificationSendsSchema, {
+      sends: notifications.map((sent) => ({ id: randomUUID(), contactId, dateAdded: noon, ...sent })),
     }),
-    event("content.page.hit", PageHitSchema, {
-      hitId: randomUUID(),
+    hits({
       contactId,
       dateHit: noon,
       url: "https://a.example",

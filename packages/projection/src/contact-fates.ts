@@ -1,0 +1,126 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { jobsOf } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import type { Log } from "@tidings/runtime/log";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import { advisoryLock } from "@tidings/store/lock";
+import type { ContactsNow } from "./facts.ts";
+import type { Projection } from "./projection.ts";
+
+/** SQL of a migration, in a schema that keeps rows of contacts of the contact service: contacts that were merged or erased. */
+export const CONTACT_FATES = [
+  `create table contact_fates (
+    contact_id integer primary key,
+    -- The contact that it is part of now; null when it was erased.
+    merged_into_id integer
+  )`,
+  "create index contact_fates_merged_into_id on contact_fates (merged_into_id) where merged_into_id is not null",
+];
+
+const lock = advisoryLock("contact_fates");
+const jobs = jobsOf("contact_fate");
+/** Rows of one table that a step of the job moves or deletes. */
+const SLICE = 1_000;
+
+/** Facts of a merged contact belong to the survivor, facts of an erased one to nobody. */
+export const contactsByFate: ContactsNow = {
+  hold: (transaction) => lock.shared(transaction),
+  join: `left join contact_fates f on f.contact_id = s.contact_id
+    where f.contact_id is null or f.merged_into_id is not null`,
+  contactId: "coalesce(f.merged_into_id, s.contact_id)",
+};
+
+/** `$1` and `$2`: merged contacts and the contacts that they became a part of, which may have been merged or erased before. */
+const mergedStatement = prepared(
+  "contact_fates_merged",
+  `with fate as (
+     select distinct on (x.id) x.id, case when f.contact_id is null then x.survivor_id else f.merged_into_id end as survivor_id
+     from unnest($1::integer[], $2::integer[]) as x (id, survivor_id) left join contact_fates f on f.contact_id = x.survivor_id
+     order by x.id),
+   followed as (
+     update contact_fates f set merged_into_id = fate.survivor_id from fate where f.merged_into_id = fate.id)
+   insert into contact_fates (contact_id, merged_into_id) select id, survivor_id from fate
+   on conflict (contact_id) do update set merged_into_id = excluded.merged_into_id`,
+);
+/** A merged contact is deleted, too: its fate stays. */
+const erasedStatement = prepared(
+  "contact_fates_erased",
+  `with followed as (
+     update contact_fates set merged_into_id = null
+     where merged_into_id = any($1::integer[])
+       and not exists (select from contact_fates f where f.contact_id = contact_fates.merged_into_id))
+   insert into contact_fates (contact_id) select distinct unnest($1::integer[]) on conflict do nothing`,
+);
+
+const MERGED = "tidings.contact.contact.merged";
+const DELETED = "tidings.contact.contact.deleted";
+
+/**
+ * Follows merges and deletions of contacts. The fate of a contact is known at once, for facts that arrive later; a job then moves or deletes
+ * the rows that are there, in slices.
+ */
+export const contactFates: Projection = {
+  owner: "contact",
+  subjects: [MERGED, DELETED],
+  async keep(transaction, events) {
+    const ids = events.map(({ aggregateId }) => aggregateId);
+    // Transactions that write facts have ended, or see these fates: the job misses no row.
+    lock.exclusive(transaction);
+    // Merges one after the other: a survivor may be merged in the same batch.
+    for (const { subject, aggregateId, payload } of events)
+      if (subject === MERGED) {
+        const { mergedIntoId } = fromBinary(ContactMergedSchema, payload);
+        transaction.execute(mergedStatement, [[aggregateId], [mergedIntoId]]);
+      } else transaction.execute(erasedStatement, [[aggregateId]]);
+    jobs.add(
+      transaction,
+      [...new Set(ids)].map((id) => ({ key: String(id) })),
+    );
+    return ids;
+  },
+};
+
+const fateStatement = prepared(
+  "contact_fates_get",
+  "select merged_into_id from contact_fates where contact_id = $1",
+);
+
+/** The job that moves or deletes the rows of merged and erased contacts in `tables`, each with `id` and an indexed `contact_id`. */
+export function contactFateJobs(database: Database, log: Log, tables: string[]): JobOptions {
+  const statements = tables.map((table) => {
+    const slice = `(select id from ${table} where contact_id = $1 limit ${SLICE} for update)`;
+    return {
+      move: prepared(
+        `${table}_fate_move`,
+        `update ${table} set contact_id = $2 where contact_id = $1 and id in ${slice} returning id`,
+      ),
+      erase: prepared(
+        `${table}_fate_erase`,
+        `delete from ${table} where contact_id = $1 and id in ${slice} returning id`,
+      ),
+    };
+  });
+  const follow = async (transaction: Transaction, contactId: string, survivorId: string | null) => {
+    let isDone = true;
+    for (const { move, erase } of statements) {
+      const rows = survivorId
+        ? await transaction.query(move, [contactId, survivorId])
+        : await transaction.query(erase, [contactId]);
+      isDone &&= rows.length < SLICE;
+    }
+    return isDone;
+  };
+  return {
+    database,
+    log,
+    jobs,
+    async work(transaction, { key, payload }) {
+      // The survivor may be merged or erased now: its own job begins after this transaction.
+      lock.shared(transaction);
+      const [fate] = await transaction.query(fateStatement, [key]);
+      if (!fate || (await follow(transaction, key, fate.merged_into_id ?? null))) return { state: "done" };
+      return { state: "again", payload };
+    },
+  };
+}
