@@ -94,6 +94,18 @@ test("months that are older than the setting are detached with their rows, and n
   assert.match(JSON.stringify(detached), /"count":1/);
 });
 
+test("months of a table whose old partitions are dropped are gone with their rows", async () => {
+  await newTable("keys");
+  const month = await monthOf(-3);
+  const first = `${month.replace("_", "-")}-01`;
+  await asOwner(
+    `create table keys_${month} partition of keys for values from ('${first} 00:00+00') to ('${await endOf(first)}')`,
+  );
+  await keep({ table: "keys", monthsKept: 1, isDropped: true });
+  const [row] = await query("select to_regclass($1) as name", [`keys_${month}`]);
+  assert.equal(row?.name, null);
+});
+
 async function endOf(first: string): Promise<string> {
   const [row] = await query("select ($1::date + interval '1 month')::date::text as date", [first]);
   return `${row?.date} 00:00+00`;
@@ -101,10 +113,10 @@ async function endOf(first: string): Promise<string> {
 
 test("replicas that keep a table at the same moment disturb nothing, and no table is kept that is not registered", async () => {
   await newTable("sends");
-  const keepOnce = () => query("select keep_month_partitions('sends', null)");
+  const keepOnce = () => query("select keep_month_partitions('sends', null, false)");
   await Promise.allSettled([keepOnce(), keepOnce(), keepOnce()]);
   await keepOnce();
   assert.equal((await partitionsOf("sends")).length, 5);
-  await assert.rejects(query("select keep_month_partitions('forms', null)"));
+  await assert.rejects(query("select keep_month_partitions('forms', null, false)"));
   await assert.rejects(query("create table mine (id integer)"));
 });

@@ -8,6 +8,8 @@ export interface MonthPartitioned {
   table: string;
   /** The months before the present one that stay attached; all when absent. */
   monthsKept?: number;
+  /** Older partitions are dropped instead of detached. */
+  isDropped?: boolean;
 }
 
 const KIND = "month_partitions";
@@ -21,13 +23,13 @@ const partitionJobs = jobsOf(KIND);
  * SQL of a migration: what keeps the partitions of all tables of a schema. A process may not make tables, so a function of the
  * schema's owner does: for the tables that are registered, and nothing else.
  *
- * `keep_month_partitions(of, months_kept)` makes the partition `<table>_YYYY_MM` (UTC) of each month up to ${MONTHS_AHEAD} ahead. A
+ * `keep_month_partitions(of, months_kept, drops)` makes the partition `<table>_YYYY_MM` (UTC) of each month up to ${MONTHS_AHEAD} ahead. A
  * month of which the default partition `<table>_rest` has rows gets none: its rows stay there. Partitions older than `months_kept`
- * are detached: they are tables of their own then, for an operator to keep or to drop. Null keeps all attached.
+ * are dropped or detached: detached ones are tables of their own, for an operator to keep or to drop. Null keeps all attached.
  */
 export const MONTH_PARTITIONS = [
   "create table month_partitioned (name text primary key, by_column text not null)",
-  `create function keep_month_partitions(of text, months_kept integer) returns void language plpgsql security definer
+  `create function keep_month_partitions(of text, months_kept integer, drops boolean) returns void language plpgsql security definer
    set search_path from current set timezone = 'UTC' set lock_timeout = '2s' as $$
    declare
      month date; partition text; has_rows boolean; time_column text;
@@ -50,6 +52,7 @@ export const MONTH_PARTITIONS = [
            and to_date(right(c.relname, 7), 'YYYY_MM')
              < date_trunc('month', now()) - make_interval(months => months_kept) loop
        execute format('alter table %I detach partition %I', of, partition);
+       if drops then execute format('drop table %I', partition); end if;
      end loop;
    end $$`,
 ];
@@ -58,12 +61,15 @@ export const MONTH_PARTITIONS = [
 export function monthPartitioned(table: string, column: string): string[] {
   return [
     `insert into month_partitioned values ('${table}', '${column}')`,
-    `select keep_month_partitions('${table}', null)`,
+    `select keep_month_partitions('${table}', null, false)`,
     `insert into jobs (kind, key) values ('${KIND}', '${table}')`,
   ];
 }
 
-const keepStatement = prepared("month_partitions_keep", "select keep_month_partitions($1, $2::integer)");
+const keepStatement = prepared(
+  "month_partitions_keep",
+  "select keep_month_partitions($1, $2::integer, $3::boolean)",
+);
 
 /** Keeps the partitions of these tables, once a day for all replicas. */
 export function partitionUpkeep(database: Database, log: Log, tables: MonthPartitioned[]): JobOptions {
@@ -73,7 +79,8 @@ export function partitionUpkeep(database: Database, log: Log, tables: MonthParti
     log,
     jobs: partitionJobs,
     async work(transaction, { key, payload }) {
-      await transaction.query(keepStatement, [key, byName.get(key)?.monthsKept ?? null]);
+      const { monthsKept, isDropped = false } = byName.get(key) ?? {};
+      await transaction.query(keepStatement, [key, monthsKept ?? null, isDropped]);
       return { state: "again", payload, delaySeconds: DAY_SECONDS };
     },
   };

@@ -1,3 +1,4 @@
+import { commandKeys } from "@tidings/commands/keys";
 import { JOB_BACKLOG, JOB_STARTS } from "@tidings/jobs/tables";
 import type { Migrations } from "@tidings/store/migrate";
 import { statements } from "@tidings/store/statements";
@@ -53,4 +54,5 @@ export const migrations: Migrations = {
     "alter table email_sends add column version integer not null default 0",
     "alter table page_hits add column version integer not null default 0",
   ),
+  "0036_command_keys": statements(...commandKeys({ withPartitions: true })),
 };

@@ -1,4 +1,7 @@
 import { createSecretKey } from "node:crypto";
+import { COMMAND_KEYS } from "@tidings/commands/keys";
+import { partitionUpkeep } from "@tidings/jobs/partitions";
+import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
@@ -23,6 +26,7 @@ import { visibleRows } from "@tidings/store/visible-rows";
 import { deviceHandlers } from "./belonging/device.ts";
 import { noteHandlers } from "./belonging/note.ts";
 import { utmTagHandlers } from "./belonging/utm-tags.ts";
+import { commandHandlers } from "./command/handlers.ts";
 import { companyHandlers } from "./company/company.ts";
 import type { ContactConfig } from "./config.ts";
 import { contactHandlers } from "./contact/contact.ts";
@@ -70,6 +74,7 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
     services: [
       implement(ContactService, contactHandlers(context)),
       implement(ContactMethodService, contactMethods(context)),
+      implement(ContactCommandService, commandHandlers(context)),
       implement(GroupScoreService, groupScoreHandlers(context)),
       implement(UtmTagService, utmTagHandlers(context)),
       implement(CompanyService, companies),
@@ -87,7 +92,12 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
       totals: startTotals(database, outbox, log, totals),
       "segment reaction": startReacting(context, bus),
     },
-    jobs: [upkeepOptions(database, log), building(context), dayOptions(context)],
+    jobs: [
+      upkeepOptions(database, log),
+      building(context),
+      dayOptions(context),
+      partitionUpkeep(database, log, [COMMAND_KEYS]),
+    ],
     snapshots: [
       contactSnapshots(context),
       companySnapshots(context),

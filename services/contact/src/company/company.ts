@@ -5,7 +5,7 @@ import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company_s
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { prepared, type Row } from "@tidings/store/database";
-import { setCompanies, withPrimary } from "../contact/company-link.ts";
+import { withCompany, withoutCompany } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
 import type { ContactContext } from "../contact/save.ts";
 import { listRecords } from "../record/list.ts";
@@ -13,7 +13,6 @@ import { batchOf, rowOf, type SettledOutcome, savedAs, saveOf } from "../record/
 import { reachedRow } from "../record/reach.ts";
 import { renderRecords } from "../record/render.ts";
 import { COMPANY_SELECT } from "../rows/company.ts";
-import { companiesOf } from "../rows/contact.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
 import { removeCompanies } from "./remove.ts";
@@ -98,22 +97,14 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
     async addCompanyContact({ id, contactId }, call) {
       await editContact(context, contactId, call, async (row, { transaction }) => {
         const company = visible(await transaction.query(getStatement, [id]), call);
-        const links = companiesOf(row);
-        if (links.some((link) => link.id === id)) return row;
-        // The first company is the primary one.
-        const added = { id, name: company.companyname ?? "", isPrimary: links.length === 0 };
-        return withCompanies(row, [...links, added]);
+        return withCompany(row, { id, name: company.companyname ?? "" });
       });
       return {};
     },
 
     async removeCompanyContact({ id, contactId }, call) {
       await readCompany(id, call);
-      await editContact(context, contactId, call, (row) => {
-        const links = companiesOf(row);
-        const kept = links.filter((link) => link.id !== id);
-        return kept.length === links.length ? row : withCompanies(row, withPrimary(kept));
-      });
+      await editContact(context, contactId, call, (row) => withoutCompany(row, id));
       return {};
     },
 
@@ -131,10 +122,4 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
 
 function visible([row]: Row[], call: Call): Row {
   return reachedRow(call, Verb.VIEW, row, "created_by");
-}
-
-function withCompanies(row: Row, links: ReturnType<typeof companiesOf>): Row {
-  const changed = { ...row };
-  setCompanies(changed, links);
-  return changed;
 }

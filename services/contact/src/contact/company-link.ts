@@ -63,6 +63,31 @@ export function withPrimary(links: CompanyLink[]): CompanyLink[] {
   return links.map((link, index) => ({ ...link, isPrimary: index === latest }));
 }
 
+/** A contact that belongs to this company, too. The first company is the primary one, or the one that is made so. */
+export function withCompany(
+  row: ContactRow,
+  company: { id: number; name: string },
+  isMadePrimary = false,
+): ContactRow {
+  const links = companiesOf(row);
+  const known = links.find(({ id }) => id === company.id);
+  if (known && (known.isPrimary || !isMadePrimary)) return row;
+  const changed = { ...row };
+  const added = { ...company, isPrimary: links.length === 0 };
+  setCompanies(changed, isMadePrimary ? withFirst(links, company) : [...links, added]);
+  return changed;
+}
+
+/** A contact that does not belong to this company. */
+export function withoutCompany(row: ContactRow, companyId: number): ContactRow {
+  const links = companiesOf(row);
+  const kept = links.filter(({ id }) => id !== companyId);
+  if (kept.length === links.length) return row;
+  const changed = { ...row };
+  setCompanies(changed, withPrimary(kept));
+  return changed;
+}
+
 /** With this company as the primary one. */
 function withFirst(links: CompanyLink[], company: { id: number; name: string }): CompanyLink[] {
   const others = links.filter(({ id }) => id !== company.id).map((link) => ({ ...link, isPrimary: false }));

@@ -1,5 +1,4 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import { GroupScoreChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type {
   ChangeGroupScoreRequest,
   GroupScoreService,
@@ -10,11 +9,11 @@ import { badRequest, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { awaitRows } from "@tidings/store/await-rows";
 import { prepared, type Row } from "@tidings/store/database";
-import { domainEvent } from "@tidings/store/outbox";
 import { editContact } from "./edit.ts";
-import { checkedPoints, logPoints, OPERATORS } from "./points.ts";
+import { OPERATORS } from "./points.ts";
 import { reachedContacts, visibleContact } from "./referred.ts";
 import type { ContactContext } from "./save.ts";
+import { lockScores } from "./scores.ts";
 
 /** More are counted, and not shown. */
 const SCORES_MAX = 1_000;
@@ -27,15 +26,10 @@ const listStatement = prepared(
    from contact_group_scores s join point_groups g on g.id = s.group_id
    where s.contact_id = $1 order by g.id limit ${SCORES_MAX}`,
 );
-/** A group, and what a contact has in it; a change waits for one that is deleted, and a deletion for the change. */
-const SCORE = `select s.score, s.version, g.id, g.name, g.description from point_groups g
-  left join contact_group_scores s on s.group_id = g.id and s.contact_id = $1 where g.id = $2`;
-const getStatement = prepared("group_scores_get", SCORE);
-const lockStatement = prepared("group_scores_lock", `${SCORE} for key share of g`);
-const setStatement = prepared(
-  "group_scores_set",
-  `insert into contact_group_scores (contact_id, group_id, score, version) values ($1, $2, $3, $4)
-   on conflict (contact_id, group_id) do update set score = excluded.score, version = excluded.version`,
+const getStatement = prepared(
+  "group_scores_get",
+  `select s.score, s.version, g.id, g.name, g.description from point_groups g
+   left join contact_group_scores s on s.group_id = g.id and s.contact_id = $1 where g.id = $2`,
 );
 
 /** What a contact has of points that are counted for groups. */
@@ -74,7 +68,7 @@ async function awaitGroup({ database }: ContactContext, groupId: number, call: C
   await awaitRows(database, "point_groups", [groupId], call.deadlineMs);
 }
 
-/** The contact is locked, and so nothing else changes its scores. */
+/** The contact is locked, so nothing else changes its scores. */
 async function changeScore(
   context: ContactContext,
   { contactId, groupId, operator, value, eventName, actionName }: ChangeGroupScoreRequest,
@@ -83,39 +77,15 @@ async function changeScore(
   let changed: Row | undefined;
   await editContact(context, contactId, call, async (contact, { transaction, now }) => {
     const id = Number(contact.id);
-    const [row] = await transaction.query(lockStatement, [id, groupId]);
-    if (!row) throw noGroup();
-    changed = row;
-    const before = Number(row.score ?? 0);
-    const step = stepOf(operator, value, before);
-    const isNew = operator === "set" && row.score === null;
-    if (!step || (step.score === before && !isNew)) return contact;
-    const score = checkedPoints(step.score);
-    const version = Number(row.version ?? 0) + 1;
-    changed = { ...row, score: String(score) };
-    transaction.execute(setStatement, [id, groupId, score, version]);
-    const names = { eventName: eventName || "Manual change", actionName };
-    logPoints(transaction, { contactId: id, groupId, ...names, delta: checkedPoints(step.delta), now });
-    const told = { contactId: id, groupId, oldScore: before, newScore: score };
-    context.outbox.append(transaction, [
-      domainEvent(
-        "tidings.contact.contact.group_score_changed",
-        { id, version },
-        GroupScoreChangedSchema,
-        told,
-      ),
-    ]);
+    const scores = await lockScores(transaction, [{ contactId: id, groupId }]);
+    if (!scores.has(id, groupId)) throw noGroup();
+    const names = { type: "API", eventName: eventName || "Manual change", actionName };
+    scores.change({ contactId: id, groupId, operator, value, ...names, now });
+    scores.write(context.outbox);
+    changed = scores.row(id, groupId);
     return contact;
   });
   return changed;
-}
-
-/** What the score becomes and what the log says of it; undefined for what changes nothing. */
-function stepOf(name: string, value: number, before: number): { score: number; delta: number } | undefined {
-  if (name === "set") return { score: value, delta: value - before };
-  const operator = OPERATORS.get(name);
-  if (!operator || value === 0) return undefined;
-  return { score: operator.apply(before, value), delta: operator.logged(value) };
 }
 
 function responseOf(row: Row | undefined) {

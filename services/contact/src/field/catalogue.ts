@@ -88,6 +88,11 @@ class OutdatedCatalogue extends Error {
   }
 }
 
+/** Does this say that work is to be done again under later definitions? Only `underCatalogue` handles it. */
+export function isOutdated(error: unknown): boolean {
+  return error instanceof OutdatedCatalogue;
+}
+
 /**
  * Does a piece of work under the definitions of its own transaction: once more when `assertCurrent` finds in there that they
  * changed after they were read. Nobody writes by definitions that were replaced before the transaction began.

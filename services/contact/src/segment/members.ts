@@ -3,9 +3,10 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
 import { together } from "@tidings/runtime/together";
-import { type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import { timestampFromText } from "@tidings/store/timestamp";
 import { reachedContacts, visibleContact } from "../contact/referred.ts";
+import type { FieldCatalogue } from "../field/catalogue.ts";
 import { changeByHand } from "../membership/by-hand.ts";
 import { membershipEvents } from "../membership/events.ts";
 import { mayReach } from "../record/reach.ts";
@@ -48,7 +49,7 @@ export function memberChanges(services: BuildServices): ChangeMembers {
 
 /** All of them are about one segment, and in one direction. */
 async function grant(services: BuildServices, wishes: Wish[]): Promise<void> {
-  const { database, catalogues, outbox } = services;
+  const { database, catalogues } = services;
   const latest = wishes.at(-1);
   if (!latest) return;
   const { definition, isAdded } = latest;
@@ -57,18 +58,27 @@ async function grant(services: BuildServices, wishes: Wish[]): Promise<void> {
   const catalogue = await catalogues.current();
   const change = () =>
     database.transaction(deadlineMs, async (transaction) => {
-      // First of all: whoever has the turn may want the same rows.
+      // Before any contact is locked: the transaction that has the turn may want the same contacts.
       takeTurn(transaction);
-      const moved = await changeByHand(transaction, definition.id, ids, isAdded);
-      outbox.append(
-        transaction,
-        membershipEvents(moved, () => definition),
-      );
-      const changed = [handRead(definition.id), MEMBERSHIP];
-      const changes = moved.map(({ contactId }) => ({ contactId, changed }));
-      await followChanges(services, transaction, catalogue, changes);
+      await changeMembersIn(services, { transaction, catalogue }, { definition, ids, isAdded });
     });
   await withoutCulprits(services, () => ids, change);
+}
+
+/** Changes members of a segment by hand in a transaction that has the turn of segments, and lets other segments follow. */
+export async function changeMembersIn(
+  services: BuildServices,
+  { transaction, catalogue }: { transaction: Transaction; catalogue: FieldCatalogue },
+  { definition, ids, isAdded }: { definition: Definition; ids: number[]; isAdded: boolean },
+): Promise<void> {
+  const moved = await changeByHand(transaction, definition.id, ids, isAdded);
+  services.outbox.append(
+    transaction,
+    membershipEvents(moved, () => definition),
+  );
+  const changed = [handRead(definition.id), MEMBERSHIP];
+  const changes = moved.map(({ contactId }) => ({ contactId, changed }));
+  await followChanges(services, transaction, catalogue, changes);
 }
 
 const ofContactStatement = prepared(

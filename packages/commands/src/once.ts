@@ -1,0 +1,109 @@
+import { Code, Fault, toFault } from "@tidings/rpc/fault";
+import { isOutage } from "@tidings/rpc/outage";
+import type { Database, Transaction } from "@tidings/store/database";
+import { claimKeys, readKeys, settleKeys } from "./keys.ts";
+
+/** A command that takes effect once, however often it is sent. */
+export interface Command {
+  /** Names the occasion, with the kind of the caller in front: `form:7c9e…:2`. */
+  key: string;
+  /** A digest of what the command does. */
+  fingerprint: string;
+}
+
+/** What became of a command. The value is JSON, so that it can be answered again. */
+export type Outcome<V> = { value: V } | { fault: Fault };
+
+/** Carries out commands in a transaction. Returns an outcome for each, in their order. */
+export type CarryOut<C extends Command, V> = (
+  transaction: Transaction,
+  commands: C[],
+) => Promise<Outcome<V>[]>;
+
+export interface Limits {
+  deadlineMs: number;
+  /** Errors that the caller handles: no command is to blame. */
+  isForCaller?(error: unknown): boolean;
+}
+
+/**
+ * Carries out each command whose key is new, and answers the outcome of the first time for each other one. Keys, effects and outcomes
+ * are one transaction. When the transaction fails, its halves are tried, so that a command that cannot be carried out fails alone. Throws
+ * when the database is away or too slow: then nothing is known, and the caller sends the same commands again.
+ */
+export async function carryOutOnce<C extends Command, V>(
+  database: Database,
+  commands: C[],
+  carryOut: CarryOut<C, V>,
+  limits: Limits,
+): Promise<Outcome<V>[]> {
+  const { deadlineMs, isForCaller } = limits;
+  try {
+    return await database.transaction(deadlineMs, (transaction) => onceIn(transaction, commands, carryOut));
+  } catch (error) {
+    const isTimeOut = error instanceof Fault && error.code === Code.DEADLINE_EXCEEDED;
+    if (isOutage(error) || isTimeOut || isForCaller?.(error)) throw error;
+    const [command, ...others] = commands;
+    if (!command) return [];
+    if (others.length === 0) {
+      const fault = toFault(error);
+      return database.transaction(deadlineMs, (transaction) =>
+        onceIn<C, V>(transaction, commands, async () => [{ fault }]),
+      );
+    }
+    const middle = Math.ceil(commands.length / 2);
+    const first = await carryOutOnce(database, commands.slice(0, middle), carryOut, limits);
+    const second = await carryOutOnce(database, commands.slice(middle), carryOut, limits);
+    return [...first, ...second];
+  }
+}
+
+async function onceIn<C extends Command, V>(
+  transaction: Transaction,
+  commands: C[],
+  carryOut: CarryOut<C, V>,
+): Promise<Outcome<V>[]> {
+  // A key that is named twice in a call is used once.
+  const distinct = [
+    ...new Map(commands.toReversed().map((command) => [command.key, command])).values(),
+  ].reverse();
+  const claimed = await claimKeys(transaction, distinct);
+  const fresh = distinct.filter(({ key }) => claimed.has(key));
+  const known = await readKeys(
+    transaction,
+    distinct.flatMap(({ key }) => (claimed.has(key) ? [] : [key])),
+  );
+  const outcomes = fresh.length > 0 ? await carryOut(transaction, fresh) : [];
+  const kept = fresh.map(({ key, fingerprint }, index) => {
+    const outcome = outcomes[index];
+    if (!outcome) throw new Error("each command has an outcome");
+    return { key, fingerprint, outcome };
+  });
+  settleKeys(
+    transaction,
+    kept.map(({ key, outcome }) => ({ key, outcome: toStored(outcome) })),
+  );
+  const made = new Map(kept.map((one) => [one.key, one]));
+  return commands.map(({ key, fingerprint }): Outcome<V> => {
+    const before = made.get(key) ?? known.get(key);
+    if (!before) throw new Error("a key that was not claimed is known");
+    if (before.fingerprint !== fingerprint) return { fault: keyReused() };
+    return typeof before.outcome === "string" ? fromStored<V>(before.outcome) : before.outcome;
+  });
+}
+
+function keyReused(): Fault {
+  const message = "The key was used for another command.";
+  return new Fault({ code: Code.INVALID_ARGUMENT, reason: "KEY_REUSED", message });
+}
+
+function toStored<V>(outcome: Outcome<V>): unknown {
+  if ("value" in outcome) return { value: outcome.value ?? null };
+  const { code, reason, message, violations } = outcome.fault;
+  return { fault: { code, reason, message, violations } };
+}
+
+function fromStored<V>(json: string): Outcome<V> {
+  const { value, fault } = JSON.parse(json);
+  return fault ? { fault: new Fault(fault) } : { value };
+}

@@ -1,0 +1,159 @@
+import { create } from "@bufbuild/protobuf";
+import type { Command, Outcome } from "@tidings/commands/once";
+import type { ContactCommand } from "@tidings/proto/tidings/contact/v1/command";
+import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import type { Call } from "@tidings/rpc/call";
+import { badRequest, notFound } from "@tidings/rpc/fault";
+import { joined, type Transaction } from "@tidings/store/database";
+import { isObject, jsonBytes } from "@tidings/store/json-member";
+import { readContacts } from "../contact/referred.ts";
+import { removeContacts } from "../contact/remove.ts";
+import { contactSaver } from "../contact/save.ts";
+import type { FieldCatalogue } from "../field/catalogue.ts";
+import { parseJson } from "../input/json.ts";
+import type { BuildServices } from "../segment/build.ts";
+import { changeMembersIn } from "../segment/members.ts";
+import { takeTurn } from "../segment/turn.ts";
+import { addCompanyScores, editRows, type RowCommand } from "./edit-rows.ts";
+
+/** A command with its key, as it was sent. */
+export interface KeyedCommand extends Command {
+  contactId: number;
+  effect: ContactCommand["effect"];
+}
+
+/** What commands work with: contacts, and the segments that follow them. */
+export type CommandContext = BuildServices & Parameters<typeof contactSaver>[0];
+
+/** Commands of one kind, with their places among all of them. */
+interface Placed<E> {
+  index: number;
+  contactId: number;
+  effect: E;
+}
+
+type EffectOf<C extends ContactCommand["effect"]["case"]> = Extract<ContactCommand["effect"], { case: C }>;
+
+/**
+ * Carries out commands in a transaction, kind by kind in sets: edits, then points, scores, stages and companies, then segments, then
+ * deletions. Returns the contact that each took effect on: merged contacts are those that they became a part of.
+ */
+export async function carryOut(
+  context: CommandContext,
+  { catalogue, transaction, call }: { catalogue: FieldCatalogue; transaction: Transaction; call: Call },
+  commands: KeyedCommand[],
+): Promise<Outcome<number>[]> {
+  const within = { ...context, database: joined(context.database, transaction) };
+  const isOfSegments = commands.some(({ effect }) => effect.case === "segments");
+  // Before any contact is locked: the transaction that has the turn may want the same contacts.
+  if (isOfSegments) takeTurn(transaction);
+  const ids = commands.map(({ contactId }) => contactId);
+  const contacts = await readContacts(transaction.query, ids);
+  const outcomes: Outcome<number>[] = commands.map(() => ({ fault: notFound("Contact not found.") }));
+  const placed = commands.flatMap(({ contactId, effect }, index) => {
+    const row = contacts.get(contactId);
+    return row ? [{ index, contactId: Number(row.id), effect }] : [];
+  });
+  const kind = <C extends ContactCommand["effect"]["case"]>(...cases: C[]): Placed<EffectOf<C>>[] =>
+    placed.filter((command): command is Placed<EffectOf<C>> =>
+      (cases as unknown[]).includes(command.effect.case),
+    );
+  const keep = (of: Placed<unknown>[], results: Outcome<number>[]) => {
+    for (const [position, { index }] of of.entries())
+      outcomes[index] = results[position] ?? { fault: notFound() };
+  };
+
+  const edits = kind("edit");
+  keep(edits, await editContacts(within, edits, call));
+  const rows = kind("points", "stage", "company").filter((command) => !isCompanyScore(command));
+  const editing = { context: within, catalogue, transaction, call };
+  keep(rows, await editRows(editing, rows as RowCommand[]));
+  const scores = kind("company").filter(isCompanyScore);
+  const added = scores.map(({ contactId, effect: { value } }) => ({ contactId, ...value }));
+  keep(scores, await addCompanyScores(editing, added));
+  const segments = kind("segments");
+  keep(segments, await changeSegments(within, { catalogue, transaction }, segments));
+  const deletions = kind("delete");
+  keep(deletions, await deleteContacts(within, deletions, call));
+  return outcomes;
+}
+
+function isCompanyScore({ effect }: Placed<ContactCommand["effect"]>): boolean {
+  return effect.case === "company" && effect.value.action === "score";
+}
+
+async function editContacts(
+  context: CommandContext,
+  edits: Placed<EffectOf<"edit">>[],
+  call: Call,
+): Promise<Outcome<number>[]> {
+  if (edits.length === 0) return [];
+  const requests = edits.map(({ contactId, effect }) => ({
+    id: contactId,
+    message: contactOf(effect.value.body),
+  }));
+  const outcomes = await contactSaver(context).many(requests, call);
+  return outcomes.map((outcome) => ("fault" in outcome ? outcome : { value: Number(outcome.row.id) }));
+}
+
+/** The message of a body. Every member that is none of these is a field. */
+function contactOf(body: Uint8Array): Contact {
+  const sent: unknown = parseJson(body);
+  if (!isObject(sent)) throw badRequest("The body is no object.");
+  const { tags, doNotContact, frequencyRules, owner, overwriteWithBlank, ...values } = sent;
+  const json = (value: unknown) => (value === undefined ? new Uint8Array() : jsonBytes(value));
+  return create(ContactSchema, {
+    values: jsonBytes(values),
+    tags: json(tags),
+    doNotContact: json(doNotContact),
+    frequencyRules: json(frequencyRules),
+    overwriteWithBlank: overwriteWithBlank === true,
+    ...(owner !== undefined && { owner: jsonBytes(owner) }),
+  });
+}
+
+/** One statement for each segment and direction. A segment that is gone is NOT_FOUND. */
+async function changeSegments(
+  context: CommandContext,
+  { catalogue, transaction }: { catalogue: FieldCatalogue; transaction: Transaction },
+  commands: Placed<EffectOf<"segments">>[],
+): Promise<Outcome<number>[]> {
+  if (commands.length === 0) return [];
+  const definitions = await context.readDefinitions(transaction.query);
+  const isThere = (id: number) => definitions.has(id);
+  const usable = commands.filter(({ effect: { value } }) => [...value.add, ...value.remove].every(isThere));
+  const members = (direction: "add" | "remove") =>
+    Map.groupBy(
+      usable.flatMap(({ contactId, effect }) =>
+        effect.value[direction].map((segmentId) => ({ segmentId, contactId })),
+      ),
+      ({ segmentId }) => segmentId,
+    );
+  for (const [direction, isAdded] of [
+    ["add", true],
+    ["remove", false],
+  ] as const)
+    for (const [segmentId, changed] of members(direction)) {
+      const definition = definitions.get(segmentId);
+      const ids = [...new Set(changed.map(({ contactId }) => contactId))];
+      if (definition)
+        await changeMembersIn(context, { transaction, catalogue }, { definition, ids, isAdded });
+    }
+  return commands.map(
+    (command): Outcome<number> =>
+      usable.includes(command)
+        ? { value: command.contactId }
+        : { fault: notFound("The segment was not found.") },
+  );
+}
+
+async function deleteContacts(
+  context: CommandContext,
+  commands: Placed<EffectOf<"delete">>[],
+  call: Call,
+): Promise<Outcome<number>[]> {
+  if (commands.length === 0) return [];
+  const ids = commands.map(({ contactId }) => contactId);
+  const outcomes = await removeContacts(context, ids, call);
+  return outcomes.map((outcome) => ("fault" in outcome ? outcome : { value: Number(outcome.row.id) }));
+}

@@ -1,0 +1,249 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, test } from "node:test";
+import { create, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  CarryOutCommandsRequestSchema,
+  CheckContactableRequestSchema,
+  type ContactCommandSchema,
+  ReadContactFieldsRequestSchema,
+} from "@tidings/proto/tidings/contact/v1/command";
+import { ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import type { Actor } from "@tidings/rpc/actor";
+import { callAs } from "../testing/contact-scene.ts";
+import { segmentScene } from "../testing/segment-scene.ts";
+import { commandHandlers } from "./handlers.ts";
+
+const ENGINE: Actor = { kind: "service", id: null, name: "Forms", admin: false, permissions: {} };
+
+let scene: Awaited<ReturnType<typeof segmentScene>>;
+let commands: ReturnType<typeof commandHandlers>;
+before(async () => {
+  scene = await segmentScene();
+  commands = commandHandlers(scene.services);
+  await scene.query(
+    "insert into stages (id, version, name, weight, is_published) values (5, 1, 'Lead', 1, true)",
+  );
+  await scene.query("insert into point_groups (id, version, name) values (7, 1, 'Interest')");
+});
+after(() => scene.close());
+
+type Sent = MessageInitShape<typeof ContactCommandSchema>;
+const key = () => `test:${randomUUID()}`;
+const body = (members: object) => ({
+  case: "edit" as const,
+  value: { body: Buffer.from(JSON.stringify(members)) },
+});
+
+async function carryOut(sent: Sent[]) {
+  const request = create(CarryOutCommandsRequestSchema, { commands: sent });
+  const { outcomes = [] } = await commands.carryOutCommands(request, callAs(ENGINE));
+  return outcomes.map(({ reason, contactId }) => reason || contactId);
+}
+async function contact(id: number) {
+  const [row] = await scene.query(
+    `select firstname, points, stage_id, tag_ids, company, do_not_contact #>> '{email,reason}' as dnc, version,
+       modified_by_user from contacts where id = $1`,
+    [id],
+  );
+  return row;
+}
+const points = (contactId: number, delta: number, groupId?: number): Sent => ({
+  key: key(),
+  contactId,
+  effect: {
+    case: "points",
+    value: { operator: "plus", delta, type: "form", eventName: "Sign up", ...(groupId && { groupId }) },
+  },
+});
+
+test("commands of every kind take effect in one call, once, with one event for a contact", async () => {
+  const id = await scene.addContact({ firstname: "Ada" });
+  const segment = await scene.addSegment([]);
+  const company = await scene.services.database
+    .query(
+      {
+        text: "insert into companies (is_published, date_added, version, score, custom, companyname, name_key) values (true, now(), 1, 0, '{}', 'Acme', 'acme') returning id",
+      },
+      [],
+      Date.now() + 20_000,
+    )
+    .then(([row]) => Number(row?.id));
+  await scene.newEvents();
+  const sent: Sent[] = [
+    {
+      key: key(),
+      contactId: id,
+      effect: body({ firstname: "Grace", tags: ["vip"], doNotContact: [{ channel: "email", reason: 3 }] }),
+    },
+    points(id, 5),
+    points(id, 7),
+    points(id, 3, 7),
+    { key: key(), contactId: id, effect: { case: "stage", value: { stageId: 5 } } },
+    { key: key(), contactId: id, effect: { case: "company", value: { companyId: company, action: "link" } } },
+    {
+      key: key(),
+      contactId: id,
+      effect: { case: "company", value: { companyId: company, action: "score", score: 9 } },
+    },
+    { key: key(), contactId: id, effect: { case: "segments", value: { add: [segment.id] } } },
+  ];
+  assert.deepEqual(
+    await carryOut(sent),
+    sent.map(() => id),
+  );
+  const events = await scene.newEvents();
+  assert.deepEqual(
+    await carryOut(sent),
+    sent.map(() => id),
+  );
+  assert.deepEqual(await scene.newEvents(), []);
+  const row = await contact(id);
+  assert.equal(row?.firstname, "Grace");
+  assert.equal(row?.points, "12");
+  assert.equal(row?.stage_id, "5");
+  assert.equal(row?.company, "Acme");
+  assert.equal(row?.dnc, "3");
+  assert.equal(row?.modified_by_user, "Forms");
+  assert.deepEqual(await scene.members(segment.id), [id]);
+  const [scores] = await scene.query("select score from contact_group_scores where contact_id = $1", [id]);
+  assert.equal(scores?.score, "3");
+  const [scored] = await scene.query("select score from companies where id = $1", [company]);
+  assert.equal(scored?.score, "9");
+  const logs = await scene.query(
+    "select type, delta, group_id from points_log where contact_id = $1 order by id",
+    [id],
+  );
+  assert.deepEqual(
+    logs.map(({ type, delta, group_id }) => [type, delta, group_id]),
+    [
+      ["form", "5", null],
+      ["form", "7", null],
+      ["form", "3", "7"],
+    ],
+  );
+  // The edit is one save, and all changes of points, stage and company are another.
+  const saved = events.filter(({ subject }) => subject === "tidings.contact.contact.updated");
+  assert.equal(saved.length, 2);
+  const [, second] = saved.map(({ payload }) => fromBinary(ContactSavedSchema, payload));
+  assert.deepEqual([second?.points?.oldPoints, second?.points?.newPoints], [0, 12]);
+});
+
+test("a command that cannot take effect has its reason, and stops no other", async () => {
+  const id = await scene.addContact({ firstname: "Ada", email: "ada@commands.example" });
+  const other = await scene.addContact({ email: "taken@commands.example" });
+  const outcomes = await carryOut([
+    points(id, 1),
+    points(2_000_000_000, 1),
+    points(id, 2_147_483_647),
+    points(id, 1, 99),
+    { key: key(), contactId: id, effect: { case: "stage", value: { stageId: 99 } } },
+    { key: key(), contactId: id, effect: body({ email: "taken@commands.example" }) },
+    { key: key(), contactId: id, effect: body({ email: "none" }) },
+    { key: key(), contactId: other, effect: { case: "segments", value: { add: [2_000_000_000] } } },
+    { key: key(), contactId: id },
+    { key: "", contactId: id, effect: points(id, 1).effect as never },
+    points(other, 4),
+  ]);
+  assert.deepEqual(outcomes, [
+    id,
+    "NOT_FOUND",
+    "BAD_REQUEST",
+    "NOT_FOUND",
+    "NOT_FOUND",
+    "TAKEN",
+    "INVALID",
+    "NOT_FOUND",
+    "BAD_REQUEST",
+    "BAD_REQUEST",
+    other,
+  ]);
+  assert.equal((await contact(id))?.points, "1");
+  assert.equal((await contact(other))?.points, "4");
+});
+
+test("a command on a merged contact takes effect on the survivor, and a deleted contact stays deleted", async () => {
+  const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
+  await scene.handlers.mergeContacts(
+    { $typeName: "tidings.contact.v1.MergeContactsRequest", id: survivor, mergedId: merged },
+    callAs(),
+  );
+  assert.deepEqual(await carryOut([points(merged, 3)]), [survivor]);
+  assert.equal((await contact(survivor))?.points, "3");
+  const remove: Sent = { key: key(), contactId: survivor, effect: { case: "delete", value: {} } };
+  assert.deepEqual(await carryOut([remove]), [survivor]);
+  assert.deepEqual(await carryOut([remove, points(survivor, 1)]), [survivor, "NOT_FOUND"]);
+});
+
+test("a thousand commands in ten parallel calls, each sent three times, add up", async () => {
+  const ids = await Promise.all(Array.from({ length: 20 }, () => scene.addContact({})));
+  const calls = Array.from({ length: 10 }, () =>
+    Array.from({ length: 100 }, (_, index) => points(ids[index % ids.length] as number, 1)),
+  );
+  await Promise.all([...calls, ...calls, ...calls].map(carryOut));
+  const totals = await Promise.all(ids.map(async (id) => (await contact(id))?.points));
+  assert.deepEqual(new Set(totals), new Set(["50"]));
+});
+
+test("named fields of contacts are read in one call, merged contacts as their survivors", async () => {
+  const [ada, merged, gone] = [
+    await scene.addContact({ firstname: "Ada", email: "fields@commands.example" }),
+    await scene.addContact({ firstname: "Ada" }),
+    2_000_000_000,
+  ];
+  await scene.handlers.mergeContacts(
+    { $typeName: "tidings.contact.v1.MergeContactsRequest", id: ada, mergedId: merged },
+    callAs(),
+  );
+  const { contacts = [] } = await commands.readContactFields(
+    create(ReadContactFieldsRequestSchema, {
+      ids: [ada, merged, gone],
+      aliases: ["firstname", "email", "constructor", "points"],
+    }),
+    callAs(ENGINE),
+  );
+  const values = ["Ada", "fields@commands.example", "", "0"];
+  assert.deepEqual(
+    contacts.map(({ id, contactId, values }) => [id, contactId, values]),
+    [
+      [ada, ada, values],
+      [merged, ada, values],
+    ],
+  );
+});
+
+test("contacts that said no, are paused or had enough mails are told apart from those that may be mailed", async () => {
+  const rule = (members: object) => JSON.stringify({ email: { channel: "email", ...members } });
+  const add = async (columns: Record<string, string>) => {
+    const id = await scene.addContact({});
+    for (const [name, value] of Object.entries(columns))
+      await scene.query(`update contacts set ${name} = $2::jsonb where id = $1`, [id, value]);
+    return id;
+  };
+  const may = await add({ frequency_rules: rule({ frequencyNumber: 2, frequencyTime: "DAY" }) });
+  const unsubscribed = await add({ do_not_contact: '{"email":{"reason":1}}' });
+  const paused = await add({
+    frequency_rules: rule({
+      pauseFromDate: "2020-01-01T00:00:00+00:00",
+      pauseToDate: "2999-01-01T00:00:00+00:00",
+    }),
+  });
+  const frequent = await add({ frequency_rules: rule({ frequencyNumber: 1, frequencyTime: "WEEK" }) });
+  for (const id of [may, frequent])
+    await scene.query(
+      "insert into email_sends (id, contact_id, email_id, date_sent) values (gen_random_uuid(), $1, 1, now() - interval '2 hours')",
+      [id],
+    );
+  const check = async (channel: string) => {
+    const ids = [may, unsubscribed, paused, frequent, 2_000_000_000];
+    const request = create(CheckContactableRequestSchema, { channel, ids });
+    const { contacts = [] } = await commands.checkContactable(request, callAs(ENGINE));
+    assert.deepEqual(
+      contacts.map(({ id }) => id),
+      ids,
+    );
+    return contacts.map(({ refusal }) => refusal);
+  };
+  assert.deepEqual(await check("email"), ["", "unsubscribed", "paused", "frequency", "not_found"]);
+  assert.deepEqual(await check("constructor"), ["", "", "", "", "not_found"]);
+});

@@ -1,0 +1,57 @@
+import { type Database, prepared } from "@tidings/store/database";
+
+/** Where the sends of a channel are, and when each was made. Channels without sends have no limit of frequency. */
+const SENDS: Record<string, string> = {
+  email: "select contact_id, date_sent as sent_at from email_sends where date_sent is not null",
+  sms: "select contact_id, date_added as sent_at from sms_sends",
+  notification: "select contact_id, date_added as sent_at from notification_sends where not is_mobile",
+  mobile_notification: "select contact_id, date_added as sent_at from notification_sends where is_mobile",
+};
+
+const REASONS = ["", "unsubscribed", "bounced", "manual"];
+
+/**
+ * `$1` ids, `$2` channel. A pause is a rule with two dates; a limit counts the sends of the last day, week or month. One index look-up for
+ * each contact with a limit.
+ */
+const statements = new Map(
+  Object.entries({ ...SENDS, other: "select 0 as contact_id, now() as sent_at where false" }).map(
+    ([channel, sends]) => [
+      channel,
+      prepared(
+        `contactable_${channel}`,
+        `select asked.id as asked_id, c.id, c.do_not_contact -> $2 ->> 'reason' as reason,
+           coalesce((rule ->> 'pauseFromDate')::timestamptz <= now()
+             and now() <= (rule ->> 'pauseToDate')::timestamptz, false) as is_paused,
+           coalesce((rule ->> 'frequencyNumber')::integer <= (
+             select count(*) from (${sends}) s where s.contact_id = c.id
+               and s.sent_at > now() - ('1 ' || coalesce(rule ->> 'frequencyTime', 'DAY'))::interval), false) as is_frequent
+         from unnest($1::integer[]) with ordinality as asked (id, position)
+         left join contact_redirects r on r.merged_id = asked.id
+         left join contacts c on c.id = coalesce(r.contact_id, asked.id)
+         left join lateral (select c.frequency_rules -> $2 as rule) rules on true
+         order by asked.position`,
+      ),
+    ],
+  ),
+);
+
+/** Says for each contact, in the order of the ids, why it may not receive a message of a channel now; "" when it may. */
+export async function contactableOf(
+  database: Database,
+  { channel, ids }: { channel: string; ids: number[] },
+  deadlineMs: number,
+): Promise<{ id: number; refusal: string }[]> {
+  const statement = statements.get(Object.hasOwn(SENDS, channel) ? channel : "other");
+  if (!statement || ids.length === 0) return [];
+  const rows = await database.query(statement, [ids, channel], deadlineMs);
+  return rows.map((row) => ({ id: Number(row.asked_id), refusal: refusalOf(row) }));
+}
+
+/** A no comes before a limit. */
+function refusalOf(row: Record<string, string | null>): string {
+  if (row.id === null) return "not_found";
+  if (row.reason) return REASONS[Number(row.reason)] ?? "manual";
+  if (row.is_paused === "t") return "paused";
+  return row.is_frequent === "t" ? "frequency" : "";
+}

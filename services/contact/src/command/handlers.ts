@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import { toBinary } from "@bufbuild/protobuf";
+import { COMMANDS_MAX } from "@tidings/commands/keys";
+import { carryOutOnce, type Outcome } from "@tidings/commands/once";
+import {
+  type ContactCommand,
+  ContactCommandSchema,
+  type ContactCommandService,
+} from "@tidings/proto/tidings/contact/v1/command";
+import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
+import { badRequest } from "@tidings/rpc/fault";
+import { awaitRows } from "@tidings/store/await-rows";
+import { isOutdated, underCatalogue } from "../field/catalogue.ts";
+import { type CommandContext, carryOut, type KeyedCommand } from "./carry-out.ts";
+import { contactableOf } from "./contactable.ts";
+import { readContactFields } from "./read-fields.ts";
+
+const KEY_LENGTH_MAX = 255;
+const READ_MAX = 5_000;
+const ALIASES_MAX = 500;
+
+/** Changes and questions of other services, each about many contacts at once. */
+export function commandHandlers(context: CommandContext): Handlers<typeof ContactCommandService> {
+  const { database, catalogues } = context;
+  return {
+    async carryOutCommands({ commands }, call) {
+      if (commands.length > COMMANDS_MAX)
+        throw badRequest(`At most ${COMMANDS_MAX} commands are carried out at once.`);
+      const usable = commands.filter(isUsable).map(keyed);
+      const asOwner = { ...call, reach: () => "all" as const };
+      await awaitNamed(context, usable, call);
+      const outcomes = await underCatalogue(catalogues, (catalogue) =>
+        carryOutOnce<KeyedCommand, number>(
+          database,
+          usable,
+          (transaction, fresh) => carryOut(context, { catalogue, transaction, call: asOwner }, fresh),
+          { deadlineMs: call.deadlineMs, isForCaller: isOutdated },
+        ),
+      );
+      const answers = outcomes.values();
+      return {
+        outcomes: commands.map((command) => {
+          const outcome = isUsable(command) ? answers.next().value : undefined;
+          return answerOf(outcome ?? { fault: badRequest("A command needs a key and an effect.") });
+        }),
+      };
+    },
+
+    async readContactFields({ ids, aliases }, { deadlineMs }) {
+      limit(ids.length, READ_MAX);
+      limit(aliases.length, ALIASES_MAX);
+      const catalogue = await catalogues.current();
+      return { contacts: await readContactFields(database, catalogue, { ids, aliases }, deadlineMs) };
+    },
+
+    async checkContactable({ channel, ids }, { deadlineMs }) {
+      limit(ids.length, READ_MAX);
+      return { contacts: await contactableOf(database, { channel, ids }, deadlineMs) };
+    },
+  };
+}
+
+function limit(count: number, max: number): void {
+  if (count > max) throw badRequest(`At most ${max} entries are supported.`);
+}
+
+function isUsable({ key, effect }: ContactCommand): boolean {
+  return key !== "" && key.length <= KEY_LENGTH_MAX && effect.case !== undefined;
+}
+
+function keyed(command: ContactCommand): KeyedCommand {
+  const digest = createHash("sha256").update(toBinary(ContactCommandSchema, command)).digest("base64url");
+  const { key, contactId, effect } = command;
+  return { key, fingerprint: digest, contactId, effect };
+}
+
+/** Stages, groups and owners that were made a moment ago may not be replicated yet. */
+async function awaitNamed({ database }: CommandContext, commands: KeyedCommand[], call: Call): Promise<void> {
+  const stages = commands.flatMap(({ effect }) =>
+    effect.case === "stage" ? (effect.value.stageId ?? []) : [],
+  );
+  const groups = commands.flatMap(({ effect }) =>
+    effect.case === "points" ? (effect.value.groupId ?? []) : [],
+  );
+  await awaitRows(database, "stages", stages, call.deadlineMs);
+  await awaitRows(database, "point_groups", groups, call.deadlineMs);
+}
+
+function answerOf(outcome: Outcome<number>) {
+  if ("value" in outcome) return { reason: "", message: "", contactId: outcome.value };
+  const { reason, message } = outcome.fault;
+  return { reason, message, contactId: 0 };
+}
