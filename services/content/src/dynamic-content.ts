@@ -1,8 +1,8 @@
+import { checkFilters } from "@tidings/filters/check";
 import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import { type DynamicContent, DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
 import { jsonOf, notValid } from "@tidings/store/json-member";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { checkContactFilters } from "./contact-filters.ts";
 import { family, type Kin } from "./family.ts";
 import { DYNAMIC_CONTENT_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";
@@ -14,7 +14,7 @@ export function dynamicContents(context: ResourceContext): Repository<DynamicCon
     prepare(draft, { before, loaded }) {
       const filters = jsonOf(draft.filters);
       const violations = [
-        ...checkContactFilters("filters", filters),
+        ...checkFilters("filters", filters),
         ...checkUtmTags(draft),
         ...kin.check(draft, before, loaded),
       ];

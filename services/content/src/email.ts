@@ -1,3 +1,4 @@
+import { checkFilters } from "@tidings/filters/check";
 import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import { type Email, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { Violation } from "@tidings/rpc/fault";
@@ -5,7 +6,6 @@ import { isEmailAddress } from "@tidings/runtime/email-address";
 import { isNothing, isObject, type JsonObject, jsonOf, notValid } from "@tidings/store/json-member";
 import type { NamedThings } from "@tidings/store/needs";
 import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { checkContactFilters } from "./contact-filters.ts";
 import { checkVariantSettings, family, type Kin } from "./family.ts";
 import { EMAIL_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";
@@ -92,7 +92,7 @@ function checkVersions(path: string, versions: unknown): Violation[] {
     isObject(version)
       ? [
           ...checkText(`${path}[${index}].content`, version.content),
-          ...checkContactFilters(`${path}[${index}].filters`, version.filters ?? []),
+          ...checkFilters(`${path}[${index}].filters`, version.filters ?? []),
         ]
       : [notValid(`${path}[${index}]`)],
   );

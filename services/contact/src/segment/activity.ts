@@ -1,7 +1,8 @@
+import { compare, type Predicate } from "@tidings/filters/compare-in-sql";
+import { idsOf } from "@tidings/filters/operand";
+import { counterpartOf, OPERATORS, type ValueKind } from "@tidings/filters/operators";
 import { type RawBuilder, sql } from "kysely";
-import { compare, counterpartOf, type Predicate, type ValueKind } from "./compare.ts";
-import { OPERATORS } from "./kind.ts";
-import { idsOf, leftOf, type Subject, setSubject, valueSubject } from "./subject.ts";
+import { constantly, leftOf, type Subject, setSubject, valueSubject } from "./subject.ts";
 
 /** Rows that belong to the contact, to be continued by `and`. */
 function rowsOf(table: string, condition: Predicate = sql`true`): RawBuilder<unknown> {
@@ -49,7 +50,7 @@ function idsIn(type: string, table: string, column: string, condition?: Predicat
   return setSubject({
     type,
     reads: [table],
-    hasOne: (ids) => sql`exists (select from ${rows} and ${id} = any(${idsOf(ids)}::integer[]))`,
+    hasOne: (ids) => constantly(sql`exists (select from ${rows} and ${id} = any(${idsOf(ids)}::integer[]))`),
     hasAny: sql`exists (select from ${rows})`,
     left: leftOf(rows, id),
   });
@@ -62,8 +63,9 @@ function namesIn(table: string, column: string): Subject {
   return setSubject({
     type: "multiselect",
     reads: [table],
-    hasOne: (names) => sql`exists (select from ${rows}
-      and lower(${name}) = any(array(select lower(t) from unnest(${names}::text[]) as t)))`,
+    hasOne: (names) =>
+      constantly(sql`exists (select from ${rows}
+        and lower(${name}) = any(array(select lower(t) from unnest(${names}::text[]) as t)))`),
     hasAny: sql`exists (select from ${rows} and ${name} <> '')`,
     left: leftOf(rows, name),
   });

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { FilterProblem, filtersOf, namedIn, readFilters } from "@tidings/filters/filter";
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
 import { type Fault, inUse, type Violation } from "@tidings/rpc/fault";
@@ -6,7 +7,6 @@ import { cleanAlias, freeAlias } from "@tidings/store/alias";
 import { prepared, type Transaction } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { type Definition, type DefinitionReader, isVisible, midnight, nameable } from "./definitions.ts";
-import { FilterProblem, filtersOf, namedIn, readFilters } from "./filter.ts";
 import { checkFilters } from "./predicate.ts";
 
 /** All that a segment is checked against, as of the moment from which nobody else can change a segment. */

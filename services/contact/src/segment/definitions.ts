@@ -1,8 +1,8 @@
+import { type Filter, FilterProblem } from "@tidings/filters/filter";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { prepared, type Row, type Statement } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
-import { type Filter, FilterProblem } from "./filter.ts";
 import { type Compiled, compileFilters } from "./predicate.ts";
 
 /** A segment as far as its members depend on it. */

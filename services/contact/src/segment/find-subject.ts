@@ -1,10 +1,17 @@
+import { compare, type Value } from "@tidings/filters/compare-in-sql";
+import { idsOf } from "@tidings/filters/operand";
+import {
+  counterpartOf,
+  kindOf,
+  operatorsOf,
+  REFERENCE_OPERATORS,
+  type ValueKind,
+} from "@tidings/filters/operators";
 import { sql } from "kysely";
 import type { Field, FieldCatalogue } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
 import { activities } from "./activity.ts";
-import { compare, counterpartOf, type Value, type ValueKind } from "./compare.ts";
-import { kindOf, operatorsOf, REFERENCE_OPERATORS } from "./kind.ts";
-import { idsOf, leftOf, type Subject, setSubject, valueSubject } from "./subject.ts";
+import { constantly, leftOf, type Subject, setSubject, valueSubject } from "./subject.ts";
 
 /** The subject of a filter by its name; undefined when nothing is called that. Segments are looked up elsewhere. */
 export function findSubject(
@@ -81,7 +88,7 @@ const SETS = new Map<string, Subject>([
     setSubject({
       type: "tags",
       reads: ["tag_ids"],
-      hasOne: (ids) => sql`(c.tag_ids && ${idsOf(ids)}::integer[])`,
+      hasOne: (ids) => constantly(sql`(c.tag_ids && ${idsOf(ids)}::integer[])`),
       hasAny: sql`(c.tag_ids <> '{}')`,
       left: sql`to_json(c.tag_ids)`,
     }),

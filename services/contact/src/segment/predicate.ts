@@ -1,9 +1,13 @@
+import type { Comparison, Predicate } from "@tidings/filters/compare-in-sql";
+import { type Filter, FilterProblem } from "@tidings/filters/filter";
+import { groupsOf } from "@tidings/filters/groups";
+import { idsOf, listOf } from "@tidings/filters/operand";
+import { VALUE_FREE } from "@tidings/filters/operators";
+import { checkShape } from "@tidings/filters/shape";
 import { type RawBuilder, sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
-import { type Comparison, listOf, type Predicate } from "./compare.ts";
-import { type Filter, FilterProblem, type FilterValue } from "./filter.ts";
 import { findSubject } from "./find-subject.ts";
-import { idsOf, type Subject, setSubject } from "./subject.ts";
+import { type Subject, type SubjectComparison, setSubject } from "./subject.ts";
 
 /** What filters are read against. */
 export interface Scope {
@@ -54,11 +58,11 @@ function compileAll(filters: Filter[], nesting: Nesting): Compiled | undefined {
   if (nesting.size.left < 0) throw new FilterProblem("The segments it names have too many filters.");
   const reads = new Set<string>();
   let isDaily = false;
-  const groups = groupsOf(withListsMerged(filters)).map((group) => {
+  const groups = groupsOf(filters).map((group) => {
     const parts = group.map((filter) => {
       const subject = subjectOf(filter, nesting);
       const compiled = compileOne(filter, subject, nesting.today);
-      for (const name of subject.reads) reads.add(name);
+      for (const name of compiled.reads ?? subject.reads) reads.add(name);
       isDaily ||= compiled.isDaily;
       return compiled.predicate;
     });
@@ -80,25 +84,6 @@ export function checkFilters(filters: Filter[], scope: Scope): Filter[] {
   });
 }
 
-/** Operators that take no value. */
-const VALUE_FREE = new Set(["empty", "!empty"]);
-
-/** What clients call what they filter by: the types of fields, and those of what is none. */
-const TYPES = new Set(
-  `boolean date datetime email country locale lookup number tel region select multiselect text textarea time timezone
-   url html default leadlist tags stage lookup_id campaign globalcategory lead_email_received lead_asset_download
-   device_type device_brand device_os device_model assets`.split(/\s+/),
-);
-
-/** What is only asked of filters that are made now: older ones without a value mean those that have none. */
-function checkShape({ field, type, operator, filter }: Filter): void {
-  if (type !== "" && !TYPES.has(type))
-    throw new FilterProblem(`${field}: "${type.slice(0, 50)}" is not a type of filter.`);
-  const isBlank = filter === null || filter === "" || (Array.isArray(filter) && filter.length === 0);
-  if (isBlank && !VALUE_FREE.has(operator))
-    throw new FilterProblem(`${field}: the operator "${operator.slice(0, 20)}" needs a value.`);
-}
-
 /** Each filter by itself, with what it compares: for whoever asks why. */
 export function compileEach(
   filters: Filter[],
@@ -112,41 +97,6 @@ export function compileEach(
   });
 }
 
-/** The first glue does not count; an `or` begins a group, whose members must all hold. */
-function groupsOf(filters: Filter[]): Filter[][] {
-  const groups: Filter[][] = [];
-  for (const filter of filters) {
-    const group = groups.at(-1);
-    if (!group || filter.glue === "or") groups.push([filter]);
-    else group.push(filter);
-  }
-  return groups;
-}
-
-/** `or city = Rome, or city = Oslo` is one list, so that what follows holds for both. */
-function withListsMerged(filters: Filter[]): Filter[] {
-  const merged: Filter[] = [];
-  for (const filter of filters) {
-    const last = merged.at(-1);
-    if (last && isAlternative(filter) && isAlternative(last) && isSameField(filter, last))
-      merged[merged.length - 1] = { ...last, filter: [...valuesOf(last.filter), ...valuesOf(filter.filter)] };
-    else merged.push(filter);
-  }
-  return merged;
-}
-
-function isAlternative({ glue, operator, filter }: Filter): boolean {
-  return glue === "or" && operator === "=" && filter !== null && filter !== "";
-}
-
-function isSameField(one: Filter, other: Filter): boolean {
-  return one.field === other.field && one.object === other.object;
-}
-
-function valuesOf(value: FilterValue) {
-  return Array.isArray(value) ? value : value === null ? [] : [value];
-}
-
 function subjectOf(filter: Filter, nesting: Nesting): Subject {
   const { field, object } = filter;
   const subject =
@@ -157,7 +107,7 @@ function subjectOf(filter: Filter, nesting: Nesting): Subject {
   return subject;
 }
 
-function compileOne({ field, operator, filter }: Filter, subject: Subject, today: number): Comparison {
+function compileOne({ field, operator, filter }: Filter, subject: Subject, today: number): SubjectComparison {
   if (!subject.operators.has(operator))
     throw new FilterProblem(`"${operator.slice(0, 20)}" is not an operator of ${field}.`);
   try {
@@ -169,8 +119,6 @@ function compileOne({ field, operator, filter }: Filter, subject: Subject, today
 
 /** Whoever meets the definition of another segment: what was done by hand counts, when its members were found does not. */
 function segmentsSubject(nesting: Nesting): Subject {
-  const reads: string[] = [MEMBERSHIP];
-  let isDaily = false;
   const own = nesting.segmentId ?? 0;
   const memberships = sql`segment_contacts m where m.contact_id = c.id and not m.manually_removed
     and m.segment_id <> ${sql.lit(own)}`;
@@ -178,27 +126,23 @@ function segmentsSubject(nesting: Nesting): Subject {
   const shownMemberships = shown
     ? sql`${memberships} and m.segment_id = any(${shown}::integer[])`
     : memberships;
-  const subject = setSubject({
+  return setSubject({
     type: "leadlist",
-    reads,
+    reads: [MEMBERSHIP],
     hasOne(texts) {
-      reads.length = 0;
-      const definitions = idsOf(texts).map((id) => definitionOf(id, nesting));
-      isDaily = definitions.some((definition) => definition.isDaily);
-      reads.push(...definitions.flatMap((definition) => [...definition.reads]));
-      return sql`(${sql.join(
-        definitions.map(({ predicate }) => predicate),
-        sql` or `,
-      )})`;
+      const named = idsOf(texts).map((id) => definitionOf(id, nesting));
+      return {
+        predicate: sql`(${sql.join(
+          named.map(({ predicate }) => predicate),
+          sql` or `,
+        )})`,
+        isDaily: named.some(({ isDaily }) => isDaily),
+        reads: named.flatMap((definition) => [...definition.reads]),
+      };
     },
     hasAny: sql`exists (select from ${memberships})`,
     left: sql`(select coalesce(json_agg(m.segment_id order by m.segment_id), '[]') from ${shownMemberships})`,
   });
-  const compare: Subject["compare"] = (operator, operand, today) => {
-    const { predicate } = subject.compare(operator, operand, today);
-    return { predicate, isDaily };
-  };
-  return { ...subject, compare };
 }
 
 /** Every membership is read: by `empty`, which asks for any segment at all. */

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { readFilters } from "@tidings/filters/filter";
 import {
   type PreviewSegmentResponse,
   PreviewSegmentResponseSchema,
@@ -10,7 +11,6 @@ import { type RawBuilder, sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { visibleRecords } from "../record/reach.ts";
 import { type DefinitionMap, midnight } from "./definitions.ts";
-import { readFilters } from "./filter.ts";
 import { checkFilters, compileFilters } from "./predicate.ts";
 
 export interface PreviewScope {

@@ -1,3 +1,4 @@
+import { FilterProblem } from "@tidings/filters/filter";
 import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import {
   type Segment,
@@ -18,7 +19,6 @@ import { followDefinitions } from "./build-request.ts";
 import { readBuild } from "./build-state.ts";
 import { checkSegment, readForCheck, type SegmentsAsOfNow } from "./check.ts";
 import { type Definition, isVisible, nameable } from "./definitions.ts";
-import { FilterProblem } from "./filter.ts";
 import { listSegmentsOfContact, memberChanges } from "./members.ts";
 import { preview } from "./preview.ts";
 import { segmentListCommands } from "./search.ts";

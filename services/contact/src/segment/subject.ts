@@ -1,7 +1,13 @@
+import { type Comparison, compare, type Predicate, type Value } from "@tidings/filters/compare-in-sql";
+import type { FilterValue } from "@tidings/filters/filter";
+import { listOf } from "@tidings/filters/operand";
+import { LIST_OPERATORS, OPERATORS } from "@tidings/filters/operators";
 import { type RawBuilder, sql } from "kysely";
-import { type Comparison, compare, listOf, type Predicate, type Value } from "./compare.ts";
-import { FilterProblem, type FilterValue } from "./filter.ts";
-import { LIST_OPERATORS, OPERATORS } from "./kind.ts";
+
+/** A comparison, with what it reads where that is not what every comparison of its subject reads. */
+export interface SubjectComparison extends Comparison {
+  reads?: string[];
+}
 
 /** What a filter looks at. All SQL of it is about the contact `c`. */
 export interface Subject {
@@ -10,9 +16,14 @@ export interface Subject {
   operators: ReadonlySet<string>;
   /** Names of what has to change for the result to change: see ContactUpdated, and the tables of activities. */
   reads: string[];
-  compare(operator: string, operand: FilterValue, today: number): Comparison;
+  compare(operator: string, operand: FilterValue, today: number): SubjectComparison;
   /** What is compared, as JSON: for whoever asks why. */
   left: RawBuilder<unknown>;
+}
+
+/** A comparison that does not depend on the day. */
+export function constantly(predicate: Predicate): Comparison {
+  return { predicate, isDaily: false };
 }
 
 /** One value of the contact itself. */
@@ -43,30 +54,25 @@ export interface IdSet {
   type: string;
   reads: string[];
   /** Does the contact have one of these? Throws FilterProblem when they cannot be. */
-  hasOne(ids: string[]): Predicate;
+  hasOne(ids: string[]): SubjectComparison;
   hasAny: Predicate;
   left: RawBuilder<unknown>;
 }
 
 export function setSubject({ type, reads, hasOne, hasAny, left }: IdSet): Subject {
-  const predicateOf = (operator: string, operand: FilterValue): Predicate => {
-    if (operator === "empty") return sql`not ${hasAny}`;
-    if (operator === "!empty") return hasAny;
+  const compareSet = (operator: string, operand: FilterValue): SubjectComparison => {
+    if (operator === "empty") return { predicate: sql`not ${hasAny}`, isDaily: false };
+    if (operator === "!empty") return { predicate: hasAny, isDaily: false };
     const one = hasOne(listOf(operand));
-    // Who has nothing to compare is not among them either.
-    return operator === "!in" || operator === "!=" ? sql`(${one}) is not true` : one;
+    // A contact with nothing to compare is not among them either.
+    const isNegative = operator === "!in" || operator === "!=";
+    return isNegative ? { ...one, predicate: sql`(${one.predicate}) is not true` } : one;
   };
   return {
     type,
     operators: LIST_OPERATORS,
     reads,
-    compare: (operator, operand) => ({ predicate: predicateOf(operator, operand), isDaily: false }),
+    compare: compareSet,
     left,
   };
-}
-
-export function idsOf(texts: string[]): number[] {
-  const ids = texts.map(Number);
-  if (ids.every((id) => Number.isInteger(id) && id > 0 && id < 2 ** 31)) return ids;
-  throw new FilterProblem("The operator takes ids.");
 }

@@ -1,4 +1,5 @@
-import type { ValueKind } from "./compare.ts";
+/** How values of a filter are read and compared. Several options are one text, separated by bars. */
+export type ValueKind = "text" | "number" | "boolean" | "date" | "datetime" | "options";
 
 const ANY = "= != empty !empty like !like regexp !regexp startsWith endsWith contains".split(" ");
 const ORDER = ["gt", "gte", "lt", "lte", "between", "!between"];
@@ -41,4 +42,23 @@ const TEXT_TYPES = new Set(
 export function operatorsOf(fieldType: string): ReadonlySet<string> {
   const kind = kindOf(fieldType);
   return kind === "text" && !TEXT_TYPES.has(fieldType) ? DEFAULT_OPERATORS : OPERATORS[kind];
+}
+
+/** All operators that there are. */
+export const ALL_OPERATORS: ReadonlySet<string> = new Set([...ANY, ...ORDER, ...LISTS]);
+
+/** Operators that take no value. */
+export const VALUE_FREE: ReadonlySet<string> = new Set(["empty", "!empty"]);
+
+/** These hold where their counterpart does not, which is also where there is no value. */
+const COUNTERPARTS = new Map([
+  ["!=", "="],
+  ["!like", "like"],
+  ["!in", "in"],
+  ["!between", "between"],
+]);
+
+/** The operator that must not hold, when `operator` is a negative one. */
+export function counterpartOf(operator: string): string | undefined {
+  return COUNTERPARTS.get(operator);
 }

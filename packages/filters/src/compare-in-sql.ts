@@ -1,12 +1,11 @@
 import { type RawBuilder, sql } from "kysely";
-import { type DateValue, readDateValue } from "./date-value.ts";
+import { boundOf, readDateValue } from "./date-value.ts";
 import { FilterProblem, type FilterValue } from "./filter.ts";
+import { booleanOf, isBlank, likePattern, listOf, literal, numberOf, textOf } from "./operand.ts";
+import { counterpartOf, type ValueKind } from "./operators.ts";
 import { safePattern } from "./pattern.ts";
 
 export type Predicate = RawBuilder<unknown>;
-
-/** How values of a filter are read and compared. Several options are one text, separated by bars. */
-export type ValueKind = "text" | "number" | "boolean" | "date" | "datetime" | "options";
 
 /** Something a filter compares: an SQL expression, null when there is nothing. */
 export interface Value {
@@ -22,24 +21,11 @@ export interface Comparison {
   isDaily: boolean;
 }
 
-/** These are true where their counterpart is not, which is also where there is no value. */
-const COUNTERPARTS = new Map([
-  ["!=", "="],
-  ["!like", "like"],
-  ["!in", "in"],
-  ["!between", "between"],
-]);
-
-/** The operator that must hold for none, when `operator` is a negative one. */
-export function counterpartOf(operator: string): string | undefined {
-  return COUNTERPARTS.get(operator);
-}
-
 /** Compares a value; throws FilterProblem for an operand that cannot be. `today` is a midnight in UTC. */
 export function compare(value: Value, operator: string, operand: FilterValue, today: number): Comparison {
   const ofOptions = value.kind === "options" && OPTION_OPERATORS[operator];
   if (ofOptions && !isBlank(operand)) return constant(ofOptions(value.sql, listOf(operand)));
-  const positive = COUNTERPARTS.get(operator);
+  const positive = counterpartOf(operator);
   if (positive) {
     const { predicate, isDaily } = compare(value, positive, operand, today);
     return { predicate: sql`(${predicate}) is not true`, isDaily };
@@ -58,25 +44,8 @@ function constant(predicate: Predicate): Comparison {
   return { predicate, isDaily: false };
 }
 
-function isBlank(operand: FilterValue): boolean {
-  return operand === null || operand === "" || (Array.isArray(operand) && operand.length === 0);
-}
-
 function isEmpty({ sql: value, kind }: Value): Predicate {
   return kind === "text" || kind === "options" ? sql`(coalesce(${value}, '') = '')` : sql`(${value} is null)`;
-}
-
-function textOf(operand: FilterValue): string {
-  if (operand === null || Array.isArray(operand)) throw new FilterProblem("The operator takes one value.");
-  return String(operand);
-}
-
-/** The values of a list, which a text separates by bars. */
-export function listOf(operand: FilterValue): string[] {
-  const values = Array.isArray(operand) ? operand : textOf(operand).split("|");
-  const texts = values.map((value) => String(value).trim()).filter((text) => text !== "");
-  if (texts.length === 0) throw new FilterProblem("The operator takes at least one value.");
-  return texts;
 }
 
 const TEXT_OPERATORS: Record<
@@ -90,15 +59,6 @@ const TEXT_OPERATORS: Record<
   regexp: (text, operand) => sql`${text} ~* ${safePattern(operand)}`,
   "!regexp": (text, operand) => sql`${text} !~* ${safePattern(operand)}`,
 };
-
-/** With a `%` it is a pattern as the caller wrote it, else a part of the text. */
-function likePattern(operand: string): string {
-  return operand.includes("%") ? operand.replaceAll("\\", "\\\\") : `%${literal(operand)}%`;
-}
-
-function literal(text: string): string {
-  return text.replaceAll(/[\\%_]/g, "\\$&");
-}
 
 /** Dates read as they are written: `2024-05-01`, `2024-05-01 10:00:00`. */
 function asText({ sql: value, kind }: Value): RawBuilder<unknown> {
@@ -180,24 +140,6 @@ function compareScalar(
   return sql`lower(${value}) ${sign} lower(${text}::text)`;
 }
 
-function numberOf(text: string): string {
-  const number = Number(text);
-  if (text.trim() === "" || !Number.isFinite(number))
-    throw new FilterProblem(`"${text.slice(0, 50)}" is not a number.`);
-  return String(number);
-}
-
-const BOOLEANS = new Map([
-  ...["1", "true", "yes", "on"].map((word) => [word, true] as const),
-  ...["0", "false", "no", "off"].map((word) => [word, false] as const),
-]);
-
-function booleanOf(text: string): boolean {
-  const value = BOOLEANS.get(text.toLowerCase());
-  if (value === undefined) throw new FilterProblem(`"${text.slice(0, 50)}" is neither true nor false.`);
-  return value;
-}
-
 function compareDate(value: RawBuilder<unknown>, operator: string, text: string, today: number): Comparison {
   const sign = signOf(operator);
   const date = readDateValue(text, today);
@@ -209,10 +151,6 @@ function compareDate(value: RawBuilder<unknown>, operator: string, text: string,
   if (operator === "=")
     return { predicate: sql`(${value} >= ${at(date.from)} and ${value} < ${at(date.until)})`, isDaily };
   return { predicate: sql`${value} ${sign} ${at(boundOf(operator, date))}`, isDaily };
-}
-
-function boundOf(operator: string, { low, high }: Extract<DateValue, { kind: "period" }>): number {
-  return operator === "lt" || operator === "gte" ? low : high;
 }
 
 function at(milliseconds: number): RawBuilder<unknown> {

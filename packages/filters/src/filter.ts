@@ -1,7 +1,9 @@
-import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
-import { parseJson } from "../input/json.ts";
+import { isObject } from "@tidings/store/json-member";
 
-/** One filter as it is stored and answered. The first glue of a list has no meaning. */
+/**
+ * One filter as it is stored and answered. The first glue of a list has no meaning; `or` begins a group, groups are alternatives, and all
+ * filters of a group must hold.
+ */
 export interface Filter {
   glue: "and" | "or";
   field: string;
@@ -17,10 +19,17 @@ export interface Filter {
 type Scalar = string | number | boolean;
 export type FilterValue = null | Scalar | Scalar[];
 
-/** What is wrong with a filter, in words for the caller. */
-export class FilterProblem extends Error {}
+/** A mistake in a filter, in words for the caller. `member` is the member of the filter that has it, where it is one. */
+export class FilterProblem extends Error {
+  readonly member: string | undefined;
 
-const FILTERS_MAX = 100;
+  constructor(message: string, member?: string) {
+    super(message);
+    this.member = member;
+  }
+}
+
+export const FILTERS_MAX = 100;
 const VALUES_MAX = 1_000;
 const VALUE_LENGTH_MAX = 1_000;
 const NAME_LENGTH_MAX = 191;
@@ -29,24 +38,23 @@ const OBJECTS = new Set(["lead", "company", "behaviors"]);
 /** Reads the filters of a body: values come at the top level or under `properties`, lists as arrays or keyed objects. */
 export function readFilters(json: Uint8Array): Filter[] {
   if (json.length === 0) return [];
-  const sent = parseJson(json);
+  const sent: unknown = JSON.parse(Buffer.from(json).toString());
   if (sent === null || sent === "") return [];
   if (typeof sent !== "object") throw new FilterProblem("The filters must be a list.");
   const items = Object.values(sent);
-  if (items.length > FILTERS_MAX) throw new FilterProblem(`A segment may have ${FILTERS_MAX} filters.`);
+  if (items.length > FILTERS_MAX) throw new FilterProblem(`At most ${FILTERS_MAX} filters are supported.`);
   return items.map(readFilter);
 }
 
-function readFilter(item: unknown, index: number): Filter {
-  if (typeof item !== "object" || item === null || Array.isArray(item))
-    throw new FilterProblem(`Filter ${index + 1} is not an object.`);
-  const sent = item as Record<string, unknown>;
-  const properties = (typeof sent.properties === "object" && sent.properties) || {};
-  const inner = properties as Record<string, unknown>;
+/** Reads one filter of a list. Throws FilterProblem. */
+export function readFilter(sent: unknown, index: number): Filter {
+  if (!isObject(sent)) throw new FilterProblem(`Filter ${index + 1} is not an object.`);
+  const inner = isObject(sent.properties) ? sent.properties : {};
   const filter = readValue(sent.filter ?? inner.filter ?? null);
   const display = readDisplay(sent.display ?? inner.display);
   const object = readName(sent.object ?? "lead", "object");
-  if (!OBJECTS.has(object)) throw new FilterProblem(`"${object}" is not an object that can be filtered.`);
+  if (!OBJECTS.has(object))
+    throw new FilterProblem(`"${object}" is not an object that can be filtered.`, "object");
   return {
     glue: readGlue(sent.glue) === "or" && index > 0 ? "or" : "and",
     field: readName(sent.field, "field"),
@@ -62,12 +70,12 @@ function readFilter(item: unknown, index: number): Filter {
 function readGlue(glue: unknown): string {
   if (glue === undefined || glue === null || glue === "" || glue === "and" || glue === "or")
     return String(glue);
-  throw new FilterProblem("The glue of a filter is and or or.");
+  throw new FilterProblem("The glue of a filter is and or or.", "glue");
 }
 
 function readName(value: unknown, member: string): string {
   if (typeof value === "string" && value.length <= NAME_LENGTH_MAX) return value;
-  throw new FilterProblem(`A filter needs a text as its ${member}.`);
+  throw new FilterProblem(`A filter needs a text as its ${member}.`, member);
 }
 
 function readDisplay(value: unknown): string | null {
@@ -92,8 +100,9 @@ function readScalar(value: unknown): Scalar {
   return value;
 }
 
-export function filtersOf({ filters }: Segment): Filter[] {
-  return filters.length === 0 ? [] : parseJson(filters);
+/** The filters of a segment or another entity, as they are stored. */
+export function filtersOf({ filters }: { filters: Uint8Array }): Filter[] {
+  return filters.length === 0 ? [] : JSON.parse(Buffer.from(filters).toString());
 }
 
 /** The ids of segments that filters name. */

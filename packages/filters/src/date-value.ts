@@ -146,3 +146,8 @@ function shifted(at: number, count: number, unit: Unit): number {
   const lastDay = new Date(Date.UTC(date.getUTCFullYear(), months + 1, 0)).getUTCDate();
   return Date.UTC(date.getUTCFullYear(), months, Math.min(date.getUTCDate(), lastDay));
 }
+
+/** What an operator compares a moment with, where it is no equality. */
+export function boundOf(operator: string, { low, high }: Extract<DateValue, { kind: "period" }>): number {
+  return operator === "lt" || operator === "gte" ? low : high;
+}

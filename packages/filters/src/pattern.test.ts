@@ -4,6 +4,7 @@ import { createLog } from "@tidings/runtime/log";
 import { type Database, openDatabase } from "@tidings/store/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";
+import { holds } from "./compare-in-memory.ts";
 import { FilterProblem } from "./filter.ts";
 import { safePattern } from "./pattern.ts";
 
@@ -21,7 +22,10 @@ after(async () => {
 async function isMatch(text: string, pattern: string): Promise<boolean> {
   const statement = { text: "select $1::text ~* $2::text as is_match" };
   const [row] = await database.query(statement, [text, safePattern(pattern)], Date.now() + 10_000);
-  return row?.is_match === "t";
+  const isMatch = row?.is_match === "t";
+  const value = { text, kind: "text" } as const;
+  assert.equal(holds(value, "regexp", pattern, 0), isMatch, "in memory as in Postgres");
+  return isMatch;
 }
 
 describe("what is commonly written means what it always means", () => {

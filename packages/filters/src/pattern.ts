@@ -11,20 +11,55 @@ const SIZE_MAX = 1_000;
  */
 const SKIPPED_MAX = 200;
 
-/** Escapes that mean the same to Postgres, and word boundaries, which it calls by other letters. */
-const ESCAPES = new Map([..."dDwWsSnrt"].map((letter) => [letter, `\\${letter}`]));
-ESCAPES.set("b", "\\y").set("B", "\\Y");
-const CLASS_ESCAPES = new Set([..."dwsnrt"]);
-const NAMED_CLASS = /^\[:(?:alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]/;
+/** The engines that patterns are written for. Both find a match in time proportional to the text. */
+export type PatternDialect = "postgres" | "re2";
+
+/** What escapes are written as. To Postgres classes know all scripts; RE2 has to be told so. */
+const ESCAPES: Record<PatternDialect, ReadonlyMap<string, string>> = {
+  postgres: new Map([
+    ...[..."dDwWsSnrt"].map((letter) => [letter, `\\${letter}`] as const),
+    ["b", "\\y"],
+    ["B", "\\Y"],
+  ]),
+  re2: new Map([
+    ...[..."nrtbB"].map((letter) => [letter, `\\${letter}`] as const),
+    ["d", "\\p{Nd}"],
+    ["D", "\\P{Nd}"],
+    ["w", "[\\p{L}\\p{N}_]"],
+    ["W", "[^\\p{L}\\p{N}_]"],
+    ["s", "[\\s\\v\\p{Z}]"],
+    ["S", "[^\\s\\v\\p{Z}]"],
+  ]),
+};
+/** The same within a class, where none of them may stand for what is not. */
+const CLASS_ESCAPES: Record<PatternDialect, ReadonlyMap<string, string>> = {
+  postgres: new Map([..."dwsnrt"].map((letter) => [letter, `\\${letter}`] as const)),
+  re2: new Map([
+    ...[..."nrt"].map((letter) => [letter, `\\${letter}`] as const),
+    ["d", "\\p{Nd}"],
+    ["w", "\\p{L}\\p{N}_"],
+    ["s", "\\s\\v\\p{Z}"],
+  ]),
+};
+const NAMED_CLASS = /^\[:(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]/;
+/** Classes that RE2 knows for ASCII alone. */
+const SCRIPTS = new Map([
+  ["alnum", "\\p{L}\\p{N}"],
+  ["alpha", "\\p{L}"],
+  ["digit", "\\p{Nd}"],
+  ["lower", "\\p{Ll}"],
+  ["upper", "\\p{Lu}"],
+  ["space", "\\s\\v\\p{Z}"],
+]);
 
 /**
- * A regular expression in the form Postgres takes. Only what takes time in proportion to the text is let through: no
+ * A regular expression in the form that an engine takes. Only what takes time in proportion to the text is let through: no
  * back-references, no look-around, and repetitions that stay small when they are nested. Throws FilterProblem.
  */
-export function safePattern(pattern: string): string {
+export function safePattern(pattern: string, dialect: PatternDialect = "postgres"): string {
   if (pattern.length > LENGTH_MAX)
     throw new FilterProblem(`A regular expression may have ${LENGTH_MAX} characters.`);
-  const reader = { pattern, at: 0 };
+  const reader = { pattern, at: 0, dialect };
   const { text } = readAlternatives(reader, 0);
   if (reader.at < pattern.length) throw invalid("a bracket closes that was never opened");
   return text;
@@ -33,6 +68,7 @@ export function safePattern(pattern: string): string {
 interface Reader {
   pattern: string;
   at: number;
+  dialect: PatternDialect;
 }
 
 /** A part of the pattern, rewritten, and how many characters it stands for at most: none for a place between them. */
@@ -106,7 +142,7 @@ function readEscape(reader: Reader): Part {
   const letter = reader.pattern[reader.at + 1];
   if (letter === undefined) throw invalid("it ends with a backslash");
   reader.at += 2;
-  const known = ESCAPES.get(letter);
+  const known = ESCAPES[reader.dialect].get(letter);
   if (known) return single(known, letter.toLowerCase() === "b" ? 0 : 1);
   if (/[\p{L}\p{N}]/u.test(letter)) throw invalid(`\\${letter} is not supported`);
   return single(`\\${letter}`, 1);
@@ -138,14 +174,15 @@ function readClass(reader: Reader): Part {
 /** One character of a class, or several that have a name. */
 function readClassMember(reader: Reader): { text: string; character?: string } {
   const rest = reader.pattern.slice(reader.at);
-  const named = NAMED_CLASS.exec(rest)?.[0];
+  const [whole = "", named] = NAMED_CLASS.exec(rest) ?? [];
   const escaped = /^\\(.)/su.exec(rest)?.[1];
   const character = escaped ?? String.fromCodePoint(rest.codePointAt(0) ?? 0);
   if (!named && /^\[[:.=]/.test(rest)) throw invalid("a class of characters is not known");
   if (rest === "" || rest === "\\") throw invalid("a bracket is not closed");
-  reader.at += named?.length ?? character.length + (escaped === undefined ? 0 : 1);
-  if (named) return { text: named };
-  if (escaped !== undefined && CLASS_ESCAPES.has(escaped)) return { text: `\\${escaped}` };
+  reader.at += named ? whole.length : character.length + (escaped === undefined ? 0 : 1);
+  if (named) return { text: (reader.dialect === "re2" && SCRIPTS.get(named)) || `[:${named}:]` };
+  const known = escaped === undefined ? undefined : CLASS_ESCAPES[reader.dialect].get(escaped);
+  if (known) return { text: known };
   if (escaped !== undefined && /[\p{L}\p{N}]/u.test(escaped)) throw invalid(`\\${escaped} is not supported`);
   // What means something within a class is written so that it does not.
   return { text: /[\p{L}\p{N}\s]/u.test(character) ? character : `\\${character}`, character };
