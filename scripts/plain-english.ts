@@ -13,7 +13,7 @@ const FILES =
 const PLAIN =
   /^packages\/(?:bus|embedded|filters|jobs|outbound|projection|rpc|runtime|secrets|service|store|testkit)\//;
 /** Sentences left in all other folders: lower it with each one that is rewritten. */
-const LEFT_MAX = 645;
+const LEFT_MAX = 626;
 
 /** Places with such a sentence that there should not be: in a folder that has none, or more than are left. */
 export function unclearSentences(): string[] {

@@ -1,16 +1,16 @@
 import { DATE_FORMS, readDateText } from "@tidings/runtime/date-text";
 import { FilterProblem } from "./filter.ts";
 
-/** What a date is compared with; all in milliseconds since the epoch. */
+/** The value that a date is compared with; times are milliseconds since the epoch. */
 export type DateValue =
   | {
       kind: "period";
-      /** Equal is what lies in here; `until` is not part of it. */
+      /** A date in this period is equal; `until` is not part of it. */
       from: number;
       until: number;
-      /** What `lt` and `gte` compare with. */
+      /** `lt` and `gte` compare with it. */
       low: number;
-      /** What `gt` and `lte` compare with. */
+      /** `gt` and `lte` compare with it. */
       high: number;
       isRelative: boolean;
     }
@@ -147,7 +147,7 @@ function shifted(at: number, count: number, unit: Unit): number {
   return Date.UTC(date.getUTCFullYear(), months, Math.min(date.getUTCDate(), lastDay));
 }
 
-/** What an operator compares a moment with, where it is no equality. */
+/** The moment that an operator besides equality compares with. */
 export function boundOf(operator: string, { low, high }: Extract<DateValue, { kind: "period" }>): number {
   return operator === "lt" || operator === "gte" ? low : high;
 }

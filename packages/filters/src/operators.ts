@@ -15,11 +15,11 @@ export const OPERATORS: Record<ValueKind, ReadonlySet<string>> = {
   boolean: new Set(["=", "!=", "empty", "!empty"]),
 };
 
-/** Of types that have no operators of their own. */
+/** Operators of types without operators of their own. */
 export const DEFAULT_OPERATORS: ReadonlySet<string> = new Set([...ANY, ...ORDER]);
-/** Of ids of which there are several. */
+/** Operators of sets of ids. */
 export const LIST_OPERATORS: ReadonlySet<string> = new Set([...LISTS, "=", "!=", "empty", "!empty"]);
-/** Of the id of one thing. */
+/** Operators of the id of one entity. */
 export const REFERENCE_OPERATORS: ReadonlySet<string> = new Set(["=", "!=", "empty", "!empty"]);
 
 const KINDS = new Map<string, ValueKind>([

@@ -28,7 +28,7 @@ async function isMatch(text: string, pattern: string): Promise<boolean> {
   return isMatch;
 }
 
-describe("what is commonly written means what it always means", () => {
+describe("common patterns keep their usual meaning", () => {
   const cases: [pattern: string, matching: string[], others: string[]][] = [
     ["^a.c$", ["abc", "ABC"], ["abcd", "ac"]],
     ["colou?r", ["my color", "COLOUR"], ["colur"]],

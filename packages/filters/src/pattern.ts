@@ -6,7 +6,7 @@ const REPEAT_MAX = 255;
 /** Single characters a pattern may stand for once its repetitions are written out. */
 const SIZE_MAX = 1_000;
 /**
- * Of these, those in repeated groups that may match nothing, such as `(?:a?b*){50}`: Postgres takes time in proportion to
+ * The characters among them that stand in repeated groups that may match nothing, such as `(?:a?b*){50}`: Postgres takes time in proportion to
  * the cube of their number to prepare such a pattern. Measured: 200 take 40 ms, 500 take 3 s.
  */
 const SKIPPED_MAX = 200;
@@ -14,7 +14,7 @@ const SKIPPED_MAX = 200;
 /** The engines that patterns are written for. Both find a match in time proportional to the text. */
 export type PatternDialect = "postgres" | "re2";
 
-/** What escapes are written as. To Postgres classes know all scripts; RE2 has to be told so. */
+/** Escapes as each engine writes them. Classes of Postgres cover all scripts; RE2 has to name the categories of Unicode. */
 const ESCAPES: Record<PatternDialect, ReadonlyMap<string, string>> = {
   postgres: new Map([
     ...[..."dDwWsSnrt"].map((letter) => [letter, `\\${letter}`] as const),
@@ -184,7 +184,7 @@ function readClassMember(reader: Reader): { text: string; character?: string } {
   const known = escaped === undefined ? undefined : CLASS_ESCAPES[reader.dialect].get(escaped);
   if (known) return { text: known };
   if (escaped !== undefined && /[\p{L}\p{N}]/u.test(escaped)) throw invalid(`\\${escaped} is not supported`);
-  // What means something within a class is written so that it does not.
+  // Characters with a meaning within a class are escaped.
   return { text: /[\p{L}\p{N}\s]/u.test(character) ? character : `\\${character}`, character };
 }
 
