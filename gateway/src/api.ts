@@ -150,7 +150,7 @@ function refuseForeignWrites(apiOrigin: string | undefined): Step {
   };
 }
 
-/** What is too much is refused at once. A request whose body is still on its way counts as such, and not as work. */
+/** Refuses requests above the limits at once. A request whose body is still arriving counts as an arrival, not as work. */
 export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
   return (request, response, next) => {
     const isRead = request.method === "GET";

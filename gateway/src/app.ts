@@ -31,7 +31,7 @@ const BESIDE_THE_API = ["/oauth", "/credentials", "/authorisations", "/password"
 /** The public surface, from top to bottom. */
 export function createApp(options: AppOptions): Express {
   const app = express();
-  // What nobody reads costs a third of a small request: see the benchmark.
+  // Features that are not used cost a third of a small request: see the benchmark.
   app.disable("x-powered-by").disable("etag").set("query parser", false);
   app.enable("case sensitive routing");
   const isSecure = options.apiOrigin?.startsWith("https:") ?? false;

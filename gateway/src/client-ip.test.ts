@@ -31,7 +31,7 @@ test("a trusted proxy tells the client's address", async () => {
   assert.equal(await clientIp(["127.0.0.1"], "2001:db8::9"), "2001:db8::9");
 });
 
-test("what the client itself put in front is not believed", async () => {
+test("a forwarded address that the client itself sent is not believed", async () => {
   assert.equal(await clientIp(["127.0.0.1"], "10.9.9.9, 203.0.113.9"), "203.0.113.9");
 });
 
@@ -48,7 +48,7 @@ test("a proxy that says nothing is the client", async () => {
   assert.equal(await clientIp(["127.0.0.1"]), "127.0.0.1");
 });
 
-test("who forwards without being trusted is warned about once", () => {
+test("a proxy that forwards without being trusted is warned about once", () => {
   const reader = clientIpReader([], log);
   warnings.length = 0;
   const request = { headers: { "x-forwarded-for": "203.0.113.9" }, socket: { remoteAddress: "10.0.0.1" } };

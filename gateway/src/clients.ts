@@ -21,7 +21,7 @@ export interface Clients {
 export interface ClientsOptions {
   /** `host:port` of each process behind the gateway, by its name. */
   addresses: Record<string, string>;
-  /** What this process and those show to each other; nothing when absent. */
+  /** The certificate that this process and the services show to each other; no TLS when absent. */
   tls?: Tls | undefined;
   /** Signs who a call is made for. */
   actorPrivateKey: string;
@@ -52,7 +52,7 @@ export function openClients({ addresses, tls, actorPrivateKey, identity }: Clien
     of: <S extends DescService>(service: S) => {
       const client = clients.get(service) ?? open(service);
       clients.set(service, client);
-      // What is kept under a descriptor was made from it; the compiler cannot see the link.
+      // A client is kept under its own descriptor; the compiler cannot see the link.
       return client as RpcClient<S>;
     },
     close: () => {

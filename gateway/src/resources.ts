@@ -26,7 +26,7 @@ import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 
-/** What the standard operations of a resource look like from outside. */
+/** The standard operations of a resource, as REST callers see them. */
 export interface Resource {
   /** Below /api. */
   path: string;

@@ -8,7 +8,7 @@ export function newSecret(kind: SecretKind): string {
   return `tdg_${kind}_${randomBytes(32).toString("base64url")}`;
 }
 
-/** What is stored of a secret. A plain hash is enough for what has too many bits to be tried. */
+/** The stored form of a secret. A plain hash is enough for a secret with too many bits to be guessed. */
 export function digest(secret: string): string {
   return hash("sha256", secret, "base64url");
 }

@@ -44,7 +44,7 @@ export function openTransfer({
       if (answer.statusCode !== 200) throw await faultOf(answer);
       response.setHeader("Content-Type", String(answer.headers["content-type"]));
       response.setHeader("Content-Disposition", `attachment; filename="${filename}"`);
-      // Who leaves in the middle leaves, and half an answer must not look like a whole one.
+      // The client may leave in the middle; half an answer must not look like a whole one.
       await pipeline(answer, response).catch(() => response.destroy());
     },
     close: () => agent.destroy(),
@@ -107,7 +107,7 @@ function fetched({ url, agent, headers }: Target): Promise<IncomingMessage> {
   });
 }
 
-/** What is no fault of our own making tells of a service that is not well. */
+/** The fault for an answer of the content service: an unexpected one means that the service is not well. */
 async function faultOf(answer: IncomingMessage): Promise<Fault> {
   const bytes = await bodyOf(answer);
   if (answer.headers["content-type"] === "application/x-protobuf") return faultOfBytes(bytes);

@@ -51,7 +51,7 @@ test("a gateway with a certificate gets what is there, whichever host the visito
   assert.deepEqual(await fetch(), { status: 200, body: "page" });
 });
 
-test("who shows nothing, or a certificate of somebody else, gets nothing", async () => {
+test("a process without a certificate, or with a foreign one, gets nothing", async () => {
   const answer = await fetcher("127.0.0.1", undefined)().catch(() => undefined);
   assert.notEqual(answer?.body, "page");
   const theirs = await createAuthority(folder.path, "theirs");

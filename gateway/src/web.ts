@@ -14,7 +14,7 @@ import { wayToContent } from "./way-to-content.ts";
 export interface WebOptions {
   /** `host:port` of the content service's public side. */
   address: string;
-  /** What both ends show to each other; nothing when absent. */
+  /** The certificate that both ends show to each other; no TLS when absent. */
   tls?: Tls | undefined;
   /** The host that is all the public web's; without one it has the paths below on the API's host. */
   host: string | undefined;
@@ -54,7 +54,7 @@ export function webProxy({ address, tls, limits }: WebOptions): RequestHandler {
       proxyReq(outgoing, request, response) {
         outgoing.removeHeader("authorization");
         outgoing.removeHeader("proxy-authorization");
-        // Nobody speaks for anybody here.
+        // Visitors have no actor.
         outgoing.removeHeader(ACTOR_HEADER);
         const cookies = foreignCookies(request.headers.cookie);
         if (cookies === "") outgoing.removeHeader("cookie");
@@ -121,7 +121,7 @@ function isOurs(cookie: string): boolean {
   return SESSION_COOKIE.test(cookie);
 }
 
-/** What a browser knows of the public web itself. */
+/** The cookies of a browser that belong to the public web itself. */
 function foreignCookies(header = ""): string {
   return header
     .split(";")
@@ -136,7 +136,7 @@ const AWAY = `<!doctype html>
 `;
 
 function sendAway(response: ServerResponse): void {
-  // What has begun cannot be said otherwise any more.
+  // An answer that has begun cannot become another one.
   if (response.headersSent) return void response.destroy();
   response.writeHead(503, { "content-type": "text/html; charset=utf-8", "retry-after": "1" });
   response.end(AWAY);

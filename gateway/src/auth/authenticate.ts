@@ -14,7 +14,7 @@ const BASIC = 'Basic realm="Tidings API", charset="UTF-8"';
 const BEARER = 'Bearer realm="Tidings API"';
 const TOKEN_FAULTS = new Set(["TOKEN_INVALID", "TOKEN_EXPIRED"]);
 
-/** What WWW-Authenticate offers with a 401 (RFC 9110, 11.6.1), and what was wrong with a token (RFC 6750, 3). */
+/** The challenges of WWW-Authenticate with a 401 (RFC 9110, 11.6.1), with the error of a token (RFC 6750, 3). */
 export function challengesOf({ isBasicEnabled }: AuthenticationOptions, error: unknown): string[] {
   const { reason, message } = toFault(error);
   const bearer = TOKEN_FAULTS.has(reason)
@@ -23,7 +23,7 @@ export function challengesOf({ isBasicEnabled }: AuthenticationOptions, error: u
   return isBasicEnabled ? [BASIC, bearer] : [bearer];
 }
 
-/** Who these credentials were a moment ago, if they were anybody. */
+/** The actor of these credentials as of a moment ago, if there was one. */
 export function recognise(
   { scheme, value }: SentCredential,
   { credentials, bearers, isBasicEnabled }: AuthenticationOptions,
@@ -32,7 +32,7 @@ export function recognise(
   return scheme === "basic" && isBasicEnabled ? credentials.recallBasic(value) : undefined;
 }
 
-/** Who a request is made for. Every attempt with credentials that were never good is counted. */
+/** The actor of a request. Every attempt with credentials that were never good is counted. */
 export async function authenticate(
   { scheme, value }: SentCredential,
   attempt: Attempt,

@@ -58,7 +58,7 @@ describe("a token", () => {
     assert.equal((await send({ method: "PUT", path: "/api/tags/1/edit", form })).status, 401);
   });
 
-  test("that is sent in two ways, or besides a password, is 400", async () => {
+  test("a token that is sent in two ways, or beside a password, is 400", async () => {
     const query = `?access_token=${token}`;
     const form = { access_token: token, tag: "twice" };
     const authorization = `Bearer ${token}`;
@@ -79,7 +79,7 @@ describe("a token", () => {
     }
   });
 
-  test("that was changed, cut, made up or is of another kind is 401 with the reason in the challenge", async () => {
+  test("a token that was changed, cut, made up or is of another kind is 401 with the reason in the challenge", async () => {
     const { body } = await scene.token(codeFields(client, await codeFor(admin, client)));
     for (const wrong of [`${token}A`, token.slice(0, -1), token.toLowerCase(), "x", "", body.refresh_token]) {
       const { status, error, challenge } = await send({ authorization: `Bearer ${wrong}` });
@@ -92,7 +92,7 @@ describe("a token", () => {
     }
   });
 
-  test("that has expired is told apart; the clock of the database counts", async () => {
+  test("an expired token is told apart; the clock of the database counts", async () => {
     const expiring = await newToken();
     await scene.execute(
       "update oauth_tokens set expires_at = now() where grant_id = (select max(id) from oauth_grants)",

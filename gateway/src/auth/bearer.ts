@@ -7,9 +7,9 @@ import { digest } from "../secret.ts";
 import type { Attempt } from "./credentials.ts";
 
 export interface Bearers {
-  /** Whose access token this was within the last two seconds. */
+  /** The actor of this access token, if it was verified within the last two seconds. */
   recall(token: string): Actor | undefined;
-  /** Whose it is now. Throws UNAUTHENTICATED when it is unknown, expired, revoked, or of a user who is gone. */
+  /** The actor of the token now. Throws UNAUTHENTICATED when it is unknown, expired, revoked, or its user is gone. */
   verify(token: string, attempt: Attempt): Promise<Actor>;
 }
 

@@ -77,7 +77,7 @@ test("text that is no Basic value, and characters no name has, are refused and n
     await assert.rejects(credentials.verifyBasic(value, from("1.1.1.1")), isRefused);
 });
 
-test("who was verified is recalled as the same actor; nobody else is", async () => {
+test("verified credentials are recalled as the same actor; no others are", async () => {
   const credentials = await open();
   assert.equal(credentials.recallBasic(basic("Ada", PASSWORD)), undefined);
   const first = await credentials.verifyBasic(basic("Ada", PASSWORD), from("1.1.1.1"));
@@ -191,7 +191,7 @@ test("a client that signs in sixty times at once is not refused, and is counted 
   assert.equal(counted, 1);
 });
 
-test("of many wrong passwords at once no more are tried than one after the other", async () => {
+test("concurrent wrong passwords are tried no more often than successive ones", async () => {
   const credentials = await open();
   const guesses = Array.from({ length: 30 }, (_, index) =>
     credentials.verifyBasic(basic("Ada", `guess ${index}`), from("9.9.9.9")),

@@ -30,7 +30,7 @@ const FRESH_MS = 2_000;
 const REMEMBERED_MAX = 10_000;
 interface Known {
   userId: number;
-  /** Of the password that was verified. */
+  /** The hash of the password that was verified. */
   passwordHash: string;
   actor: Actor;
   freshUntil: number;
@@ -41,7 +41,7 @@ const currentHash = prepared("user_password_hash", "select password_hash from us
 /**
  * Verifies passwords and remembers what was verified for as long as the password stays the same: argon2 is made to be slow,
  * and clients of an API send the same credentials with every request. Kept is a salted hash; the salt dies with the process.
- * What the user may do, and that it is still this password, is asked anew every two seconds.
+ * The rights of the user, and that the password is still the same, are looked up anew every two seconds.
  */
 export async function openCredentials(
   database: Database,
@@ -75,7 +75,7 @@ export async function openCredentials(
     }
   };
 
-  /** Whoever was verified before is neither counted nor verified again, unless the password has changed. */
+  /** Verified credentials are neither counted nor verified again, unless the password has changed. */
   const recheck = async (known: Known, deadlineMs: number): Promise<Verified | undefined> => {
     const [row] = await database.query(currentHash, [known.userId], deadlineMs);
     return row?.password_hash === known.passwordHash ? known : undefined;

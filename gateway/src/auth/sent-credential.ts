@@ -1,7 +1,7 @@
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { Query } from "../rest/query.ts";
 
-/** What a request says about who sends it; no scheme when it says nothing. */
+/** The credential of a request; no scheme when it has none. */
 export interface SentCredential {
   /** In lower case: `basic`, `bearer`, or what else was sent. */
   scheme: string;

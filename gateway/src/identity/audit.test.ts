@@ -22,7 +22,7 @@ const entry = {
   details: { what: "it" },
 };
 
-test("what the audit holds stays as it is", async () => {
+test("entries of the audit stay as they are", async () => {
   await database.transaction(backgroundDeadline(), (transaction) => appendAudit(transaction, [entry]));
   for (const text of ["update audit set action = 'other'", "delete from audit", "truncate audit"])
     await assert.rejects(execute(text), text);
@@ -31,7 +31,7 @@ test("what the audit holds stays as it is", async () => {
   ]);
 });
 
-test("what is undone was never noted", async () => {
+test("a change that is rolled back is not noted", async () => {
   const undone = database.transaction(backgroundDeadline(), async (transaction) => {
     await appendAudit(transaction, [{ ...entry, action: "undone" }]);
     throw new Error("undone");

@@ -174,7 +174,7 @@ async function exists(database: Database, id: number, call: Call): Promise<boole
 
 const passwordStatement = prepared("user_password", "update users set password_hash = $2 where id = $1");
 
-/** Of a user that is new: there is nothing yet that an older one has opened. */
+/** Stores the password of a new user, who has no sessions or tokens to end. */
 function storePassword(transaction: Transaction, userId: number, hash: string): void {
   transaction.execute(passwordStatement, [userId, hash]);
 }
@@ -207,7 +207,7 @@ function asSelf(call: Call, id: number): Call {
 }
 
 const hashStatement = prepared("user_password_of", "select password_hash from users where id = $1");
-/** Whoever found a session or token open cannot guess on with it. */
+/** Limits guesses: a stranger at an open session or with a stolen token cannot try passwords at will. */
 const guesses = rateLimiter({ name: "password-change", points: 5, windowSeconds: 15 * 60, redis: undefined });
 
 /** The hash of the password to be, or why it cannot be. */
@@ -245,7 +245,7 @@ async function checkRole(database: Database, id: number, { actor, deadlineMs }: 
   return [];
 }
 
-/** Nobody changes a user who may do more than they. */
+/** Refuses to change a user with more rights than the caller. */
 async function requireRightsOf(database: Database, { roleId }: User, { actor, deadlineMs }: Call) {
   const role = (await findRoles(database, [roleId], deadlineMs)).get(roleId);
   if (!role || !isWithin(role.rights, actor)) throw denied();

@@ -8,7 +8,7 @@ const WEAK =
 /** The words about a user that a password must not be made of. */
 type Known = Pick<User, "username" | "email" | "firstName" | "lastName">;
 
-/** What somebody sent as a new password, or what is wrong with it. */
+/** The hash of a sent new password, or the violations of it. */
 export async function newPassword(
   sent: Uint8Array | undefined,
   user: Known,

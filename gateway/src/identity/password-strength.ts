@@ -1,4 +1,4 @@
-/** Of 4; 3 takes 10^8 guesses. */
+/** The least score, out of 4: a 3 takes 10^8 guesses. */
 const SCORE_MIN = 3;
 /** The estimate of a long text takes a second. A password whose beginning is strong is strong. */
 const ESTIMATED_MAX = 64;

@@ -43,7 +43,7 @@ export async function passwordVerifier(): Promise<PasswordVerifier> {
     waiting.set(address, own);
     await new Promise<void>((resolve) => own.push(resolve));
   };
-  // Whoever waits takes over the place of the one that leaves; its address goes to the end of the row.
+  // The next one in the queue takes the place of the one that leaves; its address goes to the end of the queue.
   const leave = () => {
     const [address, own] = waiting.entries().next().value ?? [];
     const next = own?.shift();

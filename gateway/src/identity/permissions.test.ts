@@ -67,7 +67,7 @@ for (const [sent, stored] of needs) {
   });
 }
 
-test("what a right needs is added once and is enough", () => {
+test("the rights that a right needs are added once and suffice", () => {
   for (const [base, actions] of permissionTable)
     for (const action of actions) {
       const once = withNeeded({ [base]: [action] });

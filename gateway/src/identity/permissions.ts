@@ -6,13 +6,13 @@ import { permissionTable } from "./permission-table.ts";
 /** Permission base (`lead:leads`) to the actions held on it. */
 export type Permissions = Record<string, string[]>;
 
-/** What a role gives, and an actor has. */
+/** The rights that a role gives and an actor has. */
 export interface Rights {
   admin: boolean;
   permissions: Permissions;
 }
 
-/** What somebody wrote as the permissions of a role, or what is wrong with it. */
+/** Reads the sent permissions of a role, or says which part of them is wrong. */
 export function readPermissions(value: unknown): { permissions: Permissions } | { problem: string } {
   // Some clients write an empty set of names as a list.
   if (Array.isArray(value) && value.length === 0) return { permissions: {} };
@@ -35,7 +35,7 @@ export function readPermissions(value: unknown): { permissions: Permissions } | 
 
 const VIEW = ["viewown", "viewother"];
 
-/** What a right needs beside it to be of use. */
+/** Rights that another right needs to be of use. */
 const NEEDED: Record<string, string[]> = {
   viewother: ["viewown"],
   edit: ["view"],

@@ -2,7 +2,7 @@ import type { Actor } from "@tidings/rpc/actor";
 import { type Database, prepared, type Row } from "@tidings/store/database";
 import { LRUCache } from "lru-cache";
 
-/** Who may do what, as of at most two seconds ago. Undefined for who is missing or unpublished. */
+/** Users and clients with their rights, as of at most two seconds ago. Undefined for missing and unpublished ones. */
 export interface Principals {
   user(id: number, deadlineMs: number): Promise<Actor | undefined>;
   client(

@@ -40,7 +40,7 @@ test("a role is answered as it was written, and comes to what its rights need", 
   });
 });
 
-test("what is no permission is named", async () => {
+test("an unknown permission is named", async () => {
   for (const [permissions, name] of [
     [{ "lead:leads": ["fly"] }, '"lead:leads:fly"'],
     [{ "moon:rocks": ["view"] }, '"moon:rocks"'],
@@ -80,7 +80,7 @@ test("a name that is missing and a permission that does not exist are refused", 
   await assert.rejects(scene.roles.createRole({ role: long }, as(scene.root)), refuses("name"));
 });
 
-test("nobody makes a role that may do more than they, or makes one so", async () => {
+test("a user cannot make a role with more rights than their own", async () => {
   const manager = await scene.newActor({ "user:roles": ["full"], "lead:leads": ["viewother"] });
   const create = (role: object) => scene.roles.createRole({ role: { name: "Made", ...role } }, as(manager));
   const { role } = await create({ rawPermissions: json({ "lead:leads": ["viewown"] }) });
@@ -91,7 +91,7 @@ test("nobody makes a role that may do more than they, or makes one so", async ()
   await assert.rejects(scene.roles.updateRole(edit, as(manager)), isFault("PERMISSION_DENIED"));
 });
 
-test("nobody edits or deletes a role that already may do more than they, not even to take from it", async () => {
+test("a user cannot edit or delete a role with more rights than their own, not even to take rights from it", async () => {
   const manager = await scene.newActor({ "user:roles": ["full"] });
   const id = await scene.newRole({ "lead:leads": ["viewown"] });
   for (const [role, path] of [

@@ -55,7 +55,7 @@ function changeRoles<R>(
   });
 }
 
-/** Nobody makes a role that may do more than they, nor changes one that already does. */
+/** Refuses to make or change a role with more rights than the caller. */
 function prepareRole(
   draft: Role,
   { before, call }: { before: Role | undefined; call: Call },
@@ -88,7 +88,7 @@ function jsonOf(bytes: Uint8Array | undefined): unknown {
   return bytes && bytes.length > 0 ? (JSON.parse(Buffer.from(bytes).toString()) ?? {}) : {};
 }
 
-/** What a role comes to. */
+/** The effective rights of a role. */
 function rightsOf({ isAdmin, permissions }: Role): Rights {
   return { admin: isAdmin, permissions: jsonOf(permissions) as Permissions };
 }

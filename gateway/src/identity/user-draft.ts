@@ -6,7 +6,7 @@ const SIGNATURE_MAX = 65_535;
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const OFFLINE = "offline";
 
-/** What is wrong with a user by itself; spaces around names are taken off. */
+/** The violations of a user alone; removes spaces around names. */
 export function checkUser(draft: User): Violation[] {
   draft.username = draft.username.trim();
   draft.firstName = draft.firstName.trim();

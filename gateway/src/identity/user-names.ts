@@ -3,7 +3,7 @@ import type { Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import { prepared, type Transaction } from "@tidings/store/database";
 
-/** What a user signs in with. */
+/** The names that a user signs in with. */
 type Names = Pick<User, "id" | "username" | "email">;
 
 const takenStatement = prepared(

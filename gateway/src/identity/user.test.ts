@@ -133,7 +133,7 @@ test("a username and an email address belong to one user, whatever their case", 
   await assert.rejects(scene.users.updateUser(change, as(scene.root)), refuses("email"));
 });
 
-test("of two users with one name in a batch the first is made, and the others are not harmed", async () => {
+test("the first of two users with one name in a batch is made, and the other items are not harmed", async () => {
   const twin = userInit(ADMINISTRATOR_ROLE);
   const requests = [
     twin,
@@ -277,7 +277,7 @@ test("PATCH gives another role, PUT keeps the one there is", async () => {
   await assert.rejects(change(null, "role"), refuses("role"));
 });
 
-test("nobody gives a role that may do more than they", async () => {
+test("a user cannot give a role with more rights than their own", async () => {
   const manager = await scene.newActor({ ...MANAGES_USERS, "lead:leads": ["viewother", "editown"] });
   const within = await scene.newRole({ "lead:leads": ["viewown"] });
   const beyond = await scene.newRole({ "lead:leads": ["editother"] });
@@ -292,7 +292,7 @@ test("nobody gives a role that may do more than they", async () => {
   }
 });
 
-test("nobody edits or deletes a user who may do more than they", async () => {
+test("a user cannot edit or delete a user with more rights", async () => {
   const manager = await scene.newActor(MANAGES_USERS);
   const { id } = await scene.newUser(await scene.newRole({ "lead:leads": ["viewown"] }));
   const edit = { id, user: { position: "Under" }, updateMask: mask("position") };
@@ -330,7 +330,7 @@ test("PUT of a missing user needs the right to create", async () => {
   assert.equal((await scene.users.updateUser(put, as(scene.root))).created, true);
 });
 
-test("nobody deletes themselves", async () => {
+test("a user cannot delete themselves", async () => {
   const manager = await scene.newActor(MANAGES_USERS);
   await assert.rejects(scene.users.deleteUser({ id: manager.id ?? 0 }, as(manager)), isFault("SELF"));
   await scene.users.deleteUser({ id: manager.id ?? 0 }, as(scene.root));
@@ -394,7 +394,7 @@ test("the audit knows who did what to a user, and nothing of what was refused", 
   });
 });
 
-test("whoever is signed in sees themselves; an app without a user is nobody", async () => {
+test("a signed-in user sees themselves; an app without a user has no id", async () => {
   const actor = await scene.newActor({});
   assert.equal((await scene.users.getSelf({}, as(actor))).id, actor.id);
   const app = { ...actor, kind: "client" as const, id: null };

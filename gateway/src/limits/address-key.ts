@@ -2,7 +2,7 @@ const GROUPS = 8;
 const NETWORK_GROUPS = 4;
 
 /**
- * What limits count an address by: an IPv4 address by itself, an IPv6 address by its /64, of which a single customer has all
+ * The key under which limits count an address: an IPv4 address by itself, an IPv6 address by its /64, of which a single customer has all
  * (RFC 6177).
  */
 export function addressKey(address: string): string {

@@ -29,7 +29,7 @@ export function bodyArrivals({ bytesMax, ...limits }: ArrivalLimits = ARRIVAL_LI
   };
 }
 
-/** What happens to a request while its body is on its way. */
+/** Callbacks for a request while its body arrives. */
 export interface Waiting {
   arrivals: Arrivals;
   address: string;

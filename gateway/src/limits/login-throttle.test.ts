@@ -24,7 +24,7 @@ async function waitOf(throttle: LoginThrottle, login: string): Promise<number> {
 }
 
 let logins = 0;
-/** Of no other test: Redis is shared. */
+/** A login that no other test uses: Redis is shared. */
 function newLogin(): string {
   logins += 1;
   return `ada-${logins}`;
@@ -38,7 +38,7 @@ function suite(create: () => LoginThrottle) {
     assert.equal(await waitOf(throttle, login), 2);
   });
 
-  test("of many attempts at once only the free ones are made", async () => {
+  test("only the free attempts of many concurrent ones are made", async () => {
     const throttle = create();
     const login = newLogin();
     const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => attempt(throttle, login)));
@@ -83,7 +83,7 @@ describe("in Redis", async () => {
   });
   await eventually(() => assert.ok(redis.isReady));
   suite(() => loginThrottle(redis));
-  test("what one gateway learnt the other knows", async () => {
+  test("failures at one gateway count at the other", async () => {
     const elsewhere = await connectRedis(server.url, createLog("limits", "silent"));
     after(() => elsewhere.destroy());
     await eventually(() => assert.ok(elsewhere.isReady));

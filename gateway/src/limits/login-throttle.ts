@@ -12,7 +12,7 @@ export interface LoginThrottle {
 export interface CountedAttempt {
   /** The client knew the password after all: its attempts before count no more. */
   forgive(): Promise<void>;
-  /** Nobody could tell whether the password was right: this one counts no more. */
+  /** Uncounts the attempt: the password could not be checked. */
   giveBack(): Promise<void>;
 }
 

@@ -60,7 +60,7 @@ describe("in memory", () => {
     assert.match(String(refused.getHeader("ratelimit")), /^"default";r=0;t=\d+$/);
   });
 
-  test("of a hundred at once only as many pass as there are points", async () => {
+  test("only as many of a hundred concurrent requests pass as there are points", async () => {
     const limit = limiter(10);
     const results = await Promise.allSettled(
       Array.from({ length: 100 }, () => consume(limit, "a", answer())),

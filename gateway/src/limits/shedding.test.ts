@@ -21,7 +21,7 @@ test("reads are refused first, writes last, and both with a time to retry", () =
   assert.throws(() => load.admit(false), isBusy);
 });
 
-test("who was refused does not count, and who leaves makes room", () => {
+test("a refused request does not count, and an ended one makes room", () => {
   const load = shedding(1);
   load.admit(true);
   assert.throws(() => load.admit(true), isBusy);

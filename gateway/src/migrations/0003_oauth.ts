@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 
-/** Of secrets, codes, tokens and session ids only the SHA-256 is kept: a copy of these tables opens nothing. */
+/** Secrets, codes, tokens and session ids are kept as SHA-256 alone: a copy of these tables opens nothing. */
 export async function createOAuth(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table oauth_clients (

@@ -17,7 +17,7 @@ interface UserRow {
 }
 
 /**
- * What people sign in with is one namespace: nobody's username is another one's address. Roles keep what was written beside
+ * Sign-in names are one namespace: nobody's username is another user's address. Roles keep the permissions as they were written beside
  * what it comes to. Others get to know the users, roles and credentials there are already.
  */
 export async function createNamesAndRights(db: Kysely<unknown>): Promise<void> {

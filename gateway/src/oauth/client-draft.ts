@@ -20,7 +20,7 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 /** No app may be taken for the service itself. */
 const OWN_NAME = "tidings";
 
-/** What is wrong with a draft; nothing when it may be created. */
+/** The violations of a draft; none when the client may be created. */
 export function checkClient(draft: ClientDraft): Violation[] {
   return [...checkName(draft), ...checkGrants(draft), ...checkRedirectUris(draft)];
 }

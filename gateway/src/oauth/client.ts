@@ -20,7 +20,7 @@ export function isRedirectUri(text: string): boolean {
   return protocol.includes(".");
 }
 
-/** What `form-action` has to allow, so that a form may end in a redirect to the URI. */
+/** The value of `form-action` in a CSP that lets a form end in a redirect to the URI. */
 export function formActionOf(redirectUri: string): string {
   const { protocol, origin } = new URL(redirectUri);
   return origin === "null" ? protocol : origin;
@@ -49,7 +49,7 @@ export interface OAuthClient {
   previousSecretHash: string | undefined;
   redirectUris: string[];
   grants: GrantType[];
-  /** Of the application itself, when it acts without a user. */
+  /** The role of an application that acts without a user. */
   roleId: number | undefined;
   isPublic: boolean;
 }

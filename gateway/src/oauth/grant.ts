@@ -53,7 +53,7 @@ export interface Family {
   isAlive: boolean;
 }
 
-/** Of `oauth_grants g left join users u`. */
+/** Columns for `oauth_grants g left join users u`. */
 export const FAMILY_COLUMNS = `g.id as grant_id, g.client_id, g.user_id,
   concat_ws(' ', u.first_name, u.last_name) as user_name,
   g.revoked_at is null and u.is_published is not false as is_alive`;
@@ -67,7 +67,7 @@ export function familyOf({ grant_id, client_id, user_id, user_name, is_alive }: 
   };
 }
 
-/** What was proved to be worth tokens. */
+/** A grant that was proved to be worth tokens. */
 export interface Proof extends Pick<Family, "grantId" | "user"> {
   by: GrantType;
   withRefresh: boolean;

@@ -25,7 +25,7 @@ export async function listRoles(database: Database, deadlineMs: number): Promise
   return rows.map(({ id, name }) => ({ id: Number(id), name: name ?? "" }));
 }
 
-/** Who changes a client; nobody in particular at the command line. */
+/** The person who changes a client; nobody in particular at the command line. */
 export interface Author {
   actor: { kind: string; id: number | null; name: string } | undefined;
   clientIp: string | undefined;
@@ -98,7 +98,7 @@ export interface ClientStore {
 
 const SUBJECT = "tidings.identity.client";
 
-/** Others decide by the role of a client what it may be told of. */
+/** Publishes the change: other services decide by the role of a client which data it receives. */
 function tell({ outbox }: ClientStore, transaction: Transaction, verb: string, row: Row): void {
   const { id, name, roleId } = clientOf(row);
   const aggregate = { id, version: Number(row.version) };

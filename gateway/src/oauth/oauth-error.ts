@@ -24,7 +24,7 @@ export class OAuthError extends Fault {
   }
 }
 
-/** Of a client that failed by Basic. */
+/** The challenge for a client that failed by Basic. */
 const CHALLENGE = 'Basic realm="Tidings OAuth"';
 
 /** Answers in the words of OAuth (RFC 6749, 5.2) and in those of the API at once. */

@@ -10,7 +10,7 @@ const visitor = await scene.signedIn();
 const count = async (table: string) =>
   Number((await scene.execute(`select count(*) as count from ${table}`))[0]?.count);
 
-test("what has expired long ago is forgotten, what still counts stays", async () => {
+test("rows that expired long ago are deleted, and rows that still count stay", async () => {
   const old = await scene.token(codeFields(client, await codeFor(visitor, client)));
   assert.equal(old.status, 200);
   for (const table of ["oauth_tokens", "oauth_codes"])

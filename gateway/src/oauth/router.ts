@@ -5,7 +5,7 @@ import { sendOAuthError } from "./oauth-error.ts";
 import { revocationEndpoint } from "./revocation-endpoint.ts";
 import { type TokenEndpointOptions, tokenEndpoint } from "./token-endpoint.ts";
 
-/** What apps call themselves: tokens and their revocation. */
+/** Endpoints for apps: tokens and their revocation. */
 export function oauthRouter(options: TokenEndpointOptions, log: Log): Router {
   const router = Router({ caseSensitive: true });
   const token = tokenEndpoint(options);

@@ -61,7 +61,7 @@ describe("authorization_code", () => {
     assert.equal((await scene.callApi(body.access_token)).status, 401);
   });
 
-  test("of many uses at once one at most succeeds, and its tokens end", async () => {
+  test("one of many concurrent uses of a code succeeds at most, and its tokens end", async () => {
     const code = await codeOf();
     const answers = await Promise.all(Array.from({ length: 20 }, () => redeem({}, code)));
     const winners = answers.filter(({ status }) => status === 200);
@@ -183,7 +183,7 @@ describe("refresh_token", () => {
       assert.equal((await scene.callApi(access_token)).status, 401);
   });
 
-  test("of fifty at once exactly one wins, and then the family ends", async () => {
+  test("exactly one of fifty concurrent refreshes wins, and then the family ends", async () => {
     const { refresh_token } = await tokensOf();
     const fields = refreshFields(client, refresh_token);
     const answers = await Promise.all(Array.from({ length: 50 }, () => scene.token(fields)));
@@ -280,7 +280,7 @@ describe("the client", () => {
     assert.equal((await scene.token(repeated, basic(publicId, secret))).status, 200);
   });
 
-  test("that proves itself in two ways at once is refused", async () => {
+  test("a client that proves itself in two ways at once is refused", async () => {
     const { publicId, secret } = client;
     for (const more of [{ client_secret: secret }, { client_id: other.publicId }])
       assertRefused(
@@ -289,7 +289,7 @@ describe("the client", () => {
       );
   });
 
-  test("that fails gets 401 with a challenge by Basic, else 400, whether it exists or not", async () => {
+  test("a client that fails gets 401 with a challenge by Basic, else 400, whether it exists or not", async () => {
     const unknown = `1${client.publicId}`;
     for (const id of [client.publicId, unknown, "x", "1_x", ""]) {
       const answer = await scene.token(await fields(), basic(id, "wrong"));
@@ -302,7 +302,7 @@ describe("the client", () => {
     assertRefused(await scene.token(await fields()), "invalid_client");
   });
 
-  test("that is public must not send a secret", async () => {
+  test("a public client must not send a secret", async () => {
     const app = await scene.newClient({ isPublic: true });
     assertRefused(await scene.token({ ...refreshFields(app, "x"), client_secret: "x" }), "invalid_client");
   });

@@ -44,7 +44,7 @@ const EXCHANGES: Record<
   client_credentials: issueClientToken,
 };
 
-/** What RFC 6749 knows of besides; no client may use it. */
+/** A grant type of RFC 6749 that no client may use. */
 const NEVER_GRANTED = "password";
 
 /** Tokens for a client (RFC 6749, 3.2). Answers a request only after it was counted. */

@@ -46,7 +46,7 @@ describe("the way back", () => {
     "//app.example/callback",
     "javascript:alert(1)",
   ]) {
-    test(`nobody is sent to ${redirect_uri}`, async () => {
+    test(`no browser is redirected to ${redirect_uri}`, async () => {
       const { status, location } = await openPath({ redirect_uri });
       assert.deepEqual([status, location], [400, ""]);
     });
@@ -107,7 +107,7 @@ describe("a request that cannot be granted is told to the client", () => {
 });
 
 describe("the answer of the user", () => {
-  test("whoever is not signed in signs in first and comes back", async () => {
+  test("a visitor who is not signed in signs in first and comes back", async () => {
     const app = await scene.newClient();
     const person = visitorOf(scene.port);
     const path = authorizePath(app, { state: "s" });

@@ -14,7 +14,7 @@ export const emptyDraft: ClientDraft = {
   roleId: undefined,
 };
 
-/** What was filled in. */
+/** The draft that a filled-in form describes. */
 export function draftOf(form: Form): ClientDraft {
   const role = form.text("role");
   return {
@@ -44,7 +44,7 @@ export interface CredentialForm {
   token: string;
   /** Only an administrator may create an app with rights of its own. */
   mayActOnItsOwn: boolean;
-  /** What the credential will be called, signed: sent twice, the form makes one credential. */
+  /** The signed id of the credential to be made: a form that is sent twice makes one credential. */
   future: { id: string; signature: string };
   notice?: Html | undefined;
 }
@@ -89,7 +89,7 @@ export interface EditForm {
   notice?: Html | undefined;
 }
 
-/** What can be changed without cutting anybody off: its id, secret and tokens stay. */
+/** The members that can change while every app stays connected: the id, secret and tokens stay. */
 export function editCredentialContent({ path, title, draft, violations, token, notice }: EditForm): Html {
   return html`<div class="sheet">
 <h1>Edit ${named(title)}</h1>

@@ -37,7 +37,7 @@ describe("a new credential", () => {
     assert.match(list.text, /last used: \d{4}-/);
   });
 
-  test("that is public has no secret", async () => {
+  test("a public credential has no secret", async () => {
     await admin.get("/credentials/new");
     const { text } = await admin.post("/credentials/new", { ...FIELDS, kind: "public" });
     assert.ok(shown(text).publicId);
@@ -76,7 +76,7 @@ describe("a new credential", () => {
     });
   }
 
-  test("what it is called is shown as text", async () => {
+  test("the name of a credential is shown as text", async () => {
     await admin.get("/credentials/new");
     await admin.post("/credentials/new", { ...FIELDS, name: "<script>alert(1)</script>" });
     assert.ok(!(await admin.get("/credentials")).text.includes("<script>"));
@@ -209,13 +209,13 @@ describe("rights", () => {
     assert.equal((await scene.token(refreshFields(client, "x"))).body.error, "invalid_grant");
   });
 
-  test("whoever is not signed in is sent to the sign-in", async () => {
+  test("a visitor who is not signed in is sent to the sign-in", async () => {
     const { status, location } = await visitorOf(scene.port).get("/credentials");
     assert.deepEqual([status, location], [303, "/oauth/v2/authorize_login?next=%2Fcredentials"]);
   });
 });
 
-test("what happens to a credential is noted in the audit, without its secret", async () => {
+test("changes of a credential are noted in the audit, without its secret", async () => {
   await admin.get("/credentials/new");
   const { text } = await admin.post("/credentials/new", { ...FIELDS, name: "Audited" });
   const id = shown(text).publicId.split("_")[0];

@@ -18,7 +18,7 @@ interface Told {
   message: string;
 }
 
-/** What people are told; what is not among these was written for them where it was thrown. */
+/** Texts for people, by reason; the message of any other fault was written for people where it was thrown. */
 const BY_REASON = new Map<string, Told>([
   [
     "PERMISSION_DENIED",

@@ -1,7 +1,7 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { type Html, html } from "@tidings/runtime/html";
 
-/** What belongs to a field beside itself: its hint and its problems, which it names as what describes it (WAI-ARIA 1.2). */
+/** The notes of a field, its hint and its problems, which describe it (aria-describedby, WAI-ARIA 1.2). */
 export interface FieldNotes {
   name: string;
   violations: Violation[];
@@ -16,7 +16,7 @@ export function describedBy({ name, violations, hint }: FieldNotes): Html | unde
   return html`aria-describedby="${ids}"${isWrong ? html` aria-invalid="true"` : undefined}`;
 }
 
-/** What is shown below a field. */
+/** The notes that are shown below a field. */
 export function notesOf({ name, violations, hint }: FieldNotes): Html {
   const texts = violations.filter(({ field }) => field === name).map(({ message }) => message);
   return html`${texts.length > 0 ? html`<p class="problem" id="${name}-problem">${texts.join(" ")}</p>` : undefined}

@@ -7,11 +7,11 @@ import { isSameDigest } from "../secret.ts";
 import type { Visit } from "./visit.ts";
 
 export interface Form {
-  /** Of a field, without the space around it; empty when it was not sent. */
+  /** The value of a field, without the space around it; empty when it was not sent. */
   text(name: string): string;
   /** As it was typed: passwords. */
   verbatim(name: string): string;
-  /** Of check boxes that share a name. */
+  /** The values of check boxes that share a name. */
   texts(name: string): string[];
   /** It was opened in another session: whoever sent it sees it again, and nothing is done. */
   isStale: boolean;

@@ -18,7 +18,7 @@ export async function openMember(
 ): Promise<Member | undefined> {
   const visit = await openVisit(request, response, options);
   if (visit.user) return { visit, user: visit.user };
-  // What a form held is gone: afterwards its page is shown again, or the list that the form was in.
+  // The values of a form are gone after the sign-in: its page is shown again, or the list that the form was in.
   const isRead = request.method === "GET" || request.method === "HEAD";
   if (isRead) sendToSignIn(response, request.originalUrl);
   else

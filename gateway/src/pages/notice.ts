@@ -1,7 +1,7 @@
 import { type Html, html } from "@tidings/runtime/html";
 import { queryOf } from "../rest/query.ts";
 
-/** What a page says about what was done before it was shown. The address names one of these; it brings no text. */
+/** Notices about the action before a page was shown. The address names one of these and brings no text. */
 const NOTICES = {
   deleted: "The credential was deleted. Its tokens are worth nothing any more.",
   saved: "The credential was saved.",
@@ -23,7 +23,7 @@ export function withNotice(path: string, notice: Notice): string {
   return `${path}?notice=${notice}`;
 }
 
-/** What the page of this address has to say. It has the focus: nothing else tells a screen reader that something was done. */
+/** The notice of the page at this address. It has the focus: nothing else tells a screen reader that something was done. */
 export function noticeOf(url: string): Html | undefined {
   const { notice } = queryOf(url);
   const text = NAMES.get(String(notice));

@@ -45,7 +45,7 @@ test("not without the present password, nor to one that is easily guessed", asyn
   }
 });
 
-test("whoever signs out everywhere else keeps this browser alone", async () => {
+test("signing out everywhere else keeps this browser's session alone", async () => {
   const person = await personNamed("tidy");
   const elsewhere = visitorOf(scene.port);
   await elsewhere.signIn("tidy", PASSWORD);
@@ -57,7 +57,7 @@ test("whoever signs out everywhere else keeps this browser alone", async () => {
 
 const ACCEPT = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 
-test("whoever types an address into a browser sees pages, and a program JSON", async () => {
+test("a browser is answered with pages, and a program with JSON", async () => {
   const get = (path: string, headers: Record<string, string>) =>
     fetch(`${scene.base}${path}`, { headers, redirect: "manual" });
   for (const path of ["/nope", "/login", "/Credentials", "/credentials/1"]) {

@@ -22,7 +22,7 @@ export function passwordPage(options: PagesOptions) {
   };
 }
 
-/** Whoever knows the present password sets another one. It ends every session and token; this browser gets a new session. */
+/** Sets another password for a user who knows the present one. It ends every session and token; this browser gets a new session. */
 export function changePassword(options: PagesOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     const member = await openForm(request, response, options, { name: FORM, back: PATH });
@@ -63,7 +63,7 @@ function callOf({ user }: Member, response: Response): Call {
     actor: user,
     deadlineMs: Date.now() + WORK_MS,
     requestId: String(response.getHeader("x-request-id") ?? ""),
-    // Of oneself; nobody else's password is changed here.
+    // Users change their own password here, and nobody else's.
     reach: () => "none",
   };
 }

@@ -14,7 +14,7 @@ export function mayManageClients(actor: Actor, verb: Verb): boolean {
   return reach(actor, "api:clients", verb) === "all";
 }
 
-/** Whoever learns the secret of a client that acts on its own has the rights of its role. */
+/** A client that acts on its own has the rights of its role, and so has anybody who learns its secret. */
 export function mayChangeClient(actor: Actor, { grants }: Pick<OAuthClient, "grants">): boolean {
   return mayManageClients(actor, Verb.EDIT) && (actor.admin || !isPowerful(grants));
 }

@@ -26,7 +26,7 @@ export function pagesRouter(options: PagesOptions, log: Log): Router {
     };
   const get = (page: PageMaker) => ({ GET: counted(page(options)) });
   const post = (page: PageMaker) => ({ POST: counted(page(options)) });
-  // Whoever types the address of a form's target, or restores its tab, sees the page that the form is on.
+  // A browser that opens the target of a form by its address, or restores its tab, sees the page with the form.
   const sentOn = (path: string) => ({
     GET: async (_request: Request, response: Response) => sendOn(response, path),
   });

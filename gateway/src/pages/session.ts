@@ -14,7 +14,7 @@ const touchStatement = prepared("session_touch", "update sessions set seen_at = 
 const openStatement = prepared("session_open", "insert into sessions (hash, user_id) values ($1, $2)");
 const closeStatement = prepared("session_close", "delete from sessions where hash = $1");
 
-/** Who is signed in with this session id, unless it has been idle for half an hour. Keeps it from becoming idle. */
+/** The user with this session id, unless the session has been idle for half an hour. Keeps it from becoming idle. */
 export async function findSession(database: Database, id: string): Promise<number | undefined> {
   const hash = digest(id);
   const [row] = await database.query(findStatement, [hash], Date.now() + LOOKUP_MS);

@@ -44,7 +44,7 @@ test("a wrong password and an unknown user get the same page, with what was type
   assert.equal(answers[0], answers[1]);
 });
 
-test("what was typed is shown as text", async () => {
+test("the typed name is shown as text", async () => {
   const { text } = await visitorOf(scene.port).signIn(`"><script>alert(1)</script>`, "x");
   assert.ok(!text.includes("<script>"));
 });
@@ -78,7 +78,7 @@ test("a sign-in from a foreign page is refused, one without its token is shown a
   assert.equal((await post({})).status, 303);
 });
 
-test("whoever signed in in another tab meanwhile goes on to where they wanted", async () => {
+test("a user who signed in in another tab goes on to the wanted page", async () => {
   const person = visitorOf(scene.port);
   await person.get("/oauth/v2/authorize_login");
   const csrf = person.csrf();

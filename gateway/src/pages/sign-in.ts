@@ -118,7 +118,7 @@ interface Refusal {
   retryAfterSeconds?: number | undefined;
 }
 
-/** What to tell about a sign-in that was refused. Throws what is another matter. */
+/** The message for a refused sign-in. Throws every other error. */
 function refusalOf(error: unknown): Refusal {
   if (!(error instanceof Fault)) throw error;
   const { reason, message, retryAfterSeconds } = error;
@@ -131,7 +131,7 @@ interface SignIn {
   next: string;
   login: string;
   problem?: string;
-  /** What else is to be known. */
+  /** A further note for the user. */
   note?: string | undefined;
   status?: number;
 }
@@ -144,7 +144,7 @@ async function sendSignIn(
 ): Promise<void> {
   const app = await appOfNext(options.database, next);
   const described = problem ? html`aria-invalid="true" aria-describedby="problem"` : undefined;
-  // What has to be typed next: after a wrong password the name is most often right.
+  // The field that the user has to type next: after a wrong password the name is most often right.
   const focus = (isHere: boolean) => (isHere ? html`autofocus` : undefined);
   const content = html`<div class="sheet">
 <h1>Sign in</h1>

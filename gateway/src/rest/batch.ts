@@ -12,7 +12,7 @@ import type { MessageWriter } from "./message-json.ts";
 import type { Query } from "./query.ts";
 import type { BatchAnswer, StandardMethods, UpdateItem } from "./standard-methods.ts";
 
-/** What became of the item at one place of the request. */
+/** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
 
 /** Batches: every item succeeds or fails for itself, and is told of by its place in the request. */

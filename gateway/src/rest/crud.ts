@@ -73,7 +73,7 @@ export function crudRouter(
     const id = pathId(request);
     if (id === undefined) throw notFound();
     const item = await methods.delete(id, outgoing(response.locals.exchange, BUDGET_MS.write));
-    // What is gone has no id any more.
+    // A deleted entity has no id any more.
     send(response, 200, write(item).replace(`"id":${id}`, '"id":null'));
   };
 

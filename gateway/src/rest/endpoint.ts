@@ -15,13 +15,13 @@ export type Handler = (request: Request, response: ApiResponse) => Promise<void>
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-/** What a POST may stand for. */
+/** Methods that a POST may stand for. */
 const OVERRIDABLE = ["PUT", "PATCH", "DELETE"];
 
 interface Place {
   handlers: Partial<Record<Method, Handler>>;
   elsewhere?: Partial<Record<Method, string>>;
-  /** What is meant, once it was looked at: nobody reads a body that is not wanted. */
+  /** The method that is meant; looked at before the body, so that an unwanted body is never read. */
   methodOf(request: Request, exchange: Exchange): Promise<string>;
 }
 

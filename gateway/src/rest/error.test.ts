@@ -53,7 +53,7 @@ test("bad input names each field with a list of its texts", () => {
   });
 });
 
-test("of several texts of one field the last is told", () => {
+test("the last of several messages of one field is shown", () => {
   const fault = invalid([
     { field: "a", message: "First." },
     { field: "a", message: "Last." },
@@ -72,7 +72,7 @@ test("a value that is taken answers 422 with its field", () => {
   assert.deepEqual([entry.code, entry.details], [422, { email: ["This field must be unique."] }]);
 });
 
-test("what was not foreseen says nothing about itself", () => {
+test("an unforeseen error shows nothing of itself", () => {
   const entries = [
     toFault(new TypeError(SECRET)),
     new Fault({ code: Code.INTERNAL, reason: "X", message: SECRET }),

@@ -4,7 +4,7 @@ import { badRequest, notFound } from "@tidings/rpc/fault";
 import type { Request, Response } from "express";
 import type { Query } from "./query.ts";
 
-/** What the steps of a request know of it beyond the request itself. */
+/** The state of a request between its steps, beyond the request itself. */
 export interface Exchange {
   requestId: string;
   actor: Actor;

@@ -10,14 +10,14 @@ import type { StandardMethods } from "./standard-methods.ts";
 /** Pages above this are sent in parts, so that memory does not grow with them. */
 const PART_SIZE_MAX = 500;
 const FIRST_PART_SIZE = 50;
-/** What a part should come to: the rows of the next one follow from the bytes of the last. */
+/** The bytes that a part should have: the size of the last part sets the rows of the next one. */
 const PART_BYTES = 256 * 1024;
 /** An answer of which nobody takes anything for so long is given up. */
 const UNTAKEN_MS = 30_000;
 
 type ItemWriter = (item: Message) => string;
 
-/** What an answer says of the list it holds. */
+/** The members of a resource that shape the answer of its list. */
 type ListShape = Pick<Resource, "many" | "shape" | "total">;
 
 /** Answers a list: `{"total":…,"<many>":…}`, an array or an object keyed by id in the order of the query. */

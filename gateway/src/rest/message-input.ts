@@ -75,7 +75,7 @@ interface Members {
   init: Record<string, unknown>;
   /** Proto names of the fields that were named. */
   paths: string[];
-  /** What no field names. */
+  /** Members that no field is named for. */
   others: Body;
 }
 
@@ -151,7 +151,7 @@ function scalarReader(field: DescField): Reader {
   throw new Error(`${field.parent.typeName}.${field.name} cannot be read from a body`);
 }
 
-/** What cannot be read is told of. */
+/** A reader that reports values it cannot read. */
 function checked(read: (value: unknown) => unknown, message = NOT_VALID): Reader {
   return (value, path, violations) => {
     const decoded = read(value);
@@ -165,7 +165,7 @@ const textReader = checked(readText);
 const booleanReader = checked(readBoolean);
 const integerReader = checked(readInteger);
 const doubleReader = checked(readDouble);
-/** What a caller calls a thing until it has an id is a short word. */
+/** An id that a caller makes up for a new item is a short word. */
 const sentIdReader = checked((value) => {
   const text = textOf(value)?.trim();
   return text !== undefined && text.length <= SENT_ID_LENGTH_MAX ? text : undefined;
@@ -208,7 +208,7 @@ function objectReader(schema: DescMessage): Reader {
     }
     const { init } = readMembers(value as Body, `${path}.`, violations);
     const { id = null } = value as Body;
-    // What is sent with an id is what has that id already.
+    // An item that is sent with a known id is the item that has it.
     if (sentId && id !== null) {
       init[sentId.localName] = sentIdReader(id, `${path}.id`, violations);
       init.id = readInteger(id) ?? 0;
@@ -222,7 +222,7 @@ function objectReader(schema: DescMessage): Reader {
   };
 }
 
-/** What clients send for nothing. */
+/** Values that clients send for "nothing". */
 const NOTHING = new Set<unknown>([null, "", 0, "0"]);
 
 /** An id, or an object that has one. */

@@ -23,7 +23,7 @@ function tell(response: ServerResponse, entries: string[]): void {
   if (entries.length > 0) response.setHeader(HEADER, entries.join(", "));
 }
 
-/** What other APIs call the parameters of a list, and what they are called here. */
+/** Parameters of a list as other APIs name them, and their names here. */
 const PARAMETERS = new Map([
   ["page", "start"],
   ["offset", "start"],

@@ -5,7 +5,7 @@ import { endpoint } from "../rest/endpoint.ts";
 import type { ListLimits } from "../rest/list-query.ts";
 import { listing } from "./listing.ts";
 
-/** Who changed what; the latest first. */
+/** Changes with their actors; the latest first. */
 export function auditRoutes(entries: RpcClient<typeof AuditEntryService>, limits: ListLimits): Router {
   const router = Router({ caseSensitive: true });
   const listEntries = listing(AuditEntrySchema, "logs", limits, () => async (query, options) => {

@@ -37,10 +37,10 @@ const decodeEdit = bodyDecoder(EventLogEditSchema);
 
 /** Members are listed as the table of them is, in pages of its own size. */
 const MEMBERS_PAGE = 100;
-/** Of the log more are never shown at once. */
+/** The most log entries of one page. */
 const LOGS_PAGE_MAX = 500;
 
-/** What campaigns have beyond the standard operations. */
+/** Routes of campaigns beyond the standard operations. */
 export function campaignRoutes(clients: Clients, limits: ApiLimits, nested: NestedForm): Router {
   const writeCampaign = messageWriter(CampaignSchema, nested);
   const campaigns = clients.of(CampaignMethodService);

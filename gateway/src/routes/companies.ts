@@ -4,7 +4,7 @@ import { type Request, Router } from "express";
 import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
-/** What companies have beyond the standard operations. */
+/** Routes of companies beyond the standard operations. */
 export function companyRoutes(companies: RpcClient<typeof CompanyMethodService>): Router {
   const router = Router({ caseSensitive: true });
 

@@ -9,7 +9,7 @@ import { requiredId } from "../rest/exchange.ts";
 import type { ListLimits } from "../rest/list-query.ts";
 import { listing } from "./listing.ts";
 
-/** What belongs to one contact. */
+/** Lists that belong to one contact. */
 export function contactListRoutes(clients: Clients, limits: ListLimits): Router {
   const notes = clients.of(NoteService);
   const devices = clients.of(DeviceService);

@@ -26,7 +26,7 @@ const writeScore = messageWriter(GroupScoreSchema);
 const NO_CONTACT = "Contact could not be found.";
 const MEMBERS = new Set(ContactSchema.fields.map(({ jsonName }) => jsonName));
 
-/** What contacts have beyond the standard operations. */
+/** Routes of contacts beyond the standard operations. */
 export function contactRoutes(clients: Clients): Router {
   const contacts = clients.of(ContactMethodService);
   const groupScores = clients.of(GroupScoreService);
@@ -170,7 +170,7 @@ function pointsOf(text: string, isSigned = false): number {
   return Number(text);
 }
 
-/** What the log is to say of a change; older clients write the names in lower case. */
+/** The names that the log shows for a change; older clients write their members in lower case. */
 function pointsNames(exchange: Exchange) {
   const { eventName, eventname = eventName, actionName, actionname = actionName } = bodyObject(exchange);
   return { eventName: labelOf(eventname), actionName: labelOf(actionname) };

@@ -8,7 +8,7 @@ import type { Transfer } from "../transfer.ts";
 /** Older clients know a listing that begins with the directory itself and the one above it. */
 const FIRST_KEY = 2;
 
-/** What was uploaded, by directory. */
+/** Uploaded files, by directory. */
 export function fileRoutes(files: RpcClient<typeof FileService>, transfer: Transfer): Router {
   const router = Router({ caseSensitive: true });
 

@@ -4,7 +4,7 @@ import { type Request, Router } from "express";
 import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
-/** What focus items have beyond the standard operations: how they are shown. */
+/** Routes of focus items beyond the standard operations: how they are shown. */
 export function focusRoutes(items: RpcClient<typeof FocusMethodService>): Router {
   const router = Router({ caseSensitive: true });
 

@@ -10,9 +10,9 @@ import { messageWriter, type NestedForm, presentWriter } from "../rest/message-j
 import { listing } from "./listing.ts";
 
 const writeSubmission = messageWriter(SubmissionSchema);
-/** Who takes something out is shown no member that is null. */
+/** Members that are null are left out of the answer to a removal. */
 
-/** What forms have beyond the standard operations: parts that are taken out, and submissions. */
+/** Routes of forms beyond the standard operations: removal of parts, and submissions. */
 export function formRoutes(clients: Clients, limits: ListLimits, nested: NestedForm): Router {
   const writeForm = presentWriter(FormSchema, nested);
   const methods = clients.of(FormMethodService);

@@ -4,7 +4,7 @@ import { type Request, Router } from "express";
 import { endpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
 
-/** What webhooks have beyond the standard operations. */
+/** Routes of webhooks beyond the standard operations. */
 export function hookRoutes(triggers: RpcClient<typeof TriggerService>): Router {
   const router = Router({ caseSensitive: true });
 

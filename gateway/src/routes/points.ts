@@ -11,9 +11,9 @@ import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../
 import { idsInQuery } from "../rest/ids-in-query.ts";
 import { type NestedForm, presentWriter } from "../rest/message-json.ts";
 
-/** Who takes something out is shown no member that is null. */
+/** Members that are null are left out of the answer to a removal. */
 
-/** What point actions and triggers have beyond the standard operations. */
+/** Routes of point actions and triggers beyond the standard operations. */
 export function pointRoutes(clients: Clients, nested: NestedForm): Router {
   const writeTrigger = presentWriter(PointTriggerSchema, nested);
   const actions = clients.of(PointActionMethodService);

@@ -21,7 +21,7 @@ const writeBuild = messageWriter(SegmentBuildSchema);
 const SEGMENTS_MAX = 10_000;
 const CONTACTS_MAX = 2 ** 31;
 
-/** What segments have beyond the standard operations. */
+/** Routes of segments beyond the standard operations. */
 export function segmentRoutes(segments: Segments, batchMax: number): Router {
   const router = Router({ caseSensitive: true });
 

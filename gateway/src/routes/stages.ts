@@ -5,7 +5,7 @@ import { type Request, Router } from "express";
 import { endpoint, needing } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 
-/** What stages have beyond the standard operations. */
+/** Routes of stages beyond the standard operations. */
 export function stageRoutes(
   stages: RpcClient<typeof StageService>,
   contacts: RpcClient<typeof ContactMethodService>,

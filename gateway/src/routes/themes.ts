@@ -5,7 +5,7 @@ import { endpoint, needing, uploadEndpoint } from "../rest/endpoint.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
 import type { Transfer } from "../transfer.ts";
 
-/** What pages, emails and forms may look like. */
+/** Themes of pages, emails and forms. */
 export function themeRoutes(themes: RpcClient<typeof ThemeService>, transfer: Transfer): Router {
   const router = Router({ caseSensitive: true });
 

@@ -22,7 +22,7 @@ const SELF = new Set(
   signature`.split(/\s+/),
 );
 
-/** What users have beyond the standard operations. */
+/** Routes of users beyond the standard operations. */
 export function userRoutes(users: RpcClient<typeof UserMethodService>, limits: ListLimits): Router {
   const router = Router({ caseSensitive: true });
 

@@ -100,7 +100,7 @@ export async function startOAuthScene(options: SceneOptions = {}) {
   };
 }
 
-/** What a user who was put into the table signs in with. */
+/** Reserves the sign-in names of a user whose row a test inserts. */
 export async function keepNames(
   execute: (text: string, values?: unknown[]) => Promise<unknown>,
   username: string,
