@@ -18,7 +18,7 @@ interface UserRow {
 
 /**
  * Sign-in names are one namespace: nobody's username is another user's address. Roles keep the permissions as they were written beside
- * what it comes to. Others get to know the users, roles and credentials there are already.
+ * the rights that follow from them. Existing users, roles and credentials are published.
  */
 export async function createNamesAndRights(db: Kysely<unknown>): Promise<void> {
   await sql`

@@ -11,7 +11,7 @@ export interface Command {
   fingerprint: string;
 }
 
-/** What became of a command. The value is JSON, so that it can be answered again. */
+/** The result of a command. The value is JSON, so that it can be answered again. */
 export type Outcome<V> = { value: V } | { fault: Fault };
 
 /** Carries out commands in a transaction. Returns an outcome for each, in their order. */

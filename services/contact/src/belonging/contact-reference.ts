@@ -11,7 +11,7 @@ import { forContacts, readContacts, visibleContact } from "../contact/referred.t
 import type { FieldCatalogues } from "../field/catalogue.ts";
 import { mayReach } from "../record/reach.ts";
 
-/** Whose a row with a `contact_id` is: that of the contact's owner. */
+/** The owner of a row with a `contact_id` is the owner of the contact. */
 export const OWNED_THROUGH_CONTACT = { by: "contact_id", through: "contacts", column: "owner_id" };
 
 /**

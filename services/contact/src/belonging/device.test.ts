@@ -94,7 +94,7 @@ test("the devices of others' contacts do not exist for who sees only its own", a
   );
 });
 
-test("what is told of a device names its contact, and the one it was taken from", async () => {
+test("the event of a device names its contact, and the one that it was taken from", async () => {
   const [first, second] = [await scene.addContact(ADA), await scene.addContact(ADA)];
   const { id } = await scene.addDevice(first);
   await moveDevice(id, second);

@@ -24,7 +24,7 @@ export function deviceHandlers(context: ResourceContext): Handlers<typeof Device
 }
 
 function prepareDevice(draft: Device, { before }: { before: Device | undefined }): Violation[] {
-  // What is told of the change concerns both contacts.
+  // The event of the change concerns both contacts.
   const previousId = before?.contact?.id;
   if (previousId !== undefined && previousId !== draft.contact?.id) draft.previousContactId ??= previousId;
   const isGood = draft.clientInfo === undefined || typeof parseJson(draft.clientInfo) === "object";

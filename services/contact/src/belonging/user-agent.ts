@@ -6,7 +6,7 @@ import UAParser from "ua-parser-js";
 import type { ContactContext } from "../contact/save.ts";
 import { deviceRepository } from "./device.ts";
 
-/** What the API calls the kinds of device that the parser tells apart; what it cannot place is a desktop. */
+/** Kinds of device as the API names them, by the names of the parser; an unknown device is a desktop. */
 const KINDS = new Map([
   ["mobile", "smartphone"],
   ["tablet", "tablet"],

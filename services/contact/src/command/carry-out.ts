@@ -22,7 +22,7 @@ export interface KeyedCommand extends Command {
   effect: ContactCommand["effect"];
 }
 
-/** What commands work with: contacts, and the segments that follow them. */
+/** The context of commands: contacts, and the segments that follow them. */
 export type CommandContext = BuildServices & Parameters<typeof contactSaver>[0];
 
 /** Commands of one kind, with their places among all of them. */

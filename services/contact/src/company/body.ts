@@ -7,7 +7,7 @@ import { parseJson } from "../input/json.ts";
 import { readReference } from "../input/reference.ts";
 import type { RecordChange } from "../record/save.ts";
 
-/** What a request body asks of a company, checked and in the text form of its columns. */
+/** The change of a company that a body asks for, checked and in the text form of its columns. */
 export interface CompanyChange extends RecordChange {
   isPublished: boolean | undefined;
   score: number | undefined;

@@ -9,7 +9,7 @@ import { fillStamps, jsonOrNull, perCatalogue, stampMembers } from "../record/re
 
 /** Everything a company is turned into, prepared once for a catalogue of fields. */
 export interface CompanyWriter {
-  /** What the API answers. */
+  /** The message of a company as the API answers it. */
   message(row: Row): Company;
   /** The messages of one answer: what is constant in them comes with the first. */
   messages(): (row: Row) => Company;

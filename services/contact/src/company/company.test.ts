@@ -257,7 +257,7 @@ test("each link that comes or goes is told with its contact and company", async 
   );
 });
 
-test("what is searched and filtered by fields of companies is found", async () => {
+test("companies are found by searches and filters on their fields", async () => {
   const companyname = name();
   const { id } = await addCompany({ companyname, companycity: "Ürümqi", companynumber_of_employees: 7 });
   for (const search of [`companyname:"${companyname}"`, "companycity:ür", `ids:${id}`]) {

@@ -15,7 +15,7 @@ const SELECT = sql.raw(COMPANY_SELECT);
 
 const sources = new WeakMap<FieldSet, Omit<ListSource, "commands">>();
 
-/** What the list of companies can be searched, filtered and ordered by. */
+/** The search commands, filters and orders of the list of companies. */
 export function companyListSource(set: FieldSet, call: Call): ListSource {
   const base = sources.get(set) ?? {
     from: sql`companies co`,

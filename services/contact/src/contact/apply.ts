@@ -134,7 +134,7 @@ function applyChannels(row: ContactRow, application: ContactApplication): void {
   }
 }
 
-/** What a new contact's addresses were suppressed for before, under a contact that is gone. */
+/** Suppressions of a new contact's addresses, from a contact that is gone. */
 function suppressed(row: ContactRow, { isNew, lookups }: ContactApplication) {
   return isNew ? lookups.suppressions(row) : [];
 }

@@ -14,7 +14,7 @@ import { cleanTag } from "../tag/tag.ts";
 import { type DoNotContactChange, readDoNotContact } from "./do-not-contact.ts";
 import { type FrequencyRuleChanges, readFrequencyRules } from "./frequency-rules.ts";
 
-/** What a request body asks of a contact, checked and in the text form of its columns. */
+/** The change of a contact that a body asks for, checked and in the text form of its columns. */
 export interface ContactChange extends RecordChange {
   addTags: string[];
   removeTags: string[];

@@ -85,7 +85,7 @@ test("a channel has one entry, of reason 3 unless said otherwise, and lifting it
   );
 });
 
-test("what a contact asked for itself is not overwritten by another reason", async () => {
+test("another reason does not replace the contact's own unsubscription", async () => {
   const { id } = await add({ firstname: "A" });
   await stop(id, "email", { reason: 1 });
   const [entry] = await stop(id, "email", { reason: 3 });
@@ -125,7 +125,7 @@ test("each change of a channel is told with the status before and after", async 
   );
 });
 
-test("who was stopped stays so after deletion and creation anew, and the address is kept nowhere", async () => {
+test("a stopped address stays stopped after deletion and creation anew, and is kept nowhere in clear", async () => {
   const { id } = await add({ email: "Stopped@Example.com", mobile: "+33 6 12" });
   await stop(id, "email", { reason: 1 });
   await stop(id, "sms", { reason: 3 });

@@ -17,7 +17,7 @@ export function applyCompanies(
   let links = companiesOf(row);
   const { companies } = change;
   if (companies) {
-    // What a contact belongs to already stays, whoever sees it.
+    // Present companies of a contact stay, whether or not the caller sees them.
     const known = companies.map((id) => links.find((link) => link.id === id) ?? lookups.companyById(id));
     if (known.includes(undefined)) return [{ field: "companies", message: "This value is not valid." }];
     links = known.flatMap((company) => {
@@ -56,7 +56,7 @@ export function setCompanies(row: ContactRow, links: CompanyLink[]): void {
   row.company = links.find(({ isPrimary }) => isPrimary)?.name ?? null;
 }
 
-/** One of the companies is the primary one; the latest when that is open. */
+/** Makes one of the companies the primary one; the latest when none is. */
 export function withPrimary(links: CompanyLink[]): CompanyLink[] {
   if (links.some(({ isPrimary }) => isPrimary)) return links;
   const latest = links.length - 1;

@@ -10,7 +10,7 @@ import { companyHandlers } from "../company/company.ts";
 import { ADMINISTRATOR, callAs, contactBody, contactScene, parse } from "../testing/contact-scene.ts";
 import { contactEventsOf } from "../testing/event-reader.ts";
 
-/** What a caller reaches of companies through a contact of its own, and what contacts tell of companies. */
+/** The companies that a caller reaches through an own contact, and the data of companies that contacts show. */
 
 let scene: Awaited<ReturnType<typeof contactScene>>;
 let companies: ReturnType<typeof companyHandlers>;
@@ -78,7 +78,7 @@ test("a company that the caller does not see can be given to a contact neither b
   assert.deepEqual(await linked(id, OWN), []);
 });
 
-test("of a company that is linked already and that the caller does not see, only what the contact tells is shown", async () => {
+test("a linked company that the caller does not see shows only the members that the contact has", async () => {
   const hidden = await addCompany();
   const { id } = await addContact({ firstname: "A", company: hidden.name });
   const [shown] = await linked(id, OWN);
@@ -94,7 +94,7 @@ test("of a company that is linked already and that the caller does not see, only
   assert.equal((await linked(id, OWN)).length, 1, "it stays when it is sent back");
 });
 
-test("who may not create makes no company by naming it, and its contact keeps the text", async () => {
+test("a caller who may not create companies makes none by naming it, and the contact keeps the text", async () => {
   const { id } = await addContact({ firstname: "A" });
   const editor = userWith("viewother", "viewown", "editother", "editown");
   const named = await patch(id, { company: "Never Made" }, editor);

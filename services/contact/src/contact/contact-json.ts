@@ -11,7 +11,7 @@ import { type ContactRow, doNotContactOf, ipAddressesOf } from "../rows/contact.
 
 /** Everything a contact is turned into, prepared once for a catalogue of fields. */
 export interface ContactWriter {
-  /** What the API answers. */
+  /** The message of a contact as the API answers it. */
   message(row: ContactRow): Contact;
   /** The messages of one answer: what is constant in them comes with the first. */
   messages(): (row: ContactRow) => Contact;

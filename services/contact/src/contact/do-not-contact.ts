@@ -4,7 +4,7 @@ import type { DoNotContactEntry } from "../rows/contact.ts";
 
 const REASONS = { contactable: 0, unsubscribed: 1, bounced: 2, manual: 3 } as const;
 
-/** What a body asks of one channel; reason 0 lifts the entry. */
+/** The change of one channel that a body asks for; reason 0 lifts the entry. */
 export interface DoNotContactChange {
   channel: string;
   reason: number;
@@ -76,7 +76,7 @@ export function applyDoNotContact(
 
 const STATUSES = ["contactable", "unsubscribed", "bounced", "manual"];
 
-/** What an entry means to those who are told of its change. */
+/** The status of an entry, as events of its change name it. */
 export function statusOf(entry: DoNotContactEntry | undefined): string {
   return STATUSES[entry?.reason ?? REASONS.contactable] ?? "manual";
 }

@@ -33,12 +33,12 @@ export const CONTACT_UPDATED = ownSubject(UPDATED);
 /** The snapshot of a contact `c` as its field of a ContactSaved, for statements that change many whom nobody has read. */
 export const SNAPSHOT_FIELD = `proto_field(1, convert_to(${CONTACT_SNAPSHOT}, 'UTF8'))`;
 
-/** What else one statement tells of all contacts that changed with a company. Who has a company is no stranger. */
+/** The payload of the events that one statement writes for all contacts of a changed company. A contact with a company is identified. */
 export function mirroredPayload(changed: string[]): Buffer {
   return encode({ identified: true, changed });
 }
 
-/** What such an event says besides of a company that is gone: fields that repeat are added by appending (proto encoding). */
+/** The payload of such an event for a company that is gone: repeated fields are added by appending (proto encoding). */
 export function unlinkedPayload(companyId: number): Buffer {
   return encode({ companies: [{ companyId, added: false }] });
 }
@@ -59,7 +59,7 @@ function encode(saved: MessageInitShape<typeof ContactSavedSchema>): Buffer {
   return Buffer.from(toBinary(ContactSavedSchema, create(ContactSavedSchema, saved)));
 }
 
-/** What a saved contact tells the others: all of the change at once. */
+/** The event of a saved contact, with all parts of the change. */
 export function contactSaved({ before, row }: RowChange, set: FieldSet): DomainEvent {
   const identified = row.date_identified !== null;
   const changed = before
@@ -122,7 +122,7 @@ function companyChanges(
 
 export function contactDeleted(row: ContactRow): DomainEvent {
   const { id, version } = aggregateOf(row);
-  // What is gone has no id any more; the event itself still says whose it is.
+  // A deleted contact has no id any more; the event itself still names it.
   const snapshot = snapshotOf({ ...row, id: null });
   return domainEvent(`${SUBJECT}.deleted`, { id, version: version + 1 }, ContactDeletedSchema, { snapshot });
 }

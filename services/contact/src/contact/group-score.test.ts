@@ -107,7 +107,7 @@ test("100 parallel changes add up", async () => {
   assert.deepEqual(await all(id), [[4, 100]]);
 });
 
-test("what no column holds is refused, and changes nothing", async () => {
+test("a score that does not fit its column is refused and changes nothing", async () => {
   const id = await add();
   await change(id, 5, "set", 2 ** 31 - 1);
   for (const [operator, value] of [

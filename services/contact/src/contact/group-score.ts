@@ -32,7 +32,7 @@ const getStatement = prepared(
    left join contact_group_scores s on s.group_id = g.id and s.contact_id = $1 where g.id = $2`,
 );
 
-/** What a contact has of points that are counted for groups. */
+/** Scores of contacts in groups. */
 export function groupScoreHandlers(context: ContactContext): Handlers<typeof GroupScoreService> {
   const { database } = context;
   return {
@@ -62,7 +62,7 @@ function isOperator(name: string): boolean {
   return name === "set" || OPERATORS.has(name);
 }
 
-/** Of a group that somebody made a moment ago we hear soon. Throws NOT_FOUND for one that the caller may not see. */
+/** Waits for the replica of a group that was made a moment ago. Throws NOT_FOUND for one that the caller may not see. */
 async function awaitGroup({ database }: ContactContext, groupId: number, call: Call): Promise<void> {
   if (reach(call.actor, "point:groups", Verb.VIEW) === "none") throw noGroup();
   await awaitRows(database, "point_groups", [groupId], call.deadlineMs);

@@ -1,6 +1,6 @@
 import { prepared, type Transaction } from "@tidings/store/database";
 
-/** What belongs to a contact by `contact_id` and simply changes hands. */
+/** Tables whose rows belong to a contact by `contact_id` and move with a merge. */
 const HISTORY = [
   "points_log",
   "stages_log",
@@ -15,7 +15,7 @@ const HISTORY = [
   "contact_redirects",
 ];
 
-/** What a contact has once at most: what the survivor has already stays as it is. */
+/** Tables with one row for each value of a contact: the survivor's rows stay as they are. */
 const SETS: Record<string, string> = {
   push_ids: "push_id",
   contact_categories: "category_id",

@@ -12,7 +12,7 @@ import { CONTACT_COLUMNS, CONTACT_SELECT } from "../rows/contact.ts";
 import { nearText } from "./near-text.ts";
 import { relationCommands, segmentOf } from "./relation-commands.ts";
 
-/** What a plain term looks into. */
+/** Columns that a plain search term looks into. */
 const CATCH_ALL =
   `firstname lastname email company city state zipcode country facebook foursquare instagram linkedin
   skype twitter`.split(/\s+/);
@@ -31,7 +31,7 @@ const SELECT = sql.raw(CONTACT_SELECT);
 
 const sources = new WeakMap<FieldSet, Omit<ListSource, "commands">>();
 
-/** What the list of contacts can be searched, filtered and ordered by. */
+/** The search commands, filters and orders of the list of contacts. */
 export function contactListSource(set: FieldSet, call: Call): ListSource {
   const base = sources.get(set) ?? {
     from: sql`contacts c`,

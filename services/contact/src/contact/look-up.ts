@@ -13,7 +13,7 @@ import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
 import { type SuppressionKey, suppressionsOf } from "./suppression.ts";
 
-/** What the items of a batch refer to, looked up for all of them at once. */
+/** Rows that the items of a batch refer to, looked up for all of them at once. */
 export interface ContactLookups {
   tag(name: string): { id: number; description: string | null } | undefined;
   address(ip: string): { id: number } | undefined;

@@ -44,7 +44,7 @@ async function merge(id: number, mergedId: number) {
 
 const all = (contact: Contact) => parse(contact.fields).all;
 
-test("of two contacts one is made: later values win, sets are united, points added up", async () => {
+test("a merge makes one contact: later values win, sets are united, points added up", async () => {
   const one = await add(
     { firstname: "Ada", city: "London", email: "one@example.com", company: "First" },
     { points: 3, tags: ["a", "b"], ipAddress: "8.8.8.8", doNotContact: [{ channel: "email", reason: 3 }] },

@@ -130,7 +130,7 @@ function mergeSets(row: ContactRow, survivor: ContactRow, merged: ContactRow, ne
   );
 }
 
-/** What either did not want stays unwanted; what a contact asked for itself (1) outweighs the rest. */
+/** A channel that either did not want stays unwanted; a contact's own unsubscription (1) outweighs the rest. */
 function strictest(
   one: Record<string, DoNotContactEntry>,
   other: Record<string, DoNotContactEntry>,

@@ -12,7 +12,7 @@ import { currentRows, readContact, writeContact } from "./read.ts";
 import type { ContactContext } from "./save.ts";
 import { setContactStage } from "./stage.ts";
 
-/** What contacts have beyond the standard methods. */
+/** Methods of contacts beyond the standard ones. */
 export function contactMethods(context: ContactContext): Handlers<typeof ContactMethodService> {
   const { database, catalogues } = context;
   return {

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from "kysely";
 /** Stands before and behind each text of `contact_search`. */
 const SEPARATOR = "\x1f";
 
-/** What the index can look for (pg_trgm): three letters in a row, or the beginning or the end of a word. */
+/** The parts of a text that the index can look for (pg_trgm): three letters in a row, or the beginning or the end of a word. */
 const LETTER = "[\\p{L}\\p{N}]";
 const INDEXED = new RegExp(`${LETTER}{3}|[^\\p{L}\\p{N}%_]${LETTER}|${LETTER}{2}[^\\p{L}\\p{N}%_]`, "u");
 

@@ -60,7 +60,7 @@ test("the log keeps the names that were given", async () => {
   assert.deepEqual({ ...entry }, { event_name: "Visit", action_name: "Website", type: "API", delta: "1" });
 });
 
-test("what cannot be computed is refused and changes nothing", async () => {
+test("points that cannot be computed are refused, and nothing changes", async () => {
   const id = await add(5);
   const refused = (error: unknown) => error instanceof Fault && error.code === Code.INVALID_ARGUMENT;
   await assert.rejects(change(id, "power", 2), refused);

@@ -18,7 +18,7 @@ export interface PointsChange {
 export interface Operator {
   label: string;
   apply(points: number, delta: number): number;
-  /** What the log keeps: signed for changes by an amount. */
+  /** The delta that the log keeps: signed for changes by an amount. */
   logged(delta: number): number;
 }
 

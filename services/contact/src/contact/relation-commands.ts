@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from "kysely";
 
 type Condition = RawBuilder<unknown>;
 
-/** What contacts have or did, by the names that searches have for it. With `!` nothing of the kind is there. */
+/** Search commands for relations and activities of contacts. With `!` a contact has none of the kind. */
 export function relationCommands(): [name: string, command: SearchCommand][] {
   return [
     [

@@ -20,7 +20,7 @@ import { contactSaved } from "./events.ts";
 import { type ContactLookups, lookUpForContacts } from "./look-up.ts";
 import type { SuppressionKey } from "./suppression.ts";
 
-/** What every operation on contacts works with. */
+/** The context of every operation on contacts. */
 export interface ContactContext extends FieldContext {
   suppressionKey: SuppressionKey;
 }

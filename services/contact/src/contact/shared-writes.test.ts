@@ -72,7 +72,7 @@ test("writes of one contact at the same time are one after the other, each with 
   );
 });
 
-test("of creations of one address at the same time one makes the contact and the others edit it", async () => {
+test("one of concurrent creations of one address makes the contact, and the others edit it", async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
       add(contactBody({ email: "same@example.com", city: `City ${index}` })),
@@ -85,7 +85,7 @@ test("of creations of one address at the same time one makes the contact and the
   assert.equal(told.length, 20);
 });
 
-test("what is refused or fails among writes at the same time does so alone", async () => {
+test("an item that is refused or fails among concurrent writes does so alone", async () => {
   const [first = 0, second = 0] = await addSome(2, "Among");
   const results = await Promise.allSettled([
     edit(first, contactBody({ city: "Rome" }), ["values"]),
@@ -101,7 +101,7 @@ test("what is refused or fails among writes at the same time does so alone", asy
   );
 });
 
-test("who waits for a contact that somebody else holds keeps nobody else waiting", async () => {
+test("a write that waits for a locked contact delays no other write", async () => {
   const ids = await addSome(30, "Held");
   const [held = 0] = ids;
   let release = () => {};

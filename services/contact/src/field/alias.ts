@@ -6,7 +6,7 @@ import { CONTACT_COLUMNS } from "../rows/contact.ts";
 /** Names that mean something else in a body, a filter or a row. */
 const RESERVED = new Set([
   ...[...CONTACT_COLUMNS, ...COMPANY_COLUMNS].map(({ name }) => name),
-  // What every object answers to: a row that has no such field would seem to have one.
+  // Names that every object has: a row without such a field would seem to have one.
   ...Object.getOwnPropertyNames(Object.prototype),
   ...`seen_version contact_id company_id fields all tags tag owner stage companies color category ip ip_addresses utm_tags utmtags
     overwritewithblank ipaddress donotcontact frequencyrules lastactive dateadded datemodified dateidentified

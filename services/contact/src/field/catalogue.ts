@@ -2,7 +2,7 @@ import { type Database, prepared, type Row } from "@tidings/store/database";
 import type { ResourceContext } from "@tidings/store/repository";
 import { type PointColor, readColors } from "./color.ts";
 
-/** What a field belongs to, under the names the API uses for contacts and companies. */
+/** The owner of a field, under the names the API uses for contacts and companies. */
 export type FieldObject = "lead" | "company";
 
 export const FIELD_GROUPS = ["core", "social", "personal", "professional"] as const;
@@ -64,7 +64,7 @@ export interface FieldCatalogue {
 }
 
 /** The catalogue is shared by all replicas through the database: nobody works with an old one for long. */
-/** What everything works with that reads or writes values of fields. */
+/** The context of everything that reads or writes values of fields. */
 export interface FieldContext extends ResourceContext {
   catalogues: FieldCatalogues;
 }
@@ -78,7 +78,7 @@ export interface FieldCatalogues {
   atLeast(revision: number): Promise<FieldCatalogue>;
 }
 
-/** What was read or is written belongs to a later revision of the definitions. */
+/** The rows that were read or written belong to a later revision of the definitions. */
 class OutdatedCatalogue extends Error {
   readonly revision: number;
 
@@ -161,7 +161,7 @@ export function fieldCatalogues(database: Database): FieldCatalogues {
       if (known && performance.now() - checkedAtMs < FRESH_MS) return known;
       return catalogues.latest();
     },
-    // Those who ask while a check is being made share the one after it: this one may have looked before what they know of.
+    // Callers during a check share the next one: this one may have looked before the change that they know of.
     latest() {
       if (!running) return start();
       next ??= running.catch(() => undefined).then(start);

@@ -11,7 +11,7 @@ export interface PointColor {
 /** Lower ones are not looked at. */
 const COLORS_MAX = 1_000;
 
-// What counts for a group says nothing of all points.
+// Triggers of a group are not about all points.
 const statement = prepared(
   "point_colors",
   `select points, color, publish_up, publish_down from point_triggers

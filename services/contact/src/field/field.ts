@@ -45,7 +45,7 @@ export function fieldsOf(context: FieldContext, object: FieldObject): Repository
     return result;
   };
 
-  /** Those of the ids that are fields of this object. An object never changes, so nothing can come in between. */
+  /** The ids that are fields of this object. The object of a field never changes, so nothing can come in between. */
   const own = async (ids: number[], call: Call): Promise<Map<number, Field>> => {
     const { items } = await fields.list(create(ListQuerySchema, { ids }), call);
     return new Map(items.filter((field) => field.object === object).map((field) => [field.id, field]));
@@ -61,7 +61,7 @@ export function fieldsOf(context: FieldContext, object: FieldObject): Repository
     const fault = reservedAlias(message);
     if (fault) throw fault;
     for (let attempt = 1; ; attempt += 1) {
-      // Those who clashed must not all try the next number together.
+      // Transactions that clashed must not all try the next number together.
       const firstSuffix = attempt === 1 ? 1 : 1 + Math.floor(Math.random() * 2 ** (attempt + 2));
       const [named] = await withAliases(database, [message], call, firstSuffix);
       try {

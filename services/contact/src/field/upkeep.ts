@@ -23,7 +23,7 @@ const TABLES = {
   },
 };
 
-/** What a changed definition leaves behind, in the order of the changes of each field. */
+/** Work that a changed definition makes necessary, in the order of the changes of each field. */
 const upkeepJobs = jobsOf("field_upkeep", { isOrdered: true });
 
 interface Task extends Record<string, unknown> {

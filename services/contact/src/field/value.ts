@@ -143,7 +143,7 @@ export function dateTimeText(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 19).replace("T", " ")}+00`;
 }
 
-/** That text as the API writes date-times: `2024-05-01T10:00:00+00:00` */
+/** The same text as the API writes date-times: `2024-05-01T10:00:00+00:00` */
 export function isoTime(text: string): string {
   return `${text.slice(0, 19).replace(" ", "T")}+00:00`;
 }

@@ -1,7 +1,7 @@
 import type { Violation } from "@tidings/rpc/fault";
 import { parseJson } from "./json.ts";
 
-/** What clients send for nothing. */
+/** Values that clients send for "nothing". */
 const EMPTY = new Set<unknown>([null, "", 0, "0"]);
 
 /** An id, an object that has one, or nothing (null); undefined when the body does not name it. */

@@ -2,7 +2,7 @@ import { prepared, type Transaction } from "@tidings/store/database";
 import type { DomainEvent } from "@tidings/store/outbox";
 import { type MembershipChange, membershipEvents } from "./events.ts";
 
-/** Who was taken out by hand comes back; who is a member already stays as he is, and who is no more is left out. */
+/** Upsert: re-adds manually removed members, keeps present ones, skips deleted contacts. */
 const addStatement = prepared(
   "segment_contacts_add",
   `insert into segment_contacts (segment_id, contact_id, date_added, manually_added)
@@ -12,7 +12,7 @@ const addStatement = prepared(
    returning contact_id`,
 );
 
-/** Whom the filters found is kept, so that they do not find him again; who was put in by hand is forgotten. */
+/** Keeps a row for a contact that the filters found, so that they do not find it again; deletes the row of one that was added by hand. */
 const removeStatement = prepared(
   "segment_contacts_remove",
   `with deleted as (
@@ -36,7 +36,7 @@ export async function changeByHand(
   return rows.map(({ contact_id }) => ({ segmentId, contactId: Number(contact_id), isAdded }));
 }
 
-/** What was done by hand is done to the survivor of a merge, too; whom filters find, they find again by themselves. */
+/** Changes by hand move to the survivor of a merge; the filters find their members again by themselves. */
 const moveStatement = prepared(
   "segment_contacts_inherit",
   `with inherited as (

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 
-/** What this service needs to know of its neighbours' resources, kept up to date from their events. */
+/** Replicas of the resources of other services, kept up to date from their events. */
 export async function createNeighbours(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table owners (

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 
 export async function createMerges(db: Kysely<unknown>): Promise<void> {
-  // Whoever still knows a merged contact by its id finds the one it became part of.
+  // The id of a merged contact leads to the contact that it became a part of.
   await sql`
     create table contact_redirects (
       merged_id integer primary key,
@@ -10,7 +10,7 @@ export async function createMerges(db: Kysely<unknown>): Promise<void> {
     )`.execute(db);
   await sql`create index contact_redirects_contact_id on contact_redirects (contact_id)`.execute(db);
 
-  // What a deleted contact did not want stays known by a keyed hash of its address, which tells nothing else of it.
+  // Do-not-contact entries of a deleted contact are kept under a keyed hash of its address, which tells nothing else of it.
   await sql`
     create table suppressions (
       hash bytea not null,

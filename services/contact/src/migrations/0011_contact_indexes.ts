@@ -5,7 +5,7 @@ const ORDERED_BY =
   `date_added date_modified date_identified points firstname lastname email company position city state
   zipcode country`.split(/\s+/);
 
-/** What a plain search term looks into. */
+/** Columns that a plain search term looks into. */
 const SEARCHED =
   `firstname lastname email company city state zipcode country facebook foursquare instagram linkedin
   skype twitter`.split(/\s+/);

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 
-/** What neighbours tell of contacts: as much as segments and searches ask for. */
+/** Facts of other services about contacts: as much as segments and searches need. */
 export async function createProjections(db: Kysely<unknown>): Promise<void> {
   const contact = sql`contact_id integer not null references contacts on delete cascade`;
   // The latest version that was seen of each thing, those that are gone among them: what comes late changes nothing.

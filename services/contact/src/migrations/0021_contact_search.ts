@@ -39,7 +39,7 @@ export const searchContacts: Migration = statements(
   "drop index contacts_search_text",
   ...DROPPED.map((column) => `drop index contacts_by_${column}`),
   "create index contacts_ip_address_ids on contacts using gin (ip_address_ids) where ip_address_ids <> '{}'",
-  // What is new in these indexes is gathered, and sorted in together: the more, the cheaper. The service does so every two
+  // New entries of these indexes are gathered and sorted in together: the more, the cheaper. The service does so every two
   // seconds (search-upkeep.ts), long before a writer would have to.
   ...["contact_search_text", "contacts_tag_ids", "contacts_custom_terms", "contacts_ip_address_ids"].map(
     (index) => `alter index ${index} set (gin_pending_list_limit = 16384)`,

@@ -1,6 +1,6 @@
 import { statements } from "@tidings/store/statements";
 
-/** What contacts show of points and stages: what the campaign service tells of triggers, groups and categories of stages. */
+/** Points and stages as contacts show them: replicas of triggers, groups and categories of stages. */
 export const keepPoints = statements(
   `create table point_triggers (
     id integer primary key, version integer not null, points integer not null, color text not null, group_id integer,

@@ -111,7 +111,7 @@ async function isFound(
   return why.isMatched ?? false;
 }
 
-test("what neighbours publish is kept, past what cannot be, and segments follow", async () => {
+test("events of other services are kept, bad ones are dead-lettered, and segments follow", async () => {
   const nats = await startTestNats();
   const bus: Bus = connectBus({ url: nats.url, name: "test", log: createLog("test", "silent") });
   const projecting = startProjecting({ ...optionsOf(), bus });
@@ -362,7 +362,7 @@ describe("a subscription", () => {
     return row;
   };
 
-  test("that changes several times in one batch is as the last change says", async () => {
+  test("several changes in one batch leave the state of the last one", async () => {
     const [on, off] = [await scene.addContact({}), await scene.addContact({})];
     await tell(
       push(on, "subscribed", 1),
@@ -379,14 +379,14 @@ describe("a subscription", () => {
     assert.deepEqual(await kept(off), { push: "f", category: "f" });
   });
 
-  test("that was given up does not come back with what comes late", async () => {
+  test("a late event does not bring back a subscription that was given up", async () => {
     const contactId = await scene.addContact({});
     await tell(push(contactId, "unsubscribed", 2), category(contactId, false, 2));
     await tell(push(contactId, "subscribed", 1), category(contactId, true, 1));
     assert.deepEqual(await kept(contactId), { push: "f", category: "f" });
   });
 
-  test("that is given up while its contact is merged is given up", async () => {
+  test("a subscription that is given up while its contact is merged is given up", async () => {
     for (let round = 0; round < 20; round += 1) {
       const [survivor, merged] = [await scene.addContact({}), await scene.addContact({})];
       await tell(push(merged, "subscribed", 1), category(merged, true, 1));

@@ -20,7 +20,7 @@ export function changedNames(
 
 const NOT_TOLD = new Set(["custom", "companies", "field_revision", "seen_version", "name_key"]);
 
-/** What an event carries: the row without its empty columns. */
+/** The snapshot that an event carries: the row without its empty columns. */
 export function snapshotOf(row: Row): Uint8Array {
   const told = (name: string, value: unknown) => (NOT_TOLD.has(name) ? undefined : (value ?? undefined));
   return Buffer.from(JSON.stringify(row, told));

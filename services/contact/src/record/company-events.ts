@@ -15,7 +15,7 @@ import { recordSnapshots } from "./snapshots.ts";
 
 const SUBJECT = "tidings.contact.company";
 
-/** What a saved company tells the others. */
+/** The event of a saved company. */
 export function companySaved({ before, row }: RowChange, set: FieldSet): DomainEvent {
   const aggregate = { id: Number(row.id), version: Number(row.version) };
   const snapshot = snapshotOf(row);

@@ -27,7 +27,7 @@ export function filterableRecordColumns(
   for (const { name, sqlType } of columns) {
     if (hidden.has(name)) continue;
     const type = TYPES[sqlType] ?? "text";
-    // Who made a contact is a text too, but none of its fields.
+    // The name of the creator is a text, too, but no field.
     const isSearched = type === "text" && set.byAlias.has(name);
     const entry = { sql: sql.ref(`${alias}.${name}`), type, near: isSearched ? near : undefined };
     filterable.set(name, entry).set(camelCase(name), entry);

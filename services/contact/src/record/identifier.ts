@@ -10,7 +10,7 @@ export function claimOf(field: Field, value: string | null | undefined): Claim |
   return { key: `${field.alias}\n${normalised}`, field: field.alias, value: normalised };
 }
 
-/** What a record has claimed: its identifiers follow from its values. */
+/** The claims of a record: its identifiers follow from its values. */
 export function claimsOf(set: FieldSet, row: Row): OwnClaim[] {
   return set.identifiers.flatMap((field) => {
     const claim = claimOf(field, row[field.alias]);

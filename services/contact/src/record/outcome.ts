@@ -4,7 +4,7 @@ import type { Fault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 import type { Row } from "@tidings/store/database";
 
-/** What became of one item of a batch. */
+/** The outcome of one item of a batch. */
 export type SettledOutcome =
   | {
       row: Row;
@@ -21,7 +21,7 @@ export function rowOf(outcome: SettledOutcome | undefined): Row {
   return outcome.row;
 }
 
-/** What is answered of a single write beside the record. */
+/** The answer to a single write besides the record. */
 export function savedAs(outcome: SettledOutcome | undefined): { created: boolean; ignored: string[] } {
   return {
     created: outcome !== undefined && isCreated(outcome),
@@ -29,7 +29,7 @@ export function savedAs(outcome: SettledOutcome | undefined): { created: boolean
   };
 }
 
-/** What is answered of a batch: of what failed an empty record, beside its status. */
+/** The answer to a batch: an empty record for a failed item, beside its status. */
 export function batchOf<T>(
   outcomes: SettledOutcome[],
   write: (row: Row) => T,

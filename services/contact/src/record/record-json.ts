@@ -16,7 +16,7 @@ export function perCatalogue<W extends object>(
   };
 }
 
-/** What messages of contacts and of companies have in common. */
+/** Members that messages of contacts and of companies share. */
 type Stamped = Pick<
   Company,
   | "id"

@@ -32,7 +32,7 @@ export interface SaveRequest<M> {
 
 export type SaveOutcome = { row: Row; created: boolean; ignored: string[] } | { fault: Fault };
 
-/** What a body asks for, as far as it concerns fields. */
+/** The change that a body asks for, as far as it concerns fields. */
 export interface RecordChange {
   stage?: number | null | undefined;
   values: FieldValues;
@@ -61,7 +61,7 @@ export interface RowChange {
   row: Row;
 }
 
-/** What contacts and companies each have of their own. `L` is what a batch looks up for all its items at once. */
+/** The parts that differ between contacts and companies. `L` holds the look-ups of a batch for all its items. */
 export interface RecordKind<M, C extends RecordChange, L> {
   table: RecordTable;
   ownerColumn: OwnerColumn;
@@ -71,9 +71,9 @@ export interface RecordKind<M, C extends RecordChange, L> {
   lookUp(transaction: Transaction, changes: C[], call: Call): Promise<L>;
   /** The new state; the very same row when nothing changes. */
   apply(application: Application<C, L>): Row | Fault;
-  /** What else is to be written, in the same transaction. */
+  /** Writes related rows, in the same transaction. */
   writeRest(transaction: Transaction, changes: RowChange[], lookups: L, catalogue: FieldCatalogue): void;
-  /** What a save tells: one event with all that it changed. */
+  /** The event of a save, with all that it changed. */
   event(change: RowChange, set: FieldSet): DomainEvent;
 }
 
@@ -114,7 +114,7 @@ export function recordSaver<M, C extends RecordChange, L>(
   };
 }
 
-/** What was asked for, read under a catalogue. */
+/** Requests that were read under a catalogue. */
 export interface ReadItems<M, C> {
   catalogue: FieldCatalogue;
   items: Item<M, C>[];
@@ -211,7 +211,7 @@ interface Batch<M, C extends RecordChange, L> {
   isShared: boolean;
 }
 
-/** Of shared items each changes a record of its own; undefined for one that wants a record which another one changed. */
+/** Each shared item changes a record of its own; undefined for an item that wants a record which another one changed. */
 async function saveItems<M, C extends RecordChange, L>(
   batch: Batch<M, C, L>,
   items: Item<M, C>[],

@@ -42,7 +42,7 @@ async function writeShared<M, C>(
   }
 }
 
-/** Those who share have the same name and rights, see the same fields, and nobody records the trace of one of them. */
+/** The key of a batch: same actor, same rights, same revision of the fields, no trace that is recorded. */
 function keyOf<M, C>({ catalogue, call: { actor, reach } }: ReadItems<M, C>): string {
   const rights = [Verb.VIEW, Verb.EDIT, Verb.CREATE].map(reach);
   return [

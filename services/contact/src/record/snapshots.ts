@@ -13,7 +13,7 @@ interface RecordKind {
   select: string;
   alias: string;
   fields(catalogue: FieldCatalogue): FieldSet;
-  /** That message for a record as it is. */
+  /** The event message of a record as it is. */
   saved(row: Row): Uint8Array;
 }
 

@@ -76,7 +76,7 @@ const FIELD_REVISION = { field_revision: "(select revision from field_revision)"
 export const CONTACT_SELECT = selectList({ ...DERIVED, ...FIELD_REVISION });
 
 /**
- * What `snapshotOf` makes of a contact `c` that was read, made by Postgres: a text for each value there is. A boolean is
+ * The same as `snapshotOf` for a contact `c`, made by Postgres: a text for each value that is not empty. A boolean is
  * a letter, as the protocol writes it.
  */
 export const CONTACT_SNAPSHOT = `(select (jsonb_strip_nulls(to_jsonb(told)) || added.fields)::text

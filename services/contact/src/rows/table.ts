@@ -17,7 +17,7 @@ export interface RecordColumn {
   sqlType: string;
 }
 
-/** What every table of records begins with. */
+/** The first columns of every table of records. */
 export const STANDARD_COLUMNS: RecordColumn[] = [
   { name: "id", sqlType: "integer" },
   { name: "version", sqlType: "integer" },
@@ -34,7 +34,7 @@ export const STANDARD_COLUMNS: RecordColumn[] = [
 /** A table of records that have fields: contacts and companies. */
 export interface TableDefinition {
   name: string;
-  /** What the columns are named by in every statement. */
+  /** The name of the table in every statement. */
   alias: string;
   columns: RecordColumn[];
   /** The select list of a row that is about to change. */
@@ -82,7 +82,7 @@ export function recordTable(definition: TableDefinition): RecordTable {
     return statement;
   };
 
-  /** What is new has nobody's identifiers as a rule: to ask for these alone costs a seventh of the whole. */
+  /** A new record rarely shares identifiers with another one: looking up identifiers alone costs a seventh of the whole. */
   const lockRows = async (transaction: Transaction, ids: number[], claims: Claim[]): Promise<Row[]> => {
     if (ids.length > 0 && claims.length > 0)
       return transaction.query(statements.lockByIdOrIdentifier, [...claimColumns(claims), ids]);
@@ -98,7 +98,7 @@ export function recordTable(definition: TableDefinition): RecordTable {
     async lock(transaction, ids, claims) {
       if (ids.length === 0 && claims.length === 0) return [];
       const rows = await lockRows(transaction, ids, claims);
-      // What we waited for comes back as it is now, but with what other tables held before: read those again.
+      // A row that another transaction changed is read as it is now, but with older rows of other tables: read them again.
       const isStale = rows.some(({ version, seen_version }) => version !== seen_version);
       return isStale ? transaction.query(statements.byId, [rows.map(({ id }) => id)]) : rows;
     },

@@ -1,6 +1,6 @@
 import type { Total } from "@tidings/store/totals";
 
-/** What is asked for most and would cost most to count. Whoever was taken out of a segment by hand keeps a row there. */
+/** Totals that are requested most and would cost most to count. A contact that was removed from a segment by hand keeps a row there. */
 export const totals: Total[] = [
   { table: "contacts" },
   { table: "companies" },

@@ -79,7 +79,7 @@ const BEGINS_SESSION = sql`r.email_id is null and r.redirect_id is null and not 
   select from page_hits p where p.contact_id = r.contact_id and p.email_id is null and p.redirect_id is null
     and p.date_hit >= r.date_hit - interval '30 minutes' and (p.date_hit, p.id) < (r.date_hit, r.id))`;
 
-/** What contacts did and what was done to them, by the names that filters have for it. */
+/** Activities of contacts, by the names that filters have for them. */
 export const activities: ReadonlyMap<string, Subject> = new Map<string, Subject>([
   ["campaign", idsIn("campaign", "campaign_contacts", "campaign_id", sql`not r.manually_removed`)],
   ["globalcategory", idsIn("globalcategory", "contact_categories", "category_id")],

@@ -21,7 +21,7 @@ import { followMoves, type SegmentServices, tellMoves, toChange } from "./follow
 import type { Compiled } from "./predicate.ts";
 import { takeTurn } from "./turn.ts";
 
-/** What one slice should take: for so long at most do those wait who follow single contacts. */
+/** The time that one slice should take: events of single contacts wait that long at most. */
 const SLICE_MS = 200;
 const SLICE_MIN = 500;
 const SLICE_MAX = 200_000;
@@ -113,7 +113,7 @@ async function buildFailure(
   return { state: "done" };
 }
 
-/** What takes too long is tried with the smallest slice first. */
+/** A build that takes too long is tried with the smallest slice first. */
 function isHopeless(error: unknown, size: number): boolean {
   const isTimeout = error instanceof Fault && error.code === Code.DEADLINE_EXCEEDED;
   return isTimeout ? size <= SLICE_MIN : !isOutage(error);

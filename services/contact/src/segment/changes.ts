@@ -20,7 +20,7 @@ export interface Changes {
   companies: CompanyChange[];
 }
 
-/** What events say that segments may read. */
+/** The changes in events that segments may read. */
 export function changesOf(events: Event[]): Changes {
   const changes: Changes = { contacts: [], companies: [] };
   for (const event of events) READERS[event.subject.slice(PREFIX.length)]?.(event, changes);
@@ -43,7 +43,7 @@ const READERS: Record<string, ((event: Event, changes: Changes) => void) | undef
     const { changed } = fromBinary(ContactSavedSchema, payload);
     contacts.push({ contactId: aggregateId, changed: [...changed, "date_modified"] });
   },
-  // What the other contact had done is now this one's.
+  // The activities of the merged contact belong to this one now.
   "contact.merged": ({ payload }, { contacts }) =>
     contacts.push({ contactId: fromBinary(ContactMergedSchema, payload).mergedIntoId, changed: "all" }),
   "device.created": readDevice,

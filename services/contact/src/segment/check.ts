@@ -42,7 +42,7 @@ export function checkSegment(
   const users = before?.isPublished && !draft.isPublished ? usersOf(draft.id, now, call) : [];
   if (users.length > 0)
     return inUse(`The segment cannot be unpublished while other segments use it: ${users.join(", ")}.`);
-  // What comes later in the same batch is checked against this.
+  // Later items of the same batch are checked against this one.
   remember(draft, now);
   return [];
 }

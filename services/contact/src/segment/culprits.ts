@@ -7,7 +7,7 @@ import { buildJobs } from "./build-request.ts";
 import { type CompiledDefinition, compileDefinitions } from "./definitions.ts";
 import { isFollowed } from "./follow.ts";
 
-/** What a segment may take for a few contacts before it counts as one that cannot be asked. */
+/** The time limit of a segment for a few contacts; beyond it the segment counts as one that cannot be evaluated. */
 const LIMIT_MS = 1_000;
 const CONTACTS_MAX = 500;
 
@@ -60,7 +60,7 @@ async function setCulpritsAside(services: BuildServices, contactIds: number[]): 
   return culprits.length > 0;
 }
 
-/** What happens when a segment is asked alone about some contacts. Throws when nothing could be asked at all. */
+/** Evaluates a segment alone for some contacts and returns its error. Throws when nothing could be evaluated at all. */
 async function problemOf(
   database: Database,
   { compiled }: CompiledDefinition,

@@ -162,7 +162,7 @@ async function move(transaction: Transaction, questions: Question[]): Promise<Me
   return changed.map(toChange);
 }
 
-/** Whoever was put in or taken out by hand stays so; to be taken out is forgotten once the filters agree. */
+/** Contacts that were added or removed by hand stay so; a removal by hand is forgotten once the filters agree. */
 const moveStatement = prepared(
   "segment_contacts_move",
   `with pair as (

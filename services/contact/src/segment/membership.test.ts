@@ -157,7 +157,7 @@ test("a segment of a segment follows its definition, and what is done to it by h
   assert.deepEqual(await scene.members(outer.id), [elsewhere]);
 });
 
-test("who is in no segment at all is in the segment of those, until another one takes it", async () => {
+test("a contact in no segment is in the segment of those contacts, until another one takes it", async () => {
   const city = newCity();
   const contactId = await scene.addContact({ city, position: city });
   const lonely = await scene.addSegment([
@@ -173,7 +173,7 @@ test("who is in no segment at all is in the segment of those, until another one 
   assert.deepEqual(await scene.members(lonely.id), [contactId]);
 });
 
-test("whom a build finds is no longer in the segment of those that are in none", async () => {
+test("a contact that a build finds leaves the segment of contacts in no segment", async () => {
   const city = newCity();
   const contactId = await scene.addContact({ city, position: city });
   const lonely = await scene.addSegment([
@@ -264,7 +264,7 @@ describe("by hand", () => {
     assert.deepEqual(await scene.members(id), [survivor]);
   });
 
-  test("of many contacts those are told that are members then", async () => {
+  test("adding many contacts answers those that are members then", async () => {
     const contactId = await scene.addContact({});
     const { id } = await scene.addSegment([]);
     const { contactIds } = await add(id, contactId, 2_000_000_000);
@@ -346,7 +346,7 @@ test("a category is kept by its id, answered as an object, and has to exist", as
   }
 });
 
-describe("who sees only what is theirs", () => {
+describe("a caller who sees only own contacts", () => {
   const own: Actor = {
     kind: "user",
     id: 77,

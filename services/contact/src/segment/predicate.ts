@@ -9,7 +9,7 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import { findSubject } from "./find-subject.ts";
 import { type Subject, type SubjectComparison, setSubject } from "./subject.ts";
 
-/** What filters are read against. */
+/** The definitions that filters are compiled with. */
 export interface Scope {
   catalogue: FieldCatalogue;
   /** All segments by id, for those that name others. */
@@ -29,7 +29,7 @@ export interface NamedFilters {
 
 /** Filters as SQL over the contact `c`. */
 export interface Compiled extends Comparison {
-  /** What has to change for the result to change. */
+  /** Names of the values that have to change for the result to change. */
   reads: ReadonlySet<string>;
 }
 
@@ -117,7 +117,7 @@ function compileOne({ field, operator, filter }: Filter, subject: Subject, today
   }
 }
 
-/** Whoever meets the definition of another segment: what was done by hand counts, when its members were found does not. */
+/** A contact that meets the definition of another segment: additions and removals by hand count, the time of its last build does not. */
 function segmentsSubject(nesting: Nesting): Subject {
   const own = nesting.segmentId ?? 0;
   const memberships = sql`segment_contacts m where m.contact_id = c.id and not m.manually_removed
@@ -160,7 +160,7 @@ function definitionOf(id: number, nesting: Nesting): Compiled {
   const segment = segments.get(id);
   const { mayName, ...inner } = nesting;
   if (!segment || (mayName && !mayName(id))) throw new FilterProblem(`there is no segment ${id}.`);
-  // What that segment names in turn was named by somebody who could.
+  // Segments that the other one names were named by a caller who could.
   const compiled = compileAll(segment.filters, { ...inner, segmentId: id, path: [...path, id] });
   const byHand = sql`from segment_contacts m where m.contact_id = c.id and m.segment_id = ${sql.lit(id)}`;
   return {

@@ -22,7 +22,7 @@ export interface PreviewScope {
 
 const CONTACTS_SHOWN = 30;
 
-/** Whom filters find, among the contacts that the caller sees. Throws FilterProblem. */
+/** Contacts that filters find, among those that the caller sees. Throws FilterProblem. */
 export async function preview(
   database: Database,
   filters: Uint8Array,

@@ -9,7 +9,7 @@ export interface SubjectComparison extends Comparison {
   reads?: string[];
 }
 
-/** What a filter looks at. All SQL of it is about the contact `c`. */
+/** The subject of a filter. All its SQL is about the contact `c`. */
 export interface Subject {
   /** As the API calls it. */
   type: string;
@@ -17,7 +17,7 @@ export interface Subject {
   /** Names of what has to change for the result to change: see ContactUpdated, and the tables of activities. */
   reads: string[];
   compare(operator: string, operand: FilterValue, today: number): SubjectComparison;
-  /** What is compared, as JSON: for whoever asks why. */
+  /** The compared value as JSON, for explanations. */
   left: RawBuilder<unknown>;
 }
 

@@ -6,8 +6,8 @@ const takeStatement = prepared(
 );
 
 /**
- * Whoever works out who belongs to a segment takes turns until its transaction ends. So what it reads is never older than
- * what somebody else has written already, and a contact that changes meanwhile is looked at again by its own event.
+ * Serialises all writers of segment members (advisory lock, held to commit). So the rows that one reads are never older than
+ * the writes of another, and a contact that changes meanwhile is evaluated again by its own event.
  * Writers of contacts do not wait. Compiling these statements to machine code takes longer than running them.
  */
 export function takeTurn(transaction: Transaction): void {

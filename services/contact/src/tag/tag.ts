@@ -58,7 +58,7 @@ function matchingCreation({ database }: ResourceContext, tags: Repository<Tag>) 
     const outcomes = new Map(newTexts.map((text, index) => [text, made.statuses[index]] as const));
     const statuses = texts.map((text, index): ItemStatus => {
       const outcome = outcomes.get(text);
-      // What could not be made is told of at each of its places, what was made at the first.
+      // A tag that could not be made fails at each of its places, and a new one is created at its first.
       const isTold = outcome?.error ? !present.has(text) : isNew(text, index);
       return outcome && isTold ? outcome : create(ItemStatusSchema);
     });

@@ -36,7 +36,7 @@ export async function segmentScene() {
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, Date.now() + DEADLINE_MS);
 
-  /** What happened since this was asked last. */
+  /** The events since the last call. */
   const newEvents = async (): Promise<Event[]> => {
     const rows = await query(
       `select id, event_id, subject, aggregate_id, aggregate_version, encode(payload, 'base64') as payload

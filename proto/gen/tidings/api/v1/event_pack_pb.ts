@@ -58,7 +58,7 @@ export type PackedEvent = Message<"tidings.api.v1.PackedEvent"> & {
   time: string;
 
   /**
-   * Who did it, as JSON; empty where nobody asked for it.
+   * The actor as JSON; empty for work that nobody asked for.
    *
    * @generated from field: string actor = 5;
    */

@@ -69,14 +69,14 @@ export type Call = Message<"tidings.api.v1.Call"> & {
   method: string;
 
   /**
-   * What is left until the caller gives up.
+   * The milliseconds until the caller gives up.
    *
    * @generated from field: uint32 timeout_ms = 3;
    */
   timeoutMs: number;
 
   /**
-   * Who it is made for, signed.
+   * The signed actor of the call.
    *
    * @generated from field: string actor = 4;
    */

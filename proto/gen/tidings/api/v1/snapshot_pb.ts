@@ -93,7 +93,7 @@ export const SnapshotSchema: GenMessage<Snapshot> = /*@__PURE__*/
   messageDesc(file_tidings_api_v1_snapshot, 2);
 
 /**
- * What a process owns, for those who keep something of it and have to begin anew. Every owner serves it.
+ * Entities of a process, for services that replicate them and have to begin anew. Every owner serves it.
  *
  * @generated from service tidings.api.v1.SnapshotService
  */

@@ -49,7 +49,7 @@ export const FindVisibleRequestSchema: GenMessage<FindVisibleRequest> = /*@__PUR
  */
 export type FindVisibleResponse = Message<"tidings.api.v1.FindVisibleResponse"> & {
   /**
-   * Those of the ids that are there.
+   * The requested ids that exist and that the user may see.
    *
    * @generated from field: repeated int32 ids = 1;
    */
@@ -64,7 +64,7 @@ export const FindVisibleResponseSchema: GenMessage<FindVisibleResponse> = /*@__P
   messageDesc(file_tidings_api_v1_visible, 1);
 
 /**
- * What a process owns that somebody may see: a neighbour asks when a caller names such things. Every owner serves it.
+ * Tells which entities of a process a caller may see, for a service whose caller names them. Every owner serves it.
  *
  * @generated from service tidings.api.v1.VisibleService
  */

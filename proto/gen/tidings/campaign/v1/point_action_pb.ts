@@ -20,7 +20,7 @@ export const file_tidings_campaign_v1_point_action: GenFile = /*@__PURE__*/
   fileDesc("CiZ0aWRpbmdzL2NhbXBhaWduL3YxL3BvaW50X2FjdGlvbi5wcm90bxITdGlkaW5ncy5jYW1wYWlnbi52MSL5BwoLUG9pbnRBY3Rpb24SEAoCaWQYASABKAVCBJi1GAESIwoMaXNfcHVibGlzaGVkGAIgASgIQgjKtRgEdHJ1ZUgAiAEBEjQKCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBEh0KCmNyZWF0ZWRfYnkYBCABKAVCBJi1GAFIAYgBARIiCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlCBJi1GAFIAogBARI8Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgDiAEBEh4KC21vZGlmaWVkX2J5GAcgASgFQgSYtRgBSASIAQESIwoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUIEmLUYAUgFiAEBEhcKBG5hbWUYCSABKAlCCeC1GAHotRi/ARIkCgtkZXNjcmlwdGlvbhgKIAEoCUIK2LUYAei1GP//A0gGiAEBEjoKCGNhdGVnb3J5GAsgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiwKBHR5cGUYDiABKAlCHuC1GAHotRgygrYYEkEgdHlwZSBpcyByZXF1aXJlZBIYCgVkZWx0YRgPIAEoBUIE4LUYAUgJiAEBEikKCnByb3BlcnRpZXMYECABKAxCEKi1GAHKtRgCW13otRj//wNICogBARIiCgpyZXBlYXRhYmxlGBEgASgIQgnKtRgFZmFsc2VIC4gBARI6CgVncm91cBgSIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCD/q1GAtwb2ludF9ncm91cDo6orYYNgoMcG9pbnQ6cG9pbnRzEgxQb2ludEFjdGlvbnMiBXBvaW50KgRuYW1lKgtkZXNjcmlwdGlvbkIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQggKBl9kZWx0YUINCgtfcHJvcGVydGllc0INCgtfcmVwZWF0YWJsZSIdChtMaXN0UG9pbnRBY3Rpb25UeXBlc1JlcXVlc3QiTQocTGlzdFBvaW50QWN0aW9uVHlwZXNSZXNwb25zZRItCgV0eXBlcxgBIAMoCzIeLnRpZGluZ3MuY2FtcGFpZ24udjEuUG9pbnRUeXBlMq8BChhQb2ludEFjdGlvbk1ldGhvZFNlcnZpY2USgAEKFExpc3RQb2ludEFjdGlvblR5cGVzEjAudGlkaW5ncy5jYW1wYWlnbi52MS5MaXN0UG9pbnRBY3Rpb25UeXBlc1JlcXVlc3QaMS50aWRpbmdzLmNhbXBhaWduLnYxLkxpc3RQb2ludEFjdGlvblR5cGVzUmVzcG9uc2UiA5ACARoQirUYDHBvaW50OnBvaW50c2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_campaign_v1_point_type, file_tidings_type_v1_reference]);
 
 /**
- * What contacts get points for.
+ * An action of contacts that gives points.
  *
  * @generated from message tidings.campaign.v1.PointAction
  */
@@ -103,7 +103,7 @@ export type PointAction = Message<"tidings.campaign.v1.PointAction"> & {
   delta?: number | undefined;
 
   /**
-   * What has to be so, depending on the type.
+   * The conditions of the action, depending on the type.
    *
    * @generated from field: optional bytes properties = 16;
    */
@@ -164,7 +164,7 @@ export const ListPointActionTypesResponseSchema: GenMessage<ListPointActionTypes
  */
 export const PointActionMethodService: GenService<{
   /**
-   * What contacts can get points for.
+   * Lists the types of actions that can give points.
    *
    * @generated from rpc tidings.campaign.v1.PointActionMethodService.ListPointActionTypes
    */

@@ -14,7 +14,7 @@ export const file_tidings_campaign_v1_point_group: GenFile = /*@__PURE__*/
   fileDesc("CiV0aWRpbmdzL2NhbXBhaWduL3YxL3BvaW50X2dyb3VwLnByb3RvEhN0aWRpbmdzLmNhbXBhaWduLnYxIpsBCgpQb2ludEdyb3VwEhAKAmlkGAEgASgFQgSYtRgBEhcKBG5hbWUYAiABKAlCCeC1GAHotRi/ARIeCgtkZXNjcmlwdGlvbhgDIAEoCUIE2LUYAUgAiAEBOjKithguCgxwb2ludDpncm91cHMSC1BvaW50R3JvdXBzKgRuYW1lKgtkZXNjcmlwdGlvbkIOCgxfZGVzY3JpcHRpb25iBnByb3RvMw", [file_tidings_api_v1_options]);
 
 /**
- * What points are counted for apart from the others: a contact has a score in each.
+ * Points that are counted apart from the others: a contact has a score in each group.
  *
  * @generated from message tidings.campaign.v1.PointGroup
  */

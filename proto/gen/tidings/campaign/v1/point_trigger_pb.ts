@@ -20,7 +20,7 @@ export const file_tidings_campaign_v1_point_trigger: GenFile = /*@__PURE__*/
   fileDesc("Cid0aWRpbmdzL2NhbXBhaWduL3YxL3BvaW50X3RyaWdnZXIucHJvdG8SE3RpZGluZ3MuY2FtcGFpZ24udjEivAgKDFBvaW50VHJpZ2dlchIQCgJpZBgBIAEoBUIEmLUYARIjCgxpc19wdWJsaXNoZWQYAiABKAhCCMq1GAR0cnVlSACIAQESNAoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAESHQoKY3JlYXRlZF9ieRgEIAEoBUIEmLUYAUgBiAEBEiIKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUIEmLUYAUgCiAEBEjwKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSAOIAQESHgoLbW9kaWZpZWRfYnkYByABKAVCBJi1GAFIBIgBARIjChBtb2RpZmllZF9ieV91c2VyGAggASgJQgSYtRgBSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEiQKC2Rlc2NyaXB0aW9uGAogASgJQgrYtRgB6LUY//8DSAaIAQESOgoIY2F0ZWdvcnkYCyABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIB4gBARI1CgxwdWJsaXNoX2Rvd24YDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESGgoGcG9pbnRzGA4gASgFQgXKtRgBMEgJiAEBEiQKBWNvbG9yGA8gASgJQhDKtRgIImEwYWNiOCLotRgGSAqIAQESSAoWdHJpZ2dlcl9leGlzdGluZ19sZWFkcxgQIAEoCEIjyrUYBWZhbHNlwrYYFnRyaWdnZXJfZXhpc3RpbmdfbGVhZHNIC4gBARI6CgVncm91cBgRIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCD/q1GAtwb2ludF9ncm91cBJACgZldmVudHMYEiADKAsyJi50aWRpbmdzLmNhbXBhaWduLnYxLlBvaW50VHJpZ2dlckV2ZW50QgjotRhkmLYYATo9orYYOQoOcG9pbnQ6dHJpZ2dlcnMSDVBvaW50VHJpZ2dlcnMiBXBvaW50KgRuYW1lKgtkZXNjcmlwdGlvbkIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgkKB19wb2ludHNCCAoGX2NvbG9yQhkKF190cmlnZ2VyX2V4aXN0aW5nX2xlYWRzIvEBChFQb2ludFRyaWdnZXJFdmVudBIQCgJpZBgBIAEoBUIEmLUYARIXCgRuYW1lGAIgASgJQgngtRgB6LUYvwESLAoEdHlwZRgDIAEoCUIe4LUYAei1GDKCthgSQSB0eXBlIGlzIHJlcXVpcmVkEiQKC2Rlc2NyaXB0aW9uGAQgASgJQgrYtRgB6LUY//8DSACIAQESEwoFb3JkZXIYBSABKAVCBJi1GAESKQoKcHJvcGVydGllcxgGIAEoDEIQqLUYAcq1GAJbXei1GP//A0gBiAEBQg4KDF9kZXNjcmlwdGlvbkINCgtfcHJvcGVydGllcyIjCiFMaXN0UG9pbnRUcmlnZ2VyRXZlbnRUeXBlc1JlcXVlc3QiUwoiTGlzdFBvaW50VHJpZ2dlckV2ZW50VHlwZXNSZXNwb25zZRItCgV0eXBlcxgBIAMoCzIeLnRpZGluZ3MuY2FtcGFpZ24udjEuUG9pbnRUeXBlIkAKH0RlbGV0ZVBvaW50VHJpZ2dlckV2ZW50c1JlcXVlc3QSCgoCaWQYASABKAUSEQoJZXZlbnRfaWRzGAIgAygFMr8CChlQb2ludFRyaWdnZXJNZXRob2RTZXJ2aWNlEpIBChpMaXN0UG9pbnRUcmlnZ2VyRXZlbnRUeXBlcxI2LnRpZGluZ3MuY2FtcGFpZ24udjEuTGlzdFBvaW50VHJpZ2dlckV2ZW50VHlwZXNSZXF1ZXN0GjcudGlkaW5ncy5jYW1wYWlnbi52MS5MaXN0UG9pbnRUcmlnZ2VyRXZlbnRUeXBlc1Jlc3BvbnNlIgOQAgESeQoYRGVsZXRlUG9pbnRUcmlnZ2VyRXZlbnRzEjQudGlkaW5ncy5jYW1wYWlnbi52MS5EZWxldGVQb2ludFRyaWdnZXJFdmVudHNSZXF1ZXN0GiEudGlkaW5ncy5jYW1wYWlnbi52MS5Qb2ludFRyaWdnZXIiBJC1GAMaEoq1GA5wb2ludDp0cmlnZ2Vyc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_campaign_v1_point_type, file_tidings_type_v1_reference]);
 
 /**
- * What happens to contacts once they have so many points.
+ * Events for contacts that reach a number of points.
  *
  * @generated from message tidings.campaign.v1.PointTrigger
  */
@@ -98,14 +98,14 @@ export type PointTrigger = Message<"tidings.campaign.v1.PointTrigger"> & {
   points?: number | undefined;
 
   /**
-   * Of contacts that have so many, in hexadecimal: `a0acb8`.
+   * The colour of contacts with so many points, in hexadecimal: `a0acb8`.
    *
    * @generated from field: optional string color = 15;
    */
   color?: string | undefined;
 
   /**
-   * Those who have the points already, too.
+   * True to fire for contacts that have the points already, too.
    *
    * @generated from field: optional bool trigger_existing_leads = 16;
    */
@@ -232,7 +232,7 @@ export const DeletePointTriggerEventsRequestSchema: GenMessage<DeletePointTrigge
  */
 export const PointTriggerMethodService: GenService<{
   /**
-   * What point triggers can do.
+   * Lists the types of events that point triggers can have.
    *
    * @generated from rpc tidings.campaign.v1.PointTriggerMethodService.ListPointTriggerEventTypes
    */

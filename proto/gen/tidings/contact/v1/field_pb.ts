@@ -149,7 +149,7 @@ export type Field = Message<"tidings.contact.v1.Field"> & {
   charLengthLimit?: number | undefined;
 
   /**
-   * What the type needs, e.g. the list of options.
+   * Properties of the type, e.g. the list of options.
    *
    * @generated from field: bytes properties = 25;
    */

@@ -153,7 +153,7 @@ export const AddSegmentContactsRequestSchema: GenMessage<AddSegmentContactsReque
  */
 export type AddSegmentContactsResponse = Message<"tidings.contact.v1.AddSegmentContactsResponse"> & {
   /**
-   * Those of the contacts that are members now; the others do not exist for the caller.
+   * The contacts among the requested ones that are members now; the others do not exist for the caller.
    *
    * @generated from field: repeated int32 contact_ids = 1;
    */
@@ -403,7 +403,7 @@ export type FilterVerdict = Message<"tidings.contact.v1.FilterVerdict"> & {
   filter: Uint8Array;
 
   /**
-   * What the contact has, as JSON.
+   * The value of the contact, as JSON.
    *
    * @generated from field: bytes left = 2;
    */

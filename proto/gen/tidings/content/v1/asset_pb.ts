@@ -141,7 +141,7 @@ export type Asset = Message<"tidings.content.v1.Asset"> & {
   storageLocation?: string | undefined;
 
   /**
-   * Of a local one: the name that the upload got. Of a remote one: its URL.
+   * The generated name of a local file, or the URL of a remote one.
    *
    * @generated from field: optional string file = 24;
    */

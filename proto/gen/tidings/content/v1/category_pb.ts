@@ -14,7 +14,7 @@ export const file_tidings_content_v1_category: GenFile = /*@__PURE__*/
   fileDesc("CiF0aWRpbmdzL2NvbnRlbnQvdjEvY2F0ZWdvcnkucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSKQAgoIQ2F0ZWdvcnkSEAoCaWQYASABKAVCBJi1GAESGAoFdGl0bGUYAiABKAlCCeC1GAHotRi/ARIiCgVhbGlhcxgDIAEoCUITirYYDwoFdGl0bGUSBmJ1bmRsZRIeCgtkZXNjcmlwdGlvbhgEIAEoCUIE2LUYAUgAiAEBEhgKBWNvbG9yGAUgASgJQgTotRgHSAGIAQESHAoGYnVuZGxlGAYgASgJQgzgtRgB6LUYMpC2GAE6QqK2GD4KE2NhdGVnb3J5OmNhdGVnb3JpZXMSCkNhdGVnb3JpZXMqBXRpdGxlKgtkZXNjcmlwdGlvbjIFdGl0bGU4AUIOCgxfZGVzY3JpcHRpb25CCAoGX2NvbG9yYgZwcm90bzM", [file_tidings_api_v1_options]);
 
 /**
- * What resources of one kind are sorted into.
+ * A category sorts resources of one kind.
  *
  * @generated from message tidings.content.v1.Category
  */

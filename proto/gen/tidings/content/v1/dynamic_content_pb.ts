@@ -126,7 +126,7 @@ export type DynamicContent = Message<"tidings.content.v1.DynamicContent"> & {
   sentCount?: number | undefined;
 
   /**
-   * Of an A/B test: the one that this is a variant of.
+   * The content that this is a variant of, in an A/B test.
    *
    * @generated from field: tidings.type.v1.Reference variant_parent = 21;
    */

@@ -176,7 +176,7 @@ export type Email = Message<"tidings.content.v1.Email"> & {
   assetAttachments: Reference[];
 
   /**
-   * Of an A/B test: the one that this is a variant of.
+   * The email that this is a variant of, in an A/B test.
    *
    * @generated from field: tidings.type.v1.Reference variant_parent = 31;
    */

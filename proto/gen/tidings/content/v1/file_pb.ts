@@ -44,7 +44,7 @@ export const ListFilesRequestSchema: GenMessage<ListFilesRequest> = /*@__PURE__*
  */
 export type ListFilesResponse = Message<"tidings.content.v1.ListFilesResponse"> & {
   /**
-   * Of files and of directories, in order.
+   * Names of files and of directories, in order.
    *
    * @generated from field: repeated string names = 1;
    */
@@ -94,7 +94,7 @@ export const DeleteFileResponseSchema: GenMessage<DeleteFileResponse> = /*@__PUR
   messageDesc(file_tidings_content_v1_file, 3);
 
 /**
- * What an upload is answered with.
+ * The answer to an upload.
  *
  * @generated from message tidings.content.v1.UploadedFile
  */

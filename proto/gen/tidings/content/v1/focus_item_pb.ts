@@ -134,7 +134,7 @@ export type FocusItem = Message<"tidings.content.v1.FocusItem"> & {
   editor?: string | undefined;
 
   /**
-   * What was rendered of it; nothing yet.
+   * The rendered item; nothing yet.
    *
    * @generated from field: optional string cache = 23;
    */

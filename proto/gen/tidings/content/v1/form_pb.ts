@@ -118,7 +118,7 @@ export type Form = Message<"tidings.content.v1.Form"> & {
   postAction?: string | undefined;
 
   /**
-   * What is said, or where to go.
+   * The message that is shown, or the address to go to.
    *
    * @generated from field: optional string post_action_property = 19;
    */
@@ -198,7 +198,7 @@ export type FormField = Message<"tidings.content.v1.FormField"> & {
   showLabel?: boolean | undefined;
 
   /**
-   * What its value is called, unlike those of all other fields of the form; made of the label.
+   * The name of its value, unlike those of all other fields of the form; made of the label.
    *
    * @generated from field: string alias = 4;
    */
@@ -324,7 +324,7 @@ export const FormFieldSchema: GenMessage<FormField> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_form, 1);
 
 /**
- * What is done with a submission.
+ * An action that follows a submission.
  *
  * @generated from message tidings.content.v1.FormAction
  */

@@ -102,7 +102,7 @@ export const MarketingMessageSchema: GenMessage<MarketingMessage> = /*@__PURE__*
   messageDesc(file_tidings_content_v1_marketing_message, 0);
 
 /**
- * What is said in one channel.
+ * The message in one channel.
  *
  * @generated from message tidings.content.v1.MessageChannel
  */

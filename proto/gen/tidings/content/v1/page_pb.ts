@@ -156,7 +156,7 @@ export type Page = Message<"tidings.content.v1.Page"> & {
   customHtml?: string | undefined;
 
   /**
-   * Of an A/B test: the one that this is a variant of.
+   * The page that this is a variant of, in an A/B test.
    *
    * @generated from field: tidings.type.v1.Reference variant_parent = 27;
    */

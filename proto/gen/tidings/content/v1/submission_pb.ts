@@ -18,7 +18,7 @@ export const file_tidings_content_v1_submission: GenFile = /*@__PURE__*/
   fileDesc("CiN0aWRpbmdzL2NvbnRlbnQvdjEvc3VibWlzc2lvbi5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIpsCCgpTdWJtaXNzaW9uEgoKAmlkGAEgASgFEhgKCmlwX2FkZHJlc3MYAiABKAxCBKi1GAESEgoEZm9ybRgDIAEoDEIEqLUYARIXCgRsZWFkGAQgASgMQgSotRgBSACIAQESGAoLdHJhY2tpbmdfaWQYBSABKAlIAYgBARIyCg5kYXRlX3N1Ym1pdHRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoHcmVmZXJlchgHIAEoCUgCiAEBEhEKBHBhZ2UYCCABKAlIA4gBARIVCgdyZXN1bHRzGAkgASgMQgSotRgBQgcKBV9sZWFkQg4KDF90cmFja2luZ19pZEIKCghfcmVmZXJlckIHCgVfcGFnZSJ8ChZMaXN0U3VibWlzc2lvbnNSZXF1ZXN0Eg8KB2Zvcm1faWQYASABKAUSFwoKY29udGFjdF9pZBgCIAEoBUgAiAEBEikKBXF1ZXJ5GAMgASgLMhoudGlkaW5ncy50eXBlLnYxLkxpc3RRdWVyeUINCgtfY29udGFjdF9pZCJvChdMaXN0U3VibWlzc2lvbnNSZXNwb25zZRIzCgtzdWJtaXNzaW9ucxgBIAMoCzIeLnRpZGluZ3MuY29udGVudC52MS5TdWJtaXNzaW9uEhIKCnRvdGFsX3NpemUYAiABKAUSCwoDaWRzGAMgAygFIjMKFEdldFN1Ym1pc3Npb25SZXF1ZXN0Eg8KB2Zvcm1faWQYASABKAUSCgoCaWQYAiABKAUi4wEKEVN1Ym1pdEZvcm1SZXF1ZXN0Eg8KB2Zvcm1faWQYASABKAUSCwoDa2V5GAIgASgJEhcKCmNvbnRhY3RfaWQYAyABKAVIAIgBARIKCgJpcBgEIAEoCRIYCgt0cmFja2luZ19pZBgFIAEoCUgBiAEBEhQKB3JlZmVyZXIYBiABKAlIAogBARIUCgdwYWdlX2lkGAcgASgFSAOIAQESDgoGdmFsdWVzGAggASgMQg0KC19jb250YWN0X2lkQg4KDF90cmFja2luZ19pZEIKCghfcmVmZXJlckIKCghfcGFnZV9pZCJ+ChJTdWJtaXRGb3JtUmVzcG9uc2USFQoNc3VibWlzc2lvbl9pZBgBIAEoBRIVCgdyZXN1bHRzGAIgASgMQgSotRgBEhwKDmNvbnRhY3RfdmFsdWVzGAMgASgMQgSotRgBEhwKDmNvbXBhbnlfdmFsdWVzGAQgASgMQgSotRgBMtcCChFTdWJtaXNzaW9uU2VydmljZRJvCg9MaXN0U3VibWlzc2lvbnMSKi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFN1Ym1pc3Npb25zUmVxdWVzdBorLnRpZGluZ3MuY29udGVudC52MS5MaXN0U3VibWlzc2lvbnNSZXNwb25zZSIDkAIBEl4KDUdldFN1Ym1pc3Npb24SKC50aWRpbmdzLmNvbnRlbnQudjEuR2V0U3VibWlzc2lvblJlcXVlc3QaHi50aWRpbmdzLmNvbnRlbnQudjEuU3VibWlzc2lvbiIDkAIBEmEKClN1Ym1pdEZvcm0SJS50aWRpbmdzLmNvbnRlbnQudjEuU3VibWl0Rm9ybVJlcXVlc3QaJi50aWRpbmdzLmNvbnRlbnQudjEuU3VibWl0Rm9ybVJlc3BvbnNlIgSQtRgGGg6KtRgKZm9ybTpmb3Jtc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_list]);
 
 /**
- * What somebody sent with a form.
+ * The values that a visitor sent with a form.
  *
  * @generated from message tidings.content.v1.Submission
  */
@@ -72,7 +72,7 @@ export type Submission = Message<"tidings.content.v1.Submission"> & {
   page?: string | undefined;
 
   /**
-   * What was sent, by the aliases of the fields.
+   * The sent values, by the aliases of the fields.
    *
    * @generated from field: bytes results = 9;
    */
@@ -179,7 +179,7 @@ export type SubmitFormRequest = Message<"tidings.content.v1.SubmitFormRequest"> 
   key: string;
 
   /**
-   * Whose it is, as far as that is known.
+   * The contact who sent it, as far as that is known.
    *
    * @generated from field: optional int32 contact_id = 3;
    */
@@ -230,14 +230,14 @@ export type SubmitFormResponse = Message<"tidings.content.v1.SubmitFormResponse"
   submissionId: number;
 
   /**
-   * What was kept, by alias.
+   * The kept values, by alias.
    *
    * @generated from field: bytes results = 2;
    */
   results: Uint8Array;
 
   /**
-   * What was sent for fields of the contact and of its company, by their aliases.
+   * The values sent for fields of the contact and of its company, by their aliases.
    *
    * @generated from field: bytes contact_values = 3;
    */
@@ -257,7 +257,7 @@ export const SubmitFormResponseSchema: GenMessage<SubmitFormResponse> = /*@__PUR
   messageDesc(file_tidings_content_v1_submission, 5);
 
 /**
- * What people sent with forms. Who may view a form may view what was sent with it.
+ * Submissions of forms. A caller who may view a form may view its submissions.
  *
  * @generated from service tidings.content.v1.SubmissionService
  */

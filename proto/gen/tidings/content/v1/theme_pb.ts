@@ -14,7 +14,7 @@ export const file_tidings_content_v1_theme: GenFile = /*@__PURE__*/
   fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvdGhlbWUucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSJ8CgVUaGVtZRILCgNrZXkYASABKAkSDAoEbmFtZRgCIAEoCRITCgZhdXRob3IYAyABKAlIAIgBARIXCgphdXRob3JfdXJsGAQgASgJSAGIAQESEAoIZmVhdHVyZXMYBSADKAlCCQoHX2F1dGhvckINCgtfYXV0aG9yX3VybCITChFMaXN0VGhlbWVzUmVxdWVzdCI/ChJMaXN0VGhlbWVzUmVzcG9uc2USKQoGdGhlbWVzGAEgAygLMhkudGlkaW5ncy5jb250ZW50LnYxLlRoZW1lIiEKEkRlbGV0ZVRoZW1lUmVxdWVzdBILCgNrZXkYASABKAkiFQoTRGVsZXRlVGhlbWVSZXNwb25zZTLhAQoMVGhlbWVTZXJ2aWNlEmAKCkxpc3RUaGVtZXMSJS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFRoZW1lc1JlcXVlc3QaJi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFRoZW1lc1Jlc3BvbnNlIgOQAgESXgoLRGVsZXRlVGhlbWUSJi50aWRpbmdzLmNvbnRlbnQudjEuRGVsZXRlVGhlbWVSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLkRlbGV0ZVRoZW1lUmVzcG9uc2UaD4q1GAtjb3JlOnRoZW1lc2IGcHJvdG8z", [file_tidings_api_v1_options]);
 
 /**
- * What pages, emails and forms may look like.
+ * The look of pages, emails and forms.
  *
  * @generated from message tidings.content.v1.Theme
  */
@@ -40,7 +40,7 @@ export type Theme = Message<"tidings.content.v1.Theme"> & {
   authorUrl?: string | undefined;
 
   /**
-   * What it is made for: page, email, form.
+   * The kinds that it is made for: page, email, form.
    *
    * @generated from field: repeated string features = 5;
    */

@@ -29,7 +29,7 @@ export type Client = Message<"tidings.identity.v1.Client"> & {
   name: string;
 
   /**
-   * Of the application itself, when it acts without a user.
+   * The role of an application that acts without a user.
    *
    * @generated from field: optional int32 role_id = 3;
    */

@@ -72,7 +72,7 @@ export type AuditEntry = Message<"tidings.reporting.v1.AuditEntry"> & {
   action: string;
 
   /**
-   * What changed: {"name": [before, after]}; of contacts and companies {"changed": [names]}.
+   * The changes: {"name": [before, after]}; of contacts and companies {"changed": [names]}.
    *
    * @generated from field: bytes details = 9;
    */

@@ -15,7 +15,7 @@ export const file_tidings_type_v1_batch: GenFile = /*@__PURE__*/
   fileDesc("Cht0aWRpbmdzL3R5cGUvdjEvYmF0Y2gucHJvdG8SD3RpZGluZ3MudHlwZS52MSJPCgpJdGVtU3RhdHVzEiYKBWVycm9yGAEgASgLMhIuZ29vZ2xlLnJwYy5TdGF0dXNIAIgBARIPCgdjcmVhdGVkGAIgASgIQggKBl9lcnJvcmIGcHJvdG8z", [file_google_rpc_status]);
 
 /**
- * What became of one item of a batch. Items succeed and fail on their own (return_partial_success of AIP-233).
+ * The result of one item of a batch. Items succeed and fail on their own (return_partial_success of AIP-233).
  *
  * @generated from message tidings.type.v1.ItemStatus
  */

@@ -45,7 +45,7 @@ export const FormedJsonSchema: GenMessage<FormedJson> = /*@__PURE__*/
  */
 export type Form = Message<"tidings.type.v1.Form"> & {
   /**
-   * What stands before, between and after the values, separated by U+001F.
+   * The constant texts before, between and after the values, separated by U+001F.
    *
    * @generated from field: string constants = 1;
    */

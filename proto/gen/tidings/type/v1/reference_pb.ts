@@ -24,7 +24,7 @@ export type Reference = Message<"tidings.type.v1.Reference"> & {
   id: number;
 
   /**
-   * What callers are shown of it, as JSON; null when it is empty.
+   * The entity as callers see it, as JSON; null when it is empty.
    *
    * @generated from field: bytes shown = 2;
    */
