@@ -56,7 +56,7 @@ const bundlesSeen = async (call: Call, query = {}) => {
 };
 const isFault = (code: Code) => (error: unknown) => error instanceof Fault && error.code === code;
 
-test("who sees the categories of emails sees no others, in lists and totals too", async () => {
+test("a caller who sees the categories of emails sees no others, in lists and totals too", async () => {
   const call = callOf({ "email:categories": ["view"] });
   assert.deepEqual(await bundlesSeen(call), { bundles: ["email"], totalSize: 1 });
   assert.deepEqual((await bundlesSeen(call, { ids: Object.values(ids) })).bundles, ["email"]);
@@ -71,7 +71,7 @@ test("bundles without a permission of their own have that of categories", async 
   await assert.rejects(rows.update(change(ids.email ?? 0), call), isFault(Code.NOT_FOUND));
 });
 
-test("what may be seen and not changed is PERMISSION_DENIED, alone and in a batch", async () => {
+test("an edit of a category that is only visible is PERMISSION_DENIED, alone and in a batch", async () => {
   const call = callOf({ "email:categories": ["view"], "stage:categories": ["view", "edit", "delete"] });
   await assert.rejects(rows.update(change(ids.email ?? 0), call), isFault(Code.PERMISSION_DENIED));
   const all = BUNDLES.map((bundle) => change(ids[bundle] ?? 0));
@@ -100,7 +100,7 @@ test("a category is made of the bundles whose categories one may make", async ()
   );
 });
 
-test("who has none of these rights is PERMISSION_DENIED by all of it", async () => {
+test("every operation of a caller without these rights is PERMISSION_DENIED", async () => {
   const call = callOf({ "lead:leads": ["full"] });
   await assert.rejects(bundlesSeen(call), isFault(Code.PERMISSION_DENIED));
   await assert.rejects(rows.get(ids.email ?? 0, call), isFault(Code.PERMISSION_DENIED));

@@ -108,7 +108,7 @@ function mayDo(bundle: string | undefined, verb: Verb, call: Call): boolean {
   return held !== "none";
 }
 
-/** Of what is not to be seen nothing is said. */
+/** An invisible category is answered as a missing one. */
 function faultOf({ bundle }: Category, verb: Verb, call: Call): Fault | undefined {
   if (!mayDo(bundle, Verb.VIEW, call)) return notFound();
   return mayDo(bundle, verb, call) ? undefined : denied();
@@ -129,7 +129,7 @@ function visibleBundles(call: Call): Condition[] {
   return [create(ConditionSchema, { expr: seesOthers ? "notIn" : "in", column: "bundle", values })];
 }
 
-/** Whoever got so far may do it: the repository is not asked again. */
+/** The right was checked before: the repository is not asked again. */
 function withAll(call: Call): Call {
   return { ...call, reach: () => "all" };
 }

@@ -23,9 +23,9 @@ export const contentVariables = {
   FILES_S3_BUCKET: z.string().default("tidings"),
   FILES_S3_ACCESS_KEY: z.string().default(""),
   FILES_S3_SECRET_KEY: z.string().default(""),
-  /** Of one file: an asset, an image. */
+  /** The bytes of one file: an asset, an image. */
   UPLOAD_BYTES_MAX: bytes.max(2 ** 31 - 1).default(6 * MEGABYTE),
-  /** Of all uploads together. */
+  /** The bytes of all uploads together. */
   UPLOADS_BYTES_MAX: bytes.max(Number.MAX_SAFE_INTEGER).default(10_240 * MEGABYTE),
   /** Bytes that the uploads of one user may have. */
   UPLOADS_USER_BYTES_MAX: bytes.max(Number.MAX_SAFE_INTEGER).default(2_048 * MEGABYTE),

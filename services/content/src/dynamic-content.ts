@@ -19,7 +19,7 @@ export function dynamicContents(context: ResourceContext): Repository<DynamicCon
         ...kin.check(draft, before, loaded),
       ];
       if (draft.isCampaignBased) return violations;
-      // What no campaign shows is found by its slot, and shown to whom it is for.
+      // Content without a campaign is found by its slot, and shown to contacts that match its filters.
       if (!draft.slotName) violations.push(notValid("slotName", "A slot name is required."));
       if (Array.isArray(filters) && filters.length === 0)
         violations.push(notValid("filters", "At least one filter is required."));

@@ -25,7 +25,7 @@ export function emails(context: ResourceContext): Repository<Email> {
     listed: kin.listed,
     load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {
-      // Who an email to one contact is for is not a matter of segments.
+      // An email to single contacts has no segments.
       if (draft.emailType !== "list") draft.lists = [];
       return [
         ...checkAddresses(draft),

@@ -11,7 +11,7 @@ import { type RawBuilder, sql } from "kysely";
 /** The ways in which one belongs to another of its kind. */
 type Tie = "variant" | "translation";
 
-/** Of a write, by tie: the edited rows to which others belong, and those among the named parents that belong to others. */
+/** The rows of a write by tie: edited rows with children, and named parents that are children themselves. */
 export type Kin = Record<Tie, { parents: Set<number>; children: Set<number> }>;
 
 /** More of them are not shown with the one they belong to. */
@@ -96,7 +96,7 @@ function parentless(ties: Tie[]): RawBuilder<unknown> {
   );
 }
 
-/** What decides a test, by kind. */
+/** The criteria that decide a test, by kind. */
 const CRITERIA = new Set([
   "email.openrate",
   "email.clickthrough",

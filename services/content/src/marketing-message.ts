@@ -37,7 +37,7 @@ const namesStatement = prepared(
     .join(" union all "),
 );
 
-/** What there is to say, by `<table> <id>`. */
+/** The items that messages can name, by `<table> <id>`. */
 type Sayable = Map<string, { name: string; createdBy: number | undefined }>;
 
 export function marketingMessages(context: ResourceContext): Repository<MarketingMessage> {
@@ -113,7 +113,7 @@ function checkChannel(
   const { channelId, isEnabled } = channel;
   if (!channelId)
     return isEnabled ? [notValid(`${path}.channelId`, "An enabled channel says something.")] : [];
-  // What it says already it goes on saying.
+  // An item that the message names already stays.
   if (before?.channels.some((known) => keyOf(known) === keyOf(channel))) return [];
   const said = loaded.get(keyOf(channel));
   const seen = reach(call.actor, CHANNELS.get(channel.channel)?.permission ?? "", Verb.VIEW);

@@ -124,12 +124,12 @@ export const migrations: Migrations = {
   ),
   "0031_files": statements(
     `create table files (
-      -- What we named it: its bytes are in the store under this name.
+      -- Its generated name: the bytes are in the store under this name.
       name text primary key,
       -- A word like images/flags, and no place on any disk.
       directory text not null,
       extension text not null, mime text not null, size integer not null,
-      -- Whose file it is, once one has claimed it.
+      -- The asset that the file belongs to, once one has claimed it.
       asset_id integer,
       created_by integer,
       created_at timestamptz not null default now()
@@ -141,7 +141,7 @@ export const migrations: Migrations = {
   "0032_themes": statements(
     `create table themes (
       key text primary key, name text not null, author text, author_url text, features jsonb not null,
-      -- Of its archive in the store.
+      -- The name of its archive in the store.
       file text not null unique,
       size integer not null, created_by integer, created_at timestamptz not null default now()
     )`,

@@ -9,17 +9,17 @@ import type { Database } from "@tidings/store/database";
 import type { ReferenceKind } from "@tidings/store/reference";
 import { resourceReference } from "@tidings/store/resource-reference";
 
-/** What others of their kind show of them: a variant its parent, a parent its variants. */
+/** The members that variants show of their parent, and a parent of its variants. */
 export const EMAIL_SHOWN = `json_build_object('id', id, 'name', name, 'subject', subject, 'language', language,
   'isPublished', is_published, 'variantSettings', variant_settings)`;
 export const PAGE_SHOWN = `json_build_object('id', id, 'title', title, 'alias', alias, 'language', language,
   'isPublished', is_published, 'variantSettings', variant_settings)`;
 export const DYNAMIC_CONTENT_SHOWN =
   "json_build_object('id', id, 'name', name, 'language', language, 'isPublished', is_published)";
-/** What is answered as its id alone. */
+/** A reference that is answered as its id alone. */
 const ID = "to_json(id)";
 
-/** What things of this service refer to. */
+/** The references of this service's resources. */
 export function references(database: Database): Record<string, ReferenceKind> {
   return {
     category: categoryReference(database),

@@ -23,7 +23,7 @@ type TransferResponse = Response<unknown, { actor: Actor }>;
 
 const THEMES = getOption(ThemeService, permission);
 
-/** What the gateway sends and fetches in one piece for somebody it knows. To everybody else nothing is here. */
+/** Routes for whole files that the gateway sends and fetches for signed-in callers. Everybody else gets 404. */
 export function transferRoutes(options: TransferOptions): Router {
   const { log, verifyActor } = options;
   const router = Router({ caseSensitive: true });
@@ -72,6 +72,6 @@ function sendJson(response: Response, json: string): void {
 
 async function sendBytes(response: Response, bytes: Readable): Promise<void> {
   response.type("application/zip");
-  // Whoever leaves in the middle leaves.
+  // The client may leave in the middle.
   await pipeline(bytes, response).catch(() => response.destroy());
 }

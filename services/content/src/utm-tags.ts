@@ -5,7 +5,7 @@ import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json
 const NAMES = ["utmSource", "utmMedium", "utmCampaign", "utmContent"];
 const LENGTH_MAX = 191;
 
-/** What links in it are marked with: texts by these names; others are left out, in place. */
+/** Keeps the known UTM tags of a draft, which have to be texts; removes all other members, in place. */
 export function checkUtmTags(draft: { utmTags?: Uint8Array | undefined }): Violation[] {
   const sent = jsonOf(draft.utmTags);
   if (isNothing(sent)) {

@@ -14,12 +14,12 @@ const NOT_FOUND = page("Not found", "There is no such page, or it is gone.");
 const ROBOTS = "User-agent: *\nDisallow: /api/\nDisallow: /oauth/\n";
 
 export interface WebParts {
-  /** What the gateway alone reaches. */
+  /** Routes for the gateway alone. */
   transfer: Router;
   images: Router;
 }
 
-/** What everybody sees: it is reached through the gateway, without anything of the API. */
+/** The public web, reached through the gateway, without anything of the API. */
 export function webApp({ transfer, images }: WebParts): Express {
   const app = express();
   app.disable("x-powered-by").set("query parser", false).enable("case sensitive routing");

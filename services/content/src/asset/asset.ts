@@ -51,7 +51,7 @@ function isSameFile(asset: Asset, before: Asset | undefined): boolean {
   return before !== undefined && asset.file === before.file && isRemote(asset) === isRemote(before);
 }
 
-/** What is known of something elsewhere before anybody asked: what its name says. */
+/** Properties of a remote file that its name tells, before its server is asked. */
 function settleRemote(draft: Asset): Violation[] {
   if (!draft.file) return [];
   if (!isWebAddress(draft.file)) return [notValid("remotePath", "The remote should be a valid URL.")];
@@ -61,7 +61,7 @@ function settleRemote(draft: Asset): Violation[] {
 }
 
 function settleLocal(draft: Asset, files: Map<string, ClaimableFile>): Violation[] {
-  // What else the location may be is none that there is, which is told already.
+  // Another location does not exist, which is a violation already.
   if (!draft.file || draft.storageLocation !== "local") return [];
   const file = files.get(draft.file);
   if (!file)

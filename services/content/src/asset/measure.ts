@@ -92,7 +92,7 @@ function groupOf(host: string): number {
   return createHash("sha256").update(host).digest().readInt32BE();
 }
 
-/** What its server says of it; nothing when it says nothing, or what nobody could believe. */
+/** The size and type that its server answers; nothing when it answers nothing, or values that cannot be. */
 async function ask(outbound: Outbound, url: string) {
   const answer = await outbound.send({ method: "HEAD", url }).catch(() => undefined); // whoever is not there is not asked twice
   if (answer?.status !== 200) return undefined;

@@ -12,10 +12,10 @@ import { tooLarge } from "./refused.ts";
 /** An upload that is complete and lies in a file of its own. */
 export interface Arrived {
   path: string;
-  /** What its sender calls it. */
+  /** The name that its sender gave it. */
   name: string;
   size: number;
-  /** Of the form. */
+  /** The name of the part in the form. */
   part: string;
 }
 
@@ -24,11 +24,11 @@ export interface ArrivalOptions {
   /** Where it lies until it is taken. */
   folder: string;
   bytesMax: number;
-  /** What is said when there is no file. */
+  /** The fault when there is no file. */
   missing(message: string): Fault;
 }
 
-/** What a form has beside its file. */
+/** The bytes of a form besides its file. */
 const AROUND_MAX = 64 * 1024;
 const MISSING = "File was not found in the request.";
 const PARTS_MAX = 20;

@@ -7,7 +7,7 @@ import { directoryOf } from "./directory.ts";
 import { reachOfFiles } from "./file-rights.ts";
 import { deleteFile, findUse, listDirectory, removeStored } from "./files.ts";
 
-/** What is told of uploaded files, and their deletion. */
+/** Handlers that list and delete uploaded files. */
 export function fileHandlers(database: Database): Handlers<typeof FileService> {
   return {
     async listFiles({ directory, subdirectory }, { actor, deadlineMs }) {

@@ -20,7 +20,7 @@ export const insertFile = prepared(
    returning name`,
 );
 
-/** What an asset has is with the asset, and in no directory any more. Sub-directories stand among the files. */
+/** Files of an asset are with the asset, and in no directory any more. Sub-directories stand among the files. */
 export const listDirectory = prepared(
   "files_list",
   `select name from (

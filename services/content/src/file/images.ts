@@ -8,7 +8,7 @@ import { isStoredName } from "./stored-name.ts";
 /** A name is given once: what it stands for never changes. It may go, though. */
 const CACHING = "public, max-age=86400";
 
-/** What was uploaded as an image, for everybody: `/media/images/<directories>/<name>`. */
+/** Uploaded images for everybody: `/media/images/<directories>/<name>`. */
 export function imageRoutes(database: Database, store: FileStore): Router {
   const router = Router({ caseSensitive: true });
   const show: RequestHandler = async (request, response, next) => {
@@ -30,7 +30,7 @@ export function imageRoutes(database: Database, store: FileStore): Router {
       bytes.destroy();
       return void response.end();
     }
-    // Whoever leaves in the middle leaves.
+    // The client may leave in the middle.
     await pipeline(bytes, response).catch(() => response.destroy());
   };
   router.get("/{*path}", show);

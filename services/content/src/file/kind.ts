@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { fileTypeFromBlob } from "file-type";
 import { refused } from "./refused.ts";
 
-/** What may be uploaded, by extension, and what it is served as. */
+/** The kinds of files that may be uploaded, by extension, and the media type that each is served as. */
 const KINDS = new Map([
   ["csv", "text/csv"],
   ["doc", "application/msword"],
@@ -30,24 +30,24 @@ const KINDS = new Map([
   ["xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
 ]);
 
-/** What only their extension tells apart: one container, three programs. */
+/** Kinds that only their extension tells apart: one container, three programs. */
 const IN_COMPOUND_FILES = new Set(["doc", "ppt", "xls"]);
 const TEXTS = new Set(["csv", "txt"]);
 /** Other words for the same. */
 const SYNONYMS = new Map([["apng", "png"]]);
 
-/** Of these bytes a browser makes a page, whatever it is told they are. */
+/** Bytes that a browser makes a page of, whatever their media type. */
 const MARKUP =
   /<(?:!doctype|\?php|\?xml|html|head|body|script|svg|iframe|object|embed|style|link|meta|title|form|img|a|h1|div)[\s>/]|<!--|<\?=/i;
 const SCRIPT_START = /^\s{0,64}#!/;
 const HEAD_BYTES = 64 * 1024;
 
-/** What a file of this extension is served as; undefined for those that nobody could have uploaded. */
+/** The media type of files with this extension; undefined for an extension that cannot be uploaded. */
 export function mimeOf(extension: string): string | undefined {
   return KINDS.get(extension);
 }
 
-/** What follows the last dot of a name, if it looks like an extension. */
+/** The part of a name behind its last dot, if it looks like an extension. */
 export function extensionOf(name: string): string | undefined {
   const dot = name.lastIndexOf(".");
   const extension = dot < 0 ? "" : name.slice(dot + 1).toLowerCase();

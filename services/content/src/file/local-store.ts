@@ -46,7 +46,7 @@ export function localStore(folder: string, arrivals: string): FileStore {
   };
 }
 
-/** What is said to be kept is on the disk. */
+/** Waits until a kept file is on the disk. */
 async function flush(path: string): Promise<void> {
   const handle = await open(path);
   await handle.sync().finally(() => handle.close());

@@ -8,7 +8,7 @@ export interface FileStore {
   open(name: string): Promise<Readable | undefined>;
   /** Whatever is there, and since when, in the order of the names; those behind `after`, where that is named. */
   list(after?: string): AsyncIterable<{ name: string; keptAt: Date }>;
-  /** What is not there is as good as deleted. */
+  /** Deletes a file; a missing one counts as deleted. */
   delete(name: string): Promise<void>;
   close(): void;
 }

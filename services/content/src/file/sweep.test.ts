@@ -32,7 +32,7 @@ after(async () => {
 const query = (text: string, values: unknown[] = []) =>
   database.query({ text }, values, backgroundDeadline());
 
-test("what belonged to nobody for a day goes, and nothing else", async () => {
+test("files that belonged to nobody for a day are deleted, and nothing else", async () => {
   const kept = join(folder.path, "kept");
   const store = localStore(kept, join(folder.path, "unfinished"));
   const source = join(folder.path, "source");
@@ -56,7 +56,7 @@ test("what belonged to nobody for a day goes, and nothing else", async () => {
   const context = { database, store, log: createLog("test", "silent") };
   const removals = async () =>
     (await query("select key from jobs where kind = 'stored_file_removal'")).map(({ key }) => key).sort();
-  /** What one process of several does until an hour passes. */
+  /** The sweep of one process of several, an hour later. */
   const sweep = async (hours: number) => {
     await query("update jobs set due_at = now() where kind = 'file_sweep'");
     const options = sweeping(context, () => Date.now() + hours * HOUR_MS);

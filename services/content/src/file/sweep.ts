@@ -11,7 +11,7 @@ const sweepJobs = jobsOf("file_sweep");
 const HOUR_SECONDS = 3_600;
 /** So long an upload may wait for its asset, and bytes for their row. */
 const DAY_MS = 86_400_000;
-/** What one step looks at: its transaction is short, however much the store holds. */
+/** The files of one step: its transaction is short, however many the store holds. */
 const SLICE = 1_000;
 
 export interface SweepContext {

@@ -18,7 +18,7 @@ export interface UploadContext {
   /** Where uploads lie until they are taken. */
   arrivals: string;
   bytesMax: number;
-  /** Of all uploads together. */
+  /** The bytes of all uploads together. */
   allBytesMax: number;
   /** Bytes that the uploads of one user may have. */
   userBytesMax: number;

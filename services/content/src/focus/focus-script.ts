@@ -58,7 +58,7 @@ export function focusScript(item: FocusItem, form: string | undefined): string {
   return `(${SHOW})(${literal(shown)});\n`;
 }
 
-/** What its author wrote in one piece, in place of headline and tagline. */
+/** The HTML that its author wrote in one piece, in place of headline and tagline. */
 function htmlOf({ htmlMode, html, editor }: FocusItem): string | null {
   if (htmlMode === "html") return html ?? "";
   return htmlMode === "editor" ? (editor ?? "") : null;

@@ -1,5 +1,5 @@
 /**
- * What runs in the browser of a visitor, with the item as `focus-script.ts` prepares it: a function of JavaScript as text. The page
+ * The function that runs in the browser of a visitor, with the item as `focus-script.ts` prepares it: JavaScript as text. The page
  * around it and its styles have nothing to do with what is shown (a shadow root), and what cannot be remembered there is shown.
  */
 export const SHOW = `(item) => {

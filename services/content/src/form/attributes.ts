@@ -1,6 +1,6 @@
 import { type Html, html } from "@tidings/runtime/html";
 
-/** Of an element: true stands for a name without a value, undefined for none. */
+/** The attributes of an element: true stands for a name without a value, undefined for none. */
 export type Attributes = Record<string, string | number | true | undefined>;
 
 const SAFE = new Set(

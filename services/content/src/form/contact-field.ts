@@ -14,7 +14,7 @@ import { type Option, options } from "./options.ts";
 export interface ContactField {
   object: "contact" | "company";
   type: string;
-  /** What it may be, where its type says so. */
+  /** Its choices, where its type has some. */
   choices: Option[];
 }
 

@@ -17,7 +17,7 @@ const group = { optionlist: options, labelAttributes: text, syncList: flag };
 const button = { type: oneOf("submit", "reset") };
 const shown = { text: html };
 
-/** What fields of each type are told. */
+/** The properties of fields of each type. */
 export const FIELD_PROPERTIES: ReadonlyMap<string, PropertyReaders> = new Map<string, PropertyReaders>([
   ["button", button],
   ["captcha", { ...placeholder, captcha: text, errorMessage: text }],

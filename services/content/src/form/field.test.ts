@@ -7,7 +7,7 @@ import { jsonBytes, jsonOf } from "@tidings/store/json-member";
 import type { ContactFields } from "./contact-field.ts";
 import { aliasOf, settleFields } from "./field.ts";
 
-/** What there is to be mapped to. */
+/** Fields of contacts that a form can be mapped to. */
 const FIELDS: ContactFields = new Map([
   ["email", { object: "contact", type: "email", choices: [] }],
   ["city", { object: "contact", type: "text", choices: [] }],
@@ -62,7 +62,7 @@ test("the same alias twice is refused by name", () => {
   assert.match(fault.message, /^Another field is already using this alias: mail\./);
 });
 
-test("who maps to a contact by the older name maps to it by the newer one, and the other way round", () => {
+test("a mapping by the older name is one by the newer name, and the other way round", () => {
   const before = formOf([
     { id: 1, label: "A", leadField: "email", mappedField: "email", mappedObject: "contact" },
   ]);

@@ -48,7 +48,7 @@ test("fields and actions that are given no place come last, in the order they we
   assert.deepEqual(labels(item), ["A", "C", "D", "B", "E"]);
 });
 
-test("what is wrong with one field or action fails the whole form, in its own words", async () => {
+test("one bad field or action fails the whole form, with a message of its own", async () => {
   const form = await scene.add({ fields: [{ label: "A", type: "text" }] });
   const told = async (members: Parameters<typeof updateOf>[1]) => {
     const paths = ["name", "fields", "actions"];
@@ -158,7 +158,7 @@ test("edits of one form at the same time lose nothing", async () => {
   assert.deepEqual(actions.map(({ type }) => type).sort(), ["a1", "a11", "a3", "a5", "a7", "a9", "x"]);
 });
 
-/** What is said of one item: the place of one that is there, or of none. */
+/** An item of an edit: the place of an existing one, or of none. */
 interface Said {
   at: number | undefined;
   text: string;
@@ -186,7 +186,7 @@ const edit: fc.Arbitrary<Edit> = fc.record({
   actions: fc.option(said, { nil: undefined }),
 });
 
-/** What a list is after an edit: what is named is changed, what is new follows, the rest stays unless it is replaced. */
+/** A list after an edit: named items are changed, new ones follow, the others stay unless the list is replaced. */
 function changed(
   items: Item[],
   list: Said[] | undefined,

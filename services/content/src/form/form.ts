@@ -141,7 +141,7 @@ interface Ordered {
   order?: number | undefined;
 }
 
-/** What was given no place comes last. */
+/** Items without a place come last. */
 function inOrder<T extends Ordered>(items: T[]): T[] {
   let last = items.reduce((latest, { order = 0 }) => Math.max(latest, order), 0);
   for (const item of items) item.order ||= ++last;
@@ -154,7 +154,7 @@ function checkOrders(name: string, items: Ordered[]): Violation[] {
   );
 }
 
-/** What is short to send may be long as HTML. */
+/** A form that is short to send may be long as HTML. */
 function checkLength({ fields }: Form): Violation[] {
   const length = fields.reduce((sum, field) => sum + choicesLength(field), 0);
   return length > CHOICES_LENGTH_MAX ? [notValid("fields", "They have too many choices.")] : [];

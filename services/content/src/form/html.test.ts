@@ -73,7 +73,7 @@ test("a form has the structure that scripts and styles of older forms look for",
   assert.ok(htmlOf({ name: "???" }).includes('id="svcform_form-7"'));
 });
 
-/** What breaks out of texts, attributes, elements and scripts. */
+/** Texts that break out of texts, attributes, elements and scripts. */
 const hostile = fc.oneof(
   fc.constantFrom(
     '"><script>alert(1)</script>',
@@ -143,7 +143,7 @@ test("no text of a form leaves its place, in any field type and any member", () 
   );
 });
 
-test("of attributes that somebody wrote those are kept that do nothing", () => {
+test("only harmless attributes of an author are kept", () => {
   assert.deepEqual(
     attributesOf(`class="a b" DATA-X='1' aria-label=Name required  style="color: red" placeholder`),
     {

@@ -141,7 +141,7 @@ function placeOf(field: FormField, name: string): FieldPlace {
   };
 }
 
-/** What the script of a page needs to know to show the field when it is asked for. */
+/** The condition that the script of a page needs to show the field. */
 function shownOn({ fields }: Form, field: FormField) {
   const parent = fields.find(({ id }) => id > 0 && id === field.parent);
   const conditions = conditionsOf(field);

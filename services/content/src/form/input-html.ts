@@ -12,7 +12,7 @@ export interface FieldPlace {
   inputId: string;
   helpId: string;
   errorId: string;
-  /** Of those that tell more of it. */
+  /** The ids of the elements that describe it. */
   describedBy: string;
 }
 
@@ -42,7 +42,7 @@ export function choicesLength(field: FormField): number {
   return choicesOf(field).length * (CHOICE_LENGTH + attributes);
 }
 
-/** What a visitor fills in. */
+/** The input of a field. */
 export function inputOf(field: FormField, place: FieldPlace): Html {
   switch (field.type) {
     case "button":

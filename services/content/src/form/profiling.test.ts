@@ -16,7 +16,7 @@ function hidden(fields: Fields, known: Partial<Acquaintance>, form: object = {})
 
 const MAIL = { alias: "mail", mappedObject: "contact", mappedField: "email", showWhenValueExists: false };
 
-test("what is known of the contact, or was sent before, is not asked for again", () => {
+test("a known value, or one that was sent before, is not asked for again", () => {
   assert.deepEqual(hidden([MAIL], {}), []);
   assert.deepEqual(hidden([MAIL], { contact: { email: "ada@example.com" } }), ["mail"]);
   assert.deepEqual(hidden([MAIL], { contact: { email: "" } }), []);

@@ -5,11 +5,11 @@ import { isViewOnly } from "./field-types.ts";
 /** So many submissions of a contact are looked at, the latest ones. */
 export const SUBMISSIONS_SEEN_MAX = 100;
 
-/** What is known of who fills in a form. */
+/** Values that are known of the visitor of a form. */
 export interface Acquaintance {
   /** Values of the contact's fields, by alias. */
   contact: JsonObject;
-  /** What was sent with this form before: of each submission the texts by the ids of the fields. */
+  /** Earlier submissions of this form: the texts of each by the ids of the fields. */
   submissions: JsonObject[];
 }
 

@@ -10,7 +10,7 @@ import { FIELD_PROPERTIES } from "./field-types.ts";
 
 const box = secretBox([generateSecretKey()]);
 
-/** What is kept, or the member that is wrong. */
+/** The kept properties, or the member that is wrong. */
 function settled(type: string, properties: unknown): unknown {
   const item = { type, properties: jsonBytes(properties) };
   const [wrong] = settleProperties(item, FIELD_PROPERTIES.get(item.type) ?? {}, "properties");

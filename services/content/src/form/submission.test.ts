@@ -68,7 +68,7 @@ test("a submission is stored and told of once, however often it is sent with the
   );
 });
 
-test("what is wrong is told by the aliases, and nothing is stored", async () => {
+test("a bad submission is answered with messages by alias, and nothing is stored", async () => {
   const { id } = await scene.add({ fields: FIELDS });
   await assert.rejects(
     submit(id, { email: "ada@" }),
@@ -200,7 +200,7 @@ test("submissions of a merged contact move, those of a deleted one are nobody's,
   );
 });
 
-test("whoever may not see a form sees nothing that was sent with it", async () => {
+test("a caller who may not see a form sees none of its submissions", async () => {
   const { id } = await scene.add({ fields: FIELDS });
   const { submissionId = 0 } = await submit(id, MAIL);
   const stranger = { ...callAs({ "form:forms": ["viewown"] }) };
@@ -262,7 +262,7 @@ test("a company that was chosen by its id is kept by its name; a name that was t
   }
 });
 
-test("nobody is held to a field that was not shown because it is known, or that comes with a later submission", async () => {
+test("a required field counts only where it was shown: not for a known value, nor before its submission", async () => {
   const { id } = await scene.add({
     fields: [
       { label: "Email", type: "email", isRequired: true, mappedField: "email", showWhenValueExists: false },

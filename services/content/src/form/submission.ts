@@ -49,7 +49,7 @@ const SELECTED = sql.raw(
 const RESULTS_TEXT = sql`jsonb_path_query_array(s.results, '$.*')::text`;
 const DEFAULT_ORDER = [create(OrderSchema, { column: "s.date_submitted" })];
 
-/** What was sent with the forms of `forms`, of which a caller sees what it may view. */
+/** Handlers for submissions of the forms in `forms`: a caller sees those of forms that it may view. */
 export function submissionHandlers(
   context: ResourceContext,
   forms: Repository<Form>,

@@ -47,7 +47,7 @@ const insertStatement = prepared(
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 );
 
-/** What taking a submission needs besides. */
+/** The context of a submission besides the request. */
 export interface Submitting extends Pick<Known, "blockedEmails"> {
   submitters: Submitters;
 }
@@ -64,14 +64,14 @@ export async function submitForm(
 ): Promise<MessageInitShape<typeof SubmitFormResponseSchema>> {
   if (!UUID.test(request.key)) throw badRequest("key must be a UUID.");
   const values = valuesIn(request);
-  // What others know is asked before anything is held.
+  // Other services are asked before any row is locked.
   const known = await knownBefore(database, submitters, { request, values, call });
   return database.transaction(call.deadlineMs, async (transaction) => {
     const now = Date.now();
     const form = await lockForm(transaction, request.formId);
     const submitted = readSubmitted(form, values, { ...known, blockedEmails });
     const [taken] = await transaction.query(knownStatement, [request.key]);
-    // What was taken once stays taken, whatever became of the form.
+    // A kept submission is answered as kept, even when its form is gone.
     if (taken) return answerOf(Number(taken.submission_id), submitted);
     checkOpen(form, now);
     if (submitted.errors.length > 0) throw invalid(submitted.errors);
@@ -115,7 +115,7 @@ function formIn([row]: Row[]): Form | undefined {
   return row && fillFromRow(create(FormSchema), columns, row);
 }
 
-/** What the form makes of what is known: which companies were meant, and what this contact was not asked for. */
+/** The known values that a form uses: the meant companies, and the fields that this contact was not asked for. */
 async function knownBefore(
   database: Database,
   submitters: Submitters,

@@ -35,7 +35,7 @@ function read(fields: Field[], values: JsonObject) {
 
 const errorsOf = (field: Field, value: unknown) => read([{ alias: "a", ...field }], { a: value }).errors.a;
 
-test("what is required is asked for in the words of its field, or the usual ones", () => {
+test("a missing required value is asked for in the words of its field, or the usual ones", () => {
   assert.equal(errorsOf({ isRequired: true, label: "Your name" }, "  "), "'Your name' is required.");
   assert.equal(errorsOf({ isRequired: true, validationMessage: "Say it" }, "<p></p>"), "Say it");
   assert.equal(errorsOf({ isRequired: true }, "x"), undefined);
@@ -82,7 +82,7 @@ test("tags go, several values become one, and what is not to be kept is not", ()
   assert.deepEqual(results, { a: "1 < 2", b: "x, y" });
 });
 
-test("what is mapped is told by the names of the contact and the company, kept or not, unless it is empty", () => {
+test("mapped values have the names of the contact and the company, kept or not, unless they are empty", () => {
   const { contact, company } = read(
     [
       { alias: "a", mappedObject: "contact", mappedField: "email", saveResult: false },
@@ -127,7 +127,7 @@ test("a captcha wants its answer, or nothing at all, and is never kept", () => {
   assert.deepEqual(read([{ alias: "a", ...asked }], { a: "42" }).results, {});
 });
 
-test("of a file its name is kept, if its kind and size are allowed", () => {
+test("the name of an uploaded file is kept, if its kind and size are allowed", () => {
   const file = {
     alias: "a",
     type: "file",

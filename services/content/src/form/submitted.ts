@@ -8,13 +8,13 @@ import { isWebAddress } from "../web-address.ts";
 import { conditionsOf } from "./field.ts";
 import { isKept, isViewOnly } from "./field-types.ts";
 
-/** What somebody filled in, read as the form wants it. */
+/** A submission, read as its form requires. */
 export interface Submitted {
-  /** What is wrong, by the aliases of the fields. */
+  /** Violations by the aliases of the fields. */
   errors: Violation[];
-  /** What is kept of it. */
+  /** The kept values. */
   results: Map<FormField, string>;
-  /** What was said of the contact and of its company, by the names of their fields. */
+  /** Values for the contact and its company, by the names of their fields. */
   contact: Map<string, string>;
   company: Map<string, string>;
 }
@@ -37,7 +37,7 @@ interface Sent {
 const NOTHING_KNOWN: Known = { hidden: new Set(), companies: new Map(), blockedEmails: [] };
 const NOTHING: Sent = { texts: [], size: 0 };
 
-/** What is known besides of what was sent. */
+/** Known values besides the sent ones. */
 export interface Known {
   /** Ids of fields that this visitor was not shown. */
   hidden: ReadonlySet<number>;
@@ -72,7 +72,7 @@ export function readSubmitted(
   return submitted;
 }
 
-/** Who typed a name means what was typed. */
+/** A company that is typed by name. */
 function named({ texts, size }: Sent, companies: Known["companies"]): Sent {
   return { texts: texts.map((text) => companies.get(text) ?? text), size };
 }

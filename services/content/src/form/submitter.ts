@@ -7,7 +7,7 @@ import { reach } from "@tidings/rpc/permission";
 import type { Neighbours } from "@tidings/service/neighbours";
 import { isObject, type JsonObject, jsonBytes } from "@tidings/store/json-member";
 
-/** What the contact service knows of those who fill in forms. */
+/** Contacts and companies of submissions, as the contact service has them. */
 export interface Submitters {
   /** Contacts as the caller may see them, flat, as JSON by id: of one that is gone or hidden the id alone. */
   shown(ids: number[], call: Call): Promise<Map<number, Uint8Array>>;

@@ -13,14 +13,14 @@ import type { Changed } from "@tidings/store/repository";
 const SLICE = 5_000;
 const DAY_SECONDS = 86_400;
 
-/** What becomes of submissions when what they name changes, in the order in which that was told. */
+/** Upkeep of submissions when a form or contact of theirs changes, in the order of the events. */
 const upkeepJobs = jobsOf("form_submission_upkeep", { isOrdered: true });
 /** The one of the migration, which is never done. */
 const AHEAD = "ahead";
 const GROUPS = { forms: 1, contacts: 2 };
 
 interface Task extends Record<string, unknown> {
-  /** What is named: a form whose submissions go, or a contact that is gone. */
+  /** A form whose submissions are deleted, or a contact that is gone. */
   formId?: number;
   contactId?: number;
   /** The contact that has its submissions from now on, if there is one. */
@@ -58,7 +58,7 @@ export const contactsOfSubmissions: Projection = {
       const contactId = Number(id);
       const heirId = heirs.get(contactId);
       return {
-        // What a merge says is not undone by the deletion that follows it.
+        // The deletion that follows a merge does not undo it.
         key: `${heirId === undefined ? "deleted" : "merged"} ${contactId}`,
         group: GROUPS.contacts,
         payload: { contactId, heirId },
@@ -69,7 +69,7 @@ export const contactsOfSubmissions: Projection = {
   },
 };
 
-/** Who has the submissions of each contact after these events, in whatever order the jobs for them are done; undefined for nobody. */
+/** The contact that the submissions of each contact belong to after these events, in any order of their jobs; undefined for none. */
 function heirsOf(events: Event[]): Map<number, number | undefined> {
   const heirs = new Map<number, number | undefined>();
   for (const { subject, aggregateId, payload } of events) {

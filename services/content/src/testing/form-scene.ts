@@ -25,7 +25,7 @@ export async function formScene() {
   const key = generateSecretKey("first");
   const box = secretBox([key]);
   const rows = forms(context, { siteUrl: "https://www.example", allowed: [], box });
-  /** What the contact service says of contacts and companies. */
+  /** Contacts and companies as the contact service answers them. */
   const contacts = new Map<number, JsonObject>();
   const companies = new Map<number, string>();
   const submitters: Submitters = {

@@ -1,7 +1,7 @@
 import { badRequest } from "@tidings/rpc/fault";
 import { z } from "zod";
 
-/** What a theme says of itself: its `config.json`. */
+/** The `config.json` of a theme. */
 export interface ThemeConfig {
   name: string;
   author?: string | undefined;

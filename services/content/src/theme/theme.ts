@@ -14,7 +14,7 @@ const listStatement = prepared(
 );
 const deleteStatement = prepared("themes_delete", "delete from themes where key = $1 returning file");
 
-/** What is told of themes, and their deletion. Those that come with the product stay. */
+/** Handlers that list and delete themes. Themes of the product stay. */
 export function themeHandlers(
   database: Database,
   defaults: Map<string, ThemeConfig>,
