@@ -23,7 +23,7 @@ function contact(id: number, points: number, address = id) {
   return { id, points, fields: { all: { email: `load-${address}@example.com` } } };
 }
 
-/** What is said of these contacts, and of deliveries that told of one each. */
+/** The account of these contacts, and of deliveries with one contact each. */
 function accountOf(contacts: object[], deliveries: readonly (readonly [id: number, delivery: string])[]) {
   const api = async () => ({ status: 200, body: { contacts } });
   const told = () =>
@@ -36,7 +36,7 @@ function accountOf(contacts: object[], deliveries: readonly (readonly [id: numbe
   return account(api, ledger, { told }, NOW);
 }
 
-test("what is there once and was told of once is neither lost nor doubled", async () => {
+test("a contact that exists once and was delivered once is neither lost nor doubled", async () => {
   assert.deepEqual(await accountOf(both, once), whole);
 });
 

@@ -9,7 +9,7 @@ const PAGE = 500;
 /** A delivery that a killed process had in its hands is made again when its lease has run out. */
 const DELIVERY_PATIENCE = { timeoutMs: 120_000, intervalMs: 500 };
 
-/** What became of the writes that were answered well. */
+/** The account of all writes that were answered 2xx. */
 export interface Account {
   kept: number;
   /** Contacts that are not there, and points that are missing. */
@@ -24,7 +24,7 @@ export interface Account {
   repeated: number;
 }
 
-/** Whom the product tells of each contact that is made. */
+/** The receiver of a webhook for each new contact. */
 export interface Listener {
   /** Where deliveries go. */
   url: string;

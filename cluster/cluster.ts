@@ -41,7 +41,7 @@ export const NODE = {
   METRICS_PORT: "4443",
 };
 const PREFIX = "tidings-cluster-";
-/** Of the cluster of this process: its control groups, and the folder where everything of it is kept. */
+/** The name of this process' cluster: its control groups, and the folder with all its files. */
 const NAME = `${PREFIX}${process.pid}`;
 export const folder = join(tmpdir(), NAME);
 /** Each is used once: 3 for an installation. */
@@ -200,7 +200,7 @@ async function removeTraces(name: string): Promise<void> {
   rmSync(join(tmpdir(), name), { recursive: true, force: true });
 }
 
-/** Of runs that nothing is left of but these. */
+/** Removes control groups and folders of runs whose processes are gone. */
 async function removeTracesOfKilled(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(PREFIX))) {
     const pid = Number(name.slice(PREFIX.length));
@@ -209,7 +209,7 @@ async function removeTracesOfKilled(): Promise<void> {
   }
 }
 
-/** Of every hierarchy (version 1) or the one there is, the innermost first. */
+/** The control groups of every hierarchy (version 1) or the only one, the innermost first. */
 export function cgroups(name = NAME): string[] {
   const roots = ["/sys/fs/cgroup", ...globSync("/sys/fs/cgroup/*/")].map((root) => join(root, name));
   return roots

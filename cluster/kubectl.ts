@@ -7,7 +7,7 @@ export interface Pod {
   ip: string;
   isReady: boolean;
   isPending: boolean;
-  /** Of its only container, without the name of the runtime; empty before it runs. */
+  /** The id of its only container, without the name of the runtime; empty before it runs. */
   container: string;
   restarts: number;
 }
@@ -32,7 +32,7 @@ export function apply(manifest: string): Promise<string> {
   return feed("kubectl", ["apply", "--filename=-"], manifest);
 }
 
-/** Those that are not about to go, of one component of the product or of all. */
+/** Pods that are not about to go, of one component of the product or of all. */
 export async function pods(component?: string): Promise<Pod[]> {
   const selector = component ? `${COMPONENT}=${component}` : COMPONENT;
   const { items }: { items: PodObject[] } = JSON.parse(

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { cgroups, folder, NODE } from "./cluster.ts";
 
-/** What of the cluster of this process is still on this machine: processes, mounts, network interfaces, control groups, files. */
+/** Traces of this process' cluster on this machine: processes, mounts, network interfaces, control groups, files. */
 export function leftOvers(): string[] {
   const processes = globSync("/proc/[0-9]*").filter((folder) => textOf(`${folder}/cmdline`).includes(folder));
   const mounts = textOf("/proc/mounts")

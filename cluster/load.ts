@@ -12,9 +12,9 @@ export interface KeptContact {
   uncertainPoints: number;
 }
 
-/** What was written, as far as the product said so. */
+/** The writes of a load, as far as the product acknowledged them. */
 export interface Ledger {
-  /** What all addresses begin with. */
+  /** The beginning of all addresses. */
   name: string;
   /** By address. */
   kept: Map<string, KeptContact>;
@@ -31,7 +31,7 @@ export interface Failure {
 export interface LoadReport {
   requests: number;
   failures: Failure[];
-  /** Of all that were answered well, in milliseconds. */
+  /** The latencies of all successful requests, in milliseconds. */
   p50Ms: number;
   p99Ms: number;
   longestMs: number;
@@ -51,7 +51,7 @@ export interface LoadOptions {
   baseUrl: string;
   /** Each has one request out at a time. */
   clients?: number;
-  /** Of a client, between an answer and its next request. */
+  /** The pause of a client between an answer and its next request. */
   pauseMs?: number;
 }
 

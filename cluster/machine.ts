@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 
-/** What a command wrote to its output. Fails with what it wrote elsewhere. */
+/** The output of a command. Fails with its error output. */
 export async function output(command: string, args: string[], env = process.env): Promise<string> {
   const { stdout } = await promisify(execFile)(command, args, { env, maxBuffer: OUTPUT_BYTES_MAX });
   return stdout;

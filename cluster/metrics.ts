@@ -15,8 +15,8 @@ interface Summary {
 }
 
 /**
- * What the cluster's metrics server would be: the use of CPU and memory of each pod, as the kubelet knows it, in the shape in which
- * autoscalers ask for it (metrics.k8s.io). All pods of a namespace are told, whatever labels are asked for.
+ * Serves what the metrics server of a cluster would: the use of CPU and memory of each pod, as the kubelet knows it, in the shape in which
+ * autoscalers ask for it (metrics.k8s.io). It lists all pods of a namespace, whatever labels a request has.
  */
 export function serveMetrics(folder: string): Promise<void> {
   const key = readFileSync(`${folder}/pki/apiserver.key`);

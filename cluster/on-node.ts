@@ -21,9 +21,9 @@ import { rotateSteps } from "./steps/rotate.ts";
 import { scaleSteps } from "./steps/scale.ts";
 import { summaryOf } from "./summary.ts";
 
-/** What `test.ts` asks of the process that it starts on the node. */
+/** Options that `test.ts` passes to the process that it starts on the node. */
 export interface OnNodeOptions {
-  /** Of the cluster. */
+  /** The folder of the cluster. */
   folder: string;
   /** Images to import: those of the product and those around it. */
   archives: string[];

@@ -5,7 +5,7 @@ import { buildWithGo } from "@tidings/embedded/go-program";
 import { userCache } from "@tidings/embedded/user-cache";
 
 const SOURCES = join(import.meta.dirname, "program");
-/** What the parts say they are; charts ask for it (`kubeVersion`). */
+/** The version that all parts report; charts ask for it (`kubeVersion`). */
 export const VERSION = "v1.34.4";
 const [, MAJOR, MINOR] = /^v(\d+)\.(\d+)/.exec(VERSION) ?? [];
 

@@ -1,4 +1,4 @@
-/** Of the whole run: processes that it starts are told. */
+/** The start of the whole run: processes that it starts inherit it. */
 process.env.RUN_STARTED_AT ??= String(Date.now());
 const startedAt = Number(process.env.RUN_STARTED_AT);
 

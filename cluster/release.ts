@@ -10,7 +10,7 @@ import { VERSION } from "./program.ts";
 
 const CHART = join(import.meta.dirname, "../charts/tidings");
 const PROFILES = join(CHART, "ci");
-/** What a profile needs besides to run here: small requests, stores, a receiver on the node that webhooks may reach. */
+/** Values that every profile needs to run here: small requests, stores, a receiver on the node that webhooks may reach. */
 const HERE = join(import.meta.dirname, "values/here.yaml");
 export const RELEASE = "tidings";
 export const ADMINISTRATOR = { username: "admin", password: "cluster-admin-password" };

@@ -24,7 +24,7 @@ export interface Outcome {
   note?: string;
 }
 
-/** What there is to choose from: `profiles` is each profile of the chart on its own, the others need the product installed. */
+/** The steps to choose from: `profiles` is each profile of the chart on its own, the others need the product installed. */
 export const STEP_NAMES = [
   "profiles",
   "upgrade",

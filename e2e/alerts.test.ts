@@ -44,7 +44,7 @@ const holds = (brief: string, all: string): Series => ({
   'tidings_event_loop_delay_seconds_count{process="contact"}': all,
 });
 
-/** Of each alert what lets it fire, so many minutes later, and what comes near and does not. */
+/** For each alert a series that makes it fire after so many minutes, and one that comes near and does not. */
 const CASES: { alert: string; after: number; fires: Series; rests: Series; severity?: string }[] = [
   {
     alert: "TidingsErrorBudgetBurn",
@@ -212,7 +212,7 @@ test("each alert fires when it should, by itself, and not when it is only near",
     rule_files: [FILE],
     evaluation_interval: "1m",
     tests: CASES.flatMap(({ alert, after, fires, rests, severity = severityOf(alert) }) => {
-      // What burns a month's budget in two days burns it in five, too, once that is sure.
+      // A rate that burns a month's budget in two days burns it in five, too, once that is sure.
       const both = alert === "TidingsErrorBudgetBurn" && severity === "critical";
       return [
         testOf(`${alert}`, after, fires, both ? ["critical", "warning"] : [severity]),

@@ -30,7 +30,7 @@ async function entriesOf(object: string, id: number): Promise<Entry[]> {
   return logs;
 }
 
-test("who changed what is written down, with the values before and after", async () => {
+test("a change is noted with its actor and the values before and after", async () => {
   const person = await newPerson(stack, { "category:categories": ["full"] });
   const category = await make(person.api, "categories", "category", { title: "Sales", bundle: "segment" });
   await person.api("PATCH", `categories/${category.id}/edit`, { title: "Selling" });
@@ -49,7 +49,7 @@ test("who changed what is written down, with the values before and after", async
   });
 });
 
-test("of a contact the names of what changed are written down, and who merged it", async () => {
+test("a change of a contact is noted with the names of the changed members, and a merge with its actor", async () => {
   const contact = await make(api, "contacts", "contact", { firstname: "Ada" });
   await api("PATCH", `contacts/${contact.id}/edit`, { city: "London" });
   await eventually(async () => {

@@ -216,7 +216,7 @@ test("a wrong password is told, and the right one still works", async () => {
     await page.goto(`${baseUrl}/credentials`);
     await signIn(page, { ...ADMINISTRATOR, password: "wrong" });
     await page.getByRole("alert").waitFor();
-    // What has to be typed next has the focus, and a screen reader is told what is wrong with it.
+    // The field that has to be filled in next has the focus, and a screen reader reads its problem.
     const focused = page.locator(":focus");
     assert.equal(await focused.getAttribute("id"), "password");
     assert.equal(await focused.getAttribute("aria-describedby"), "problem");

@@ -20,7 +20,7 @@ export async function countEvents(natsUrl: string): Promise<number> {
   return ids.size;
 }
 
-/** What the latest event on a subject carries, as bytes. */
+/** The payload of the latest event on a subject. */
 export async function latestEvent(natsUrl: string, stream: string, subject: string): Promise<Buffer> {
   await using connection = await connected(natsUrl);
   const manager = await jetstreamManager(connection.nats);

@@ -10,7 +10,7 @@ export interface Callback {
 export interface CallbackApp {
   origin: string;
   redirectUri: string;
-  /** What browsers have brought back so far. */
+  /** The callbacks that browsers have made so far. */
   callbacks: Callback[];
   stop(): Promise<void>;
 }

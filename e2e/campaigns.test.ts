@@ -142,7 +142,7 @@ test("events that are drawn get ids, levels and parents, and the canvas names th
   assert.deepEqual(await readCampaign(campaign.id), campaign);
 });
 
-test("what is sent back as it was answered changes nothing", async () => {
+test("a campaign that is sent back as it was answered does not change", async () => {
   const campaign = await newCampaign(DRAWN);
   const { campaign: patched } = await send<{ campaign: Campaign }>(
     "PATCH",
@@ -340,7 +340,7 @@ test("members of a segment are in its published campaigns, and out again", async
   });
 });
 
-test("who is merged brings the memberships along, and who is deleted leaves", async () => {
+test("a merged contact brings its memberships along, and a deleted one leaves", async () => {
   const campaign = await newCampaign();
   const [winner, loser] = [await newContact(), await newContact()];
   await send("POST", `campaigns/${campaign.id}/contact/${loser.id}/add`);
@@ -369,7 +369,7 @@ test("events are found by themselves, with their campaign", async () => {
   assert.deepEqual([total, events.length], [4, 4]);
 });
 
-test("what is to happen to a contact is scheduled and marked as done, once", async () => {
+test("an event of a contact is scheduled and marked as done, once", async () => {
   const [campaign, contact] = [await newCampaign(DRAWN), await newContact()];
   const [sent, opened] = [named(campaign, "Send"), named(campaign, "Opened")];
   const path = (event: Entity) => `campaigns/events/${event.id}/contact/${contact.id}/edit`;

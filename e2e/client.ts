@@ -1,4 +1,4 @@
-/** What the tests look at in a body; which members are there depends on the request. */
+/** The members of a body that tests look at; the request decides which are there. */
 export interface Body {
   contact: Contact;
   contacts: Record<string, Contact>;

@@ -23,7 +23,7 @@ export interface Collector {
   stop(): void;
 }
 
-/** What processes export their spans to: OTLP over HTTP, in protobuf. */
+/** A collector that processes export their spans to: OTLP over HTTP, in protobuf. */
 export async function startCollector(): Promise<Collector> {
   const spans: CollectedSpan[] = [];
   const server = createServer(async (request, response) => {

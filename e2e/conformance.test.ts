@@ -20,7 +20,7 @@ import { query } from "./query.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
 import { startTestStack } from "./stack.ts";
 
-/** What holds of every resource, read from what is mounted: nobody has to remember a new one here. */
+/** Rules of every resource, read from the mounted ones: a new one is tested by itself. */
 
 const stack = await startTestStack();
 after(() => stack.stop());
@@ -183,7 +183,7 @@ const BAITS = [
   "١",
   "ß",
 ].map((bait) => bait.repeat(Math.ceil(LENGTH / Buffer.byteLength(bait))));
-/** One of these takes milliseconds where the work is linear, and many seconds where it is not. */
+/** A body takes milliseconds where the work is linear, and many seconds where it is not. */
 const LAG_MAX_SECONDS = 1;
 const MEMBERS_A_REQUEST = 8;
 

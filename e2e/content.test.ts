@@ -5,7 +5,7 @@ import type { Answer, Client, Entity } from "./client.ts";
 import { make, newPerson } from "./people.ts";
 import { startTestStack } from "./stack.ts";
 
-/** What emails, pages and their like have beyond what every resource has. */
+/** Operations of emails, pages and their like beyond those of every resource. */
 
 const stack = await startTestStack();
 after(() => stack.stop());
@@ -183,7 +183,7 @@ test("the alias of a page keeps its underscores, and no other page has it", asyn
   assert.equal((await page({ title: "Snake_case and Été" })).alias, "snake_case-and-ete1");
 });
 
-test("what is wrong is told in the words that clients know", async () => {
+test("violations are worded as clients know them", async () => {
   const cases: [path: string, body: object, field: string, message: string][] = [
     ["emails", { subject: "A" }, "name", "A name is required."],
     ["emails", { name: "A" }, "subject", "A subject is required."],

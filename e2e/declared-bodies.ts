@@ -35,7 +35,7 @@ export function declaredBodies(message: DescMessage, unique: () => string): Bodi
   };
 }
 
-/** What a caller sends, and what is no id of something else: that depends on what there is. */
+/** True for members that a caller sends and that are no ids of something else, which would have to exist. */
 function isSent({ outputOnly, name, field }: Column): boolean {
   return !outputOnly && (name === field.name || field.fieldKind !== "message");
 }
@@ -61,12 +61,12 @@ function clearedTo({ nullable, zero, type, field }: Column): unknown {
   return nullable && type !== "boolean" ? null : zero;
 }
 
-/** Of a list of things it is the thing that is to blame. */
+/** The member that a violation names: of a list of messages the message. */
 function blamed({ fieldKind, message, jsonName }: DescField): string {
   return fieldKind === "list" && message ? `${jsonName}[0]` : jsonName;
 }
 
-/** What the member does not take, as a body; undefined when it takes everything. */
+/** A body with a value that the member does not take; undefined when it takes everything. */
 function badValue({ field, type }: Column): object | undefined {
   const max = getOption(field, lengthMax);
   const bad = () => {

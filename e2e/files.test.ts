@@ -114,7 +114,7 @@ test("markup, scripts and programs are refused by any name", async () => {
   });
 });
 
-test("what claims to be an image and is none is refused", async () => {
+test("a file that claims to be an image and is none is refused", async () => {
   await withoutTrace(async () => {
     for (const filename of ["a.png", "a.pdf", "a.xlsx", "a.mp3"]) {
       const { status } = await upload.form("files/images/new", { filename, content: "plain text" });
@@ -344,7 +344,7 @@ test("a type of content that nobody asked for does not matter, nor does the name
   assert.equal(shown.headers.get("content-type"), "image/gif");
 });
 
-test("what was uploaded is there after the content service was killed and came back", async () => {
+test("an uploaded file is there after the content service was killed and came back", async () => {
   const { name } = await upload.file("images", "a.png", PNG);
   const content = stack.process("content");
   content.kill("SIGKILL");

@@ -16,7 +16,7 @@ import { startTestStack } from "./stack.ts";
 const stack = await startTestStack();
 after(() => stack.stop());
 
-// What these routes answer has shapes of their own.
+// The answers of these routes have shapes of their own.
 type Body = Record<string, unknown>;
 const api = async (method: string, path: string, body?: object) => {
   const answer = await stack.api(method, path, body);
@@ -112,7 +112,7 @@ test("fields and actions are objects by id, changed by their ids and taken out b
   assert.deepEqual((put.body.form as Entity).actions, []);
 });
 
-test("what is wrong with a field is told in its own words, and the form stays as it was", async () => {
+test("a bad field is answered in its own words, and the form stays as it was", async () => {
   const form = await addForm({ fields: FIELDS });
   const before = (await api("GET", `forms/${form.id}`)).text;
   for (const [members, status, message] of [
@@ -226,7 +226,7 @@ test("submissions are listed, counted as text, and shown with the contact as it 
   });
 });
 
-test("who may view forms and no contacts sees of these their ids, and only what is sent with forms of theirs", async () => {
+test("a caller who may view forms and no contacts sees ids of contacts, and only submissions of own forms", async () => {
   const rawPermissions = { "form:forms": ["viewown", "create"] };
   const role = await make(stack.api, "roles", "role", { name: "Forms", rawPermissions });
   const person = personBody(role.id);
@@ -244,7 +244,7 @@ test("who may view forms and no contacts sees of these their ids, and only what 
   assert.equal((await theirs("GET", `forms/${foreign.id}/submissions`)).status, 404);
 });
 
-test("nobody from outside submits in the name of a process", async () => {
+test("no client from outside submits in the name of a process", async () => {
   const form = await addForm({});
   for (const path of [`forms/${form.id}/submissions`, `forms/${form.id}/submissions/new`])
     assert.ok([404, 405].includes((await api("POST", path, {})).status), path);

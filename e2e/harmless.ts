@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RawAnswer } from "./raw-http.ts";
 
-/** What only somebody inside may see: stack traces, paths, SQL, names of our own parts. */
+/** Internals that no answer may show: stack traces, paths, SQL, names of our own parts. */
 const INTERNALS = [
   /\n\s+at /,
   /node_modules|node:internal|file:\/\//,

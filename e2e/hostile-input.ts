@@ -247,7 +247,7 @@ const brokenQuery = fc.constantFrom(
   "?".repeat(50),
 );
 
-/** What follows the question mark. */
+/** Query strings. */
 export const hostileQuery: Text = fc.oneof(
   { weight: 1, arbitrary: fc.constant("") },
   { weight: 8, arbitrary: fc.array(parameter, { maxLength: 6 }).map((parameters) => parameters.join("&")) },

@@ -83,7 +83,7 @@ test("the product and its stores run from their images, started all at once", { 
   assert.equal(themes.status, 200, themes.text);
 });
 
-test("what few need is in the image of the process that needs it", { skip }, async () => {
+test("a rarely needed package is in the image of the process that needs it alone", { skip }, async () => {
   const script = `import { createRequire } from "node:module";
     const { S3Client } = createRequire("/app/main.js")("@aws-sdk/client-s3");
     console.log(typeof S3Client, process.getuid());`;

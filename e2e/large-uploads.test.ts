@@ -10,7 +10,7 @@ import { authorizationOf } from "./uploader.ts";
 
 const MEGABYTE = 1024 * 1024;
 const SIZE = 200 * MEGABYTE;
-/** What a process may take more while it goes through: half of it would mean that it is held. */
+/** The most memory that a process may gain during an upload: half of the upload would mean that it is held. */
 const GROWTH_MAX = 100 * MEGABYTE;
 
 const stack = await startTestStack({ env: { content: { UPLOAD_BYTES_MAX: String(2 * SIZE) } } });
@@ -48,7 +48,7 @@ async function upload(size: number): Promise<string> {
 }
 
 test("an upload of 200 MB goes through both processes and is held by neither", async () => {
-  // What is loaded with the first upload is no matter of its size.
+  // Modules that are loaded with the first upload have nothing to do with its size.
   await upload(2 * MEGABYTE);
   const names = ["gateway", "content"];
   const before = await Promise.all(names.map(peakOf));

@@ -3,7 +3,7 @@ import { eventually } from "@tidings/testkit/eventually";
 /** The log lines that the processes of a stack write. */
 export interface Lines {
   add(name: string, line: string): void;
-  /** Of one process, so far. */
+  /** The lines of one process so far. */
   of(name: string): string[];
   /** A port that a process serves: `ops` is for probes, `grpc` for calls. */
   port(name: string, kind: "ops" | "grpc"): Promise<number>;

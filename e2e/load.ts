@@ -5,14 +5,14 @@ import type { Client } from "./client.ts";
 export interface Creation {
   email: string;
   status: number;
-  /** Of the contact, when there is one. */
+  /** The id of the contact, when there is one. */
   id: number | undefined;
 }
 
 export interface Load {
   /** Everything that was answered so far. */
   creations: Creation[];
-  /** Those that were answered 2xx. */
+  /** Creations that were answered 2xx. */
   kept(): Creation[];
   /** Done when everything that was asked is answered. */
   stop(): Promise<void>;

@@ -8,7 +8,7 @@ export interface MetricRow {
   labels: Set<string>;
   /** `all`, `services`, or names of processes. */
   toldBy: string;
-  /** What it says. */
+  /** Its help. */
   help: string;
 }
 
@@ -27,15 +27,15 @@ export const metricTable: MetricRow[] = [...metricsPage.matchAll(ROW)].map(
   }),
 );
 
-/** Those of Node.js and the process that the page names. */
+/** Metrics of Node.js and of the process that the page names. */
 export const commonMetrics = new Set(
   [...metricsPage.matchAll(/`((?:process|nodejs)_\w+)`/g)].map(([, name = ""]) => name),
 );
 
-/** What whoever scrapes adds to all. */
+/** Labels that a scrape adds to all metrics. */
 const ADDED_LABELS = new Set(["process", "namespace", "pod", "instance", "job"]);
 
-/** What is wrong with an expression of PromQL: metrics that nobody tells, and labels that they do not have. */
+/** Mistakes in an expression of PromQL: metrics that no process has, and labels that they do not have. */
 export function strangersIn(expression: string): string[] {
   const strangers: string[] = [];
   for (const [, name = "", matchers = ""] of expression.matchAll(

@@ -1,4 +1,4 @@
-/** What one part of a form says of itself, and what it holds. */
+/** One part of a form: its headers and its content. */
 export interface Part {
   name?: string;
   filename?: string;

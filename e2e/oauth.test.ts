@@ -53,7 +53,7 @@ describe("an app that acts for a user", () => {
     }
   });
 
-  test("of many refreshes at once, spread over the gateways, exactly one wins and the family ends", async () => {
+  test("exactly one of many concurrent refreshes, spread over the gateways, wins, and the family ends", async () => {
     const { body } = await refresh(first, tokens.refresh_token);
     for (const baseUrl of [first, second]) assert.equal((await send(baseUrl, body.access_token)).status, 200);
     const answers = await Promise.all(

@@ -23,7 +23,7 @@ async function answered(method: string, path: string, body?: object): Promise<Re
 const eventsOf = ({ events }: Entity) => Object.values(events as Record<string, Entity>);
 const namesOf = (trigger: Entity) => eventsOf(trigger).map(({ name, order }) => `${order} ${name}`);
 
-test("what points are given for, and what triggers do, can be asked", async () => {
+test("the types of point actions and of events of triggers are listed", async () => {
   assert.deepEqual(await answered("GET", "points/actions/types"), {
     pointActionTypes: {
       "asset.download": "Downloads an asset",
@@ -74,7 +74,7 @@ describe("a trigger's events", () => {
     assert.deepEqual(namesOf(changed as Entity), ["1 renamed", "2 second", "3 third", "4 fourth"]);
   });
 
-  test("that a PUT does not name are gone, and ids of nobody are 404", async () => {
+  test("events that a PUT does not name are deleted, and unknown ids are 404", async () => {
     const trigger = await newTrigger({ events });
     const [, second] = eventsOf(trigger);
     const path = `points/triggers/${trigger.id}/edit`;
@@ -178,7 +178,7 @@ describe("a contact", () => {
     await eventually(async () => assert.equal((await answered("GET", path)).total, 0));
   });
 
-  test("that is missing, a group that is, and what is no change are refused in words that clients know", async () => {
+  test("a missing contact, a missing group and a change of nothing are refused in words that clients know", async () => {
     const [contact, group] = [await newContact(), await newGroup()];
     const path = `contacts/${contact.id}/points/groups`;
     for (const [method, asked, status, said] of [

@@ -16,7 +16,7 @@ process.env.A_SECRET_OF_SOMEBODY_ELSE = "x";
 const stack = await startTestStack();
 after(() => stack.stop());
 
-/** What a process holds once it runs: all that somebody gets who gets into it. */
+/** The environment of a running process: all that an intruder gets there. */
 function environmentOf(name: string): Record<string, string> {
   const text = readFileSync(`/proc/${stack.process(name).pid}/environ`, "utf8");
   return Object.fromEntries(
@@ -96,7 +96,7 @@ function clientWithKeyOfWebhook<
   return rpcClient(service, connection, actorSigner(ACTOR_PRIVATE_KEY, name));
 }
 
-test("what the webhook process holds does not make it a user", async () => {
+test("the keys of the webhook process do not make it a user", async () => {
   const contacts = clientWithKeyOfWebhook(ContactService, "contact");
   await assert.rejects(contacts.listContacts({}, outgoing(administrator)), isRefused("ACTOR_INVALID"));
   const webhooks = clientWithKeyOfWebhook(WebhookService, "webhook");

@@ -5,7 +5,7 @@ import type { Entity } from "./client.ts";
 import { make, personBody } from "./people.ts";
 import { startTestStack } from "./stack.ts";
 
-/** What refers to something else, or is a set: absent keeps it, null and nothing clear it, in a PATCH; a PUT clears all. */
+/** References and sets: in a PATCH an absent member keeps them, null and nothing clear them; a PUT clears all. */
 
 const stack = await startTestStack();
 after(() => stack.stop());
@@ -21,7 +21,7 @@ interface Reference {
   minimal(): object;
   /** Something it may refer to. */
   value(): Promise<unknown>;
-  /** What is there now, as an id or a number of things; nothing is null or 0. */
+  /** The present value, as an id or a number of items; nothing is null or 0. */
   read(entity: Entity): unknown;
   /** A PUT that does not name it keeps it: it is no form field. */
   isKeptByPut?: boolean;
@@ -199,7 +199,7 @@ test("a PUT to an id that is nobody's edits the contact that has the unique valu
   assert.equal(unknown.status, 201);
 });
 
-test("what is already in use is named", async () => {
+test("a value that is in use already is named", async () => {
   const companyname = `Taken ${process.pid}`;
   await make(api, "companies", "company", { companyname });
   const answer = await api("POST", "companies/new", { companyname, force: true });

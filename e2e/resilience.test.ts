@@ -28,7 +28,7 @@ const OUTAGE_MS = 10_000;
 /** Longer than NATS waits for acknowledgements that it lost in a crash. */
 const PATIENCE = { timeoutMs: 45_000 };
 const NEW = "svc.lead_post_save_new";
-/** What a client may be told while something it needs is away: try again. */
+/** The statuses while a part of the product is away: try again. */
 const AWAY = [503, 504];
 
 interface Listener {

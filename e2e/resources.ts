@@ -3,7 +3,7 @@ import { standardOf } from "@tidings/rpc/standard";
 import type { Client, Contact, Entity } from "./client.ts";
 import { declaredBodies } from "./declared-bodies.ts";
 
-/** What the CRUD suite needs to know of a resource. */
+/** A resource as the CRUD suite needs it. */
 export interface Resource extends Bodies, Pick<Mounted, "path" | "one" | "many" | "shape"> {
   /** How `total` is written. */
   total: "string" | "number";
@@ -16,7 +16,7 @@ export interface Bodies {
   full(): Record<string, unknown>;
   /** A change of one member, which no body above has. */
   change: Record<string, unknown>;
-  /** What of a full body is gone after a PUT of a minimal one, and what it is then. */
+  /** The members of a full body that a PUT of a minimal one clears, with their values afterwards. */
   cleared: Record<string, unknown>;
   /** Members that no edit changes, or that are never shown again. */
   fixed?: string[];
@@ -43,7 +43,7 @@ const readMember = (entity: Entity, key: string): unknown => entity[key];
 const readOfContact = (entity: Entity, key: string): unknown =>
   key === "lead" ? (entity.lead as Entity).id : entity[key];
 
-/** Nobody is asked for it: names below `.invalid` do not exist (RFC 6761, 6.4). */
+/** An address without a server: names below `.invalid` do not exist (RFC 6761, 6.4). */
 const REMOTE_FILE = "https://files.invalid/guide.pdf";
 
 /** The first of a database: what belongs to a contact belongs to it. */
@@ -60,7 +60,7 @@ const readSegment = (entity: Entity, key: string): unknown => {
   return value.map(({ properties: _properties, display: _display, ...filter }) => filter);
 };
 
-/** Of fields and actions what was sent: the rest has values by itself. */
+/** The sent members of fields and actions: all others get values by themselves. */
 const readForm = (entity: Entity, key: string): unknown => {
   const value = entity[key];
   if ((key !== "fields" && key !== "actions") || typeof value !== "object" || value === null) return value;

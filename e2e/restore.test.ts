@@ -96,7 +96,7 @@ async function assertConsistent(): Promise<void> {
   const kept = "select id from campaign.contacts order by 1";
   await eventually(async () => assert.deepEqual(await numbers(kept), ids));
   const told = "select count(*) as id from webhook.deliveries where state = 'delivered'";
-  // What was on its way when the dump was taken is tried again once its lease is over.
+  // A delivery that was in flight when the dump was taken is tried again once its lease is over.
   await eventually(async () => assert.deepEqual(await numbers(told), [ids.length]), { timeoutMs: 60_000 });
 }
 

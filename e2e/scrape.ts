@@ -6,9 +6,9 @@ export interface Sample {
   value: number;
 }
 
-/** What a process tells whoever scrapes it. */
+/** The metrics of a process. */
 export interface Scrape {
-  /** Of each metric: what its line of help says, its type, and the labels its samples have. */
+  /** Each metric with its help, its type, and the labels of its samples. */
   metrics: Map<string, { help: string; type: string; labels: Set<string> }>;
   samples: Sample[];
   /** The value of the one sample with these labels; undefined when there is none. */

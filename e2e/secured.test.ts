@@ -119,7 +119,7 @@ test("a process tells nothing in the name of another, and reads neither its stre
   }
 });
 
-test("whoever shows no certificate is not listened to, and probes need none", async () => {
+test("a caller without a certificate gets no call, and probes need none", async () => {
   const [grpc, ops] = [await stack.lines.port("contact", "grpc"), await stack.lines.port("contact", "ops")];
   await assert.rejects(fetch(`http://127.0.0.1:${grpc}`));
   assert.equal((await fetch(`http://127.0.0.1:${ops}/readyz`)).status, 200);

@@ -8,7 +8,7 @@ import { startTestStack } from "./stack.ts";
 const stack = await startTestStack({ env: { webhook: { WEBHOOK_SCHEDULE: "0,0.1" } } });
 after(() => stack.stop());
 
-// What these routes answer has shapes of their own.
+// The answers of these routes have shapes of their own.
 type Body = Record<string, unknown>;
 const api = async (method: string, path: string, body?: object) => {
   const answer = await stack.api(method, path, body);
@@ -37,7 +37,7 @@ async function membersOf(alias: string): Promise<number[]> {
   return Object.keys(body.contacts as object).map(Number);
 }
 
-test("who is found by the filters is a member soon, and leaves as soon as that is no longer so", async () => {
+test("a contact that the filters find is a member soon, and leaves as soon as they do not find it", async () => {
   const city = newCity();
   const alias = city.toLowerCase().replaceAll(" ", "-");
   const early = await create("contacts", "contact", { city });
@@ -93,7 +93,7 @@ test("members are added and removed by hand, one or many, by both forms of the U
   assert.deepEqual([await isMember(one), await isMember(two)], [true, true]);
 });
 
-test("what cannot be is refused with 4xx", async () => {
+test("impossible segments are refused with 4xx", async () => {
   const contactId = await create("contacts", "contact", {});
   const id = await create("segments", "list", { name: newCity() });
   const statusOf = async (path: string, body?: object) => (await api("POST", path, body)).status;

@@ -127,7 +127,7 @@ test("an archive that is no theme, or tries to be more, is refused and kept nowh
   assert.ok(!("spring" in (await themes())));
 });
 
-test("who may see themes may not add or delete any", async () => {
+test("a caller who may view themes may not add or delete any", async () => {
   const { username, api: person } = await newPerson(stack, { "core:themes": ["view"] });
   assert.equal((await person("GET", "themes")).status, 200);
   const form = { filename: "spring.zip", content: await zip(WHOLE) };

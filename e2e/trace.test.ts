@@ -62,7 +62,7 @@ test("a PATCH is followed to its call, its event's publication, who hears of it,
 });
 
 test("a segment is followed to the job that finds its members, and from there to the webhook that tells of one", async () => {
-  // Who reacts to changes of contacts has had that of the first test: the job finds its contact, and nobody else.
+  // Consumers of contact events have handled that of the first test: the job finds its contact, and no other one.
   const filter = {
     glue: "and",
     object: "lead",

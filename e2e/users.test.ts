@@ -20,7 +20,7 @@ function assertError({ status, body, text }: Answer, expected: number, message: 
   assert.match(body.errors[0]?.message ?? "", message);
 }
 
-test("whoever is signed in sees themselves, bare and without empty members", async () => {
+test("a signed-in user sees themselves, without members that are empty", async () => {
   const person = await newPerson(stack, {});
   const { status, body } = await person.api("GET", "users/self");
   assert.equal(status, 200);
@@ -77,7 +77,7 @@ test("a role with users is not deleted: 428, and 428 in a batch", async () => {
   assert.equal(body.errors[0]?.code, 428);
 });
 
-test("who is signed in does not delete themselves, and the last administrator stays", async () => {
+test("a signed-in user cannot delete themselves, and the last administrator stays", async () => {
   const self = (await api("GET", "users/self")).body as unknown as { id: number };
   assertError(await api("DELETE", `users/${self.id}/delete`), 403, /yourself/);
   const unpublished = await api("PATCH", `users/${self.id}/edit`, { isPublished: false });
@@ -122,7 +122,7 @@ test("an unpublished user is out, and a changed role in force, on every gateway 
   await all(403);
 });
 
-test("of administrators who demote each other through two gateways one stays", async () => {
+test("when two administrators demote each other through two gateways, one stays", async () => {
   const { id: roleId } = await make(api, "roles", "role", { name: "Demoted" });
   const self = (await api("GET", "users/self")).body as unknown as { id: number };
   const other = await make(api, "users", "user", personBody(1));
@@ -139,7 +139,7 @@ test("of administrators who demote each other through two gateways one stays", a
     "select u.id from identity.users u join identity.roles r on r.id = u.role_id where r.is_admin and u.is_published",
   );
   assert.equal(rows.length, 1);
-  // Whoever it was: the others of this file go on as the first administrator.
+  // Either of them: the other tests of this file go on as the first administrator.
   await query(stack.database, `update identity.users set role_id = 1 where id = ${self.id}`);
   await eventually(async () => assert.equal((await api("GET", `users/${other.id}`)).status, 200), WITHIN);
 });

@@ -15,7 +15,7 @@ export function generateActorKeyRing(): ActorKeyRing {
   return Object.fromEntries(pairs) as ActorKeyRing;
 }
 
-/** What a process is told that those callers may call: `ACTOR_PUBLIC_KEYS`. Only the gateway speaks for people and apps. */
+/** The public keys of the callers of a process: `ACTOR_PUBLIC_KEYS`. Only the gateway speaks for people and apps. */
 export function trustedKeys(ring: ActorKeyRing, callers: ProcessName[]): string {
   const kindsOf = (caller: ProcessName) => (caller === "gateway" ? "user+client" : "service");
   return callers.map((caller) => `${kindsOf(caller)}:${ring[caller].publicKey}`).join(",");

@@ -12,7 +12,7 @@ export interface Program {
   folders: string[];
 }
 
-/** What the product runs as: its processes, and what prepares their database. */
+/** The programs of the product: its processes, and the one that prepares their database. */
 export const programs: Program[] = [
   ...processes.map(({ name, entry }) => ({ name, entry, folders: name === "content" ? ["themes"] : [] })),
   { name: "migrate", entry: "scripts/migrate.ts", folders: [] },
@@ -69,8 +69,8 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
 }
 
 /**
- * Of a running program V8 keeps the text, a byte for each character where all are ASCII, and two where one is not. What esbuild leaves of
- * these stands in comments and regular expressions, where an escape says the same.
+ * V8 keeps the text of a running program, a byte for each character where all are ASCII, and two where one is not. The others that esbuild
+ * leaves stand in comments and regular expressions, where an escape means the same.
  */
 function escaped(text: string): string {
   const asEscape = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;

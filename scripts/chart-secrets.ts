@@ -20,7 +20,7 @@ export interface ChartSecretsOptions {
   release: string;
   /** Left to kubectl when absent. */
   namespace?: string | undefined;
-  /** Of a role that may create roles and schemas in that database; absent, the Postgres of the chart. */
+  /** The URL for a role that may create roles and schemas in that database; absent, the Postgres of the chart. */
   databaseUrl?: string | undefined;
   /**
    * Absent, the NATS of the chart. Without a user each process has one of its own there, with no more rights than it uses: the server
@@ -29,9 +29,9 @@ export interface ChartSecretsOptions {
   natsUrl?: string | undefined;
   /** Absent, the Redis of the chart; `none`, that there is none. */
   redisUrl?: string | undefined;
-  /** What the database roles are called by, before the name of the schema; `tidings` when absent. */
+  /** The prefix of database roles, before the name of the schema; `tidings` when absent. */
   rolePrefix?: string | undefined;
-  /** Of the bucket that keeps uploads, where there is one. */
+  /** The keys of the bucket that keeps uploads, where there is one. */
   bucketKeys?: { access: string; secret: string } | undefined;
   adminPassword: string;
 }
@@ -82,7 +82,7 @@ export function chartSecrets(options: ChartSecretsOptions): Secret[] {
   ];
 }
 
-/** Of each store, where it is, and what its own Secret has when it is the chart's. */
+/** The address of each store, and the content of its Secret when it is the chart's. */
 function storesOf({ release, databaseUrl, natsUrl, redisUrl }: ChartSecretsOptions) {
   return {
     postgres: databaseUrl ? { adminUrl: databaseUrl, file: undefined } : ownPostgres(release),

@@ -18,7 +18,7 @@ import { root, runTool, type ToolResult } from "./tool.ts";
 const checks: Record<string, () => Promise<ToolResult>> = {
   "format and lint": () => runTool({ command: "biome", args: ["check", "--error-on-warnings", "."] }),
   types: () => runTool({ command: "tsc", args: ["--project", "."] }),
-  // What k6 runs knows nothing of Node.
+  // Scripts that k6 runs know nothing of Node.
   "types under k6": () => runTool({ command: "tsc", args: ["--project", "load-tests/k6"] }),
   "proto lint": () => runTool({ command: "buf", args: ["lint"], cwd: "proto" }),
   "proto format": () => runTool({ command: "buf", args: ["format", "--diff", "--exit-code"], cwd: "proto" }),

@@ -1,6 +1,6 @@
 import { type Dashboard, dashboard, type Panel } from "./dashboard.ts";
 
-/** Of the charts: Grafana finds them by the label of their ConfigMaps. */
+/** The dashboards of the charts: Grafana finds them by the label of their ConfigMaps. */
 export const DASHBOARDS_FOLDER = "charts/tidings/files/dashboards";
 
 const HTTP = "tidings_http_request_duration_seconds";

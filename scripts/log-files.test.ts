@@ -19,7 +19,7 @@ test("information is not shown", () => {
   assert.equal(forScreen('{"level":"info","msg":"ready"}'), undefined);
 });
 
-test("what is not a log entry is shown as it is", () => {
+test("a line that is no log entry is shown as it is", () => {
   assert.equal(forScreen("Error: no such file"), "Error: no such file");
   assert.equal(forScreen("{}"), "{}");
 });

@@ -53,7 +53,7 @@ export function openLogFile(path: string, now: () => number = Date.now): LogFile
 
 const SHOWN_LEVELS = new Set(["warn", "error", "fatal"]);
 
-/** What of a line is worth a person's attention; undefined when nothing is. */
+/** The part of a line that is worth a person's attention; undefined when nothing is. */
 export function forScreen(line: string): string | undefined {
   const entry = parse(line);
   if (!entry) return line.trim() || undefined; // not from the log: Node itself has something to say

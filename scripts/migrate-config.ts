@@ -15,7 +15,7 @@ const passwords = Object.fromEntries(processes.map(({ schema }) => [passwordVari
 /** Every variable that migrating reads. */
 export const migrateVariables = {
   LOG_LEVEL: processConfig.LOG_LEVEL,
-  /** Of a role that may create roles, and schemas in this database. */
+  /** The URL for a role that may create roles, and schemas in this database. */
   DATABASE_URL: z.url(),
   /** Seconds to wait for the database while it does not answer. */
   DATABASE_WAIT: z.coerce.number().min(0).max(3_600).default(60),

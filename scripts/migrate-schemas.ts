@@ -11,7 +11,7 @@ export interface SchemasOptions {
 
 export interface MigratedSchema {
   schema: string;
-  /** Of the database, as the role of this schema. */
+  /** The URL of the database for the role of this schema. */
   url: string;
   /** Names of the migrations that were missing. */
   applied: string[];

@@ -9,7 +9,7 @@ const CONNECT_MS = 5_000;
 /** Postgres starts, or stops, and refuses until it has. */
 const NOT_YET = "57P03";
 
-// Whoever is the first process of a container is not ended by a signal that it does not know.
+// The first process of a container is not ended by a signal without a handler.
 process.once("SIGTERM", () => process.exit(143));
 process.exitCode = await run();
 

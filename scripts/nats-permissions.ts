@@ -25,9 +25,9 @@ export const DURABLES: Record<ProcessName, string[]> = {
 };
 
 /**
- * What each process may do on the bus, as a part of a NATS server's configuration: it tells what is its own, keeps its place in
- * the streams it reads, and is answered where nobody else listens. A user is called as its process; `passwordOf` is written as
- * the configuration wants it, in quotes.
+ * The rights of each process on the bus, as a part of a NATS server's configuration: it publishes its own events, keeps its place in
+ * the streams it reads, and receives its answers alone. A user has the name of its process; `passwordOf` returns the
+ * password as the configuration wants it, in quotes.
  */
 export function natsPermissions(passwordOf: (name: ProcessName) => string): string {
   const users = processes.map(({ name, schema }) => userOf(name, schema.toUpperCase(), passwordOf(name)));
@@ -67,7 +67,7 @@ function nudgesOf(stream: string): string {
   return `nudge.relay.${stream}`;
 }
 
-/** Of the process whose events the stream holds. */
+/** The subjects of the process whose events the stream holds. */
 function ownerSubjects(stream: string): string[] {
   const owner = stream.toLowerCase();
   const store = `tidings-events-${owner}`;
@@ -82,7 +82,7 @@ function ownerSubjects(stream: string): string[] {
   ];
 }
 
-/** Of a process that reads by a durable, `stream/name`: its own place alone, and payloads that were too large for the stream. */
+/** The subjects of a process that reads by a durable, `stream/name`: its own place alone, and payloads that were too large for the stream. */
 function readerSubjects(durable: string): string[] {
   const [stream = "", name] = durable.split("/");
   const store = `OBJ_tidings-events-${stream.toLowerCase()}`;

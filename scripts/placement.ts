@@ -65,10 +65,10 @@ export async function placeProcesses(
   );
 }
 
-/** What every process may need of the machine it runs on. */
+/** Variables that every process may need of the machine it runs on. */
 const OF_THE_MACHINE = /^(PATH|HOME|LANG|LC_\w+|TZ|TMPDIR|SSL_CERT_\w+|NODE_\w+|OTEL_\w+)$/;
 
-/** Of our own environment, what the process reads by its list, and nothing that is meant for another. */
+/** The part of our own environment that the process reads by its list, and nothing that is meant for another. */
 function inherited({ variables }: ProcessRow): Record<string, string> {
   const isForIt = ([name, value]: [string, string | undefined]) =>
     value !== undefined && (OF_THE_MACHINE.test(name) || variables.includes(name));

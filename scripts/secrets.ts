@@ -3,14 +3,14 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { type ActorKeyRing, generateActorKeyRing } from "./actor-keys.ts";
 
-/** What an installation on one machine keeps to itself. */
+/** Secrets of an installation on one machine. */
 export interface Secrets {
-  /** What the passwords of the database roles are made of. */
+  /** The secret that the passwords of the database roles are made of. */
   rolePassword: string;
   actorKeyRing: ActorKeyRing;
-  /** Of the contact service, base64. */
+  /** A key of the contact service, base64. */
   suppressionKey: string;
-  /** Of the webhook service: what secrets of webhooks are kept under, `name:base64`. */
+  /** The key that the webhook service seals secrets of webhooks with, `name:base64`. */
   webhookSecretKey: string;
   /** The same for the content service. */
   contentSecretKey: string;

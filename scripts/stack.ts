@@ -15,7 +15,7 @@ export interface StackOptions {
   database: StackDatabase;
   natsUrl: string;
   redisUrl?: string | undefined;
-  /** Of the first gateway; a free one when absent, as for all the others. */
+  /** The port of the first gateway; a free one when absent, as for all the others. */
   port?: number;
   /** 1 when absent. */
   gateways?: number;
@@ -43,7 +43,7 @@ export interface Gateway extends SupervisedProcess {
 }
 
 export interface Stack {
-  /** Of the first gateway. */
+  /** The URL of the first gateway. */
   baseUrl: string;
   gateways: Gateway[];
   /** `contact`, `webhook`, `gateway`; further gateways are `gateway-2` and so on. */

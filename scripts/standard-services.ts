@@ -59,7 +59,7 @@ ${messages.map(({ name }) => `  ${name}Schema,`).join("\n")}
 `;
 }
 
-/** What authors write: all files but those of standard services. */
+/** Hand-written files: all but those of standard services. */
 export async function handWrittenFiles(): Promise<DescFile[]> {
   const image = join(tmpdir(), `tidings-${process.pid}.binpb`);
   const excluded = presentServices().flatMap((path) => ["--exclude-path", path]);

@@ -4,7 +4,7 @@ import { z } from "zod";
 
 export type StartConfig = ReturnType<typeof readStartConfig>;
 
-/** What `npm start` reads. Everything has a default; the processes read their own variables besides. */
+/** The variables of `npm start`. Everything has a default; the processes read their own variables besides. */
 export function readStartConfig(env: NodeJS.ProcessEnv) {
   return readConfig(
     {
@@ -13,7 +13,7 @@ export function readStartConfig(env: NodeJS.ProcessEnv) {
         .string()
         .default(".data")
         .transform((path) => resolve(path)),
-      /** Of a role that may create schemas and roles; ours to start when absent. */
+      /** The URL for a role that may create schemas and roles; absent, Postgres is started here. */
       DATABASE_URL: z.url().optional(),
       /** Ours to start when absent. */
       NATS_URL: z.string().optional(),

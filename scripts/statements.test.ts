@@ -11,7 +11,7 @@ import { processes } from "./processes.ts";
 import { root } from "./tool.ts";
 
 const OUTPUT_MAX = 16 * 1024 * 1024;
-/** What is no part of the process, and what starts it. */
+/** Files that are no part of the process, and its entry. */
 const OTHERS = /\.test\.ts$|(^|\/)testing\/|^main\.ts$/;
 
 const database = await createTestDatabase();
@@ -32,7 +32,7 @@ for (const { name, schema, entry } of processes)
     assert.deepEqual(refused, []);
   });
 
-/** Of all modules in a folder. In a process of its own, as they run: their names are unique in one process only. */
+/** The statements of all modules in a folder. In a process of its own, as they run: names are unique in one process only. */
 async function statementsOf(folder: string): Promise<Required<Statement>[]> {
   const modules = globSync("**/*.ts", { cwd: folder }).filter((path) => !OTHERS.test(path));
   const program = `

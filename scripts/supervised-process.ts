@@ -25,7 +25,7 @@ export interface Exit {
  */
 export interface SupervisedProcess {
   name: string;
-  /** Of the present or last run. */
+  /** The process id of the present or last run. */
   readonly pid: number;
   /** The end of the present run. */
   readonly exited: Promise<Exit>;

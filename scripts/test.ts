@@ -61,7 +61,7 @@ async function createTemplate(serverUrl: string): Promise<void> {
   await migrateSchemas({ adminUrl, rolePrefix: TEMPLATE, passwordOf: (schema) => `test-${schema}` });
 }
 
-/** What the tests leave in TMPDIR, such as when they are interrupted, goes with it. */
+/** Runs the tests. Files that they leave in TMPDIR, such as when they are interrupted, are removed with it. */
 async function runTests(args: string[], env: Record<string, string>): Promise<number> {
   const options = args.filter((arg) => arg.startsWith("-"));
   const paths = args.filter((arg) => !arg.startsWith("-"));

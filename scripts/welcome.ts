@@ -8,7 +8,7 @@ export interface Welcome {
 
 const CONTACT = '{"firstname":"Ada","email":"ada@example.com"}';
 
-/** What a person needs to begin, once everything runs. */
+/** The text for a person who begins, once everything runs. */
 export function welcomeText({ port, username, password, logs }: Welcome): string {
   const address = `http://localhost:${port}`;
   return `

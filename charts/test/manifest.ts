@@ -83,7 +83,7 @@ export interface Selector {
   matchExpressions?: { key: string; operator: string; values: string[] }[];
 }
 
-/** What tells one object from another in a release. */
+/** The identity of an object in a release. */
 export function keyOf({ kind, metadata }: Manifest): string {
   return `${kind}/${metadata.name}`;
 }

@@ -36,7 +36,7 @@ for (const profile of PROFILES) {
   });
 }
 
-/** What a profile makes of the chart: the objects that are others than without it, and those that are gone. */
+/** The objects of a profile that differ from the chart without it, and those that are gone. */
 function changes(manifests: Manifest[]): unknown[] {
   const before = new Map(plain.map((manifest) => [keyOf(manifest), manifest]));
   const keys = new Set(manifests.map(keyOf));
@@ -47,7 +47,7 @@ function changes(manifests: Manifest[]): unknown[] {
   ];
 }
 
-/** What the chart passes on as it stands in a file says nothing about the chart. */
+/** An object without the files that the chart copies into it unchanged. */
 function withoutFiles(object: unknown): unknown {
   const manifest = object as Manifest;
   if (manifest.kind === "PrometheusRule") return { ...manifest, spec: "files/alerts.yaml" };

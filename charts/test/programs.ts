@@ -1,6 +1,6 @@
 import { type GoProgram, goProgram } from "@tidings/embedded/go-program";
 
-/** What the charts are checked with: these versions, whatever this machine has. They are built at the first use, which takes minutes. */
+/** The programs that check the charts: these versions, whatever this machine has. They are built at the first use, which takes minutes. */
 const PROGRAMS = {
   helm3: { package: "helm.sh/helm/v3/cmd/helm", version: "v3.21.4", exact: true },
   helm4: { package: "helm.sh/helm/v4/cmd/helm", version: "v4.3.1", exact: true },

@@ -32,7 +32,7 @@ export interface RenderOptions {
   set?: string[];
 }
 
-/** What `helm template` makes, hooks and tests included, by kind and name. Throws with what Helm wrote. */
+/** The objects that `helm template` makes, hooks and tests included, by kind and name. Throws with Helm's own output. */
 export async function render(options: RenderOptions = {}): Promise<Manifest[]> {
   const { helm = "helm4", profile, release = "tidings", set = [] } = options;
   const args = ["template", release, CHART, "--namespace", "marketing", "--kube-version", KUBERNETES];

@@ -95,7 +95,7 @@ function writeCustom(source: { module: string; path: string }): void {
   write(fileOf(spec.names.kind), strict(version.schema.openAPIV3Schema));
 }
 
-/** What is there is checked, and what is not described is refused. */
+/** A schema that checks its members and refuses all others. */
 function strict(schema: Schema): Schema {
   if (schema["x-kubernetes-int-or-string"] || schema.format === "int-or-string")
     return { type: ["integer", "string"] };

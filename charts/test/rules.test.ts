@@ -26,7 +26,7 @@ import { CHART, CHARTS, PROFILES, render } from "./render.ts";
 
 const FILES = join(CHART, "files");
 
-/** What is rendered of each profile, and of the chart by itself. */
+/** The rendered objects of each profile, and of the chart by itself. */
 const renders = new Map<string, Manifest[]>();
 
 before(async () => {
@@ -311,7 +311,7 @@ test("releases of two names have nothing in common", async () => {
   assert.doesNotMatch(text, /"tidings-/);
 });
 
-test("what is rendered twice is the same", async () => {
+test("rendering twice gives the same objects", async () => {
   assert.deepEqual(await render({ profile: "minimal" }), renders.get("minimal"));
 });
 
@@ -375,7 +375,7 @@ function fileOfChart(pattern: string): string {
   return readFileSync(join(FILES, path), "utf8").trimEnd();
 }
 
-/** Of what is there to choose pods, how it does. */
+/** The selector of an object that chooses pods. */
 function selectorOf({ kind, spec }: Manifest): Selector | undefined {
   switch (kind) {
     case "Service":
@@ -401,7 +401,7 @@ function containerOf(manifests: Manifest[], process: string): Container {
   return pods.spec.containers[0];
 }
 
-/** What `npm run secrets` makes for a profile: stores that it does not bring along are somebody's. */
+/** The secrets that `npm run secrets` makes for a profile: stores outside of the chart are the operator's. */
 function secretsFor(profile: string): Map<string, Record<string, string>> {
   const isOwn = ["minimal", "networkpolicy"].includes(profile);
   const given = {

@@ -27,7 +27,7 @@ export const rotateSteps: Step[] = [
   },
 ];
 
-/** Who is called trusts both keys, then who calls signs with the new one, then the old one is forgotten. */
+/** Called processes trust both keys first, then callers sign with the new one, then the old one is forgotten. */
 async function changeActorKeys(): Promise<void> {
   const ring = generateActorKeyRing();
   await changeSecrets(({ callers }, { ACTOR_PUBLIC_KEYS = "" }) => ({
@@ -53,7 +53,7 @@ async function changeDatabasePasswords({ installation }: World): Promise<void> {
   }));
 }
 
-/** Of every process, and lets new pods read them. */
+/** Changes the secrets of every process, and lets new pods read them. */
 async function changeSecrets(change: (row: ProcessRow, present: SecretData) => SecretData): Promise<void> {
   for (const row of processes) await patchSecret(row.name, change(row, await readSecret(row.name)));
   const ofRelease = ["--selector", `app.kubernetes.io/instance=${RELEASE}`];

@@ -6,7 +6,7 @@ import { underLoad } from "../under-load.ts";
 
 const REPLICAS = 2;
 const SCALED = 3;
-/** Of the CPU that a gateway requests, which is little here: any real load is above it. */
+/** The share of the requested CPU of a gateway, which is little here: any real load is above it. */
 const CPU_PERCENT = 60;
 
 /** The autoscaler sees the use of CPU and adds gateways; without it there are as many as before. */

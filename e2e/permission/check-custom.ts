@@ -39,7 +39,7 @@ async function checkRoute(
   for (const [index, { parameter, resource, base, verb, hidden, isAskedAnew }] of named.entries()) {
     if (isAskedAnew) needs.push({ base, verb });
     const kind = kinds[index] ?? "other";
-    // What is merged is gone afterwards.
+    // A merged contact is gone afterwards.
     const isConsumed = parameter === "mergedId";
     const set = isConsumed
       ? (await scene.thingsFor(sender, resourceOf(resource))).things

@@ -47,7 +47,7 @@ function checkOf(scene: PermissionScene, sender: Sender, resource: Owned, made: 
       return bodyOf(resource, { roleId: scene.roleId, contactId });
     },
     expected: (verb, kind, ok = 200) => {
-      // What is to be made has its own right, and no other.
+      // A creation has a right of its own, and no other.
       const { admitting } = verb === "create" ? {} : resource;
       const need: Need = { base, verb, ...(kind && { kind }), ...(admitting && { admitting }) };
       return expectedStatus(sender, [need], ok);
@@ -122,7 +122,7 @@ function putStatus({ expected }: Check, kind: Kind): number {
   return mayEdit === 200 ? expected("create", undefined, 201) : mayEdit;
 }
 
-/** What is left is told of: what is not to be seen as if it were not there. */
+/** Checks the statuses of a batch deletion: an invisible entity is answered as a missing one. */
 async function checkBatchDelete({ resource, things, kinds, expected, send }: Check): Promise<void> {
   const ids = kinds.map((kind) => things[kind]).join(",");
   const answer = await send(expected("delete"), "DELETE", `/batch/delete?ids=${ids}`);
@@ -137,7 +137,7 @@ async function checkBatchDelete({ resource, things, kinds, expected, send }: Che
   );
 }
 
-/** Whoever may not publish a thing makes it unpublished, and leaves it as it is when editing. */
+/** A caller who may not publish creates unpublished entities, and an edit leaves the state as it is. */
 export async function checkPublishing(
   scene: PermissionScene,
   sender: Sender,

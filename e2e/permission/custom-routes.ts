@@ -20,9 +20,9 @@ export interface CustomRoute {
   /** In the order they are looked at. */
   things: Named[];
   body?: object;
-  /** What is said to who may; 200 when absent. */
+  /** The status for callers who may; 200 when absent. */
   ok?: number;
-  /** What an app on its own is told, where that is something else. */
+  /** The status for an app on its own, where it differs. */
   okForApps?: number;
 }
 
@@ -174,7 +174,7 @@ export const customRoutes: CustomRoute[] = [
     template: "/campaigns/:id/events/contact/:contactId",
     right: { base: CAMPAIGNS, verb: "view" },
     things: [campaign("view"), contact("view", "contactId")],
-    // Nobody was put into it yet.
+    // No contact was added to it yet.
     ok: 409,
   },
   ...MEMBER_PATHS.map(

@@ -1,13 +1,13 @@
 /** Somebody who sends requests. */
 export interface Principal {
-  /** Of the user; undefined for an app that acts on its own. */
+  /** The id of the user; undefined for an app that acts on its own. */
   userId: number | undefined;
   isSignedIn: boolean;
   isAdmin: boolean;
   permissions: Record<string, string[]>;
 }
 
-/** Whose a thing is, as seen from the principal. `shared` is somebody else's, for all to see. */
+/** The owner of an entity, as seen from the principal. `shared` is somebody else's, visible to all. */
 export const KINDS = ["own", "other", "ownerless", "shared", "missing"] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -20,7 +20,7 @@ export interface Need {
   kind?: Kind;
   /** Rights of other bases that let a caller ask, whatever it may do with the thing. */
   admitting?: string[];
-  /** What is said of a thing that is there but not to be seen; 404 when absent. */
+  /** The status for an entity that exists and is not visible; 404 when absent. */
   hidden?: number;
 }
 

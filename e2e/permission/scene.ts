@@ -15,7 +15,7 @@ export interface Sender extends Principal {
 /** Things of every kind, ready to be sent to. */
 export interface Made {
   things: Things;
-  /** Whom the things belong to, where they belong to contacts. */
+  /** The contacts that the entities belong to, where they belong to contacts. */
   contacts: Things | undefined;
   owners: Owners;
 }
@@ -43,7 +43,7 @@ export async function startPermissionScene() {
 
   return {
     stack,
-    /** Of a role without rights. */
+    /** The id of a role without rights. */
     roleId,
     newUser,
 

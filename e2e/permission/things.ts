@@ -13,7 +13,7 @@ import { resources as bodies } from "../resources.ts";
 import type { TestStack } from "../stack.ts";
 import type { Kind } from "./oracle.ts";
 
-/** What the matrix needs to know of a resource. */
+/** A resource as the matrix needs it. */
 export interface Owned {
   path: string;
   one: string;
@@ -28,7 +28,7 @@ export interface Owned {
   isPublishedByRight?: boolean;
 }
 
-/** What is not a row's creator's. */
+/** Resources whose rows do not belong to their creators. */
 const OWNERS: Record<string, Owned["owner"]> = {
   contacts: { table: "contact.contacts", column: "owner_id" },
   companies: { table: "contact.companies", column: "created_by" },

@@ -5,7 +5,7 @@ import { settings } from "./settings.ts";
 import { windowOf } from "./windows.ts";
 
 export interface Call {
-  /** What stands for `:id` and its like. */
+  /** The values of `:id` and its like. */
   path?: Record<string, number | string>;
   /** Encoded. */
   query?: string;
@@ -24,12 +24,12 @@ export interface Entity {
   id: number;
 }
 
-/** What a journey measures. */
+/** Requests that a journey measures. */
 export function measuredApi<Endpoint extends string>(token: string): Api<Endpoint> {
   return apiOf(token, () => ({ window: windowOf(exec.scenario) }));
 }
 
-/** What is made before it and removed afterwards: counted under one name, so that no threshold of a journey looks at it. */
+/** Requests before a journey and after it: counted under one name, so that no threshold of a journey looks at them. */
 export function preparingApi(token: string): Api<string> {
   return apiOf(token, () => ({ name: "preparing" }));
 }

@@ -2,7 +2,7 @@ import type { Api, Entity } from "./api.ts";
 
 export const BATCH_SIZE = 200;
 
-/** What journeys write about people: values that differ, so that searches and filters have something to tell apart. */
+/** Values of people that differ, so that searches and filters can tell them apart. */
 const CITIES = ["Paris", "London", "Vienna", "Oslo", "Lisbon", "Prague", "Athens", "Turin"];
 const FIRST_NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Frances", "John"];
 

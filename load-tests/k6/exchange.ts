@@ -44,7 +44,7 @@ export function expected(endpoint: string, response: Response, status = 200): Re
   return response;
 }
 
-/** What the API says of it; a page says nothing to programs. */
+/** The reason in an answer of the API; a page gives programs none. */
 function reasonIn({ body }: Response): string {
   return typeof body === "string" && !body.startsWith("<") ? body.slice(0, REASON_LENGTH) : "";
 }

@@ -4,7 +4,7 @@ import type { Limit } from "./limits.ts";
 
 /** How long something takes that no single answer shows. */
 export interface DomainLatency {
-  /** Of the metric. */
+  /** The name of the metric. */
   name: string;
   limit: Limit;
   add(milliseconds: number): void;

@@ -14,5 +14,5 @@ export const WRITE: Limit = { p95: 200, p99: 500 };
 export const BATCH: Limit = { p95: 800, p99: 2_000 };
 /** A page for people, a password, a token. */
 export const SIGN_IN: Limit = { p95: 400, p99: 1_000 };
-/** What follows a change by itself: from its answer until a receiver or a reader can tell. */
+/** The limit of effects that follow a change: from its answer until a receiver or a reader can see them. */
 export const FOLLOWING: Limit = { p95: 1_000, p99: 2_000 };

@@ -22,7 +22,7 @@ interface State {
   run: string;
   credential: Credential;
   token: Token;
-  /** What each journey has prepared. */
+  /** The state that each journey has prepared. */
   prepared: Record<string, unknown>;
 }
 
@@ -30,7 +30,7 @@ const journeys = chosen(all, settings.journeys);
 
 export const options: Options = optionsOf(journeys, profile, settings.rate);
 
-/** What fails here is taken back: k6 calls no teardown then. */
+/** Removes everything when it fails: k6 calls no teardown then. */
 export function setup(): State {
   const run = `load${Date.now().toString(36)}`;
   const credential = createCredential(`Load test ${run}`, ["client_credentials"]);
@@ -77,7 +77,7 @@ export function handleSummary(data: SummaryData): Record<string, string> {
   };
 }
 
-/** Of this user, once the one that all began with gets old. */
+/** The token of this user, once the one that all began with gets old. */
 let own: Token | undefined;
 /** After 40 to 90 hundredths of its life, each user at another time: one credential gets few tokens a minute. */
 const renewedAfter = 0.4 + 0.5 * Math.random();

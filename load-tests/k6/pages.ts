@@ -21,7 +21,7 @@ export function openPage(path: string, tags: Record<string, string> = {}): Respo
 }
 
 export interface Submission {
-  /** Of the form. */
+  /** The address that the form is sent to. */
   action: string;
   /** Beside those that are on the page. */
   fields?: Record<string, string | string[]>;

@@ -17,7 +17,7 @@ const USERS_RESERVE = 20;
 /** A run that is to find a limit gets so far before it may be ended by one. */
 const FIRST_LIMIT_AFTER = "30s";
 
-/** What k6 is to do: a scenario for each journey, all at once, and what makes the run fail. */
+/** The options of k6: a scenario for each journey, all at once, and the thresholds that make the run fail. */
 export function optionsOf(journeys: Journeys, profile: Profile, rate: number): Options {
   return {
     scenarios: Object.fromEntries(
@@ -87,7 +87,7 @@ function thresholdsOf(journeys: Journey[], profile: Profile): NonNullable<Option
     Object.entries(thresholds).map(([name, expressions]) => [
       name,
       expressions.map((threshold) =>
-        // What has only to come some time is no limit.
+        // A count that has to be reached some time is no limit.
         profile.endsAtLimit && !threshold.startsWith("count>")
           ? { threshold, abortOnFail: true, delayAbortEval: FIRST_LIMIT_AFTER }
           : threshold,

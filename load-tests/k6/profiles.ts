@@ -7,7 +7,7 @@ interface Stage {
 }
 
 export interface Profile {
-  /** Of the whole run. */
+  /** The seconds of the whole run. */
   seconds: number;
   /** One without a ramp begins with the load of its only stage. */
   stages: Stage[];
@@ -36,7 +36,7 @@ const profiles: Record<string, Profile> = {
     isPunctual: true,
     perMinute: 20,
   },
-  /** What is expected at the busiest hour. */
+  /** The expected load of the busiest hour. */
   load: {
     seconds: 30 * MINUTE,
     stages: [

@@ -4,7 +4,7 @@ import type { settings } from "./settings.ts";
 import { STATUSES } from "./statuses.ts";
 import { WINDOWS } from "./windows.ts";
 
-/** What k6 gives at the end (https://grafana.com/docs/k6/latest/results-output/end-of-test/custom-summary/). */
+/** The data of k6 at the end (https://grafana.com/docs/k6/latest/results-output/end-of-test/custom-summary/). */
 export interface SummaryData {
   metrics: Record<string, Metric>;
   state: { testRunDurationMs: number };
@@ -35,7 +35,7 @@ export interface Result {
   profile: string;
   baseUrl: string;
   rate: number;
-  /** That were there besides those of the journeys. */
+  /** Contacts that were there besides those of the journeys. */
   contacts: number;
   journeys: string[];
   endedAt: string;
@@ -49,9 +49,9 @@ export interface Result {
   /** How many answers had each status; 0 is no answer. */
   statuses: Record<number, number>;
   endpoints: EndpointResult[];
-  /** What no single answer shows. */
+  /** Latencies that no single answer shows. */
   latencies: (Latency & { name: string; limit: Limit })[];
-  /** Of all requests of journeys, one after another in time. */
+  /** Latencies of all requests of journeys, window by window. */
   windows: Latency[];
   /** Thresholds that failed, as k6 writes them. */
   failures: string[];

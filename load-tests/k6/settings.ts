@@ -1,7 +1,7 @@
-/** What a run is told by its environment (`k6 run -e NAME=value`), with what holds when it is told nothing. */
+/** The settings of a run, from its environment (`k6 run -e NAME=value`), with their defaults. */
 export const settings = {
   baseUrl: text("BASE_URL", "http://localhost:8080").replace(/\/$/, ""),
-  /** Of an administrator, who makes the API credential of the run. */
+  /** The name of an administrator, who makes the API credential of the run. */
   username: text("ADMIN_USERNAME", "admin"),
   password: text("ADMIN_PASSWORD", ""),
   /** Where this script asks the receiver of webhooks what it got, and where the product finds it. */
@@ -12,7 +12,7 @@ export const settings = {
   journeys: text("JOURNEY", "").split(",").filter(Boolean),
   /** How many times the load that a profile means. */
   rate: Number(text("RATE", "1")),
-  /** Of the whole run, in seconds; that of the profile when 0. */
+  /** The seconds of the whole run; those of the profile when 0. */
   seconds: Number(text("SECONDS", "0")),
   /** How many contacts there are besides, while it lasts. */
   contacts: Number(text("CONTACTS", "0")),

@@ -9,7 +9,7 @@ const deliver = (body: string) => fetch(`${url}/any/path`, { method: "POST", bod
 const statusOf = async (mark: string, withinMs: number) =>
   (await fetch(`${url}/deliveries/${mark}?withinMs=${withinMs}`)).status;
 
-test("who waits for a mark is told as soon as a webhook brings it, and who asks later too", async () => {
+test("a client that waits for a mark is answered as soon as a webhook brings it, and a later one at once", async () => {
   const waiting = [statusOf("load1-a-1", 20_000), statusOf("load1-a-1", 20_000)];
   const delivered = await deliver(JSON.stringify({ contact: { fax: "load1-a-1" } }));
   assert.equal(delivered.status, 200);

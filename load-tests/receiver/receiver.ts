@@ -8,10 +8,10 @@ export interface ReceiverServer {
 }
 
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
-/** Of deliveries that nobody has asked for; the oldest go first. */
+/** The most marks of deliveries that no client has asked for; the oldest go first. */
 const MARKS_MAX = 100_000;
 const WAIT_MS_MAX = 60_000;
-/** What journeys write, so that a webhook is known again. */
+/** The mark that journeys write, so that a webhook is known again. */
 const MARK = /\bload[a-z0-9]+-[a-z-]+-\d+\b/g;
 const PATH = /^\/deliveries\/(load[a-z0-9]+-[a-z-]+-\d+)$/;
 

@@ -10,7 +10,7 @@ import { K6 } from "./k6.ts";
 
 const folder = join(import.meta.dirname, "../cluster");
 const textOf = (name: string) => readFileSync(join(folder, name), "utf8");
-/** What a ConfigMap may hold. */
+/** The largest ConfigMap. */
 const CONFIG_MAP_BYTES = 1024 * 1024;
 
 interface TestRun {
@@ -21,7 +21,7 @@ interface TestRun {
   };
 }
 
-test("what a cluster is given is as the kinds are defined", async () => {
+test("the manifests for a cluster match the definitions of their kinds", async () => {
   const manifests = ["test-run.yaml", "receiver.yaml"].flatMap((name) =>
     parseAllDocuments(textOf(name)).map((document) => document.toJS()),
   );

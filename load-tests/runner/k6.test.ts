@@ -46,7 +46,7 @@ for (const profile of PROFILES) {
   });
 }
 
-test("what is bundled for a cluster is the same to k6, and one journey may be chosen", async (t) => {
+test("the bundle for a cluster is the same to k6, and one journey may be chosen", async (t) => {
   const { path, remove } = await temporaryFolder();
   t.after(remove);
   const { script } = await bundleScripts(path);
@@ -57,7 +57,7 @@ test("what is bundled for a cluster is the same to k6, and one journey may be ch
 });
 
 describe("a run", { concurrency: true }, () => {
-  test("of a product that answers well is kept, leaves a report, and takes back what it made", async (t) => {
+  test("a run against a product that answers well passes, leaves a report, and removes its contacts", async (t) => {
     const { code, result, report, requests } = await runAgainst(t, "smoke", {});
     assert.deepEqual([code, result.failures], [0, []]);
     assert.match(report, /Every threshold was kept/);

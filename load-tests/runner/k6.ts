@@ -7,7 +7,7 @@ import { goProgram } from "@tidings/embedded/go-program";
 /** The version that is run everywhere. */
 export const K6 = { package: "go.k6.io/k6", version: "v1.8.1", exact: true };
 
-/** What k6 is given: the sources, which it runs as they are. */
+/** The sources that k6 runs as they are. */
 export const SCRIPT = join(import.meta.dirname, "../k6/main.ts");
 
 export interface K6Run {

@@ -98,7 +98,7 @@ async function target({ url }: LoadOptions): Promise<Target> {
   };
 }
 
-/** What k6 cannot know: the memory of the processes, and where they ran. */
+/** Adds the measurements that k6 cannot make: the memory of the processes, and where they ran. */
 function addToResult(path: string, memory: Memory, where: Surroundings): void {
   const result = JSON.parse(readFileSync(`${path}.json`, "utf8"));
   writeFileSync(`${path}.json`, `${JSON.stringify({ ...result, where, memory }, undefined, 1)}\n`);

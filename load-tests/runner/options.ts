@@ -8,7 +8,7 @@ export interface LoadOptions {
   url: string | undefined;
   /** How many times the load of the profile. */
   rate: number;
-  /** Of the whole run; the profile's own when absent. */
+  /** The seconds of the whole run; the profile's own when absent. */
   seconds: number | undefined;
   /** How many contacts there are besides those that journeys make. */
   contacts: number;

@@ -11,7 +11,7 @@ export interface StandIn {
 }
 
 export interface Behaviour {
-  /** What lists of contacts are answered with; 200 when absent. */
+  /** The status of the answer to lists of contacts; 200 when absent. */
   listStatus?: number;
   /** How late lists of contacts are answered; not at all when absent. */
   listDelayMs?: number;

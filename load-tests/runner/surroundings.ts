@@ -9,7 +9,7 @@ export interface Surroundings {
   cpu: string;
   cores: number;
   memoryGigabytes: number;
-  /** What else the machine had to do before the run began: processes that wanted a core, over a minute. */
+  /** The load of the machine before the run began: processes that wanted a core, over a minute. */
   loadBefore: number;
 }
 

@@ -1,7 +1,7 @@
 import type { BareStatement } from "./bare-statements.ts";
 import { type SampleResource, tableIn } from "./sample-resources.ts";
 
-/** What the bare server does with a resource: rows go out as Postgres writes them as JSON. */
+/** A resource of the bare server: rows go out as Postgres writes them as JSON. */
 export interface BareResource {
   resource: SampleResource;
   get: BareStatement;
@@ -27,7 +27,7 @@ export function bareResource(resource: SampleResource): BareResource {
        event as (${event} select '${name}.updated', id, version, $3::bytea from changed)
        select row_to_json(changed)::text as json from changed`,
     ),
-    // What a body leaves out is as in the first row.
+    // Members that a body leaves out are as in the first row.
     insert: statement(
       "insert",
       `with created as (

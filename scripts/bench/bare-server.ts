@@ -1,4 +1,4 @@
-// What our API is compared with: node:http and pg, no checks, no events sent, the same answers from the same data.
+// The server that our API is compared with: node:http and pg, no checks, no events sent, the same answers from the same data.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";

@@ -152,7 +152,7 @@ function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporarySta
   return { url: baseUrl, headers: { authorization }, pids: [...pids, natsPid, postgres.pid] };
 }
 
-/** What the processes are told: receivers on this machine, the ways to each other, and a CPU profile if asked for. */
+/** The environment of the processes: receivers on this machine, the ways to each other, and a CPU profile if asked for. */
 function stackEnv({ profiled }: BenchOptions, { contactPort, addresses }: WaysIn) {
   const env: Record<string, Record<string, string>> = {
     webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses },

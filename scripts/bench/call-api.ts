@@ -9,6 +9,6 @@ export async function callApi(target: Target, method: string, path: string, body
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 200)}`);
-  // What the API answers has many shapes.
+  // Answers of the API have many shapes.
   return JSON.parse(text);
 }

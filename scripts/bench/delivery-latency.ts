@@ -7,7 +7,7 @@ import { percentile } from "./statistics.ts";
 
 export interface DeliveryLatency {
   name: string;
-  /** That arrived. */
+  /** The number of events that arrived. */
   events: number;
   /** Edits that the API refused. */
   refused: number;
@@ -26,7 +26,7 @@ const RATE = 500;
 const TICK_MS = 10;
 const WARM_UP_SECONDS = 2;
 const DRAIN_LIMIT_MS = 30_000;
-/** What an edit writes, so that its webhook is known again. */
+/** The mark that an edit writes, so that its webhook is known again. */
 const MARK = /"bench-(\d+)"/;
 
 /** From an edit that was answered to its webhook at a receiver in this process, idle and under steady load. */

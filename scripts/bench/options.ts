@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 
 export interface BenchOptions {
   contacts: number;
-  /** Of one round. */
+  /** The seconds of one round. */
   seconds: number;
   /** Only the lines whose name starts with one of these; all when empty. */
   only: string[];

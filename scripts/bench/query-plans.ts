@@ -18,7 +18,7 @@ export interface RecordedStatement {
 export interface QueryPlan {
   query: MainQuery;
   statements: RecordedStatement[];
-  /** What `explain` says of each statement, without costs. */
+  /** The plan of each statement from `explain`, without costs. */
   plans: string[];
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { median } from "./statistics.ts";
 
-/** What is kept of a line to compare it with later. */
+/** The parts of a line that are kept for a later comparison. */
 export interface KeptLine {
   name: string;
   title: string;

@@ -30,7 +30,7 @@ export interface Surroundings {
   postgres: string;
   processor: string;
   cores: number;
-  /** Of the machine in the last minute, our own work included. */
+  /** The load of the machine in the last minute, our own work included. */
   loadAverage: number;
   contacts: number;
   /** Contacts that came through the API, and how long that took. */

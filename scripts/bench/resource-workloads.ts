@@ -33,7 +33,7 @@ export const resourceWorkloads: Workload[] = SAMPLE_RESOURCES.flatMap((resource)
   ];
 });
 
-/** Those of which lines are wanted. */
+/** The resources with wanted lines. */
 export function wantedResources(isWanted: (name: string) => boolean): SampleResource[] {
   return SAMPLE_RESOURCES.filter((resource) =>
     resourceWorkloads.some(({ name }) => name.startsWith(`${resource.name}-`) && isWanted(name)),

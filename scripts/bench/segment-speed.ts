@@ -70,7 +70,7 @@ export async function measureSegmentBuilds(target: Target, databaseUrl: string):
   }
 }
 
-/** Who should be a member and is not comes, who should not goes: one statement over all contacts. */
+/** Adds and removes members by one statement over all contacts. */
 function rawBuild(id: number): string {
   return `
     with matched as materialized (select id from contact.contacts where ${RAW_FILTERS}),

@@ -36,7 +36,7 @@ export interface SignInCost {
 const ROUNDS = 5;
 const CONNECTIONS = 16;
 
-/** What it costs to know who asks, by a password and by a token: medians of rounds in turn. */
+/** Measures the cost of identifying a caller by a password and by a token: medians of rounds in turn. */
 export async function measureSignInCost(
   ours: Target,
   { stack, postgres }: TemporaryStack,
@@ -79,7 +79,7 @@ export async function measureSignInCost(
 
 const ADMINISTRATORS = 1;
 
-/** Of an app that acts on its own with the rights of an administrator. */
+/** A token for an app that acts on its own with the rights of an administrator. */
 async function accessToken({ url }: Target, databaseUrl: string): Promise<string> {
   const log = createLog("bench", "silent");
   const database = openDatabase({ url: schemaUrl(databaseUrl, "identity"), log, connectionsMax: 1 });

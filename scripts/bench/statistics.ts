@@ -5,7 +5,7 @@ export function median(values: number[]): number {
   );
 }
 
-/** Of values in ascending order, by nearest rank; NaN when there are none. */
+/** The percentile of values in ascending order, by nearest rank; NaN when there are none. */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

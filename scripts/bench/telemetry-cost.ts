@@ -16,7 +16,7 @@ const SHARES = { "not traced": undefined, "1 % traced": "0.01", "100 % traced": 
 type Setting = keyof typeof SHARES;
 
 export interface TelemetryCost {
-  /** Of the workload. */
+  /** The title of the workload. */
   title: string;
   setting: Setting;
   /** Microseconds of CPU a request, all processes, Postgres and NATS. */
@@ -39,7 +39,7 @@ export interface ScrapeCost {
 const ROUNDS = 5;
 const CONTACTS = 5_000;
 const WINDOW_MS = 20_000;
-/** What was looked up is told again within a second. */
+/** A scrape within a second of another one gets the same values. */
 const SCRAPE_EVERY_MS = 1_100;
 
 interface Measured {
@@ -47,7 +47,7 @@ interface Measured {
   opsPorts: number[];
 }
 
-/** What traces cost a request, in rounds in turn of stacks that trace differently, and what it costs to be scraped. */
+/** Measures the cost of traces for a request, in rounds in turn of stacks that trace differently, and the cost of a scrape. */
 export async function measureTelemetryCost(
   seconds: number,
 ): Promise<{ traces: TelemetryCost[]; scrapes: ScrapeCost }> {

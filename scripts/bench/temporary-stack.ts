@@ -12,7 +12,7 @@ import { type Stack, type StackOptions, startStack } from "../stack.ts";
 export interface TemporaryStack {
   stack: Stack;
   baseUrl: string;
-  /** Of the administrator `admin`. */
+  /** The password of the administrator `admin`. */
   password: string;
   postgres: { url: string; pid: number };
   natsPid: number;

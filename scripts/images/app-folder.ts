@@ -13,7 +13,7 @@ export interface AppOptions {
   bundle: string;
   metafile: Metafile;
   version: string;
-  /** What the app is going to stand on, as far as it is known. */
+  /** The components that the app is going to stand on, as far as they are known. */
   platform?: Component[];
 }
 

@@ -12,19 +12,19 @@ import { root } from "../tool.ts";
 export interface Layer {
   /** Packed with gzip. */
   bytes: Buffer;
-  /** Of the files alone. */
+  /** The size of the files alone. */
   size: number;
   diffId: string;
 }
 
-/** What an OCI image says of how it is run. */
+/** The part of an OCI image that describes how it is run. */
 export interface ImageConfig {
   Entrypoint: string[];
   Env: string[];
   User: string;
   WorkingDir: string;
   Labels: Record<string, string>;
-  /** What tells it to end; SIGTERM when absent. */
+  /** The signal that ends it; SIGTERM when absent. */
   StopSignal?: string;
 }
 

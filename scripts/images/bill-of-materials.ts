@@ -52,7 +52,7 @@ export function component(
   };
 }
 
-/** What is in an image of ours. Nothing in it tells when or where it was made: the same parts are the same text. */
+/** The parts of an image of ours. The text has no time or place: the same parts are the same text. */
 export function billOfMaterials(name: string, version: string, components: Component[]): string {
   const whole = { type: "application", "bom-ref": name, name, version };
   const sorted = components.toSorted((one, other) => (one.purl < other.purl ? -1 : 1));

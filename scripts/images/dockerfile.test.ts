@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { root } from "../tool.ts";
 import { CONFIG } from "./product-images.ts";
 
-test("what Docker builds is run as what is packed without it", () => {
+test("an image that Docker builds runs like one that is packed without it", () => {
   const lines = readFileSync(join(root, "Dockerfile"), "utf8").split("\n");
   const last = (word: string) =>
     lines.findLast((line) => line.startsWith(`${word} `))?.slice(word.length + 1);

@@ -35,7 +35,7 @@ export function readPackage(folder: string): NpmPackage {
 
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
-/** What must be passed on with each of these packages: its name and what it says of its licence. */
+/** The texts that must be passed on with each of these packages: its name and its licence. */
 export function licenseTexts(packages: NpmPackage[]): string {
   const textOf = ({ name, version, license, folder }: NpmPackage) => {
     const files = readdirSync(folder).filter((file) => LICENSE_FILE.test(file));

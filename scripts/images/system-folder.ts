@@ -7,7 +7,7 @@ import { root } from "../tool.ts";
 import { type Component, component } from "./bill-of-materials.ts";
 import { readPackage } from "./npm-package.ts";
 
-/** Who a process of an image is: nobody in particular, and in no image root. */
+/** The user of a process of an image: nobody in particular, and in no image root. */
 export const USER_ID = 65_532;
 
 /** The libraries that Node is linked with. Nothing else of a system is there: no shell, no package manager. */
@@ -16,7 +16,7 @@ const LIBRARIES: Record<string, string> = {
   "libgcc-s1": "GPL-3.0-or-later WITH GCC-exception-3.1",
   "libstdc++6": "GPL-3.0-or-later WITH GCC-exception-3.1",
 };
-/** What few programs need of the C library, and none of ours: tables of character sets. */
+/** Parts of the C library that few programs need, and none of ours: tables of character sets. */
 const NOT_NEEDED = /\/(gconv|audit)(\/|$)/;
 
 const TEXTS = {

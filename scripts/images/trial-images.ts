@@ -62,7 +62,7 @@ export async function packTrial({ out, tag = VERSION }: PackOptions): Promise<Pa
   }
 }
 
-/** Of the npm package that development uses, with a shell to start it. */
+/** The Postgres of the npm package that development uses, with a shell to start it. */
 async function writePostgres(folder: string): Promise<string[]> {
   const { postgres } = await postgresProgram();
   await cp(dirname(dirname(postgres)), join(folder, "postgres"), { recursive: true, verbatimSymlinks: true });
@@ -87,7 +87,7 @@ async function writeNats(folder: string): Promise<string[]> {
   return [`/${BIN}/nats-server`];
 }
 
-/** Of this machine, with the libraries that it is linked with there. */
+/** The Redis of this machine, with the libraries that it is linked with there. */
 async function writeRedis(folder: string): Promise<string[]> {
   const { path, env } = await serverProgram("redis-server");
   await cp(path, join(folder, BIN, "redis-server"), { dereference: true });

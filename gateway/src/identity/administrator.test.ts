@@ -48,7 +48,7 @@ test("an app that may do everything does not delete the last administrator", asy
   await assert.rejects(scene.users.deleteUser({ id: id() }, as(app)), isFault("LAST_ADMINISTRATOR"));
 });
 
-test("one of two administrators who are demoted at the same time stays", async () => {
+test("when two administrators are demoted at the same time, one stays", async () => {
   const role = json(await scene.newRole({}));
   for (let round = 0; round < 5; round += 1) {
     await scene.newUser(ADMINISTRATOR_ROLE);

@@ -61,7 +61,7 @@ describe("authorization_code", () => {
     assert.equal((await scene.callApi(body.access_token)).status, 401);
   });
 
-  test("one of many concurrent uses of a code succeeds at most, and its tokens end", async () => {
+  test("at most one of many concurrent uses of a code succeeds, and its tokens end", async () => {
     const code = await codeOf();
     const answers = await Promise.all(Array.from({ length: 20 }, () => redeem({}, code)));
     const winners = answers.filter(({ status }) => status === 200);

@@ -3,7 +3,7 @@ import { journey } from "../journey.ts";
 import { LIST } from "../limits.ts";
 
 const CONTACTS = 1_000;
-/** What is asked of lists, one after another. */
+/** The queries of lists, one after another. */
 const QUESTIONS = [
   "limit=30",
   "limit=30&orderBy=date_added&orderByDir=desc",

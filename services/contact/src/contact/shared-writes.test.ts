@@ -72,7 +72,7 @@ test("writes of one contact at the same time are one after the other, each with 
   );
 });
 
-test("one of concurrent creations of one address makes the contact, and the others edit it", async () => {
+test("the first of concurrent creations of one address makes the contact, and the others edit it", async () => {
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
       add(contactBody({ email: "same@example.com", city: `City ${index}` })),
