@@ -148,7 +148,7 @@ test("dead letters are told until they are removed", async () => {
 
 test("without its database a process tells the rest, and that it is not ready", async () => {
   const name = new URL(stack.database.adminUrl).pathname.slice(1);
-  // From another database of the server: nobody closes the one that he is in.
+  // From another database of the server: a session cannot close the database that it is in.
   const server = { adminUrl: new URL("/postgres", stack.database.adminUrl).href };
   await queryAsSuperuser(server, `alter database ${name} allow_connections false`);
   await queryAsSuperuser(

@@ -25,7 +25,7 @@ const addStatement = prepared(
    returning ${CHANGED}`,
 );
 
-/** Puts contacts into a campaign by hand. Who is in it already begins anew where that is allowed, and stays as he is where not. */
+/** Puts contacts into a campaign by hand. A present member begins anew where the campaign allows that, and stays as it is where not. */
 export async function addByHand(
   transaction: Transaction,
   outbox: Outbox,
