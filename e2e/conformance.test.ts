@@ -10,9 +10,9 @@ import {
   raw_json as rawJson,
   secret,
 } from "@tidings/proto/tidings/api/v1/options";
+import { columnsOf } from "@tidings/resource/columns";
+import { placeOf } from "@tidings/resource/resource";
 import { processes } from "@tidings/scripts/processes";
-import { columnsOf } from "@tidings/store/columns";
-import { placeOf } from "@tidings/store/resource";
 import { holdUps } from "./hold-ups.ts";
 import { pathOf } from "./permission/check-custom.ts";
 import { customRoutes } from "./permission/custom-routes.ts";

@@ -6,7 +6,7 @@ import {
   length_max as lengthMax,
   required,
 } from "@tidings/proto/tidings/api/v1/options";
-import { type Column, columnsOf } from "@tidings/store/columns";
+import { type Column, columnsOf } from "@tidings/resource/columns";
 import type { Bodies } from "./resources.ts";
 
 /** Bodies made of what a message declares of its fields. */

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
+import { migrate, roleUrl } from "@tidings/database/migrate";
 import { freePort } from "@tidings/embedded/free-port";
 import { startNats } from "@tidings/embedded/nats";
 import { migrateSchemas } from "@tidings/scripts/migrate-schemas";
 import { processes } from "@tidings/scripts/processes";
 import { startStack } from "@tidings/scripts/stack";
-import { migrate, roleUrl } from "@tidings/store/migrate";
 import { eventually } from "@tidings/testkit/eventually";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { createClient } from "./client.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { roleUrl } from "@tidings/database/migrate";
 import { generateSecretKey } from "@tidings/secrets/secret-box";
-import { roleUrl } from "@tidings/store/migrate";
 import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
 import { passwordVariableOf } from "./migrate-config.ts";
 import { natsPermissions } from "./nats-permissions.ts";

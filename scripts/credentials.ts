@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
+import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
 import { GRANT_TYPES, type GrantType } from "@tidings/gateway/oauth/client";
 import { type ClientDraft, checkClient } from "@tidings/gateway/oauth/client-draft";
 import { createClient, listRoles } from "@tidings/gateway/oauth/manage-clients";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { invalid } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
-import { backgroundDeadline, type Database, openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { identityDatabaseUrl } from "./identity-database.ts";
 
 const USAGE = `npm run credentials -- create --name NAME [options]

@@ -1,4 +1,4 @@
-import { migrate, roleUrl } from "@tidings/store/migrate";
+import { migrate, roleUrl } from "@tidings/database/migrate";
 import { processes } from "./processes.ts";
 
 export interface SchemasOptions {

@@ -4,7 +4,7 @@ import { globSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
-import type { Statement } from "@tidings/store/database";
+import type { Statement } from "@tidings/database/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { Client } from "pg";
 import { processes } from "./processes.ts";
@@ -36,7 +36,7 @@ for (const { name, schema, entry } of processes)
 async function statementsOf(folder: string): Promise<Required<Statement>[]> {
   const modules = globSync("**/*.ts", { cwd: folder }).filter((path) => !OTHERS.test(path));
   const program = `
-    import { preparedStatements } from "@tidings/store/database";
+    import { preparedStatements } from "@tidings/database/database";
     for (const path of ${JSON.stringify(modules)}) await import(${JSON.stringify(`${folder}/`)} + path);
     process.stdout.write(JSON.stringify(preparedStatements()), () => process.exit());`;
   const args = ["--input-type=module", "--eval", program];

@@ -1,8 +1,8 @@
+import { roleUrl } from "@tidings/database/migrate";
 import { generateActorKeyRing, trustedKeys } from "@tidings/scripts/actor-keys";
 import { passwordVariableOf } from "@tidings/scripts/migrate-config";
 import { type ProcessRow, processes } from "@tidings/scripts/processes";
 import { generatePassword } from "@tidings/scripts/secrets";
-import { roleUrl } from "@tidings/store/migrate";
 import { kubectl } from "../kubectl.ts";
 import { RELEASE, upgrade } from "../release.ts";
 import type { Step, World } from "../step.ts";

@@ -1,4 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
+import type { Database } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { UserMethodService } from "@tidings/proto/tidings/identity/v1/user";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
@@ -7,8 +9,6 @@ import { type RpcClient, rpcClient } from "@tidings/rpc/client";
 import { connect } from "@tidings/rpc/connection";
 import { local } from "@tidings/rpc/local";
 import type { Tls } from "@tidings/runtime/tls";
-import type { Database } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 import { roleHandlers } from "./identity/role.ts";
 import { userHandlers } from "./identity/user.ts";
 

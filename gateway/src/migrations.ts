@@ -1,4 +1,4 @@
-import type { Migrations } from "@tidings/store/migrate";
+import type { Migrations } from "@tidings/database/migrate";
 import { createUsers } from "./migrations/0001_users.ts";
 import { createRoles } from "./migrations/0002_roles.ts";
 import { createOAuth } from "./migrations/0003_oauth.ts";

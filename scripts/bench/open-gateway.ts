@@ -1,7 +1,7 @@
+import { openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
-import { openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { createApp } from "../../gateway/src/app.ts";
 import { clientIpReader } from "../../gateway/src/client-ip.ts";
 import { openClients } from "../../gateway/src/clients.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { openDatabase } from "@tidings/database/database";
 import type { Call } from "@tidings/rpc/call";
 import { createLog } from "@tidings/runtime/log";
-import { openDatabase } from "@tidings/store/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { Client } from "pg";
 import { contactListSource } from "../../services/contact/src/contact/list.ts";

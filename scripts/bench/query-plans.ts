@@ -1,8 +1,8 @@
 import { createSecretKey } from "node:crypto";
+import { type Database, openDatabase, type Statement } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import type { Actor } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";
-import { type Database, openDatabase, type Statement } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { readListParameters } from "../../gateway/src/rest/list-query.ts";
 import { queryOf } from "../../gateway/src/rest/query.ts";
 import { contactHandlers } from "../../services/contact/src/contact/contact.ts";

@@ -1,8 +1,8 @@
+import { backgroundDeadline, openDatabase } from "@tidings/database/database";
 import { freePort } from "@tidings/embedded/free-port";
 import { createClient } from "@tidings/gateway/oauth/manage-clients";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { createLog } from "@tidings/runtime/log";
-import { backgroundDeadline, openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { type ActorKeyRing, generateActorKeyRing } from "../actor-keys.ts";
 import { measure, type Target } from "./measure.ts";
 import { schemaUrl } from "./schema-url.ts";

@@ -1,6 +1,6 @@
+import { type Database, prepared } from "@tidings/database/database";
 import type { Actor } from "@tidings/rpc/actor";
 import { unauthenticated } from "@tidings/rpc/fault";
-import { type Database, prepared } from "@tidings/store/database";
 import { LRUCache } from "lru-cache";
 import type { Principals } from "../identity/principals.ts";
 import { digest } from "../secret.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { backgroundDeadline, openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
-import { backgroundDeadline, openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Actor } from "@tidings/rpc/actor";
 import { Fault, unauthenticated } from "@tidings/rpc/fault";
-import { type Database, prepared } from "@tidings/store/database";
 import { LRUCache } from "lru-cache";
 import { findLogin, noteLogin } from "../identity/login.ts";
 import { passwordVerifier } from "../identity/password.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createOutbox } from "@tidings/store/outbox";
+import { createOutbox } from "@tidings/messaging/outbox";
 import {
   ADMINISTRATOR_ROLE,
   as,

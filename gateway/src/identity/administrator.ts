@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { Call } from "@tidings/rpc/call";
 import { folded } from "@tidings/runtime/folded";
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 import { audited } from "./audited.ts";
 import { changeIdentity } from "./change.ts";
 import { replacePassword, userRepository } from "./change-user.ts";

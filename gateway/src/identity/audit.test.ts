@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { backgroundDeadline, openDatabase } from "@tidings/database/database";
 import { createLog } from "@tidings/runtime/log";
-import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { appendAudit } from "./audit.ts";
 

@@ -1,4 +1,4 @@
-import { prepared, type Transaction } from "@tidings/store/database";
+import { prepared, type Transaction } from "@tidings/database/database";
 
 export interface AuditEntry {
   action: string;

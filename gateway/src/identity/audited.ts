@@ -1,10 +1,10 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
+import type { Transaction } from "@tidings/database/database";
+import { columnsOf, readField } from "@tidings/resource/columns";
+import type { Repository } from "@tidings/resource/repository";
+import type { Resource } from "@tidings/resource/resource";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { columnsOf, readField } from "@tidings/store/columns";
-import type { Transaction } from "@tidings/store/database";
-import type { Repository } from "@tidings/store/repository";
-import type { Resource } from "@tidings/store/resource";
 import { appendAudit } from "./audit.ts";
 
 export type Single<T extends Resource> = Pick<Repository<T>, "get" | "create" | "update" | "delete">;

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type User, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import { repository, type Saved, type Update } from "@tidings/resource/repository";
 import type { Call } from "@tidings/rpc/call";
 import { Code, denied, Fault, invalid, type Violation } from "@tidings/rpc/fault";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
-import { repository, type Saved, type Update } from "@tidings/store/repository";
 import { sql } from "kysely";
 import { RateLimiterRes } from "rate-limiter-flexible";
 import { rateLimited, rateLimiter } from "../limits/rate-limit.ts";

@@ -1,6 +1,6 @@
+import { type Database, joined, prepared, type Transaction } from "@tidings/database/database";
+import { advisoryLock } from "@tidings/database/lock";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { type Database, joined, prepared, type Transaction } from "@tidings/store/database";
-import { advisoryLock } from "@tidings/store/lock";
 
 const identityLock = advisoryLock("identity");
 

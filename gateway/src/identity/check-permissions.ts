@@ -1,8 +1,8 @@
+import { type Database, prepared } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { CheckPermissionsRequest } from "@tidings/proto/tidings/identity/v1/user";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, denied, notFound } from "@tidings/rpc/fault";
-import { type Database, prepared } from "@tidings/store/database";
 import { holds } from "./permissions.ts";
 import { findPrincipal } from "./principals.ts";
 

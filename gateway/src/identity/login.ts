@@ -1,5 +1,5 @@
+import { type Database, prepared } from "@tidings/database/database";
 import { folded } from "@tidings/runtime/folded";
-import { type Database, prepared } from "@tidings/store/database";
 import { appendAudit } from "./audit.ts";
 
 export interface Login {

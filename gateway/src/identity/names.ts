@@ -1,8 +1,8 @@
+import { type Database, prepared } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { denied } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
-import { type Database, prepared } from "@tidings/store/database";
 
 interface NameFilter {
   filter: string;

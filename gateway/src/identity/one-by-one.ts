@@ -1,7 +1,7 @@
+import type { BatchResult, Repository } from "@tidings/resource/repository";
+import type { Resource } from "@tidings/resource/resource";
 import { toFault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
-import type { BatchResult, Repository } from "@tidings/store/repository";
-import type { Resource } from "@tidings/store/resource";
 
 /** How one thing is changed. */
 export type Changes<T extends Resource> = Pick<Repository<T>, "create" | "update" | "delete">;

@@ -1,5 +1,5 @@
+import { type Database, prepared, type Row } from "@tidings/database/database";
 import type { Actor } from "@tidings/rpc/actor";
-import { type Database, prepared, type Row } from "@tidings/store/database";
 import { LRUCache } from "lru-cache";
 
 /** Users and clients with their rights, as of at most two seconds ago. Undefined for missing and unpublished ones. */

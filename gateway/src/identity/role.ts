@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from "node:util";
 import { create } from "@bufbuild/protobuf";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { type Role, RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
+import { repository } from "@tidings/resource/repository";
+import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { Code, denied, Fault, type Violation } from "@tidings/rpc/fault";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
-import { repository } from "@tidings/store/repository";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { audited, type Single } from "./audited.ts";
 import { changeIdentity, requireAdministrator } from "./change.ts";
 import { type Changes, oneByOne } from "./one-by-one.ts";

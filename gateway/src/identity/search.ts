@@ -1,4 +1,4 @@
-import { containingCommand, type SearchCommand } from "@tidings/store/search";
+import { containingCommand, type SearchCommand } from "@tidings/resource/search";
 import { type RawBuilder, sql } from "kysely";
 
 const role = (condition: RawBuilder<unknown>) =>

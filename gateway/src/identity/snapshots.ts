@@ -1,11 +1,11 @@
 import { create, toBinary } from "@bufbuild/protobuf";
+import { type Database, prepared } from "@tidings/database/database";
 import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { type Database, prepared } from "@tidings/store/database";
-import { resourceSnapshots, type SnapshotSource } from "@tidings/store/snapshots";
-import { type VisibleRows, visibleRows } from "@tidings/store/visible-rows";
+import { resourceSnapshots, type SnapshotSource } from "@tidings/resource/snapshots";
+import { type VisibleRows, visibleRows } from "@tidings/resource/visible-rows";
 
 /** Users, roles and API credentials for who keeps something of them. */
 export function identitySnapshots(database: Database): SnapshotSource[] {

@@ -1,7 +1,7 @@
+import { prepared, type Transaction } from "@tidings/database/database";
 import type { User } from "@tidings/proto/tidings/identity/v1/user";
 import type { Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
-import { prepared, type Transaction } from "@tidings/store/database";
 
 /** The names that a user signs in with. */
 type Names = Pick<User, "id" | "username" | "email">;

@@ -1,6 +1,6 @@
+import { type Database, prepared } from "@tidings/database/database";
 import type { User } from "@tidings/proto/tidings/identity/v1/user";
 import { textOf } from "@tidings/runtime/plain-text";
-import { type Database, prepared } from "@tidings/store/database";
 import type { Rights } from "./permissions.ts";
 
 /** A role as it is looked at together with its users. */

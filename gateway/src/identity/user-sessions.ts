@@ -1,4 +1,4 @@
-import { prepared, type Transaction } from "@tidings/store/database";
+import { prepared, type Transaction } from "@tidings/database/database";
 
 const sessionsStatement = prepared(
   "user_sessions_end",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
 import { type User, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { columnsOf } from "@tidings/store/columns";
+import { columnsOf } from "@tidings/resource/columns";
 import {
   ADMINISTRATOR_ROLE,
   as,

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { type User, type UserMethodService, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
+import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
-import { type Database, prepared } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { userChanges, userRepository } from "./change-user.ts";
 import { checkPermissions } from "./check-permissions.ts";
 import { listOwners, listRoleNames } from "./names.ts";

@@ -1,4 +1,4 @@
-import { type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/database/database";
 import { appendAudit } from "../identity/audit.ts";
 
 /** An app that a user has let in. */

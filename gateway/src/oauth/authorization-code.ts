@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
+import { type Database, prepared, type Row, type Transaction } from "@tidings/database/database";
 import { appendAudit } from "../identity/audit.ts";
 import { digest, isSameDigest, newSecret } from "../secret.ts";
 import type { AuthorizationTarget } from "./authorization-request.ts";

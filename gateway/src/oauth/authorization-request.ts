@@ -1,5 +1,5 @@
+import type { Database } from "@tidings/database/database";
 import { badRequest } from "@tidings/rpc/fault";
-import type { Database } from "@tidings/store/database";
 import { isChallenge } from "./authorization-code.ts";
 import { findClient, type OAuthClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
+import type { Database } from "@tidings/database/database";
 import { Code } from "@tidings/rpc/fault";
-import type { Database } from "@tidings/store/database";
 import { findClient, hasSecret, type OAuthClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";
 import type { Parameters } from "./parameters.ts";

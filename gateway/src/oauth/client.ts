@@ -1,4 +1,4 @@
-import { type Database, prepared, type Queryable, type Row } from "@tidings/store/database";
+import { type Database, prepared, type Queryable, type Row } from "@tidings/database/database";
 import { digest, isSameDigest, newSecret } from "../secret.ts";
 
 const LENGTH_MAX = 2_000;

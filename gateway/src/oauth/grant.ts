@@ -1,4 +1,10 @@
-import { type Database, prepared, type Queryable, type Row, type Transaction } from "@tidings/store/database";
+import {
+  type Database,
+  prepared,
+  type Queryable,
+  type Row,
+  type Transaction,
+} from "@tidings/database/database";
 import { type GrantType, touchClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { auditToken, type IssuedTokens, issueTokens } from "./token.ts";

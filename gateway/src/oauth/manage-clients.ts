@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { type Database, prepared, type Row, type Transaction } from "@tidings/database/database";
+import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { notFound, taken } from "@tidings/rpc/fault";
-import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
-import { domainEvent, type Outbox } from "@tidings/store/outbox";
 import { appendAudit } from "../identity/audit.ts";
 import { digest } from "../secret.ts";
 import { CLIENT_COLUMNS, clientOf, issueSecret, type OAuthClient } from "./client.ts";

@@ -1,4 +1,4 @@
-import { prepared, type Row } from "@tidings/store/database";
+import { prepared, type Row } from "@tidings/database/database";
 import { digest } from "../secret.ts";
 import { endFamily, FAMILY_COLUMNS, type Family, familyOf, grantTokens } from "./grant.ts";
 import { OAuthError } from "./oauth-error.ts";

@@ -1,4 +1,4 @@
-import { prepared } from "@tidings/store/database";
+import { prepared } from "@tidings/database/database";
 import type { Request, Response } from "express";
 import { addressKey } from "../limits/address-key.ts";
 import { digest } from "../secret.ts";

@@ -1,4 +1,4 @@
-import type { Database, Transaction } from "@tidings/store/database";
+import type { Database, Transaction } from "@tidings/database/database";
 import type { OAuthClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";
 

@@ -1,4 +1,4 @@
-import { prepared, type Queryable, type Transaction } from "@tidings/store/database";
+import { prepared, type Queryable, type Transaction } from "@tidings/database/database";
 import { appendAudit } from "../identity/audit.ts";
 import { digest, newSecret } from "../secret.ts";
 import type { OAuthClient } from "./client.ts";

@@ -1,5 +1,5 @@
+import type { Database } from "@tidings/database/database";
 import { Fault } from "@tidings/rpc/fault";
-import type { Database } from "@tidings/store/database";
 import type { Response } from "express";
 import { findTarget } from "../oauth/authorization-request.ts";
 import { formActionOf } from "../oauth/client.ts";

@@ -1,4 +1,4 @@
-import type { Outbox } from "@tidings/store/outbox";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Request } from "express";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { Credentials } from "../auth/credentials.ts";

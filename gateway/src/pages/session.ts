@@ -1,4 +1,4 @@
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
 import { digest } from "../secret.ts";
 
 const IDLE = "interval '30 minutes'";

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
+import type { Database } from "@tidings/database/database";
 import type { Actor } from "@tidings/rpc/actor";
-import type { Database } from "@tidings/store/database";
 import type { Request, Response } from "express";
 import type { ClientIp } from "../client-ip.ts";
 import type { Principals } from "../identity/principals.ts";

@@ -1,5 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { type User, UserMethodService, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
@@ -8,8 +10,6 @@ import type { Outgoing } from "@tidings/rpc/client";
 import { Fault } from "@tidings/rpc/fault";
 import { local } from "@tidings/rpc/local";
 import { createLog } from "@tidings/runtime/log";
-import { openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { ensureAdministrator } from "../identity/administrator.ts";
 import type { Permissions } from "../identity/permissions.ts";

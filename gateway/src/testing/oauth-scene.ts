@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { hash, randomBytes } from "node:crypto";
-import { backgroundDeadline } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
+import { backgroundDeadline } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import type { ClientDraft } from "../oauth/client-draft.ts";
 import { createClient } from "../oauth/manage-clients.ts";
 import { PASSWORD, type SceneOptions, startScene } from "./scene.ts";

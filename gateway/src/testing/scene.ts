@@ -1,5 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { create, type DescService } from "@bufbuild/protobuf";
+import { openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
@@ -12,8 +14,6 @@ import { faultToStatus } from "@tidings/rpc/fault-status";
 import { implement, serve } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
-import { openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { type AppOptions, createApp } from "../app.ts";
 import { openBearers } from "../auth/bearer.ts";

@@ -1,6 +1,6 @@
+import { prepared, type Transaction } from "@tidings/database/database";
+import { lockKey } from "@tidings/database/lock";
 import { MONTH_PARTITIONS, type MonthPartitioned, monthPartitioned } from "@tidings/jobs/partitions";
-import { prepared, type Transaction } from "@tidings/store/database";
-import { lockKey } from "@tidings/store/lock";
 
 /** The most commands of one call. */
 export const COMMANDS_MAX = 1_000;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
+import { type Database, openDatabase, type Transaction } from "@tidings/database/database";
 import { badRequest, Code, type Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
-import { type Database, openDatabase, type Transaction } from "@tidings/store/database";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { type CarryOut, type Command, carryOutOnce } from "./once.ts";
 

@@ -1,6 +1,6 @@
+import type { Database, Transaction } from "@tidings/database/database";
 import { Code, Fault, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
-import type { Database, Transaction } from "@tidings/store/database";
 import { claimKeys, readKeys, settleKeys } from "./keys.ts";
 
 /** A command that takes effect once, however often it is sent. */

@@ -1,5 +1,5 @@
+import { isObject } from "@tidings/resource/json-member";
 import type { Violation } from "@tidings/rpc/fault";
-import { isObject } from "@tidings/store/json-member";
 import { FILTERS_MAX, type Filter, FilterProblem, readFilter } from "./filter.ts";
 import { ALL_OPERATORS } from "./operators.ts";
 

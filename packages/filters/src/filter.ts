@@ -1,4 +1,4 @@
-import { isObject } from "@tidings/store/json-member";
+import { isObject } from "@tidings/resource/json-member";
 
 /**
  * One filter as it is stored and answered. The first glue of a list has no meaning; `or` begins a group, groups are alternatives, and all

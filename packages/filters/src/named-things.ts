@@ -6,9 +6,9 @@ import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { isObject, jsonBytes } from "@tidings/store/json-member";
-import type { NamedThings } from "@tidings/store/needs";
-import { ids, naming, thingsNamedIn } from "@tidings/store/properties";
+import { isObject, jsonBytes } from "@tidings/resource/json-member";
+import type { NamedThings } from "@tidings/resource/needs";
+import { ids, naming, thingsNamedIn } from "@tidings/resource/properties";
 
 /** The fields of filters whose values are ids, and of what. */
 export const thingsByField: ReadonlyMap<string, DescMessage> = new Map<string, DescMessage>([

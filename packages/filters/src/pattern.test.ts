@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { type Database, openDatabase } from "@tidings/database/database";
 import { createLog } from "@tidings/runtime/log";
-import { type Database, openDatabase } from "@tidings/store/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";
 import { holds } from "./compare-in-memory.ts";

@@ -1,11 +1,11 @@
-import { keptTraceparent } from "@tidings/runtime/telemetry";
 import {
   backgroundDeadline,
   type Database,
   prepared,
   type Queryable,
   type Transaction,
-} from "@tidings/store/database";
+} from "@tidings/database/database";
+import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { JobState } from "./job-state.ts";
 import { type Claimed, type JobTable, jobQueue, type Queue } from "./queue.ts";
 import { jobStarts, type Starts } from "./starts.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { type Database, openDatabase, type Transaction } from "@tidings/database/database";
 import { createLog } from "@tidings/runtime/log";
-import { type Database, openDatabase, type Transaction } from "@tidings/store/database";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";
 import { JobState } from "./job-state.ts";

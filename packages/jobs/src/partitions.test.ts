@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { type Database, openDatabase } from "@tidings/database/database";
 import { createLog } from "@tidings/runtime/log";
-import { type Database, openDatabase } from "@tidings/store/database";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { type MonthPartitioned, partitionUpkeep } from "./partitions.ts";
 import { stepJobs } from "./run-jobs.ts";

@@ -1,5 +1,5 @@
+import { type Database, prepared } from "@tidings/database/database";
 import type { Log } from "@tidings/runtime/log";
-import { type Database, prepared } from "@tidings/store/database";
 import { jobsOf } from "./jobs.ts";
 import type { JobOptions } from "./run-jobs.ts";
 

@@ -4,7 +4,7 @@ import {
   prepared,
   type Row,
   type Statement,
-} from "@tidings/store/database";
+} from "@tidings/database/database";
 
 /** A job that is ours until its lease ends. */
 export interface Claimed {

@@ -1,4 +1,4 @@
-import { type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/database/database";
 
 /** SQL of a migration: the budgets that all replicas of a process share. */
 export const RATE_BUDGETS = [

@@ -1,12 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SpanKind } from "@opentelemetry/api";
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
 import { toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
 import { inSpan } from "@tidings/runtime/telemetry";
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/store/database";
 import { Counter, Histogram } from "prom-client";
 import { jobsSource } from "./backlog.ts";
 import type { Job, Jobs, Outcome } from "./jobs.ts";

@@ -1,5 +1,5 @@
-import type { Database } from "@tidings/store/database";
-import { prepared } from "@tidings/store/database";
+import type { Database } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import {
   type Claimed,
   heldRows,

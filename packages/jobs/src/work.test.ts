@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Database } from "@tidings/database/database";
 import { createLog } from "@tidings/runtime/log";
-import type { Database } from "@tidings/store/database";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Claimed, Queue } from "./queue.ts";
 import { startWork } from "./work.ts";

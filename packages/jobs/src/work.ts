@@ -1,8 +1,8 @@
+import type { Database } from "@tidings/database/database";
+import { createWakeUp, type WakeUp } from "@tidings/database/wake-up";
 import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
 import { together } from "@tidings/runtime/together";
-import type { Database } from "@tidings/store/database";
-import { createWakeUp, type WakeUp } from "@tidings/store/wake-up";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { type Claimed, LEASE_MS, type Queue } from "./queue.ts";
 import type { Starts } from "./starts.ts";

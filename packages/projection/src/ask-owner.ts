@@ -1,6 +1,6 @@
 import type { Event } from "@tidings/bus/event";
-import type { AskOwner } from "@tidings/store/await-rows";
-import { type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { AskOwner } from "@tidings/resource/await-rows";
 import type { Projection } from "./projection.ts";
 import { type ListSnapshots, listedEvent } from "./rebuild.ts";
 

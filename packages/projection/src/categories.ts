@@ -1,5 +1,5 @@
+import { prepared } from "@tidings/database/database";
 import { type Category, CategorySchema } from "@tidings/proto/tidings/content/v1/category";
-import { prepared } from "@tidings/store/database";
 import type { Projection } from "./projection.ts";
 import { things } from "./things.ts";
 

@@ -1,10 +1,10 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { advisoryLock } from "@tidings/database/lock";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Log } from "@tidings/runtime/log";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import { advisoryLock } from "@tidings/store/lock";
 import type { ContactsNow } from "./facts.ts";
 import type { Projection } from "./projection.ts";
 

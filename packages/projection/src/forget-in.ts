@@ -1,4 +1,4 @@
-import { prepared, type Statement } from "@tidings/store/database";
+import { prepared, type Statement } from "@tidings/database/database";
 
 /** A statement that takes ids ($1) out of the lists of them in a column of references. */
 export function forgetIn(table: string, column: string): Statement {

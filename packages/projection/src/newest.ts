@@ -1,5 +1,5 @@
 import type { Event } from "@tidings/bus/event";
-import { prepared, type Transaction } from "@tidings/store/database";
+import { prepared, type Transaction } from "@tidings/database/database";
 
 const newerStatement = prepared(
   "project_newer",

@@ -1,12 +1,12 @@
 import type { Bus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { streamOf } from "@tidings/bus/streams";
+import { backgroundDeadline, type Database, type Transaction } from "@tidings/database/database";
+import { consumeEvents } from "@tidings/messaging/consume-events";
+import { newEvents } from "@tidings/messaging/inbox";
+import { askOwnersThrough } from "@tidings/resource/await-rows";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
-import { askOwnersThrough } from "@tidings/store/await-rows";
-import { consumeEvents } from "@tidings/store/consume-events";
-import { backgroundDeadline, type Database, type Transaction } from "@tidings/store/database";
-import { newEvents } from "@tidings/store/inbox";
 import { ownerAsker } from "./ask-owner.ts";
 import { buildingSource } from "./building.ts";
 import { isKept, type Projection } from "./projection.ts";

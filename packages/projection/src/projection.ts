@@ -1,6 +1,6 @@
 import type { Event } from "@tidings/bus/event";
+import type { Transaction } from "@tidings/database/database";
 import { snakeCase } from "@tidings/runtime/snake-case";
-import type { Transaction } from "@tidings/store/database";
 
 /** A replica of entities or facts that another service publishes. */
 export interface Projection {

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Event } from "@tidings/bus/event";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Snapshot } from "@tidings/proto/tidings/api/v1/snapshot";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
 import { listedSubject, type Projection } from "./projection.ts";
 
 /** A page of the entities of a type that a service owns, in the order of ids, from after `afterId` on. */

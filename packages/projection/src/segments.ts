@@ -1,8 +1,8 @@
+import type { Database, Transaction } from "@tidings/database/database";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
-import { awaitRows } from "@tidings/store/await-rows";
-import type { Database, Transaction } from "@tidings/store/database";
-import type { ReferenceKind } from "@tidings/store/reference";
-import { rowReference } from "@tidings/store/row-reference";
+import { awaitRows } from "@tidings/resource/await-rows";
+import type { ReferenceKind } from "@tidings/resource/reference";
+import { rowReference } from "@tidings/resource/row-reference";
 import type { Projection } from "./projection.ts";
 import { things } from "./things.ts";
 

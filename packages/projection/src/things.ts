@@ -1,6 +1,6 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
+import { prepared, type Transaction } from "@tidings/database/database";
 import { snakeCase } from "@tidings/runtime/snake-case";
-import { prepared, type Transaction } from "@tidings/store/database";
 import { newestEvents } from "./newest.ts";
 import type { Projection } from "./projection.ts";
 

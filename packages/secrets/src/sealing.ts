@@ -1,5 +1,5 @@
+import { backgroundDeadline, type Database, type Statement } from "@tidings/database/database";
 import type { Log } from "@tidings/runtime/log";
-import { backgroundDeadline, type Database, type Statement } from "@tidings/store/database";
 import type { SecretBox } from "./secret-box.ts";
 
 /** A column in which secrets are sealed. */

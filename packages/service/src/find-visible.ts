@@ -2,11 +2,11 @@ import { getOption } from "@bufbuild/protobuf";
 import { resource, Verb } from "@tidings/proto/tidings/api/v1/options";
 import { VisibleService } from "@tidings/proto/tidings/api/v1/visible";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import type { FindVisible } from "@tidings/resource/needs";
+import type { VisibleRows } from "@tidings/resource/visible-rows";
 import type { Actor } from "@tidings/rpc/actor";
 import { reach } from "@tidings/rpc/permission";
 import type { ApiDialect } from "@tidings/runtime/config";
-import type { FindVisible } from "@tidings/store/needs";
-import type { VisibleRows } from "@tidings/store/visible-rows";
 import type { Neighbours } from "./neighbours.ts";
 
 const process: Actor = { kind: "service", id: null, name: "References", admin: false, permissions: {} };

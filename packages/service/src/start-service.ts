@@ -1,25 +1,25 @@
 import { type Bus, busOptions, connectBus } from "@tidings/bus/connect";
 import { streamOf } from "@tidings/bus/streams";
+import { type Database, openDatabase } from "@tidings/database/database";
+import { isMigrated, type Migrations } from "@tidings/database/migrate";
+import { untilMigrated } from "@tidings/database/until-migrated";
 import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
+import { type FactSource, implementFacts } from "@tidings/messaging/facts";
+import { createOutbox, type Outbox } from "@tidings/messaging/outbox";
+import { startRelay } from "@tidings/messaging/relay";
 import { type Keeping, startProjecting } from "@tidings/projection/projecting";
 import type { Projection } from "@tidings/projection/projection";
 import type { ListFacts, ListSnapshots } from "@tidings/projection/rebuild";
 import { FactService } from "@tidings/proto/tidings/api/v1/fact";
 import { SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
+import { implementSnapshots, type SnapshotSource } from "@tidings/resource/snapshots";
+import { implementVisible, type VisibleRows } from "@tidings/resource/visible-rows";
 import { type Actor, actorVerifier } from "@tidings/rpc/actor";
 import { type Implementation, serve } from "@tidings/rpc/server";
 import type { ServiceConfig } from "@tidings/runtime/config";
 import { createLog, type Log } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
 import { openTls, type Tls } from "@tidings/runtime/tls";
-import { type Database, openDatabase } from "@tidings/store/database";
-import { type FactSource, implementFacts } from "@tidings/store/facts";
-import { isMigrated, type Migrations } from "@tidings/store/migrate";
-import { createOutbox, type Outbox } from "@tidings/store/outbox";
-import { startRelay } from "@tidings/store/relay";
-import { implementSnapshots, type SnapshotSource } from "@tidings/store/snapshots";
-import { untilMigrated } from "@tidings/store/until-migrated";
-import { implementVisible, type VisibleRows } from "@tidings/store/visible-rows";
 import { type Neighbours, openNeighbours } from "./neighbours.ts";
 
 /** The dependencies that every service gets. */

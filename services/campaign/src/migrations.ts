@@ -1,8 +1,8 @@
+import type { Migrations } from "@tidings/database/migrate";
+import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
 import { CATEGORIES_TABLE, PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
-import type { Migrations } from "@tidings/store/migrate";
-import { resourceTable } from "@tidings/store/resource-table";
-import { statements } from "@tidings/store/statements";
+import { resourceTable } from "@tidings/resource/resource-table";
 
 export const migrations: Migrations = {
   "0001_projections": statements(...PROJECTION_TABLES, CATEGORIES_TABLE),

@@ -15,7 +15,7 @@ import { PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { id, ids, listOf, naming } from "@tidings/store/properties";
+import { id, ids, listOf, naming } from "@tidings/resource/properties";
 
 /** Readers of properties that name one thing of a kind, or several of them. */
 

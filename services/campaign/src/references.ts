@@ -1,9 +1,9 @@
+import type { Database } from "@tidings/database/database";
 import { segmentReference } from "@tidings/projection/segments";
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
-import { categoryReference } from "@tidings/store/category-reference";
-import type { Database } from "@tidings/store/database";
-import type { ReferenceKind } from "@tidings/store/reference";
-import { resourceReference } from "@tidings/store/resource-reference";
+import { categoryReference } from "@tidings/resource/category-reference";
+import type { ReferenceKind } from "@tidings/resource/reference";
+import { resourceReference } from "@tidings/resource/resource-reference";
 import { formReference } from "./campaign/form.ts";
 import { POINT_GROUP_SHOWN } from "./point/service.ts";
 

@@ -6,12 +6,12 @@ import { PointGroupService } from "@tidings/proto/tidings/campaign/v1/point_grou
 import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
+import { implementResource, implementStandard } from "@tidings/resource/implement-resource";
+import { resourceSnapshots } from "@tidings/resource/snapshots";
+import { visibleRows } from "@tidings/resource/visible-rows";
 import { implement } from "@tidings/rpc/server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
-import { implementResource, implementStandard } from "@tidings/store/implement-resource";
-import { resourceSnapshots } from "@tidings/store/snapshots";
-import { visibleRows } from "@tidings/store/visible-rows";
 import { campaignsOf } from "./campaign/campaign.ts";
 import { forms } from "./campaign/form.ts";
 import { campaignMethods } from "./campaign/methods.ts";

@@ -1,7 +1,7 @@
 import { commandKeys } from "@tidings/commands/keys";
+import type { Migrations } from "@tidings/database/migrate";
+import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_STARTS } from "@tidings/jobs/tables";
-import type { Migrations } from "@tidings/store/migrate";
-import { statements } from "@tidings/store/statements";
 import { createContacts } from "./migrations/0001_contacts.ts";
 import { createFields } from "./migrations/0002_fields.ts";
 import { createCustomFields } from "./migrations/0003_custom_fields.ts";

@@ -1,6 +1,6 @@
-import { categoryReference } from "@tidings/store/category-reference";
-import type { Database } from "@tidings/store/database";
-import type { ReferenceKind } from "@tidings/store/reference";
+import type { Database } from "@tidings/database/database";
+import { categoryReference } from "@tidings/resource/category-reference";
+import type { ReferenceKind } from "@tidings/resource/reference";
 import { contactReference } from "./belonging/contact-reference.ts";
 import type { FieldCatalogues } from "./field/catalogue.ts";
 

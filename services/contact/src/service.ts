@@ -16,13 +16,13 @@ import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_servic
 import { TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
+import { implementStandard } from "@tidings/resource/implement-resource";
+import { resourceSnapshots } from "@tidings/resource/snapshots";
+import { startTotals } from "@tidings/resource/totals";
+import { visibleRows } from "@tidings/resource/visible-rows";
 import { implement } from "@tidings/rpc/server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
-import { implementStandard } from "@tidings/store/implement-resource";
-import { resourceSnapshots } from "@tidings/store/snapshots";
-import { startTotals } from "@tidings/store/totals";
-import { visibleRows } from "@tidings/store/visible-rows";
 import { deviceHandlers } from "./belonging/device.ts";
 import { noteHandlers } from "./belonging/note.ts";
 import { utmTagHandlers } from "./belonging/utm-tags.ts";

@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { type Database, openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { type Category, CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import type { Repository } from "@tidings/resource/repository";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
-import { type Database, openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
-import type { Repository } from "@tidings/store/repository";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import { categories } from "./category.ts";
 

@@ -2,11 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Category, CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { type Condition, ConditionSchema, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import { batchWithin } from "@tidings/resource/batch-within";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 import type { Call } from "@tidings/rpc/call";
 import { denied, type Fault, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
-import { batchWithin } from "@tidings/store/batch-within";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 
 /** Groups of permissions that have categories of their own, by bundle; those of others are `category:categories`. */
 const GROUPS = new Map([

@@ -1,8 +1,8 @@
 import { checkFilters } from "@tidings/filters/check";
 import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import { type DynamicContent, DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
-import { jsonOf, notValid } from "@tidings/store/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { jsonOf, notValid } from "@tidings/resource/json-member";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 import { family, type Kin } from "./family.ts";
 import { DYNAMIC_CONTENT_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";

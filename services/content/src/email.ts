@@ -1,11 +1,11 @@
 import { checkFilters } from "@tidings/filters/check";
 import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import { type Email, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import { isNothing, isObject, type JsonObject, jsonOf, notValid } from "@tidings/resource/json-member";
+import type { NamedThings } from "@tidings/resource/needs";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
-import { isNothing, isObject, type JsonObject, jsonOf, notValid } from "@tidings/store/json-member";
-import type { NamedThings } from "@tidings/store/needs";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { checkVariantSettings, family, type Kin } from "./family.ts";
 import { EMAIL_SHOWN } from "./references.ts";
 import { checkUtmTags } from "./utm-tags.ts";

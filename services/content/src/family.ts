@@ -1,11 +1,11 @@
 import type { DescMessage } from "@bufbuild/protobuf";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
 import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
+import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/resource/json-member";
+import { placeOf } from "@tidings/resource/resource";
 import type { Call } from "@tidings/rpc/call";
 import type { Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
-import { placeOf } from "@tidings/store/resource";
 import { type RawBuilder, sql } from "kysely";
 
 /** The ways in which one belongs to another of its kind. */

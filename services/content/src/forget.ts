@@ -1,5 +1,5 @@
+import type { Transaction } from "@tidings/database/database";
 import { forgetIn } from "@tidings/projection/forget-in";
-import type { Transaction } from "@tidings/store/database";
 
 const segmentStatements = [forgetIn("emails", "lists"), forgetIn("smses", "lists")];
 const assetStatement = forgetIn("emails", "asset_attachments");

@@ -1,15 +1,15 @@
+import { prepared, type Queryable } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import {
   type MarketingMessage,
   MarketingMessageSchema,
   type MessageChannel,
 } from "@tidings/proto/tidings/content/v1/marketing_message";
+import { notValid } from "@tidings/resource/json-member";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 import type { Call } from "@tidings/rpc/call";
 import type { Violation } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
-import { prepared, type Queryable } from "@tidings/store/database";
-import { notValid } from "@tidings/store/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 
 interface Channel {
   table: string;

@@ -1,10 +1,10 @@
+import type { Migrations } from "@tidings/database/migrate";
+import { statements } from "@tidings/database/statements";
 import { MONTH_PARTITIONS, monthPartitioned } from "@tidings/jobs/partitions";
 import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
-import type { Migrations } from "@tidings/store/migrate";
-import { resourceTable } from "@tidings/store/resource-table";
-import { statements } from "@tidings/store/statements";
-import { keepTotal, TOTALS_TABLE } from "@tidings/store/totals";
+import { resourceTable } from "@tidings/resource/resource-table";
+import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 

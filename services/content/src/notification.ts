@@ -1,5 +1,5 @@
 import { type Notification, NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 import { checkUtmTags } from "./utm-tags.ts";
 import { checkWebAddress } from "./web-address.ts";
 

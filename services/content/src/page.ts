@@ -1,6 +1,6 @@
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
-import { notValid } from "@tidings/store/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { notValid } from "@tidings/resource/json-member";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 import { sql } from "kysely";
 import { checkVariantSettings, family, type Kin } from "./family.ts";
 import { PAGE_SHOWN } from "./references.ts";

@@ -1,13 +1,13 @@
+import type { Database } from "@tidings/database/database";
 import { segmentReference } from "@tidings/projection/segments";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { PageSchema } from "@tidings/proto/tidings/content/v1/page";
-import { categoryReference } from "@tidings/store/category-reference";
-import type { Database } from "@tidings/store/database";
-import type { ReferenceKind } from "@tidings/store/reference";
-import { resourceReference } from "@tidings/store/resource-reference";
+import { categoryReference } from "@tidings/resource/category-reference";
+import type { ReferenceKind } from "@tidings/resource/reference";
+import { resourceReference } from "@tidings/resource/resource-reference";
 
 /** The members that variants show of their parent, and a parent of its variants. */
 export const EMAIL_SHOWN = `json_build_object('id', id, 'name', name, 'subject', subject, 'language', language,

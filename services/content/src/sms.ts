@@ -1,6 +1,6 @@
 import { type Sms, SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
-import { notValid } from "@tidings/store/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
+import { notValid } from "@tidings/resource/json-member";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 
 export function smses(context: ResourceContext): Repository<Sms> {
   return repository<Sms>(context, SmsSchema, {

@@ -1,6 +1,6 @@
+import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/resource/json-member";
 import type { Violation } from "@tidings/rpc/fault";
 import { withoutTags } from "@tidings/runtime/plain-text";
-import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
 
 const NAMES = ["utmSource", "utmMedium", "utmCampaign", "utmContent"];
 const LENGTH_MAX = 191;

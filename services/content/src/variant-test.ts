@@ -1,11 +1,11 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { prepared, type Transaction } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
+import type { Changed } from "@tidings/resource/repository";
+import { placeOf } from "@tidings/resource/resource";
 import { snakeCase } from "@tidings/runtime/snake-case";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Changed } from "@tidings/store/repository";
-import { placeOf } from "@tidings/store/resource";
-import { timestampFromText } from "@tidings/store/timestamp";
 
 interface Tested extends Message {
   id: number;

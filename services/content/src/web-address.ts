@@ -1,5 +1,5 @@
+import { notValid } from "@tidings/resource/json-member";
 import type { Violation } from "@tidings/rpc/fault";
-import { notValid } from "@tidings/store/json-member";
 
 const LENGTH_MAX = 2_048;
 

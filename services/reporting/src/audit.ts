@@ -2,9 +2,9 @@ import type { Bus } from "@tidings/bus/connect";
 import type { Consumption } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
 import { streamOf } from "@tidings/bus/streams";
-import { consumeEvents } from "@tidings/store/consume-events";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
-import { newEvents } from "@tidings/store/inbox";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { consumeEvents } from "@tidings/messaging/consume-events";
+import { newEvents } from "@tidings/messaging/inbox";
 import { AUDITED_OWNERS, type Audited, auditedBySubject } from "./audited.ts";
 
 const readStatement = prepared(

@@ -2,8 +2,8 @@ import { create, fromBinary, getOption } from "@bufbuild/protobuf";
 import { resource } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyUpdatedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { resourceSchemas } from "@tidings/proto/tidings/resources";
-import { columnsOf, toRecord } from "@tidings/store/columns";
-import { placeOf } from "@tidings/store/resource";
+import { columnsOf, toRecord } from "@tidings/resource/columns";
+import { placeOf } from "@tidings/resource/resource";
 
 /** The log entry of an event. */
 export interface Audited {

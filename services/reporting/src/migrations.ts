@@ -1,5 +1,5 @@
-import type { Migrations } from "@tidings/store/migrate";
-import { statements } from "@tidings/store/statements";
+import type { Migrations } from "@tidings/database/migrate";
+import { statements } from "@tidings/database/statements";
 
 export const migrations: Migrations = {
   "0001_audit": statements(

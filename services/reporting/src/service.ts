@@ -4,10 +4,10 @@ import {
   AuditEntryService,
 } from "@tidings/proto/tidings/reporting/v1/audit_entry";
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
+import { repository } from "@tidings/resource/repository";
 import type { Call } from "@tidings/rpc/call";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
-import { repository } from "@tidings/store/repository";
 import { startAuditing } from "./audit.ts";
 import type { ReportingConfig } from "./config.ts";
 

@@ -1,5 +1,5 @@
+import { type Database, prepared } from "@tidings/database/database";
 import type { Source } from "@tidings/runtime/scrape";
-import { type Database, prepared } from "@tidings/store/database";
 import { Gauge } from "prom-client";
 import { deliveryQueue } from "./delivery.ts";
 

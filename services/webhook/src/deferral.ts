@@ -1,6 +1,6 @@
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import { advisoryLock } from "@tidings/database/lock";
 import { queryByIndex } from "@tidings/jobs/queue";
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/store/database";
-import { advisoryLock } from "@tidings/store/lock";
 
 /**
  * Deferral bounds the deliveries that wait for failing webhooks. Instead of a delivery for each of them, an event adds one row to

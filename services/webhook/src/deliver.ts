@@ -1,8 +1,8 @@
+import type { Database } from "@tidings/database/database";
 import { startWork, type Worker } from "@tidings/jobs/work";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
-import type { Database } from "@tidings/store/database";
 import { type AttemptOptions, attempt } from "./attempt.ts";
 import { deliveriesSource } from "./backlog.ts";
 import { giveDeferred } from "./deferral.ts";

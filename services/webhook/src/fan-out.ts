@@ -1,13 +1,13 @@
 import type { Event } from "@tidings/bus/event";
-import { Code, Fault } from "@tidings/rpc/fault";
 import {
   backgroundDeadline,
   type Database,
   prepared,
   type Row,
   type Transaction,
-} from "@tidings/store/database";
-import { recordEvents } from "@tidings/store/inbox";
+} from "@tidings/database/database";
+import { recordEvents } from "@tidings/messaging/inbox";
+import { Code, Fault } from "@tidings/rpc/fault";
 import { bodyOf, nameOfCompany } from "./body.ts";
 import { defer, readDeferred } from "./deferral.ts";
 import { type Occurrence, occurrencesOf, type Source } from "./occurrence.ts";

@@ -1,6 +1,6 @@
+import type { Migrations } from "@tidings/database/migrate";
+import { statements } from "@tidings/database/statements";
 import { CATEGORIES_TABLE, PROJECTION_TABLES } from "@tidings/projection/tables";
-import type { Migrations } from "@tidings/store/migrate";
-import { statements } from "@tidings/store/statements";
 import { type Kysely, sql } from "kysely";
 
 /**

@@ -1,10 +1,10 @@
+import { type Database, prepared, type Row } from "@tidings/database/database";
 import type { Projection } from "@tidings/projection/projection";
 import { things } from "@tidings/projection/things";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { type Reach, reachOfAction } from "@tidings/rpc/permission";
-import { type Database, prepared, type Row } from "@tidings/store/database";
 
 /** The rights of a webhook's owner. */
 const CONTACTS = "lead:leads";

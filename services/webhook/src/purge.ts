@@ -1,6 +1,6 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { purgeInSlices } from "@tidings/messaging/purge";
 import type { Log } from "@tidings/runtime/log";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
-import { purgeInSlices } from "@tidings/store/purge";
 
 const INTERVAL_MS = 60_000;
 const SLICE = 1_000;

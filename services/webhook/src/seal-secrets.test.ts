@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { backgroundDeadline, openDatabase } from "@tidings/database/database";
 import { createLog } from "@tidings/runtime/log";
 import { sealSecrets } from "@tidings/secrets/sealing";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
-import { backgroundDeadline, openDatabase } from "@tidings/store/database";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { webhookSecrets } from "./secrets.ts";
 

@@ -1,5 +1,5 @@
+import { prepared } from "@tidings/database/database";
 import { SEALING_SLICE, type SealedColumn } from "@tidings/secrets/sealing";
-import { prepared } from "@tidings/store/database";
 
 /** The secrets of webhooks. */
 export const webhookSecrets: SealedColumn = {

@@ -1,6 +1,6 @@
+import { backgroundDeadline } from "@tidings/database/database";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
-import { backgroundDeadline } from "@tidings/store/database";
 
 /** This process, when it acts in its own name. */
 export const serviceActor: Actor = {

@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type Webhook, WebhookSchema } from "@tidings/proto/tidings/webhook/v1/webhook";
+import type { Repository } from "@tidings/resource/repository";
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
-import { backgroundDeadline, type Database } from "@tidings/store/database";
-import type { Repository } from "@tidings/store/repository";
 import { serviceCall } from "./service-actor.ts";
 
 /** Switches a webhook off whose receiver is gone. Published again, it has five days again. */

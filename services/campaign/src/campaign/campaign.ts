@@ -7,10 +7,10 @@ import {
   CampaignEventSchema,
   CampaignSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { needsOfTyped } from "@tidings/resource/typed-needs";
 import type { Call } from "@tidings/rpc/call";
 import { denied } from "@tidings/rpc/fault";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { needsOfTyped } from "@tidings/store/typed-needs";
 import { followSources } from "../membership/follow-sources.ts";
 import { followEvents } from "./event-table.ts";
 import { eventTypes } from "./event-types.ts";

@@ -1,6 +1,6 @@
 import type { CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { isObject, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
 import type { Violation } from "@tidings/rpc/fault";
-import { isObject, jsonBytes, jsonOf, notValid } from "@tidings/store/json-member";
 import { entriesOf, readName } from "./json.ts";
 
 /** Where contacts come from, as a canvas names it: these are no events. */

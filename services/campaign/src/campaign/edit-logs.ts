@@ -1,6 +1,9 @@
 import { isIP } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { compileSql } from "@tidings/database/compile-sql";
+import { type Database, prepared, type Row, type Transaction } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import {
   type EditedEventLog,
@@ -8,13 +11,10 @@ import {
   type EventLogEdit,
   EventLogEditSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { rulesOf } from "@tidings/resource/rules";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, denied, Fault, invalid, notFound } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
-import { compileSql } from "@tidings/store/compile-sql";
-import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
-import { rulesOf } from "@tidings/store/rules";
-import { timestampFromText } from "@tidings/store/timestamp";
 import { sql } from "kysely";
 import { reachedContacts, visibleCampaigns } from "../membership/reached.ts";
 import { conflict, LOG_SELECT, logOf, notMember } from "./event-logs.ts";

@@ -1,4 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import { type Database, prepared, type Row } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import {
   type Campaign,
   CampaignLinkSchema,
@@ -9,12 +11,10 @@ import {
   EventWithLogsSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import type { ColumnType } from "@tidings/resource/columns";
+import { listPage } from "@tidings/resource/list";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
-import type { ColumnType } from "@tidings/store/columns";
-import { type Database, prepared, type Row } from "@tidings/store/database";
-import { listPage } from "@tidings/store/list";
-import { timestampFromText } from "@tidings/store/timestamp";
 import { sql } from "kysely";
 import { visibleCampaigns } from "../membership/reached.ts";
 import { campaignOf, EVENT_SELECT, eventOf } from "./list-events.ts";

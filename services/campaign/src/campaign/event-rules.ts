@@ -1,7 +1,7 @@
 import type { CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
+import { propertiesOf, settleProperties } from "@tidings/resource/properties";
 import type { Violation } from "@tidings/rpc/fault";
-import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
-import { propertiesOf, settleProperties } from "@tidings/store/properties";
 import { type EventType, eventTypes } from "./event-types.ts";
 import { readName } from "./json.ts";
 import { type Named, pathOf } from "./links.ts";

@@ -1,6 +1,6 @@
+import { prepared, type Transaction } from "@tidings/database/database";
 import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Changed } from "@tidings/store/repository";
+import type { Changed } from "@tidings/resource/repository";
 
 const removeStatement = prepared(
   "campaign_events_remove",

@@ -1,4 +1,3 @@
-import { DELETE_CONTACTS, EDIT_CONTACTS } from "@tidings/service/rights";
 import {
   flag,
   holding,
@@ -10,8 +9,9 @@ import {
   text,
   texts,
   wholeNumber,
-} from "@tidings/store/properties";
-import type { TypeNeeds } from "@tidings/store/typed-needs";
+} from "@tidings/resource/properties";
+import type { TypeNeeds } from "@tidings/resource/typed-needs";
+import { DELETE_CONTACTS, EDIT_CONTACTS } from "@tidings/service/rights";
 import * as named from "../named.ts";
 
 export type EventKind = "action" | "decision" | "condition";

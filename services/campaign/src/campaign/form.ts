@@ -1,10 +1,10 @@
+import type { Database, Transaction } from "@tidings/database/database";
 import type { Projection } from "@tidings/projection/projection";
 import { things } from "@tidings/projection/things";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
-import { awaitRows } from "@tidings/store/await-rows";
-import type { Database, Transaction } from "@tidings/store/database";
-import type { ReferenceKind } from "@tidings/store/reference";
-import { rowReference } from "@tidings/store/row-reference";
+import { awaitRows } from "@tidings/resource/await-rows";
+import type { ReferenceKind } from "@tidings/resource/reference";
+import { rowReference } from "@tidings/resource/row-reference";
 
 /** The table `forms`, as far as campaigns refer to them. `forget` takes those that are gone out of what refers to them. */
 export function forms(forget: (transaction: Transaction, ids: number[]) => void): Projection {

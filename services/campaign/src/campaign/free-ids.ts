@@ -1,5 +1,5 @@
+import { prepared, type Transaction } from "@tidings/database/database";
 import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
-import { prepared, type Transaction } from "@tidings/store/database";
 
 const lockStatement = prepared(
   "campaigns_lock_ids",

@@ -1,4 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import { compileSql } from "@tidings/database/compile-sql";
+import type { Database, Row } from "@tidings/database/database";
 import {
   type CampaignEvent,
   CampaignEventLinkSchema,
@@ -9,12 +11,10 @@ import {
   LocatedEventSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import { type ColumnType, columnsOf } from "@tidings/resource/columns";
+import { listPage } from "@tidings/resource/list";
+import { idsCommand } from "@tidings/resource/search";
 import type { Call } from "@tidings/rpc/call";
-import { type ColumnType, columnsOf } from "@tidings/store/columns";
-import { compileSql } from "@tidings/store/compile-sql";
-import type { Database, Row } from "@tidings/store/database";
-import { listPage } from "@tidings/store/list";
-import { idsCommand } from "@tidings/store/search";
 import { sql } from "kysely";
 import { visibleCampaigns } from "../membership/reached.ts";
 

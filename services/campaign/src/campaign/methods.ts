@@ -1,8 +1,8 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Campaign, CampaignMethodService } from "@tidings/proto/tidings/campaign/v1/campaign";
+import type { Repository, ResourceContext } from "@tidings/resource/repository";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
-import type { Repository, ResourceContext } from "@tidings/store/repository";
 import { addByHand, removeByHand } from "../membership/by-hand.ts";
 import { listCampaignsOf, listMembers } from "../membership/list-members.ts";
 import { requireContact } from "../membership/reached.ts";

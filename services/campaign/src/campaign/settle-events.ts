@@ -1,8 +1,8 @@
 import { isAllowedUrl, type Range } from "@tidings/outbound/address";
 import type { Campaign, CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
+import type { Sent } from "@tidings/resource/draft";
+import { propertiesOf } from "@tidings/resource/properties";
 import { badRequest, type Fault, invalid, unfit, type Violation } from "@tidings/rpc/fault";
-import type { Sent } from "@tidings/store/draft";
-import { propertiesOf } from "@tidings/store/properties";
 import { type Link, linksIn, readCanvas, writeCanvas } from "./canvas.ts";
 import { settleTypes } from "./event-rules.ts";
 import { link, type Named, namesOf, ownLinks, pathOf } from "./links.ts";

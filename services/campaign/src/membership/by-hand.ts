@@ -1,5 +1,5 @@
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { CHANGED, tellMemberships } from "./membership-events.ts";
 import { unschedule } from "./unschedule.ts";
 

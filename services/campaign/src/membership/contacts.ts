@@ -1,10 +1,10 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { newestEvents } from "@tidings/projection/newest";
 import type { Projection } from "@tidings/projection/projection";
 import { ContactMergedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 import { moveMemberships } from "./merge.ts";
 
 const MERGED = "tidings.contact.contact.merged";

@@ -1,8 +1,8 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { prepared, type Transaction } from "@tidings/database/database";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Changed } from "@tidings/store/repository";
+import type { Changed } from "@tidings/resource/repository";
 
 /** Campaigns whose members are to be brought in step with their segments, by id. */
 export const memberJobs = jobsOf("campaign_members");

@@ -1,8 +1,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import { prepared } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Projection } from "@tidings/projection/projection";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
-import { prepared } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 import { addByHand } from "./by-hand.ts";
 import { IS_RUNNING } from "./follow.ts";
 

@@ -1,16 +1,16 @@
 import { create } from "@bufbuild/protobuf";
+import { compileSql } from "@tidings/database/compile-sql";
+import type { Database } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import {
   type CampaignContact,
   CampaignContactSchema,
   ContactCampaignSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import type { ColumnType } from "@tidings/resource/columns";
+import { listPage } from "@tidings/resource/list";
 import type { Call } from "@tidings/rpc/call";
-import type { ColumnType } from "@tidings/store/columns";
-import { compileSql } from "@tidings/store/compile-sql";
-import type { Database } from "@tidings/store/database";
-import { listPage } from "@tidings/store/list";
-import { timestampFromText } from "@tidings/store/timestamp";
 import { sql } from "kysely";
 import { visibleCampaigns, visibleContacts } from "./reached.ts";
 

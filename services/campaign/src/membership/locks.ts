@@ -1,5 +1,5 @@
-import { prepared, type Transaction } from "@tidings/store/database";
-import { advisoryLocksById } from "@tidings/store/lock";
+import { prepared, type Transaction } from "@tidings/database/database";
+import { advisoryLocksById } from "@tidings/database/lock";
 
 const segments = advisoryLocksById("campaign_segment_members");
 const campaigns = advisoryLocksById("campaign_members");

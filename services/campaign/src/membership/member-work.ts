@@ -1,8 +1,8 @@
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
 import type { Job, Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Log } from "@tidings/runtime/log";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 import { followRange } from "./follow.ts";
 import { memberJobs, removalJobs } from "./follow-sources.ts";
 import { lockCampaigns, lockSegmentsToRead } from "./locks.ts";

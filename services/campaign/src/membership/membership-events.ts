@@ -1,7 +1,7 @@
+import type { Row, Transaction } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
+import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
-import type { Row, Transaction } from "@tidings/store/database";
-import { domainEvent, type Outbox } from "@tidings/store/outbox";
-import { timestampFromText } from "@tidings/store/timestamp";
 
 /** SQL: the columns that statements return of each changed membership of the table `m`. */
 export const CHANGED =

@@ -1,5 +1,5 @@
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { CHANGED, tellMemberships } from "./membership-events.ts";
 
 /** SQL: who is in is stronger than who is out, and what was done by hand than what came by itself. */

@@ -1,9 +1,9 @@
+import { type Database, prepared } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { awaitRows } from "@tidings/resource/await-rows";
 import type { Call } from "@tidings/rpc/call";
 import { denied, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
-import { awaitRows } from "@tidings/store/await-rows";
-import { type Database, prepared } from "@tidings/store/database";
 import { type RawBuilder, sql } from "kysely";
 
 const ownersStatement = prepared(

@@ -1,12 +1,12 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Projection } from "@tidings/projection/projection";
 import {
   ContactSegmentsSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 import { isGone } from "./by-hand.ts";
 import { followContacts, IS_RUNNING } from "./follow.ts";
 import { requestMembers } from "./follow-sources.ts";

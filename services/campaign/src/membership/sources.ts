@@ -1,9 +1,9 @@
+import { prepared, type Transaction } from "@tidings/database/database";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { forgetIn } from "@tidings/projection/forget-in";
 import type { Projection } from "@tidings/projection/projection";
 import { segments } from "@tidings/projection/segments";
-import { prepared, type Transaction } from "@tidings/store/database";
 import { requestMembers } from "./follow-sources.ts";
 
 /** Segments that are gone, by id: their members are forgotten. */

@@ -1,4 +1,4 @@
-import { prepared, type Row, type Transaction } from "@tidings/store/database";
+import { prepared, type Row, type Transaction } from "@tidings/database/database";
 
 const statement = prepared(
   "campaign_event_logs_unschedule",

@@ -1,7 +1,7 @@
+import { isNothing, notValid } from "@tidings/resource/json-member";
+import { propertiesOf, settleProperties } from "@tidings/resource/properties";
+import type { TypeNeeds } from "@tidings/resource/typed-needs";
 import type { Violation } from "@tidings/rpc/fault";
-import { isNothing, notValid } from "@tidings/store/json-member";
-import { propertiesOf, settleProperties } from "@tidings/store/properties";
-import type { TypeNeeds } from "@tidings/store/typed-needs";
 
 /** A type of point action or trigger event. */
 export interface Kind extends TypeNeeds {

@@ -2,9 +2,9 @@ import { PointActionMethodService } from "@tidings/proto/tidings/campaign/v1/poi
 import { PointActionService } from "@tidings/proto/tidings/campaign/v1/point_action_service";
 import { PointTriggerMethodService } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { PointTriggerService } from "@tidings/proto/tidings/campaign/v1/point_trigger_service";
+import { implementStandard } from "@tidings/resource/implement-resource";
+import type { ResourceContext } from "@tidings/resource/repository";
 import { type Implementation, implement } from "@tidings/rpc/server";
-import { implementStandard } from "@tidings/store/implement-resource";
-import type { ResourceContext } from "@tidings/store/repository";
 import { actionKinds, pointActions } from "./action.ts";
 import { listedTypes } from "./kind.ts";
 import { eventKinds, pointTriggers } from "./trigger.ts";

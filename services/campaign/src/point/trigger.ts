@@ -3,12 +3,12 @@ import {
   type PointTriggerEvent,
   PointTriggerSchema,
 } from "@tidings/proto/tidings/campaign/v1/point_trigger";
+import { flag, holding, object, type PropertyReader, text, texts } from "@tidings/resource/properties";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { needsOfTyped } from "@tidings/resource/typed-needs";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { EDIT_CONTACTS } from "@tidings/service/rights";
-import { flag, holding, object, type PropertyReader, text, texts } from "@tidings/store/properties";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { needsOfTyped } from "@tidings/store/typed-needs";
 import * as named from "../named.ts";
 import { type Kind, settleTyped } from "./kind.ts";
 

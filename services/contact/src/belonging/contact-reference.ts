@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
+import type { Database } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ConditionSchema, type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import type { ReferenceKind } from "@tidings/resource/reference";
 import type { Call } from "@tidings/rpc/call";
 import { denied } from "@tidings/rpc/fault";
-import type { Database } from "@tidings/store/database";
-import type { ReferenceKind } from "@tidings/store/reference";
 import { contactWriter } from "../contact/contact-json.ts";
 import { currentRows } from "../contact/read.ts";
 import { forContacts, readContacts, visibleContact } from "../contact/referred.ts";

@@ -1,9 +1,9 @@
 import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
+import { type ResourceContext, repository } from "@tidings/resource/repository";
+import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
-import { type ResourceContext, repository } from "@tidings/store/repository";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { parseJson } from "../input/json.ts";
 import { listOfContact, OWNED_THROUGH_CONTACT } from "./contact-reference.ts";
 

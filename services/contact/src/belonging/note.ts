@@ -1,10 +1,10 @@
+import { timestampFromMilliseconds } from "@tidings/database/timestamp";
 import { type Note, NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
+import { type ResourceContext, repository } from "@tidings/resource/repository";
+import type { SearchCommand } from "@tidings/resource/search";
+import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Handlers } from "@tidings/rpc/definition";
-import { type ResourceContext, repository } from "@tidings/store/repository";
-import type { SearchCommand } from "@tidings/store/search";
-import { standardHandlers } from "@tidings/store/standard-handlers";
-import { timestampFromMilliseconds } from "@tidings/store/timestamp";
 import { sql } from "kysely";
 import { listOfContact, OWNED_THROUGH_CONTACT } from "./contact-reference.ts";
 import { plainHtml } from "./plain-html.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { joined, prepared, type Transaction } from "@tidings/database/database";
 import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import type { Call } from "@tidings/rpc/call";
-import { joined, prepared, type Transaction } from "@tidings/store/database";
 import UAParser from "ua-parser-js";
 import type { ContactContext } from "../contact/save.ts";
 import { deviceRepository } from "./device.ts";

@@ -1,10 +1,10 @@
+import { prepared } from "@tidings/database/database";
 import type { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, invalid } from "@tidings/rpc/fault";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { textOf as readText } from "@tidings/runtime/plain-text";
-import { prepared } from "@tidings/store/database";
 import { editContact } from "../contact/edit.ts";
 import { writeContact } from "../contact/read.ts";
 import type { ContactContext } from "../contact/save.ts";

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import type { Command, Outcome } from "@tidings/commands/once";
+import { joined, type Transaction } from "@tidings/database/database";
 import type { ContactCommand } from "@tidings/proto/tidings/contact/v1/command";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { isObject, jsonBytes } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, notFound } from "@tidings/rpc/fault";
-import { joined, type Transaction } from "@tidings/store/database";
-import { isObject, jsonBytes } from "@tidings/store/json-member";
 import { readContacts } from "../contact/referred.ts";
 import { removeContacts } from "../contact/remove.ts";
 import { contactSaver } from "../contact/save.ts";

@@ -1,4 +1,4 @@
-import { type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/database/database";
 
 /** Where the sends of a channel are, and when each was made. Channels without sends have no limit of frequency. */
 const SENDS: Record<string, string> = {

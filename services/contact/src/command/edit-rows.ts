@@ -1,8 +1,8 @@
 import type { Outcome } from "@tidings/commands/once";
+import { prepared, type Row, type Transaction } from "@tidings/database/database";
 import type { CompanyCommand, PointsCommand, StageCommand } from "@tidings/proto/tidings/contact/v1/command";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
-import { prepared, type Row, type Transaction } from "@tidings/store/database";
 import { stampEdited } from "../contact/apply.ts";
 import { withCompany, withoutCompany, writeCompanyLinks } from "../contact/company-link.ts";
 import { contactSaved } from "../contact/events.ts";

@@ -7,10 +7,10 @@ import {
   ContactCommandSchema,
   type ContactCommandService,
 } from "@tidings/proto/tidings/contact/v1/command";
+import { awaitRows } from "@tidings/resource/await-rows";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest } from "@tidings/rpc/fault";
-import { awaitRows } from "@tidings/store/await-rows";
 import { isOutdated, underCatalogue } from "../field/catalogue.ts";
 import { type CommandContext, carryOut, type KeyedCommand } from "./carry-out.ts";
 import { contactableOf } from "./contactable.ts";

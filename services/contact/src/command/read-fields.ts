@@ -1,5 +1,5 @@
-import { compileSql } from "@tidings/store/compile-sql";
-import type { Database } from "@tidings/store/database";
+import { compileSql } from "@tidings/database/compile-sql";
+import type { Database } from "@tidings/database/database";
 import { sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";

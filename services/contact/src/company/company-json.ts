@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import type { Row } from "@tidings/database/database";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
-import type { Row } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { fieldsWriter } from "../field/fields-json.ts";
 import { withCustomValues } from "../field/values.ts";

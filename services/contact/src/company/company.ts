@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
+import { prepared, type Row } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { prepared, type Row } from "@tidings/store/database";
 import { withCompany, withoutCompany } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
 import type { ContactContext } from "../contact/save.ts";

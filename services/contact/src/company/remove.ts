@@ -1,6 +1,6 @@
+import { prepared } from "@tidings/database/database";
+import { appending } from "@tidings/messaging/outbox";
 import type { Call } from "@tidings/rpc/call";
-import { prepared } from "@tidings/store/database";
-import { appending } from "@tidings/store/outbox";
 import { CONTACT_UPDATED, mirroredPayload, SNAPSHOT_FIELD, unlinkedPayload } from "../contact/events.ts";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companyDeleted } from "../record/company-events.ts";

@@ -1,8 +1,8 @@
+import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { appending, type Outbox } from "@tidings/messaging/outbox";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
 import { type Fault, invalid } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
-import { prepared, type Row, type Transaction } from "@tidings/store/database";
-import { appending, type Outbox } from "@tidings/store/outbox";
 import { CONTACT_UPDATED, mirroredPayload, SNAPSHOT_FIELD } from "../contact/events.ts";
 import type { FieldContext } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";

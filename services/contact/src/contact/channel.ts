@@ -1,6 +1,6 @@
+import { prepared } from "@tidings/database/database";
 import type { Call } from "@tidings/rpc/call";
 import { Fault, notFound } from "@tidings/rpc/fault";
-import { prepared } from "@tidings/store/database";
 import { isoTime } from "../field/value.ts";
 import { parseJson } from "../input/json.ts";
 import { type ContactRow, doNotContactOf } from "../rows/contact.ts";

@@ -1,6 +1,6 @@
+import { type Database, prepared, type Row } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
-import { type Database, prepared, type Row } from "@tidings/store/database";
 import { mayReach } from "../record/reach.ts";
 import { COMPANY_COLUMNS } from "../rows/company.ts";
 

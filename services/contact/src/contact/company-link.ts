@@ -1,6 +1,6 @@
+import { prepared, type Transaction } from "@tidings/database/database";
 import type { Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
-import { prepared, type Transaction } from "@tidings/store/database";
 import type { Application, RowChange } from "../record/save.ts";
 import { type CompanyLink, type ContactRow, companiesOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { timestampFromText } from "@tidings/database/timestamp";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
-import { timestampFromText } from "@tidings/store/timestamp";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { colorOf, type PointColor } from "../field/color.ts";
 import { fieldsWriter } from "../field/fields-json.ts";

@@ -1,7 +1,7 @@
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";

@@ -1,13 +1,13 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { ownSubject } from "@tidings/bus/streams";
+import { type DomainEvent, domainEvent } from "@tidings/messaging/outbox";
 import {
   type ChannelChangeSchema,
   type CompanyChangeSchema,
   ContactDeletedSchema,
   ContactSavedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
-import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
-import type { SnapshotSource } from "@tidings/store/snapshots";
+import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { changedNames, snapshotOf } from "../record/change.ts";
 import type { RowChange } from "../record/save.ts";

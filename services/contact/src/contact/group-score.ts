@@ -1,14 +1,14 @@
+import { prepared, type Row } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type {
   ChangeGroupScoreRequest,
   GroupScoreService,
 } from "@tidings/proto/tidings/contact/v1/group_score";
+import { awaitRows } from "@tidings/resource/await-rows";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
-import { awaitRows } from "@tidings/store/await-rows";
-import { prepared, type Row } from "@tidings/store/database";
 import { editContact } from "./edit.ts";
 import { OPERATORS } from "./points.ts";
 import { reachedContacts, visibleContact } from "./referred.ts";

@@ -1,4 +1,4 @@
-import { prepared, type Transaction } from "@tidings/store/database";
+import { prepared, type Transaction } from "@tidings/database/database";
 
 /** Tables whose rows belong to a contact by `contact_id` and move with a merge. */
 const HISTORY = [

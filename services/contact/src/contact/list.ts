@@ -1,9 +1,9 @@
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
+import type { ListSource } from "@tidings/resource/list";
+import { standardCommands } from "@tidings/resource/resource-list";
+import { columnCommand, idsCommand, type SearchCommand } from "@tidings/resource/search";
+import { totalOf } from "@tidings/resource/totals";
 import type { Call } from "@tidings/rpc/call";
-import type { ListSource } from "@tidings/store/list";
-import { standardCommands } from "@tidings/store/resource-list";
-import { columnCommand, idsCommand, type SearchCommand } from "@tidings/store/search";
-import { totalOf } from "@tidings/store/totals";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";

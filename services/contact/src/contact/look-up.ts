@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
+import { prepared, type Row, type Statement, type Transaction } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import type { Call } from "@tidings/rpc/call";
 import { folded } from "@tidings/runtime/folded";
-import { prepared, type Row, type Statement, type Transaction } from "@tidings/store/database";
 import { dateTimeText } from "../field/value.ts";
 import { mayReach } from "../record/reach.ts";
 import { newCompany } from "../rows/company.ts";

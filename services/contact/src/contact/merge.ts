@@ -1,9 +1,9 @@
+import { prepared } from "@tidings/database/database";
+import { domainEvent } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
-import { prepared } from "@tidings/store/database";
-import { domainEvent } from "@tidings/store/outbox";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";

@@ -1,6 +1,6 @@
+import { prepared, type Transaction } from "@tidings/database/database";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
-import { prepared, type Transaction } from "@tidings/store/database";
 import type { ContactRow } from "../rows/contact.ts";
 import { editContact } from "./edit.ts";
 import type { ContactContext } from "./save.ts";

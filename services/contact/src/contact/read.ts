@@ -1,8 +1,8 @@
+import { type Database, prepared } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
+import { rowById } from "@tidings/resource/row-by-id";
 import type { Call } from "@tidings/rpc/call";
-import { type Database, prepared } from "@tidings/store/database";
-import { rowById } from "@tidings/store/row-by-id";
 import type { FieldContext } from "../field/catalogue.ts";
 import { reachedRow } from "../record/reach.ts";
 import { CONTACT_SELECT, type ContactRow } from "../rows/contact.ts";

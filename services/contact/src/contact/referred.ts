@@ -1,9 +1,9 @@
+import { type Database, prepared, type Row, type Statement } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { rowById } from "@tidings/resource/row-by-id";
 import type { Call } from "@tidings/rpc/call";
 import { denied, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
-import { type Database, prepared, type Row, type Statement } from "@tidings/store/database";
-import { rowById } from "@tidings/store/row-by-id";
 import { mayReach } from "../record/reach.ts";
 
 const contactsStatement = prepared(

@@ -1,4 +1,4 @@
-import { columnCommand, idsCommand, parseSearch, type SearchCommand } from "@tidings/store/search";
+import { columnCommand, idsCommand, parseSearch, type SearchCommand } from "@tidings/resource/search";
 import { type RawBuilder, sql } from "kysely";
 
 type Condition = RawBuilder<unknown>;

@@ -1,5 +1,5 @@
+import { prepared } from "@tidings/database/database";
 import type { Call } from "@tidings/rpc/call";
-import { prepared } from "@tidings/store/database";
 import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
 import { contactTable } from "../rows/contact.ts";
 import { contactDeleted } from "./events.ts";

@@ -1,6 +1,6 @@
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companySaved } from "../record/company-events.ts";
 import {

@@ -1,6 +1,6 @@
+import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { GroupScoreChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
-import { prepared, type Row, type Transaction } from "@tidings/store/database";
-import { domainEvent, type Outbox } from "@tidings/store/outbox";
 import { checkedPoints, type LoggedPoints, logPoints, OPERATORS } from "./points.ts";
 
 export interface ScoreChange {

@@ -1,7 +1,7 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { afterCommits } from "@tidings/messaging/after-commits";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Log } from "@tidings/runtime/log";
-import { afterCommits } from "@tidings/store/after-commits";
-import { backgroundDeadline, type Database, prepared } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
 
 const GATHER_MS = 2_000;
 const sortIn = prepared("search_sort_in", "select sort_in_search()");

@@ -1,7 +1,7 @@
+import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { awaitRows } from "@tidings/resource/await-rows";
 import type { Call } from "@tidings/rpc/call";
 import { notFound } from "@tidings/rpc/fault";
-import { awaitRows } from "@tidings/store/await-rows";
-import { prepared, type Row, type Transaction } from "@tidings/store/database";
 import { type ContactRow, STAGE_JSON } from "../rows/contact.ts";
 import { editContact } from "./edit.ts";
 import type { ContactContext } from "./save.ts";

@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject } from "node:crypto";
+import { prepared, type Transaction } from "@tidings/database/database";
 import { folded } from "@tidings/runtime/folded";
-import { prepared, type Transaction } from "@tidings/store/database";
 import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";

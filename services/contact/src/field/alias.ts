@@ -1,5 +1,5 @@
-import { freeAlias } from "@tidings/store/alias";
-import { FIELD_WORD_MAX, fieldWord, latinWord } from "@tidings/store/field-word";
+import { freeAlias } from "@tidings/resource/alias";
+import { FIELD_WORD_MAX, fieldWord, latinWord } from "@tidings/resource/field-word";
 import { COMPANY_COLUMNS } from "../rows/company.ts";
 import { CONTACT_COLUMNS } from "../rows/contact.ts";
 

@@ -1,5 +1,5 @@
-import { type Database, prepared, type Row } from "@tidings/store/database";
-import type { ResourceContext } from "@tidings/store/repository";
+import { type Database, prepared, type Row } from "@tidings/database/database";
+import type { ResourceContext } from "@tidings/resource/repository";
 import { type PointColor, readColors } from "./color.ts";
 
 /** The owner of a field, under the names the API uses for contacts and companies. */

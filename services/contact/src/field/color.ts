@@ -1,4 +1,4 @@
-import { type Database, prepared } from "@tidings/store/database";
+import { type Database, prepared } from "@tidings/database/database";
 
 /** The colour that contacts have from so many points on, while its trigger is published. */
 export interface PointColor {

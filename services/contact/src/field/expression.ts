@@ -1,5 +1,5 @@
-import type { ColumnType } from "@tidings/store/columns";
-import type { Filterable } from "@tidings/store/condition";
+import type { ColumnType } from "@tidings/resource/columns";
+import type { Filterable } from "@tidings/resource/condition";
 import { type RawBuilder, sql } from "kysely";
 import type { Field, FieldObject } from "./catalogue.ts";
 

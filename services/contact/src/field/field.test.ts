@@ -6,9 +6,9 @@ import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field
 import { ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import { ConditionSchema } from "@tidings/proto/tidings/type/v1/list";
+import { standardHandlers } from "@tidings/resource/standard-handlers";
 import { Code, type Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { eventually } from "@tidings/testkit/eventually";
 import { contactHandlers } from "../contact/contact.ts";
 import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";

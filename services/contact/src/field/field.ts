@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import { type Database, prepared, violatedConstraint } from "@tidings/database/database";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { ConditionSchema, type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import { batchWithin } from "@tidings/resource/batch-within";
+import { type BatchResult, type Repository, repository, type Update } from "@tidings/resource/repository";
+import { columnCommand, type SearchCommand } from "@tidings/resource/search";
 import type { Call } from "@tidings/rpc/call";
 import { denied, type Fault, invalid, notFound } from "@tidings/rpc/fault";
-import { batchWithin } from "@tidings/store/batch-within";
-import { type Database, prepared, violatedConstraint } from "@tidings/store/database";
-import { type BatchResult, type Repository, repository, type Update } from "@tidings/store/repository";
-import { columnCommand, type SearchCommand } from "@tidings/store/search";
 import { sql } from "kysely";
 import { fieldAlias, isReservedAlias } from "./alias.ts";
 import { type FieldContext, type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";

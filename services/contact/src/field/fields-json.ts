@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import type { Row } from "@tidings/database/database";
 import { type FormedJson, FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { fill, SEPARATOR } from "@tidings/rpc/formed-json";
-import type { Row } from "@tidings/store/database";
 import { FIELD_GROUPS, type Field, type FieldSet } from "./catalogue.ts";
 
 /** Writes the `fields` of a contact or a company. All but the values is made beforehand, once a catalogue. */

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
 import { jobsOf, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Field } from "@tidings/proto/tidings/contact/v1/field";
+import type { Changed } from "@tidings/resource/repository";
 import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import type { Changed } from "@tidings/store/repository";
 import { companyTable } from "../rows/company.ts";
 import { contactTable } from "../rows/contact.ts";
 import type { FieldObject } from "./catalogue.ts";

@@ -1,5 +1,5 @@
+import type { Row } from "@tidings/database/database";
 import type { Violation } from "@tidings/rpc/fault";
-import type { Row } from "@tidings/store/database";
 import type { FieldSet } from "./catalogue.ts";
 import { isOption, readFieldValue } from "./value.ts";
 

@@ -1,5 +1,5 @@
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { DomainEvent } from "@tidings/store/outbox";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { DomainEvent } from "@tidings/messaging/outbox";
 import { type MembershipChange, membershipEvents } from "./events.ts";
 
 /** Upsert: re-adds manually removed members, keeps present ones, skips deleted contacts. */

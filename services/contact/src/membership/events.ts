@@ -1,5 +1,5 @@
+import { type DomainEvent, domainEvent } from "@tidings/messaging/outbox";
 import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
-import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
 
 const CONTACTS_MAX = 500;
 

@@ -1,5 +1,5 @@
+import { statements } from "@tidings/database/statements";
 import { PROJECTION_TABLES } from "@tidings/projection/tables";
-import { statements } from "@tidings/store/statements";
 
 /** Projections can be made from nothing; versions are known by the table they are of. */
 export const rebuildProjections = statements(

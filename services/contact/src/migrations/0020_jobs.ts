@@ -1,5 +1,5 @@
+import { statements } from "@tidings/database/statements";
 import { JOB_TABLE } from "@tidings/jobs/tables";
-import { statements } from "@tidings/store/statements";
 
 /** Builds and upkeep are jobs, and planned by who changes the definition: triggers only tell that something changed. */
 export const moveToJobs = statements(

@@ -1,4 +1,4 @@
-import { statements } from "@tidings/store/statements";
+import { statements } from "@tidings/database/statements";
 import type { Migration } from "kysely/migration";
 
 /** Fields whose columns are text. */

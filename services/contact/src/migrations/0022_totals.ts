@@ -1,5 +1,5 @@
-import { statements } from "@tidings/store/statements";
-import { keepTotal, TOTALS_TABLE } from "@tidings/store/totals";
+import { statements } from "@tidings/database/statements";
+import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import type { Migration } from "kysely/migration";
 
 export const keepTotals: Migration = statements(

@@ -1,4 +1,4 @@
-import { statements } from "@tidings/store/statements";
+import { statements } from "@tidings/database/statements";
 
 /** Points and stages as contacts show them: replicas of triggers, groups and categories of stages. */
 export const keepPoints = statements(

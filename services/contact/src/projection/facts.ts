@@ -1,4 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
+import { prepared } from "@tidings/database/database";
 import { type ContactsNow, type FactReplica, facts as factReplica, timeOf } from "@tidings/projection/facts";
 import type { Projection } from "@tidings/projection/projection";
 import {
@@ -8,7 +9,6 @@ import {
   PageHitsSchema,
   SmsSendsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
-import { prepared } from "@tidings/store/database";
 
 /** Changes rows about contacts: the ids that it returns are theirs. */
 export interface AboutContacts extends Projection {

@@ -1,5 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { prepared } from "@tidings/database/database";
 import { categories } from "@tidings/projection/categories";
 import { newestEvents } from "@tidings/projection/newest";
 import type { Projection } from "@tidings/projection/projection";
@@ -9,7 +10,6 @@ import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_tri
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { prepared } from "@tidings/store/database";
 
 const owners = things(UserSchema, {
   table: "owners",

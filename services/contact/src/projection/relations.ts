@@ -1,5 +1,6 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { prepared } from "@tidings/database/database";
 import { timeOf } from "@tidings/projection/facts";
 import { newestEvents } from "@tidings/projection/newest";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
@@ -8,7 +9,6 @@ import {
   PushSubscribedSchema,
   PushUnsubscribedSchema,
 } from "@tidings/proto/tidings/content/v1/events";
-import { prepared } from "@tidings/store/database";
 import { type AboutContacts, contactsNow } from "./facts.ts";
 
 /** Relations of contacts that end and begin again: subscriptions, and memberships in campaigns. */

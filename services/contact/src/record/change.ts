@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/store/database";
+import type { Row } from "@tidings/database/database";
 import type { FieldSet } from "../field/catalogue.ts";
 import type { RecordTable } from "../rows/table.ts";
 import type { RowChange } from "./save.ts";

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import type { Row } from "@tidings/database/database";
+import { type DomainEvent, domainEvent, encodeEvent } from "@tidings/messaging/outbox";
 import {
   CompanyCreatedSchema,
   CompanyDeletedSchema,
   CompanyUpdatedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
-import type { Row } from "@tidings/store/database";
-import { type DomainEvent, domainEvent, encodeEvent } from "@tidings/store/outbox";
-import type { SnapshotSource } from "@tidings/store/snapshots";
+import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { COMPANY_SELECT, companyTable } from "../rows/company.ts";
 import { changedNames, snapshotOf } from "./change.ts";

@@ -1,7 +1,7 @@
-import { camelCase } from "@tidings/store/camel-case";
-import type { ColumnType } from "@tidings/store/columns";
-import type { Filterable, Near } from "@tidings/store/condition";
-import { columnCommand, type SearchCommand } from "@tidings/store/search";
+import { camelCase } from "@tidings/database/camel-case";
+import type { ColumnType } from "@tidings/resource/columns";
+import type { Filterable, Near } from "@tidings/resource/condition";
+import { columnCommand, type SearchCommand } from "@tidings/resource/search";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";

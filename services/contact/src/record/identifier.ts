@@ -1,5 +1,5 @@
+import type { Row } from "@tidings/database/database";
 import { folded } from "@tidings/runtime/folded";
-import type { Row } from "@tidings/store/database";
 import type { Field, FieldSet } from "../field/catalogue.ts";
 import type { FieldValues } from "../field/values.ts";
 import type { Claim, OwnClaim } from "../rows/table.ts";

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import { type ListSource, listPage, type Page } from "@tidings/resource/list";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { type ListSource, listPage, type Page } from "@tidings/store/list";
 import type { FieldCatalogue, FieldContext } from "../field/catalogue.ts";
 import { visibleRecords } from "./reach.ts";
 

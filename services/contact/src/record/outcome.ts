@@ -1,8 +1,8 @@
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import type { Row } from "@tidings/database/database";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
 import type { Fault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
-import type { Row } from "@tidings/store/database";
 
 /** The outcome of one item of a batch. */
 export type SettledOutcome =

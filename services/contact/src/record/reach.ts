@@ -1,8 +1,8 @@
+import type { Row } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { EVERYTHING } from "@tidings/resource/condition";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, notFound } from "@tidings/rpc/fault";
-import { EVERYTHING } from "@tidings/store/condition";
-import type { Row } from "@tidings/store/database";
 import { type RawBuilder, sql } from "kysely";
 
 /** Contacts belong to their owner, companies to who made them. What belongs to nobody counts as somebody else's. */

@@ -1,6 +1,6 @@
+import type { Row } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
-import type { Row } from "@tidings/store/database";
-import { timestampFromText } from "@tidings/store/timestamp";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { isoTime } from "../field/value.ts";
 

@@ -1,7 +1,7 @@
+import type { Row, Transaction } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { Fault } from "@tidings/rpc/fault";
-import type { Row, Transaction } from "@tidings/store/database";
 import type { FieldSet } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
 import type { RecordTable } from "../rows/table.ts";

@@ -1,5 +1,5 @@
+import type { Row } from "@tidings/database/database";
 import { badRequest } from "@tidings/rpc/fault";
-import type { Row } from "@tidings/store/database";
 import type { OwnerColumn } from "./reach.ts";
 
 /** A page of what others render: the memory it takes is bounded. */

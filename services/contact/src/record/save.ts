@@ -1,9 +1,9 @@
+import { type Row, type Transaction, violatedConstraint } from "@tidings/database/database";
+import type { DomainEvent } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { awaitRows } from "@tidings/resource/await-rows";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, invalid, notFound, taken, type Violation } from "@tidings/rpc/fault";
-import { awaitRows } from "@tidings/store/await-rows";
-import { type Row, type Transaction, violatedConstraint } from "@tidings/store/database";
-import type { DomainEvent } from "@tidings/store/outbox";
 import {
   assertCurrent,
   type FieldCatalogue,

@@ -1,7 +1,7 @@
+import { mayBeCommitted } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { together } from "@tidings/runtime/together";
-import { mayBeCommitted } from "@tidings/store/database";
 import type { ReadItems, SaveOutcome } from "./save.ts";
 
 /** Two, so that one may wait for the disk while the other works. */

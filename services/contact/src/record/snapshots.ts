@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
+import { prepared, type Row } from "@tidings/database/database";
 import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
-import { prepared, type Row } from "@tidings/store/database";
-import type { SnapshotSource } from "@tidings/store/snapshots";
+import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldCatalogue, FieldContext, FieldSet } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
 

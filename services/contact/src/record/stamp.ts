@@ -1,5 +1,5 @@
+import type { Row } from "@tidings/database/database";
 import type { Actor } from "@tidings/rpc/actor";
-import type { Row } from "@tidings/store/database";
 import type { RecordTable } from "../rows/table.ts";
 import type { RowChange } from "./save.ts";
 

@@ -1,6 +1,6 @@
+import type { Row } from "@tidings/database/database";
 import type { Actor } from "@tidings/rpc/actor";
 import { folded } from "@tidings/runtime/folded";
-import type { Row } from "@tidings/store/database";
 import { OWNER_JSON } from "./owner.ts";
 import { type RecordColumn, recordTable, STANDARD_COLUMNS } from "./table.ts";
 

@@ -1,5 +1,5 @@
-import { CATEGORY_JSON } from "@tidings/store/category-reference";
-import type { Row } from "@tidings/store/database";
+import type { Row } from "@tidings/database/database";
+import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { OWNER_JSON } from "./owner.ts";
 import { type RecordColumn, recordTable, STANDARD_COLUMNS } from "./table.ts";
 

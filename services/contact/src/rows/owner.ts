@@ -1,4 +1,4 @@
-import { prepared, type Transaction } from "@tidings/store/database";
+import { prepared, type Transaction } from "@tidings/database/database";
 
 /** The user `o` a record belongs to, as the API shows it. */
 export const OWNER_JSON = `json_build_object('id', o.id, 'username', o.username, 'firstName', o.first_name,

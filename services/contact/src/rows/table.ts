@@ -1,4 +1,4 @@
-import { prepared, type Row, type Statement, type Transaction } from "@tidings/store/database";
+import { prepared, type Row, type Statement, type Transaction } from "@tidings/database/database";
 
 /** A value of a unique field in the form in which no two records may share it. */
 export interface Claim {

@@ -1,8 +1,8 @@
+import { prepared, type Transaction } from "@tidings/database/database";
 import { filtersOf, namedIn } from "@tidings/filters/filter";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Changed } from "@tidings/store/repository";
+import type { Changed } from "@tidings/resource/repository";
 
 /** Builds by the id of their segment. How far each is, and how the last one ended, is in `segment_builds`. */
 export const buildJobs = jobsOf("segment_build");

@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
+import { type Database, prepared } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import { type SegmentBuild, SegmentBuildSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import { notFound } from "@tidings/rpc/fault";
-import { type Database, prepared } from "@tidings/store/database";
-import { timestampFromText } from "@tidings/store/timestamp";
 
 const buildStatement = prepared(
   "segment_builds_get",

@@ -1,16 +1,16 @@
-import type { Job, Outcome } from "@tidings/jobs/jobs";
-import type { JobOptions } from "@tidings/jobs/run-jobs";
-import { Code, Fault } from "@tidings/rpc/fault";
-import { isOutage } from "@tidings/rpc/outage";
-import type { Log } from "@tidings/runtime/log";
-import { compileSql } from "@tidings/store/compile-sql";
+import { compileSql } from "@tidings/database/compile-sql";
 import {
   backgroundDeadline,
   type Database,
   prepared,
   type Row,
   type Transaction,
-} from "@tidings/store/database";
+} from "@tidings/database/database";
+import type { Job, Outcome } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { Code, Fault } from "@tidings/rpc/fault";
+import { isOutage } from "@tidings/rpc/outage";
+import type { Log } from "@tidings/runtime/log";
 import { sql } from "kysely";
 import type { FieldCatalogues } from "../field/catalogue.ts";
 import type { MembershipChange } from "../membership/events.ts";

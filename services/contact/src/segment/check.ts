@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import { prepared, type Transaction } from "@tidings/database/database";
 import { FilterProblem, filtersOf, namedIn, readFilters } from "@tidings/filters/filter";
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
+import { cleanAlias, freeAlias } from "@tidings/resource/alias";
 import type { Call } from "@tidings/rpc/call";
 import { type Fault, inUse, type Violation } from "@tidings/rpc/fault";
-import { cleanAlias, freeAlias } from "@tidings/store/alias";
-import { prepared, type Transaction } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { type Definition, type DefinitionReader, isVisible, midnight, nameable } from "./definitions.ts";
 import { checkFilters } from "./predicate.ts";

@@ -1,6 +1,6 @@
+import { compileSql } from "@tidings/database/compile-sql";
+import { type Database, prepared } from "@tidings/database/database";
 import { isOutage } from "@tidings/rpc/outage";
-import { compileSql } from "@tidings/store/compile-sql";
-import { type Database, prepared } from "@tidings/store/database";
 import { sql } from "kysely";
 import type { BuildServices } from "./build.ts";
 import { buildJobs } from "./build-request.ts";

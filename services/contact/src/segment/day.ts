@@ -1,6 +1,6 @@
+import { prepared } from "@tidings/database/database";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
-import { prepared } from "@tidings/store/database";
 import type { BuildServices } from "./build.ts";
 import { requestBuilds } from "./build-request.ts";
 import { compileDefinitions, midnight } from "./definitions.ts";

@@ -1,7 +1,7 @@
+import { prepared, type Row, type Statement } from "@tidings/database/database";
 import { type Filter, FilterProblem } from "@tidings/filters/filter";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
-import { prepared, type Row, type Statement } from "@tidings/store/database";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { type Compiled, compileFilters } from "./predicate.ts";
 

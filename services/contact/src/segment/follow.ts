@@ -1,6 +1,6 @@
-import { compileSql } from "@tidings/store/compile-sql";
-import { prepared, type Transaction } from "@tidings/store/database";
-import type { Outbox } from "@tidings/store/outbox";
+import { compileSql } from "@tidings/database/compile-sql";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
 import { sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { type MembershipChange, membershipEvents } from "../membership/events.ts";

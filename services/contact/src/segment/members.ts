@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
 import { together } from "@tidings/runtime/together";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
-import { timestampFromText } from "@tidings/store/timestamp";
 import { reachedContacts, visibleContact } from "../contact/referred.ts";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { changeByHand } from "../membership/by-hand.ts";

@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import { compileSql } from "@tidings/database/compile-sql";
+import type { Database } from "@tidings/database/database";
 import { readFilters } from "@tidings/filters/filter";
 import {
   type PreviewSegmentResponse,
   PreviewSegmentResponseSchema,
 } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
-import { compileSql } from "@tidings/store/compile-sql";
-import type { Database } from "@tidings/store/database";
 import { type RawBuilder, sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { visibleRecords } from "../record/reach.ts";

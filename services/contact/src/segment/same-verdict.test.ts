@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { compileSql } from "@tidings/database/compile-sql";
 import { type Filter, FilterProblem, type FilterValue } from "@tidings/filters/filter";
 import { type MatchedContact, matches } from "@tidings/filters/matches";
 import { kindOf, OPERATORS, operatorsOf, type ValueKind } from "@tidings/filters/operators";
-import { compileSql } from "@tidings/store/compile-sql";
 import fc from "fast-check";
 import { sql } from "kysely";
 import { currentRows } from "../contact/read.ts";

@@ -1,4 +1,4 @@
-import { containingCommand, type SearchCommand } from "@tidings/store/search";
+import { containingCommand, type SearchCommand } from "@tidings/resource/search";
 import { sql } from "kysely";
 
 /** Search commands of the list of segments besides those of every list. */

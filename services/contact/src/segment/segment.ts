@@ -6,13 +6,13 @@ import {
   SegmentSchema,
 } from "@tidings/proto/tidings/contact/v1/segment";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
+import { jsonOf } from "@tidings/resource/json-member";
+import { repository } from "@tidings/resource/repository";
+import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
 import { together } from "@tidings/runtime/together";
-import { jsonOf } from "@tidings/store/json-member";
-import { repository } from "@tidings/store/repository";
-import { standardHandlers } from "@tidings/store/standard-handlers";
 import { forContacts, visibleContact } from "../contact/referred.ts";
 import type { BuildServices } from "./build.ts";
 import { followDefinitions } from "./build-request.ts";

@@ -1,8 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
+import { type Database, prepared } from "@tidings/database/database";
 import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
 import { ContactSegmentsSchema } from "@tidings/proto/tidings/contact/v1/events";
-import { type Database, prepared } from "@tidings/store/database";
-import type { SnapshotSource } from "@tidings/store/snapshots";
+import type { SnapshotSource } from "@tidings/resource/snapshots";
 
 const statement = prepared(
   "segment_contacts_snapshots",

@@ -1,4 +1,4 @@
-import { prepared, type Transaction } from "@tidings/store/database";
+import { prepared, type Transaction } from "@tidings/database/database";
 
 const takeStatement = prepared(
   "segment_turn",

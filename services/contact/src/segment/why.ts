@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
+import { compileSql } from "@tidings/database/compile-sql";
+import type { Database, Row } from "@tidings/database/database";
 import {
   type ExplainSegmentContactResponse,
   ExplainSegmentContactResponseSchema,
   FilterVerdictSchema,
 } from "@tidings/proto/tidings/contact/v1/segment";
-import { compileSql } from "@tidings/store/compile-sql";
-import type { Database, Row } from "@tidings/store/database";
 import { sql } from "kysely";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { compileDefinition, type Definition, type DefinitionMap, midnight } from "./definitions.ts";

@@ -1,21 +1,21 @@
 import { create } from "@bufbuild/protobuf";
+import { prepared } from "@tidings/database/database";
+import { type DomainEvent, domainEvent } from "@tidings/messaging/outbox";
 import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { type ItemStatus, ItemStatusSchema } from "@tidings/proto/tidings/type/v1/batch";
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
-import type { Call } from "@tidings/rpc/call";
-import type { Handlers } from "@tidings/rpc/definition";
-import { withoutEntities, withoutTags } from "@tidings/runtime/plain-text";
-import { prepared } from "@tidings/store/database";
-import { type DomainEvent, domainEvent } from "@tidings/store/outbox";
 import {
   type BatchResult,
   type Repository,
   type ResourceContext,
   repository,
-} from "@tidings/store/repository";
-import { placeOf } from "@tidings/store/resource";
-import { onlyOf, standardHandlers } from "@tidings/store/standard-handlers";
+} from "@tidings/resource/repository";
+import { placeOf } from "@tidings/resource/resource";
+import { onlyOf, standardHandlers } from "@tidings/resource/standard-handlers";
+import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
+import { withoutEntities, withoutTags } from "@tidings/runtime/plain-text";
 
 export function tagHandlers(context: ResourceContext): Handlers<typeof TagService> {
   const tags = repository<Tag>(context, TagSchema, {

@@ -1,5 +1,7 @@
 import { createSecretKey } from "node:crypto";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
@@ -8,8 +10,6 @@ import type { Call } from "@tidings/rpc/call";
 import { textOf } from "@tidings/rpc/formed-json";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
-import { openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { utmTagHandlers } from "../belonging/utm-tags.ts";
 import { contactHandlers } from "../contact/contact.ts";

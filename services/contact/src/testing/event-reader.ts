@@ -1,11 +1,11 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { kindOf } from "@tidings/bus/streams";
+import type { Database } from "@tidings/database/database";
 import {
   ContactDeletedSchema,
   ContactMergedSchema,
   ContactSavedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
-import type { Database } from "@tidings/store/database";
 
 const SCHEMAS = {
   created: ContactSavedSchema,

@@ -1,7 +1,12 @@
 import { type Asset, AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
+import { notValid } from "@tidings/resource/json-member";
+import {
+  type Changed,
+  type Repository,
+  type ResourceContext,
+  repository,
+} from "@tidings/resource/repository";
 import type { Violation } from "@tidings/rpc/fault";
-import { notValid } from "@tidings/store/json-member";
-import { type Changed, type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { extensionOf, mimeOf } from "../file/kind.ts";
 import { forgetAssets } from "../forget.ts";
 import { isWebAddress } from "../web-address.ts";

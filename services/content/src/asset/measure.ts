@@ -1,20 +1,20 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { jobsOf } from "@tidings/jobs/jobs";
-import type { JobOptions } from "@tidings/jobs/run-jobs";
-import type { Outbound } from "@tidings/outbound/outbound";
-import { type Asset, AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
-import type { Log } from "@tidings/runtime/log";
-import { columnsOf, fillFromRow } from "@tidings/store/columns";
 import {
   backgroundDeadline,
   type Database,
   prepared,
   type Row,
   type Transaction,
-} from "@tidings/store/database";
-import { encodeEvent, type Outbox } from "@tidings/store/outbox";
-import { placeOf } from "@tidings/store/resource";
+} from "@tidings/database/database";
+import { jobsOf } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { encodeEvent, type Outbox } from "@tidings/messaging/outbox";
+import type { Outbound } from "@tidings/outbound/outbound";
+import { type Asset, AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
+import { columnsOf, fillFromRow } from "@tidings/resource/columns";
+import { placeOf } from "@tidings/resource/resource";
+import type { Log } from "@tidings/runtime/log";
 
 /** Remote assets whose server is to be asked what it has there, by id. */
 const measureJobs = jobsOf("asset_measure");

@@ -1,8 +1,8 @@
+import type { Database } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { FileService } from "@tidings/proto/tidings/content/v1/file";
 import type { Handlers } from "@tidings/rpc/definition";
 import { inUse, notFound } from "@tidings/rpc/fault";
-import type { Database } from "@tidings/store/database";
 import { directoryOf } from "./directory.ts";
 import { reachOfFiles } from "./file-rights.ts";
 import { deleteFile, findUse, listDirectory, removeStored } from "./files.ts";

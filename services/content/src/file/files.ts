@@ -1,6 +1,6 @@
+import { prepared, type Transaction } from "@tidings/database/database";
+import { advisoryLock } from "@tidings/database/lock";
 import { jobsOf } from "@tidings/jobs/jobs";
-import { prepared, type Transaction } from "@tidings/store/database";
-import { advisoryLock } from "@tidings/store/lock";
 
 /** Bytes that nobody has any more: by the name in the store. */
 export const removalJobs = jobsOf("stored_file_removal");

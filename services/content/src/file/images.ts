@@ -1,5 +1,5 @@
 import { pipeline } from "node:stream/promises";
-import { backgroundDeadline, type Database } from "@tidings/store/database";
+import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type RequestHandler, Router } from "express";
 import { findImage } from "./files.ts";
 import type { FileStore } from "./store.ts";

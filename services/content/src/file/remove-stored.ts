@@ -1,6 +1,6 @@
+import type { Database } from "@tidings/database/database";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Log } from "@tidings/runtime/log";
-import type { Database } from "@tidings/store/database";
 import { removalJobs } from "./files.ts";
 import type { FileStore } from "./store.ts";
 

@@ -1,7 +1,7 @@
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
 import { type Job, jobsOf, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Log } from "@tidings/runtime/log";
-import { type Database, prepared, type Transaction } from "@tidings/store/database";
 import { removeStored } from "./files.ts";
 import type { FileStore } from "./store.ts";
 

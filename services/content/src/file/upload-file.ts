@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { create } from "@bufbuild/protobuf";
+import { backgroundDeadline, type Database, mayBeCommitted } from "@tidings/database/database";
 import { type UploadedFile, UploadedFileSchema } from "@tidings/proto/tidings/content/v1/file";
 import type { Actor } from "@tidings/rpc/actor";
-import { backgroundDeadline, type Database, mayBeCommitted } from "@tidings/store/database";
 import { withArrival } from "./arrival.ts";
 import { directoryOf, isOfImages } from "./directory.ts";
 import { requireUpload } from "./file-rights.ts";

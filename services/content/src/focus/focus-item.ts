@@ -4,10 +4,10 @@ import {
   type FocusMethodService,
 } from "@tidings/proto/tidings/content/v1/focus_item";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { Fault } from "@tidings/rpc/fault";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
 import { checkUtmTags } from "../utm-tags.ts";
 import { focusScript } from "./focus-script.ts";
 

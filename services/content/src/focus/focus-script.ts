@@ -1,7 +1,7 @@
 import type { FocusItem } from "@tidings/proto/tidings/content/v1/focus_item";
+import { isObject, type JsonObject } from "@tidings/resource/json-member";
+import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
-import { isObject, type JsonObject } from "@tidings/store/json-member";
-import { propertiesOf } from "@tidings/store/properties";
 import { isWebAddress } from "../web-address.ts";
 import { SHOW } from "./show.ts";
 

@@ -6,10 +6,7 @@ import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import type { Violation } from "@tidings/rpc/fault";
-import type { SecretBox } from "@tidings/secrets/secret-box";
-import { EDIT_CONTACTS } from "@tidings/service/rights";
-import { notValid } from "@tidings/store/json-member";
+import { notValid } from "@tidings/resource/json-member";
 import {
   flag,
   holding,
@@ -23,8 +20,11 @@ import {
   text,
   texts,
   wholeNumber,
-} from "@tidings/store/properties";
-import type { TypeNeeds } from "@tidings/store/typed-needs";
+} from "@tidings/resource/properties";
+import type { TypeNeeds } from "@tidings/resource/typed-needs";
+import type { Violation } from "@tidings/rpc/fault";
+import type { SecretBox } from "@tidings/secrets/secret-box";
+import { EDIT_CONTACTS } from "@tidings/service/rights";
 import { isWebAddress } from "../web-address.ts";
 import { sealHeader } from "./repost-secret.ts";
 

@@ -1,12 +1,12 @@
+import { type Database, prepared, type Queryable } from "@tidings/database/database";
 import type { Projection } from "@tidings/projection/projection";
 import { things } from "@tidings/projection/things";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
+import { awaitNewest } from "@tidings/resource/await-rows";
+import { isObject, jsonBytes, jsonOf } from "@tidings/resource/json-member";
+import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
-import { awaitNewest } from "@tidings/store/await-rows";
-import { type Database, prepared, type Queryable } from "@tidings/store/database";
-import { isObject, jsonBytes, jsonOf } from "@tidings/store/json-member";
-import { propertiesOf } from "@tidings/store/properties";
 import { isGroup } from "./input-html.ts";
 import { type Option, options } from "./options.ts";
 

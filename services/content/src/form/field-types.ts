@@ -7,7 +7,7 @@ import {
   type PropertyReaders,
   text,
   wholeNumber,
-} from "@tidings/store/properties";
+} from "@tidings/resource/properties";
 import { options } from "./options.ts";
 
 const MEGABYTES_MAX = 1_024;

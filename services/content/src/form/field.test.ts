@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
+import { jsonBytes, jsonOf } from "@tidings/resource/json-member";
 import { Fault } from "@tidings/rpc/fault";
-import { jsonBytes, jsonOf } from "@tidings/store/json-member";
 import type { ContactFields } from "./contact-field.ts";
 import { aliasOf, settleFields } from "./field.ts";
 

@@ -1,10 +1,10 @@
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
+import { freeAlias } from "@tidings/resource/alias";
+import { FIELD_WORD_MAX, fieldWord } from "@tidings/resource/field-word";
+import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/resource/json-member";
+import { settleProperties } from "@tidings/resource/properties";
 import { badRequest, type Fault, type Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
-import { freeAlias } from "@tidings/store/alias";
-import { FIELD_WORD_MAX, fieldWord } from "@tidings/store/field-word";
-import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/store/json-member";
-import { settleProperties } from "@tidings/store/properties";
 import type { ContactFields } from "./contact-field.ts";
 import { FIELD_PROPERTIES } from "./field-types.ts";
 import { SUBMISSIONS_SEEN_MAX } from "./profiling.ts";

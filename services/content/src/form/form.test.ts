@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMilliseconds } from "@tidings/database/timestamp";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { timestampFromMilliseconds } from "@tidings/store/timestamp";
 import fc from "fast-check";
 import { callAs, type FormScene, formScene, submissionOf, updateOf } from "../testing/form-scene.ts";
 

@@ -6,18 +6,18 @@ import {
   type FormMethodService,
   FormSchema,
 } from "@tidings/proto/tidings/content/v1/form";
+import { latinWord } from "@tidings/resource/field-word";
+import { notValid } from "@tidings/resource/json-member";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { rulesOf } from "@tidings/resource/rules";
+import type { SearchCommand } from "@tidings/resource/search";
+import { totalOf } from "@tidings/resource/totals";
+import { needsOfTyped } from "@tidings/resource/typed-needs";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, Fault, type Violation } from "@tidings/rpc/fault";
 import { longWork } from "@tidings/runtime/long-work";
 import type { SecretBox } from "@tidings/secrets/secret-box";
-import { latinWord } from "@tidings/store/field-word";
-import { notValid } from "@tidings/store/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/store/repository";
-import { rulesOf } from "@tidings/store/rules";
-import type { SearchCommand } from "@tidings/store/search";
-import { totalOf } from "@tidings/store/totals";
-import { needsOfTyped } from "@tidings/store/typed-needs";
 import { sql } from "kysely";
 import { isWebAddress } from "../web-address.ts";
 import { actionTypes, checkAction } from "./action.ts";

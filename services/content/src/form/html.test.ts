@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
-import { jsonBytes } from "@tidings/store/json-member";
+import { jsonBytes } from "@tidings/resource/json-member";
 import fc from "fast-check";
 import { attributesOf, element } from "./attributes.ts";
 import { formHtml } from "./html.ts";

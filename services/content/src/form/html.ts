@@ -1,8 +1,8 @@
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
+import { latinWord } from "@tidings/resource/field-word";
+import { propertiesOf } from "@tidings/resource/properties";
 import { type Html, html } from "@tidings/runtime/html";
 import { textOf } from "@tidings/runtime/plain-text";
-import { latinWord } from "@tidings/store/field-word";
-import { propertiesOf } from "@tidings/store/properties";
 import { attributesOf, element, markupOf } from "./attributes.ts";
 import { conditionsOf } from "./field.ts";
 import { isViewOnly } from "./field-types.ts";

@@ -1,8 +1,8 @@
 import type { FormField } from "@tidings/proto/tidings/content/v1/form";
+import { isObject } from "@tidings/resource/json-member";
+import { propertiesOf } from "@tidings/resource/properties";
 import { type Html, html } from "@tidings/runtime/html";
 import { textOf } from "@tidings/runtime/plain-text";
-import { isObject } from "@tidings/store/json-member";
-import { propertiesOf } from "@tidings/store/properties";
 import isoNames from "i18n-iso-countries/langs/en.json" with { type: "json" };
 import { type Attributes, attributesOf, element } from "./attributes.ts";
 import type { Option } from "./options.ts";

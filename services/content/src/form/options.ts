@@ -1,5 +1,5 @@
-import { isNothing, isObject } from "@tidings/store/json-member";
-import { type PropertyReader, text } from "@tidings/store/properties";
+import { isNothing, isObject } from "@tidings/resource/json-member";
+import { type PropertyReader, text } from "@tidings/resource/properties";
 
 /** One choice of a list. */
 export interface Option {

@@ -1,5 +1,5 @@
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
-import type { JsonObject } from "@tidings/store/json-member";
+import type { JsonObject } from "@tidings/resource/json-member";
 import { isViewOnly } from "./field-types.ts";
 
 /** So many submissions of a contact are looked at, the latest ones. */

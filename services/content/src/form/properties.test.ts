@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { FormActionSchema } from "@tidings/proto/tidings/content/v1/form";
+import { jsonBytes, jsonOf } from "@tidings/resource/json-member";
+import { settleProperties } from "@tidings/resource/properties";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
-import { jsonBytes, jsonOf } from "@tidings/store/json-member";
-import { settleProperties } from "@tidings/store/properties";
 import { checkAction } from "./action.ts";
 import { FIELD_PROPERTIES } from "./field-types.ts";
 

@@ -3,10 +3,10 @@ import { after, before, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
+import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
+import { propertiesOf } from "@tidings/resource/properties";
 import { sealSecrets } from "@tidings/secrets/sealing";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
-import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
-import { propertiesOf } from "@tidings/store/properties";
 import { callAs, type FormScene, formScene } from "../testing/form-scene.ts";
 import { repostHeaders } from "./repost-secret.ts";
 

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import { prepared } from "@tidings/database/database";
 import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
+import { jsonBytes } from "@tidings/resource/json-member";
+import { propertiesOf } from "@tidings/resource/properties";
 import { SEALING_SLICE, type SealedColumn } from "@tidings/secrets/sealing";
 import type { SecretBox } from "@tidings/secrets/secret-box";
-import { prepared } from "@tidings/store/database";
-import { jsonBytes } from "@tidings/store/json-member";
-import { propertiesOf } from "@tidings/store/properties";
 
 /** The header with which a form proves itself where it posts to: sealed where it is kept, and shown to nobody. */
 const HEADER = "authorization_header";

@@ -1,4 +1,4 @@
-import type { Total } from "@tidings/store/totals";
+import type { Total } from "@tidings/resource/totals";
 
 /** Submissions of each form are counted as they come. */
 export const SUBMISSION_TOTAL: Total = { table: "form_submissions", by: "form_id" };

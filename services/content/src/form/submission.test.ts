@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { timestampFromMilliseconds } from "@tidings/database/timestamp";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import { ListSubmissionsRequestSchema } from "@tidings/proto/tidings/content/v1/submission";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { timestampFromMilliseconds } from "@tidings/store/timestamp";
 import { callAs, type FormScene, formScene, submissionOf, updateOf } from "../testing/form-scene.ts";
 import { contactsOfSubmissions } from "./upkeep.ts";
 

@@ -1,4 +1,6 @@
 import { create } from "@bufbuild/protobuf";
+import type { Row } from "@tidings/database/database";
+import { timestampFromText } from "@tidings/database/timestamp";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import {
   type Submission,
@@ -6,18 +8,16 @@ import {
   type SubmissionService,
 } from "@tidings/proto/tidings/content/v1/submission";
 import { type ListQuery, ListQuerySchema, OrderSchema } from "@tidings/proto/tidings/type/v1/list";
+import type { ColumnType } from "@tidings/resource/columns";
+import { EVERYTHING, type Filterable } from "@tidings/resource/condition";
+import { isObject, jsonBytes } from "@tidings/resource/json-member";
+import { type ListSource, listPage } from "@tidings/resource/list";
+import type { Repository, ResourceContext } from "@tidings/resource/repository";
+import { idsCommand } from "@tidings/resource/search";
+import { totalOf } from "@tidings/resource/totals";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
-import type { ColumnType } from "@tidings/store/columns";
-import { EVERYTHING, type Filterable } from "@tidings/store/condition";
-import type { Row } from "@tidings/store/database";
-import { isObject, jsonBytes } from "@tidings/store/json-member";
-import { type ListSource, listPage } from "@tidings/store/list";
-import type { Repository, ResourceContext } from "@tidings/store/repository";
-import { idsCommand } from "@tidings/store/search";
-import { timestampFromText } from "@tidings/store/timestamp";
-import { totalOf } from "@tidings/store/totals";
 import { type RawBuilder, sql } from "kysely";
 import { isKept } from "./field-types.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";

@@ -1,18 +1,18 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type Database, prepared, type Row, type Transaction } from "@tidings/database/database";
+import { domainEvent } from "@tidings/messaging/outbox";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type {
   SubmitFormRequest,
   SubmitFormResponseSchema,
 } from "@tidings/proto/tidings/content/v1/submission";
+import { columnsOf, fillFromRow } from "@tidings/resource/columns";
+import { isObject, type JsonObject, jsonBytes, jsonOf } from "@tidings/resource/json-member";
+import type { ResourceContext } from "@tidings/resource/repository";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
-import { columnsOf, fillFromRow } from "@tidings/store/columns";
-import { type Database, prepared, type Row, type Transaction } from "@tidings/store/database";
-import { isObject, type JsonObject, jsonBytes, jsonOf } from "@tidings/store/json-member";
-import { domainEvent } from "@tidings/store/outbox";
-import type { ResourceContext } from "@tidings/store/repository";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";

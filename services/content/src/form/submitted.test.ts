@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { type FormField, FormSchema } from "@tidings/proto/tidings/content/v1/form";
-import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
+import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
 import { readSubmitted } from "./submitted.ts";
 
 type Field = Partial<Omit<FormField, "$typeName" | "properties" | "validation" | "conditions">> & {

@@ -1,9 +1,9 @@
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
+import { isObject, type JsonObject, jsonOf } from "@tidings/resource/json-member";
+import { propertiesOf } from "@tidings/resource/properties";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
-import { isObject, type JsonObject, jsonOf } from "@tidings/store/json-member";
-import { propertiesOf } from "@tidings/store/properties";
 import { isWebAddress } from "../web-address.ts";
 import { conditionsOf } from "./field.ts";
 import { isKept, isViewOnly } from "./field-types.ts";

@@ -1,11 +1,11 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { isObject, type JsonObject, jsonBytes } from "@tidings/resource/json-member";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import type { Neighbours } from "@tidings/service/neighbours";
-import { isObject, type JsonObject, jsonBytes } from "@tidings/store/json-member";
 
 /** Contacts and companies of submissions, as the contact service has them. */
 export interface Submitters {

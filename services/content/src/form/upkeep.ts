@@ -1,13 +1,13 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { type Database, prepared, type Statement, type Transaction } from "@tidings/database/database";
 import { type Job, jobsOf, type NewJob, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Projection } from "@tidings/projection/projection";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import type { Changed } from "@tidings/resource/repository";
 import type { Log } from "@tidings/runtime/log";
-import { type Database, prepared, type Statement, type Transaction } from "@tidings/store/database";
-import type { Changed } from "@tidings/store/repository";
 
 /** Submissions that a step looks at: its locks are held for milliseconds. */
 const SLICE = 5_000;

@@ -1,14 +1,14 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { SubmitFormRequestSchema } from "@tidings/proto/tidings/content/v1/submission";
+import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
-import { openDatabase } from "@tidings/store/database";
-import { type JsonObject, jsonBytes } from "@tidings/store/json-member";
-import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { formMethods, forms } from "../form/form.ts";
 import { submissionHandlers } from "../form/submission.ts";

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import { backgroundDeadline, type Database, mayBeCommitted, prepared } from "@tidings/database/database";
+import { advisoryLock } from "@tidings/database/lock";
+import { cleanAlias } from "@tidings/resource/alias";
 import type { Actor } from "@tidings/rpc/actor";
 import { badRequest, notFound } from "@tidings/rpc/fault";
-import { cleanAlias } from "@tidings/store/alias";
-import { backgroundDeadline, type Database, mayBeCommitted, prepared } from "@tidings/store/database";
-import { advisoryLock } from "@tidings/store/lock";
 import { type Arrived, withArrival } from "../file/arrival.ts";
 import { removeStored } from "../file/files.ts";
 import type { FileStore } from "../file/store.ts";

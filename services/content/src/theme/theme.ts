@@ -1,7 +1,7 @@
+import { type Database, prepared } from "@tidings/database/database";
 import type { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, notFound } from "@tidings/rpc/fault";
-import { type Database, prepared } from "@tidings/store/database";
 import { removeStored } from "../file/files.ts";
 import type { ThemeConfig } from "./theme-config.ts";
 

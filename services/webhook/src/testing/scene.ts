@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { backgroundDeadline, openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
 import { parseRanges, type Range } from "@tidings/outbound/address";
 import { createOutbound } from "@tidings/outbound/outbound";
 import { createLog } from "@tidings/runtime/log";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
-import { backgroundDeadline, openDatabase } from "@tidings/store/database";
-import { createOutbox } from "@tidings/store/outbox";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startDelivering } from "../deliver.ts";
 import { deliveryQueue } from "../delivery.ts";

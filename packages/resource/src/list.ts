@@ -1,0 +1,148 @@
+import { compileSql } from "@tidings/database/compile-sql";
+import type { Database, Row, Statement } from "@tidings/database/database";
+import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
+import { badRequest } from "@tidings/rpc/fault";
+import { type RawBuilder, sql } from "kysely";
+import { all, type ColumnMap, EVERYTHING, knownColumn, type Near, wherePredicate } from "./condition.ts";
+import { type SearchCommand, searchPredicate } from "./search.ts";
+
+/** The definition of a resource's list. Every SQL fragment in it is a constant of the program. */
+export interface ListSource {
+  /** The table and the alias its columns are named by. */
+  from: RawBuilder<unknown>;
+  id: RawBuilder<unknown>;
+  /** The select list of a row. */
+  select: RawBuilder<unknown>;
+  columns: ColumnMap;
+  published: RawBuilder<unknown> | undefined;
+  /** SQL: the rows that a list has. A request by ids also gets the others. */
+  listed?: RawBuilder<unknown> | undefined;
+  catchAll: RawBuilder<unknown>[];
+  /** The index over all columns of `catchAll`. */
+  near?: Near;
+  commands: ReadonlyMap<string, SearchCommand>;
+  defaultOrder: Order[];
+  /** The total of a query for who sees everything, as SQL, where it need not be counted (totals.ts). */
+  keptTotal?(query: ListQuery): RawBuilder<unknown> | undefined;
+}
+
+export interface Page {
+  rows: Row[];
+  ids: number[];
+  totalSize: number;
+}
+
+const SKIP_MAX = 10_000_000;
+const ORDER_MAX = 10;
+
+/**
+ * Runs a list: the page and its exact total side by side (a window count would visit every row). The ids of a page come
+ * first, from an index where there is one, then their rows: deep pages do not drag whole rows along, and while Postgres plans anew for
+ * each filter which index that is, the plan that reads the rows, of many tables, is kept.
+ * `visible` is what the caller may see at all. Who is deleted between the two is left out.
+ */
+export async function listPage(
+  database: Database,
+  source: ListSource,
+  query: ListQuery,
+  visible: RawBuilder<unknown>,
+  deadlineMs: number,
+): Promise<Page> {
+  if (query.ids.length > 0) {
+    const asked = [...new Set(query.ids)];
+    return { rows: await rowsOf(database, source, asked, visible, deadlineMs), ids: [], totalSize: 0 };
+  }
+  if (query.skip > SKIP_MAX) throw badRequest(`start may be at most ${SKIP_MAX}.`);
+  const filter = listFilter(source, query, visible);
+  const order = orderBy(source, query.order);
+  const found = run(
+    database,
+    sql`select ${source.id} as id from ${source.from} where ${filter} order by ${order}
+      limit ${query.pageSize}::bigint offset ${query.skip}::bigint`,
+    deadlineMs,
+  ).then((rows) => rows.map(({ id }) => Number(id)));
+  const [ids, rows, totalSize] = await Promise.all([
+    query.idsOnly ? found : [],
+    query.idsOnly ? [] : found.then((ids) => rowsOf(database, source, ids, visible, deadlineMs)),
+    query.skipTotal
+      ? 0
+      : total(database, keptTotal(source, query, visible) ?? counted(source, filter), deadlineMs),
+  ]);
+  return { rows, ids, totalSize };
+}
+
+/** The rows of these ids, each of which is there once, in this order. */
+async function rowsOf(
+  database: Database,
+  source: ListSource,
+  ids: number[],
+  visible: RawBuilder<unknown>,
+  deadlineMs: number,
+): Promise<Row[]> {
+  if (ids.length === 0) return [];
+  // As a sub-select the array tells the planner nothing: one plan will do for all.
+  const wanted = sql`select ${source.select} from ${source.from}
+    join unnest((select ${ids}::bigint[])) with ordinality as listed (listed_id, place) on listed_id = ${source.id}
+    where ${visible} order by place`;
+  return run(database, wanted, deadlineMs);
+}
+
+function keptTotal(
+  source: ListSource,
+  query: ListQuery,
+  visible: RawBuilder<unknown>,
+): RawBuilder<unknown> | undefined {
+  const isNarrowed = visible !== EVERYTHING || query.where.length > 0 || query.publishedOnly;
+  return isNarrowed ? undefined : source.keptTotal?.(query);
+}
+
+function counted(source: ListSource, filter: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`select count(*) from ${source.from} where ${filter}`;
+}
+
+async function total(database: Database, query: RawBuilder<unknown>, deadlineMs: number): Promise<number> {
+  const [row] = await run(database, sql`select (${query}) as total`, deadlineMs);
+  return Number(row?.total ?? 0);
+}
+
+function listFilter(source: ListSource, query: ListQuery, visible: RawBuilder<unknown>): RawBuilder<unknown> {
+  const predicates = [visible, ...wherePredicate(query.where, source.columns)];
+  if (source.listed) predicates.push(source.listed);
+  if (query.publishedOnly && source.published) predicates.push(source.published);
+  if (query.search.trim() !== "") predicates.push(searchPredicate(query.search, source));
+  return all(predicates);
+}
+
+/** Ties are settled by the id, so that pages neither repeat nor skip a row. Empty values come last when descending and first when ascending: one index serves both. */
+function orderBy(source: ListSource, asked: Order[]): RawBuilder<unknown> {
+  if (asked.length > ORDER_MAX) throw badRequest(`At most ${ORDER_MAX} columns to order by are supported.`);
+  const orders = asked.length > 0 ? asked : source.defaultOrder;
+  const isDescending = orders[0]?.descending ?? false;
+  const terms: RawBuilder<unknown>[] = [];
+  for (const { column, descending } of orders) {
+    const known = knownColumn(source.columns, column);
+    // Nothing is left to settle behind an id, and it is never empty.
+    if (known === source.columns.get("id")) {
+      return sql.join([...terms, descending ? sql`${source.id} desc` : source.id]);
+    }
+    terms.push(descending ? sql`${known.sql} desc nulls last` : sql`${known.sql} asc nulls first`);
+  }
+  return sql.join([...terms, isDescending ? sql`${source.id} desc` : source.id]);
+}
+
+function run(database: Database, query: RawBuilder<unknown>, deadlineMs: number): Promise<Row[]> {
+  const { text, values } = compileSql(query);
+  return database.query(namedByText(text), values, deadlineMs);
+}
+
+const names = new Map<string, string>();
+const NAMES_MAX = 300;
+
+/** Queries of the same shape are prepared once; shapes beyond the limit run unprepared, so that memory stays bounded. */
+function namedByText(text: string): Statement {
+  const name = names.get(text);
+  if (name) return { name, text };
+  if (names.size >= NAMES_MAX) return { text };
+  names.set(text, `list_${names.size + 1}`);
+  return { text };
+}

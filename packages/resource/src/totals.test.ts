@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { compileSql } from "@tidings/database/compile-sql";
+import {
+  backgroundDeadline,
+  type Database,
+  openDatabase,
+  type Transaction,
+} from "@tidings/database/database";
+import { createLog } from "@tidings/runtime/log";
+import { createTestDatabase } from "@tidings/testkit/postgres";
+import fc from "fast-check";
+import { sql } from "kysely";
+import { foldTotals, keepTotal, repairTotals, TOTALS_TABLE, type Total, totalOf } from "./totals.ts";
+
+const log = createLog("test", "silent");
+const TOTALS: Total[] = [{ table: "plants" }, { table: "animals", by: "kind", where: "not away" }];
+
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
+let database: Database;
+
+before(async () => {
+  testDatabase = await createTestDatabase();
+  database = openDatabase({ url: testDatabase.adminUrl, log });
+  const tables = [
+    "create table plants (id integer primary key)",
+    "create table animals (id integer primary key, kind integer not null, away boolean not null)",
+    "insert into plants select generate_series(1001, 1010)",
+  ];
+  for (const text of [...tables, ...TOTALS_TABLE, ...TOTALS.flatMap(keepTotal)]) await run(text);
+});
+
+after(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+function run(text: string) {
+  return database.query({ text }, [], backgroundDeadline());
+}
+
+/** One statement reads the kept total and the count, as of one moment. */
+const COMPARED = [
+  sql`select (${totalOf("plants")})::text as kept, (select count(*) from plants)::text as counted`,
+  ...[1, 2].map(
+    (kind) => sql`select (${totalOf("animals", sql.lit(kind))})::text as kept,
+      (select count(*) from animals where kind = ${sql.lit(kind)} and not away)::text as counted`,
+  ),
+].map((query) => compileSql(query).text);
+
+async function assertRight() {
+  for (const text of COMPARED) {
+    const [row] = await run(text);
+    assert.equal(row?.kept, row?.counted);
+  }
+}
+
+const id = fc.nat({ max: 30 });
+const kind = fc.constantFrom(1, 2);
+const change = fc.oneof(
+  id.map((from) => `insert into plants select generate_series(${from}, ${from} + 5) on conflict do nothing`),
+  id.map((from) => `delete from plants where id between ${from} and ${from} + 3`),
+  fc.tuple(id, kind, fc.boolean()).map(
+    ([animal, of, away]) => `insert into animals values (${animal}, ${of}, ${away})
+        on conflict (id) do update set kind = excluded.kind, away = excluded.away`,
+  ),
+  fc.tuple(id, kind).map(([animal, of]) => `update animals set kind = ${of} where id > ${animal}`),
+  id.map((animal) => `update animals set away = not away where id < ${animal}`),
+  id.map((animal) => `delete from animals where id > ${animal}`),
+);
+const writes = fc.array(fc.record({ change, isRolledBack: fc.boolean() }), { maxLength: 12 });
+
+test("at every moment a total is what counting says, whoever writes, rolls back and folds meanwhile", async () => {
+  const write = async ({ change: text, isRolledBack }: { change: string; isRolledBack: boolean }) => {
+    const work = async (transaction: Transaction) => {
+      // Rows are locked by one writer at a time: this is not about deadlocks.
+      await transaction.query({ text: "select pg_advisory_xact_lock(1)" }, []);
+      await transaction.query({ text }, []);
+      if (isRolledBack) throw new Error("rolled back");
+    };
+    await database.transaction(backgroundDeadline(), work).catch((error) => {
+      if (error.message !== "rolled back") throw error;
+    });
+    await foldTotals(database);
+    await assertRight();
+  };
+  const writer = async (own: { change: string; isRolledBack: boolean }[]) => {
+    for (const one of own) await write(one);
+  };
+  await fc.assert(
+    fc.asyncProperty(writes, writes, async (one, other) => {
+      await Promise.all([writer(one), writer(other)]);
+      assert.equal(await repairTotals(database, TOTALS, log), 0);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test("changes of a total are folded into one row, and nothing is left of a total of none", async () => {
+  for (let count = 0; count < 10; count += 1) await run(`insert into plants values (${2_000 + count})`);
+  await run("insert into animals values (100, 7, false)");
+  await run("delete from animals where kind = 7");
+  await foldTotals(database);
+  const rows = await run("select of, count(*) from totals where of = 'plants' or key = 7 group by of, key");
+  assert.deepEqual(rows, [{ of: "plants", count: "1" }]);
+  await assertRight();
+});
+
+test("a total that is wrong is repaired, and no other is touched", async () => {
+  await run("insert into totals values ('plants', 0, 5), ('animals', 9, 1)");
+  assert.equal(await repairTotals(database, TOTALS, log), 2);
+  await assertRight();
+  assert.equal(await repairTotals(database, TOTALS, log), 0);
+});
