@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
 import { actorSigner } from "@tidings/rpc/actor";
 import { rpcClient } from "@tidings/rpc/client";
-import { connect } from "@tidings/rpc/connection";
+import { connect } from "@tidings/rpc/stream/connection";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Browser } from "playwright-core";
 import { startBrowser, takeScreenshot } from "./browser.ts";

@@ -6,8 +6,8 @@ import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_servic
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { type Actor, actorSigner } from "@tidings/rpc/actor";
 import { rpcClient } from "@tidings/rpc/client";
-import { connect } from "@tidings/rpc/connection";
 import { Fault } from "@tidings/rpc/fault";
+import { connect } from "@tidings/rpc/stream/connection";
 import { processes } from "@tidings/scripts/processes";
 import { Client } from "pg";
 import { startTestStack } from "./stack.ts";

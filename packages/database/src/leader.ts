@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
+import { untilTick } from "@tidings/runtime/tick";
 import { Client } from "pg";
 import { Gauge } from "prom-client";
 
@@ -91,7 +91,7 @@ export function electLeader(options: LeadershipOptions): Leadership {
 /** Resolves when the server does not answer a heartbeat any more. */
 async function silence(client: Client, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await pause(untilBeat(HEARTBEAT_MS), undefined, { signal }).catch(() => undefined); // we are to stop
+    await pause(untilTick(HEARTBEAT_MS), undefined, { signal }).catch(() => undefined); // we are to stop
     try {
       await client.query("select 1");
     } catch {

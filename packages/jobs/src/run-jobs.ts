@@ -3,10 +3,10 @@ import { SpanKind } from "@opentelemetry/api";
 import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
 import { toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
-import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
 import { inSpan } from "@tidings/runtime/telemetry";
+import { untilTick } from "@tidings/runtime/tick";
 import { Counter, Histogram } from "prom-client";
 import { jobsSource } from "./backlog.ts";
 import type { Job, Jobs, Outcome } from "./jobs.ts";
@@ -80,7 +80,7 @@ export function runJobs(database: Database, log: Log, kinds: JobOptions[]): { st
   };
   const looking = (async () => {
     while (!signal.aborted) {
-      await pause(untilBeat(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
+      await pause(untilTick(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
       if (!signal.aborted)
         await look().catch((error) => log.warn({ err: error }, "could not look for jobs, trying again"));
     }

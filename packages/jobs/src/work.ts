@@ -1,8 +1,8 @@
 import type { Database } from "@tidings/database/database";
 import { createWakeUp, type WakeUp } from "@tidings/database/wake-up";
-import { untilBeat } from "@tidings/runtime/beat";
+import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
-import { together } from "@tidings/runtime/together";
+import { untilTick } from "@tidings/runtime/tick";
 import { createLanes, type Lanes } from "./lanes.ts";
 import { type Claimed, LEASE_MS, type Queue } from "./queue.ts";
 import type { Starts } from "./starts.ts";
@@ -76,7 +76,7 @@ const STOP_LIMIT_MS = 10_000;
  */
 export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Worker {
   const { database, starts } = options;
-  const begun = starts && together((jobs: J[]) => starts.begin(database, jobs));
+  const begun = starts && coalesce((jobs: J[]) => starts.begin(database, jobs));
   const work: Work<J, O> = {
     options,
     lanes: createLanes<J>(options),
@@ -211,7 +211,7 @@ async function untilNext<J extends Claimed, O>(
 ): Promise<number> {
   if (lanes.size >= options.inFlightMax) return renewAt - performance.now();
   const dueMs = await options.queue.untilDue(options.database);
-  const pollMs = untilBeat(options.pollMs);
+  const pollMs = untilTick(options.pollMs);
   const restMs = Math.min(Math.max(dueMs ?? pollMs, POLL_MIN_MS), pollMs);
   return lanes.size > 0 ? Math.min(restMs, renewAt - performance.now()) : restMs;
 }

@@ -14,10 +14,10 @@ import {
 } from "@tidings/database/database";
 import { electLeader } from "@tidings/database/leader";
 import { createWakeUp } from "@tidings/database/wake-up";
-import { untilBeat } from "@tidings/runtime/beat";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
 import { inSpan, keptTraceparent } from "@tidings/runtime/telemetry";
+import { untilTick } from "@tidings/runtime/tick";
 import { Counter } from "prom-client";
 import { messagingSources } from "./backlog.ts";
 import type { Outbox } from "./outbox.ts";
@@ -146,7 +146,7 @@ export function startRelay(options: RelayOptions): Relay {
     gatherMs = waiting < BUSY_EVENTS ? GATHER_MS : BUSY_GATHER_MS;
     await tidy();
     if (waiting === BATCH && held < BATCH) return 0;
-    return held > 0 ? HELD_MS : untilBeat(POLL_MS);
+    return held > 0 ? HELD_MS : untilTick(POLL_MS);
   };
 
   const run = async () => {

@@ -4,7 +4,7 @@ import { type Event, readLetter } from "@tidings/bus/event";
 import type { DurableDefinition } from "@tidings/bus/streams";
 import { backgroundDeadline, type Database, prepared, type Row } from "@tidings/database/database";
 import { isOutage } from "@tidings/rpc/outage";
-import { untilBeat } from "@tidings/runtime/beat";
+import { untilTick } from "@tidings/runtime/tick";
 import { whatWentWrong } from "./dead-letter.ts";
 
 export interface EventConsumer {
@@ -52,7 +52,7 @@ export function startRetrying(consumer: EventConsumer): { stop(): Promise<void> 
           "dead letters could not be read, trying again later",
         );
       }
-      await pause(untilBeat(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
+      await pause(untilTick(LOOK_MS), undefined, { signal }).catch(() => undefined); // we are to stop
     }
   };
   const running = run();

@@ -1,7 +1,7 @@
 import { prepared } from "@tidings/database/database";
 import { type Category, CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import type { Projection } from "./projection.ts";
-import { things } from "./things.ts";
+import { replicate } from "./replicate.ts";
 
 /** The table `categories`, where a service refers to categories; the rows of these tables lose a category that is gone. */
 export function categories(tables: string[]): Projection {
@@ -11,7 +11,7 @@ export function categories(tables: string[]): Projection {
       `update ${table} set category_id = null where category_id = any($1::integer[])`,
     ),
   );
-  return things(CategorySchema, {
+  return replicate(CategorySchema, {
     table: "categories",
     columns: { title: "text", alias: "text", description: "text", color: "text", bundle: "text" },
     row: ({ title, alias, description, color, bundle }: Category) => ({

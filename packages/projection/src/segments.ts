@@ -4,11 +4,11 @@ import { awaitRows } from "@tidings/resource/await-rows";
 import type { ReferenceKind } from "@tidings/resource/reference";
 import { rowReference } from "@tidings/resource/row-reference";
 import type { Projection } from "./projection.ts";
-import { things } from "./things.ts";
+import { replicate } from "./replicate.ts";
 
 /** The table `segments`, where a service refers to segments. `forget` takes those that are gone out of what refers to them. */
 export function segments(forget: (transaction: Transaction, ids: number[]) => void): Projection {
-  return things(SegmentSchema, {
+  return replicate(SegmentSchema, {
     table: "segments",
     columns: {
       name: "text",

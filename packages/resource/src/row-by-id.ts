@@ -1,5 +1,5 @@
 import type { Database, Row, Statement } from "@tidings/database/database";
-import { together } from "@tidings/runtime/together";
+import { coalesce } from "@tidings/runtime/coalesce";
 
 interface Wish {
   statement: Statement;
@@ -26,7 +26,7 @@ export async function rowById(
 ): Promise<Readonly<Row> | undefined> {
   let read = readers.get(database);
   if (!read) {
-    read = together((wishes) => readAll(database, wishes), SHARING);
+    read = coalesce((wishes) => readAll(database, wishes), SHARING);
     readers.set(database, read);
   }
   return (await read(statement.name, { statement, id, idColumn, deadlineMs })).get(id);

@@ -10,9 +10,9 @@ import {
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import type { Actor, ActorSigner } from "./actor.ts";
-import type { Connection } from "./connection.ts";
 import { methodDefinition, methodName } from "./definition.ts";
 import { isUnanswered, isUnreached, type RetryBudget, retryBudget } from "./retry.ts";
+import type { Connection } from "./stream/connection.ts";
 
 /** The context that a caller sends with each request. */
 export interface Outgoing {

@@ -5,10 +5,10 @@ import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { createLog } from "@tidings/runtime/log";
 import { type Actor, actorSigner, actorVerifier } from "./actor.ts";
 import { type Outgoing, rpcClient } from "./client.ts";
-import { type Connection, connect } from "./connection.ts";
 import type { Handlers } from "./definition.ts";
 import { Code, Fault, invalid, notFound } from "./fault.ts";
 import { implement, type RpcServer, serve } from "./server.ts";
+import { type Connection, connect } from "./stream/connection.ts";
 import { connectAlone } from "./testing/alone.ts";
 
 const keys = keyPair();
@@ -178,7 +178,7 @@ test("no call is lost when connections are renewed, and none is made twice", asy
       inFlightMax: 256,
     },
   );
-  const connection = connect(`127.0.0.1:${renewing.port}`, { lineAgeMs: 100 });
+  const connection = connect(`127.0.0.1:${renewing.port}`, { streamAgeMs: 100 });
   const client = rpcClient(TagService, connection, actorSigner(keys.privateKey, "contact"));
   const sent: string[] = [];
   const callSteadily = async (worker: number) => {

@@ -15,9 +15,9 @@ import { type Handlers, methodDefinition, methodName } from "./definition.ts";
 import { toFault } from "./fault.ts";
 import { faultToTrailers } from "./fault-status.ts";
 import { healthService } from "./health.ts";
-import { lineServer, type Served } from "./line-server.ts";
 import { requirementOf } from "./permission.ts";
 import { serverCredentials } from "./server-credentials.ts";
+import { callStreamServer, type Served } from "./stream/call-stream-server.ts";
 
 /** Handlers of one service, ready to be served next to others. */
 export interface Implementation {
@@ -71,21 +71,21 @@ export async function serve(implementations: Implementation[], options: ServeOpt
     }
     server.addService(definitions, functions);
   }
-  const lines = lineServer(carried);
-  server.addService(lines.definition, lines.implementation);
+  const streams = callStreamServer(carried);
+  server.addService(streams.definition, streams.implementation);
   const port = await bind(server, options);
   health.setServing(true);
   return {
     port,
     drain: () => {
       health.setServing(false);
-      lines.close();
+      streams.close();
       return drain(server);
     },
   };
 }
 
-/** A method called alone: how tools call it, and whoever knows nothing of lines. */
+/** A method as a unary call: for tools and other clients without multiplexed streams. */
 function unaryHandler(answering: Answering): handleUnaryCall<Message, Message> {
   return (incoming, respond) => {
     const header = (name: string) => incoming.metadata.get(name)[0]?.toString();

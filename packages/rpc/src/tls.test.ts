@@ -11,9 +11,9 @@ import { eventually } from "@tidings/testkit/eventually";
 import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { actorSigner, actorVerifier } from "./actor.ts";
 import { rpcClient } from "./client.ts";
-import { connect } from "./connection.ts";
 import { Code } from "./fault.ts";
 import { implement, type RpcServer, serve } from "./server.ts";
+import { connect } from "./stream/connection.ts";
 
 const LOOK_MS = 20;
 const log = createLog("rpc", "silent");

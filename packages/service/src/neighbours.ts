@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { actorSigner } from "@tidings/rpc/actor";
 import { type RpcClient, rpcClient } from "@tidings/rpc/client";
-import { type Connection, connect } from "@tidings/rpc/connection";
+import { type Connection, connect } from "@tidings/rpc/stream/connection";
 import { OWNERS, type ServiceConfig, variableOf } from "@tidings/runtime/config";
 import type { Tls } from "@tidings/runtime/tls";
 

@@ -2,7 +2,7 @@ import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company"
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { ActorSigner } from "@tidings/rpc/actor";
 import { rpcClient } from "@tidings/rpc/client";
-import type { Connection } from "@tidings/rpc/connection";
+import type { Connection } from "@tidings/rpc/stream/connection";
 import type { Render, Rendered } from "./fan-out.ts";
 import type { Source } from "./occurrence.ts";
 import { serviceActor } from "./service-actor.ts";

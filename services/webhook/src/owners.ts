@@ -1,6 +1,6 @@
 import { type Database, prepared, type Row } from "@tidings/database/database";
 import type { Projection } from "@tidings/projection/projection";
-import { things } from "@tidings/projection/things";
+import { replicate } from "@tidings/projection/replicate";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
@@ -63,12 +63,12 @@ export async function readOwners(
 
 /** Replicas of users, roles and API credentials. */
 export const ownerProjections: Projection[] = [
-  things(UserSchema, {
+  replicate(UserSchema, {
     table: "users",
     columns: { role_id: "integer", is_published: "boolean" },
     row: ({ roleId, isPublished }) => ({ role_id: roleId, is_published: isPublished ?? false }),
   }),
-  things(RoleSchema, {
+  replicate(RoleSchema, {
     table: "roles",
     columns: { is_admin: "boolean", is_published: "boolean", permissions: "jsonb" },
     row: ({ isAdmin, isPublished, permissions: bytes }) => ({
@@ -77,7 +77,7 @@ export const ownerProjections: Projection[] = [
       permissions: (bytes && JSON.parse(Buffer.from(bytes).toString())) ?? {},
     }),
   }),
-  things(ClientSchema, {
+  replicate(ClientSchema, {
     table: "clients",
     columns: { role_id: "integer" },
     row: ({ roleId }) => ({ role_id: roleId ?? null }),

@@ -8,7 +8,7 @@ import { createOutbound } from "@tidings/outbound/outbound";
 import type { Webhook } from "@tidings/proto/tidings/webhook/v1/webhook";
 import type { Repository } from "@tidings/resource/repository";
 import { actorSigner } from "@tidings/rpc/actor";
-import { connect } from "@tidings/rpc/connection";
+import { connect } from "@tidings/rpc/stream/connection";
 import type { Log } from "@tidings/runtime/log";
 import type { Tls } from "@tidings/runtime/tls";
 import type { SecretBox } from "@tidings/secrets/secret-box";

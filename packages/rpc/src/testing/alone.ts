@@ -2,9 +2,9 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { StatusSchema } from "@tidings/proto/google/rpc/status";
 import { channelOptions } from "../channel.ts";
-import type { Connection } from "../connection.ts";
 import { Code, deadlineExceeded, type Fault, unavailable } from "../fault.ts";
 import { DETAILS_KEY, statusToFault } from "../fault-status.ts";
+import type { Connection } from "../stream/connection.ts";
 
 /** Sends each call as a gRPC call of its own, as tools do that know nothing of lines. */
 export function connectAlone(address: string): Connection {

@@ -1,6 +1,6 @@
 import type { Database, Transaction } from "@tidings/database/database";
 import type { Projection } from "@tidings/projection/projection";
-import { things } from "@tidings/projection/things";
+import { replicate } from "@tidings/projection/replicate";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { awaitRows } from "@tidings/resource/await-rows";
 import type { ReferenceKind } from "@tidings/resource/reference";
@@ -8,7 +8,7 @@ import { rowReference } from "@tidings/resource/row-reference";
 
 /** The table `forms`, as far as campaigns refer to them. `forget` takes those that are gone out of what refers to them. */
 export function forms(forget: (transaction: Transaction, ids: number[]) => void): Projection {
-  return things(FormSchema, {
+  return replicate(FormSchema, {
     table: "forms",
     columns: {
       name: "text",

@@ -12,8 +12,8 @@ import { contactSaver } from "../contact/save.ts";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { parseJson } from "../input/json.ts";
 import type { BuildServices } from "../segment/build.ts";
+import { lockMembers } from "../segment/member-lock.ts";
 import { changeMembersIn } from "../segment/members.ts";
-import { takeTurn } from "../segment/turn.ts";
 import { addCompanyScores, editRows, type RowCommand } from "./edit-rows.ts";
 
 /** A command with its key, as it was sent. */
@@ -46,7 +46,7 @@ export async function carryOut(
   const within = { ...context, database: joined(context.database, transaction) };
   const isOfSegments = commands.some(({ effect }) => effect.case === "segments");
   // Before any contact is locked: the transaction that has the turn may want the same contacts.
-  if (isOfSegments) takeTurn(transaction);
+  if (isOfSegments) lockMembers(transaction);
   const ids = commands.map(({ contactId }) => contactId);
   const contacts = await readContacts(transaction.query, ids);
   const outcomes: Outcome<number>[] = commands.map(() => ({ fault: notFound("Contact not found.") }));

@@ -4,20 +4,20 @@ import { prepared } from "@tidings/database/database";
 import { categories } from "@tidings/projection/categories";
 import { newestEvents } from "@tidings/projection/newest";
 import type { Projection } from "@tidings/projection/projection";
-import { things } from "@tidings/projection/things";
+import { replicate } from "@tidings/projection/replicate";
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
 import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 
-const owners = things(UserSchema, {
+const owners = replicate(UserSchema, {
   table: "owners",
   columns: { username: "text", first_name: "text", last_name: "text" },
   row: ({ username, firstName, lastName }) => ({ username, first_name: firstName, last_name: lastName }),
 });
 
-const stages = things(StageSchema, {
+const stages = replicate(StageSchema, {
   table: "stages",
   columns: {
     name: "text",
@@ -36,7 +36,7 @@ const stages = things(StageSchema, {
 });
 
 /** Which colours contacts have by their points. */
-const pointTriggers = things(PointTriggerSchema, {
+const pointTriggers = replicate(PointTriggerSchema, {
   table: "point_triggers",
   columns: {
     points: "integer",
@@ -62,7 +62,7 @@ const ungroupStatement = prepared(
 );
 
 /** The scores in a group go with its row. */
-const pointGroups = things(PointGroupSchema, {
+const pointGroups = replicate(PointGroupSchema, {
   table: "point_groups",
   columns: { name: "text", description: "text" },
   row: ({ name, description }) => ({ name, description }),

@@ -1,7 +1,7 @@
 import { mayBeCommitted } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { coalesce } from "@tidings/runtime/coalesce";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
-import { together } from "@tidings/runtime/together";
 import type { ReadItems, SaveOutcome } from "./save.ts";
 
 /** Two, so that one may wait for the disk while the other works. */
@@ -18,7 +18,7 @@ type Write<M, C> = (read: ReadItems<M, C>, isShared: boolean) => Promise<(SaveOu
 export function sharedWrites<M, C>(
   write: Write<M, C>,
 ): (own: ReadItems<M, C>) => Promise<SaveOutcome | undefined> {
-  const ask = together((reads: ReadItems<M, C>[]) => writeShared(write, reads), {
+  const ask = coalesce((reads: ReadItems<M, C>[]) => writeShared(write, reads), {
     atOnce: AT_ONCE,
     itemsMax: ITEMS_MAX,
   });

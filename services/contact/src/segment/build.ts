@@ -18,8 +18,8 @@ import { buildJobs } from "./build-request.ts";
 import { PROBLEM } from "./culprits.ts";
 import { compileDefinition, type Definition } from "./definitions.ts";
 import { followMoves, type SegmentServices, tellMoves, toChange } from "./follow.ts";
+import { lockMembers } from "./member-lock.ts";
 import type { Compiled } from "./predicate.ts";
-import { takeTurn } from "./turn.ts";
 
 /** The time that one slice should take: events of single contacts wait that long at most. */
 const SLICE_MS = 200;
@@ -126,7 +126,7 @@ async function buildSlice(
   size: number,
 ): Promise<Outcome> {
   const catalogue = await catalogues.atLeast(0);
-  takeTurn(transaction);
+  lockMembers(transaction);
   const definitions = await readDefinitions(transaction.query);
   const definition = definitions.get(Number(key));
   if (!definition) return { state: "done" }; // deleted, and its build with it

@@ -10,8 +10,8 @@ import {
   type DefinitionMap,
   type DefinitionReader,
 } from "./definitions.ts";
+import { lockMembers } from "./member-lock.ts";
 import { MEMBERSHIP } from "./predicate.ts";
-import { takeTurn } from "./turn.ts";
 
 /** A contact of which something changed that segments may read, by the names of ContactUpdated and of the tables. */
 export interface ContactChange {
@@ -41,7 +41,7 @@ export async function followChanges(
   changes: ContactChange[],
 ): Promise<void> {
   if (changes.length === 0) return;
-  takeTurn(transaction);
+  lockMembers(transaction);
   const definitions = await readDefinitions(transaction.query);
   const segments = compileDefinitions(definitions, catalogue).filter(isFollowed);
   const moved = await follow(transaction, segments, changes);

@@ -4,7 +4,7 @@ import { timestampFromText } from "@tidings/database/timestamp";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Call } from "@tidings/rpc/call";
-import { together } from "@tidings/runtime/together";
+import { coalesce } from "@tidings/runtime/coalesce";
 import { reachedContacts, visibleContact } from "../contact/referred.ts";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { changeByHand } from "../membership/by-hand.ts";
@@ -14,8 +14,8 @@ import type { BuildServices } from "./build.ts";
 import { withoutCulprits } from "./culprits.ts";
 import type { Definition } from "./definitions.ts";
 import { followChanges } from "./follow.ts";
+import { lockMembers } from "./member-lock.ts";
 import { handRead, MEMBERSHIP } from "./predicate.ts";
-import { takeTurn } from "./turn.ts";
 
 interface Wish {
   definition: Definition;
@@ -36,7 +36,7 @@ export type ChangeMembers = (
  * all the same. Who made them is told, so that each transaction has those of one actor.
  */
 export function memberChanges(services: BuildServices): ChangeMembers {
-  const ask = together((wishes: Wish[]) => grant(services, wishes));
+  const ask = coalesce((wishes: Wish[]) => grant(services, wishes));
   return async (definition, contactIds, { call, isAdded }) => {
     const { actor, deadlineMs } = call;
     const contacts = await reachedContacts(services.database, contactIds, call, Verb.EDIT);
@@ -59,7 +59,7 @@ async function grant(services: BuildServices, wishes: Wish[]): Promise<void> {
   const change = () =>
     database.transaction(deadlineMs, async (transaction) => {
       // Before any contact is locked: the transaction that has the turn may want the same contacts.
-      takeTurn(transaction);
+      lockMembers(transaction);
       await changeMembersIn(services, { transaction, catalogue }, { definition, ids, isAdded });
     });
   await withoutCulprits(services, () => ids, change);

@@ -12,7 +12,7 @@ import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
-import { together } from "@tidings/runtime/together";
+import { coalesce } from "@tidings/runtime/coalesce";
 import { forContacts, visibleContact } from "../contact/referred.ts";
 import type { BuildServices } from "./build.ts";
 import { followDefinitions } from "./build-request.ts";
@@ -48,10 +48,10 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
 
   const changeMembers = memberChanges(services);
 
-  const readTogether = together(async (deadlinesMs: number[]) =>
+  const readCoalesced = coalesce(async (deadlinesMs: number[]) =>
     readDefinitions((statement) => database.query(statement, [], Math.max(...deadlinesMs))),
   );
-  const definitionsNow = (call: Call) => readTogether("definitions", call.deadlineMs);
+  const definitionsNow = (call: Call) => readCoalesced("definitions", call.deadlineMs);
 
   /** NOT_FOUND for a segment that is not there, PERMISSION_DENIED for one that is not in the caller's list. */
   const usable = async (id: number, call: Call): Promise<Definition> => {

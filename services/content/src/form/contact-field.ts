@@ -1,6 +1,6 @@
 import { type Database, prepared, type Queryable } from "@tidings/database/database";
 import type { Projection } from "@tidings/projection/projection";
-import { things } from "@tidings/projection/things";
+import { replicate } from "@tidings/projection/replicate";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
 import { awaitNewest } from "@tidings/resource/await-rows";
@@ -22,7 +22,7 @@ export interface ContactField {
 export type ContactFields = ReadonlyMap<string, ContactField>;
 
 /** The table `contact_fields`: which fields there are. A form that names one that is gone keeps its name, and nothing comes of it. */
-export const contactFields: Projection = things(FieldSchema, {
+export const contactFields: Projection = replicate(FieldSchema, {
   table: "contact_fields",
   columns: { object: "text", alias: "text", type: "text", properties: "jsonb" },
   row: ({ object, alias, type, properties }: Field) => ({

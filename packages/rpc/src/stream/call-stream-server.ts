@@ -15,10 +15,10 @@ import {
   CarryCallsResponseSchema,
   LineService,
 } from "@tidings/proto/tidings/api/v1/line";
-import type { Answering } from "./answer.ts";
-import { methodDefinition } from "./definition.ts";
-import { answerTooLong, Code, exhausted, Fault, toFault } from "./fault.ts";
-import { faultToStatus } from "./fault-status.ts";
+import type { Answering } from "../answer.ts";
+import { methodDefinition } from "../definition.ts";
+import { answerTooLong, Code, exhausted, Fault, toFault } from "../fault.ts";
+import { faultToStatus } from "../fault-status.ts";
 import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
 /** The handler of a method, and the codecs of its messages. */
@@ -29,22 +29,22 @@ export interface Served {
 
 type Stream = ServerDuplexStream<CarryCallsRequest, CarryCallsResponse>;
 
-export interface LineServer {
+export interface CallStreamServer {
   definition: Record<"carryCalls", MethodDefinition<Message, Message>>;
   implementation: { carryCalls: handleBidiStreamingCall<CarryCallsRequest, CarryCallsResponse> };
-  /** Asks the callers for no more calls: each line ends when those it has are answered. */
+  /** Asks the callers for no more calls: each stream ends when its calls are answered. */
   close(): void;
 }
 
-/** Answers the calls that come on lines; `served` has the methods by their names, `tidings.contact.v1.TagService/GetTag`. */
-export function lineServer(served: ReadonlyMap<string, Served>): LineServer {
-  const lines = new Set<{ close(): void }>();
+/** Answers the calls that come on streams; `served` has the methods by their names, `tidings.contact.v1.TagService/GetTag`. */
+export function callStreamServer(served: ReadonlyMap<string, Served>): CallStreamServer {
+  const open = new Set<{ close(): void }>();
   let isClosing = false;
   const carryCalls = (stream: Stream) => {
-    const line = serveLine(stream, served);
-    lines.add(line);
-    stream.on("close", () => lines.delete(line));
-    if (isClosing) line.close();
+    const callStream = serveStream(stream, served);
+    open.add(callStream);
+    stream.on("close", () => open.delete(callStream));
+    if (isClosing) callStream.close();
   };
   const definition = {
     ...methodDefinition(LineService.method.carryCalls),
@@ -56,12 +56,12 @@ export function lineServer(served: ReadonlyMap<string, Served>): LineServer {
     implementation: { carryCalls },
     close() {
       isClosing = true;
-      for (const line of lines) line.close();
+      for (const callStream of open) callStream.close();
     },
   };
 }
 
-function serveLine(stream: Stream, served: ReadonlyMap<string, Served>) {
+function serveStream(stream: Stream, served: ReadonlyMap<string, Served>) {
   const waiting = new Set<number>();
   const calls = inlet<Call>();
   let isAsking = true;
@@ -99,7 +99,7 @@ function serveLine(stream: Stream, served: ReadonlyMap<string, Served>) {
       failed(exhausted("The request is too long."));
     }
   };
-  // The caller learns that the line stands.
+  // The caller learns that the stream stands.
   stream.sendMetadata(new Metadata());
   stream.on("data", ({ calls }: CarryCallsRequest) => {
     for (const call of calls) take(call);

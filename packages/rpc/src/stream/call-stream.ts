@@ -9,10 +9,10 @@ import {
   type CarryCallsResponse,
   LineService,
 } from "@tidings/proto/tidings/api/v1/line";
-import { channelOptions, type Security } from "./channel.ts";
-import { methodDefinition } from "./definition.ts";
-import { answerTooLong, deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "./fault.ts";
-import { statusToFault } from "./fault-status.ts";
+import { channelOptions, type Security } from "../channel.ts";
+import { methodDefinition } from "../definition.ts";
+import { answerTooLong, deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "../fault.ts";
+import { statusToFault } from "../fault-status.ts";
 import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
 /** A call as it goes out. */
@@ -32,7 +32,7 @@ export interface OutgoingCall {
  * it stands, and `closed` once it takes no more calls: because it was asked to, by us or by the replica, which leaves nothing
  * unanswered, or because it broke.
  */
-export interface Line {
+export interface CallStream {
   readonly address: string;
   readonly state: "opening" | "open" | "closed";
   /** Calls that wait for their answer. */
@@ -49,9 +49,13 @@ interface Waiting {
 
 const { path, requestSerialize, responseDeserialize } = methodDefinition(LineService.method.carryCalls);
 
-/** Opens a line to `address` (`host:port`, no name that stands for several). `onChange` hears of each new state. */
-export function openLine(address: string, security: Security, onChange: (line: Line) => void): Line {
-  // A connection of its own: behind one address of a balancer a new line may find another replica.
+/** Opens a stream to `address` (`host:port`, no name that stands for several). `onChange` hears of each new state. */
+export function openCallStream(
+  address: string,
+  security: Security,
+  onChange: (callStream: CallStream) => void,
+): CallStream {
+  // A connection of its own: behind one address of a balancer a new stream may find another replica.
   const options = { ...channelOptions, ...security.options, "grpc.use_local_subchannel_pool": 1 };
   const client = new Client(address, security.credentials, options);
   const stream = client.makeBidiStreamRequest<CarryCallsRequest, CarryCallsResponse>(
@@ -61,7 +65,7 @@ export function openLine(address: string, security: Security, onChange: (line: L
   );
   const waiting = new Map<number, Waiting>();
   const answers = inlet<Answer>();
-  let state: Line["state"] = "opening";
+  let state: CallStream["state"] = "opening";
   let stands = false;
   let isBroken = false;
   let first: () => void = () => undefined;
@@ -71,7 +75,7 @@ export function openLine(address: string, security: Security, onChange: (line: L
     {
       write: (calls, done) => {
         const send = () => stream.write(create(CarryCallsRequestSchema, { calls }), done);
-        // Calls that were held back were certainly not handled if the line fails.
+        // Calls that were held back were certainly not handled if the stream fails.
         if (stands) send();
         else first = send;
       },
@@ -79,11 +83,11 @@ export function openLine(address: string, security: Security, onChange: (line: L
     },
     (id, message, more) => create(CallSchema, { id, message, more }),
   );
-  const turn = (next: Line["state"]) => {
+  const turn = (next: CallStream["state"]) => {
     state = next;
-    onChange(line);
+    onChange(callStream);
   };
-  /** Takes a call off the line; undefined when it had its answer. */
+  /** Takes a call off the stream; undefined when it had its answer. */
   const settled = (id: number): Waiting | undefined => {
     const call = waiting.get(id);
     if (call) clearTimeout(call.timer);
@@ -94,12 +98,12 @@ export function openLine(address: string, security: Security, onChange: (line: L
     settled(id)?.reject(deadlineExceeded());
     answers.forget(id);
     if (state !== "closed") calls.send(create(CallSchema, { id, givenUp: true }));
-    // The line would wait for an answer that nobody waits for.
+    // The stream would wait for an answer that nobody waits for.
     else if (waiting.size === 0) stream.cancel();
   };
   const take = (part: Answer) => {
     const { id } = part;
-    if (part.closing) return line.close();
+    if (part.closing) return callStream.close();
     // Given up: nobody waits for what is left of it.
     if (!waiting.has(id)) return;
     try {
@@ -119,7 +123,7 @@ export function openLine(address: string, security: Security, onChange: (line: L
     if (state !== "closed") turn("closed");
   };
 
-  const line: Line = {
+  const callStream: CallStream = {
     address,
     get state() {
       return state;
@@ -153,5 +157,5 @@ export function openLine(address: string, security: Security, onChange: (line: L
   });
   stream.on("error", broken);
   stream.on("end", () => broken(undefined));
-  return line;
+  return callStream;
 }

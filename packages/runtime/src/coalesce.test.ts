@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
-import { together } from "./together.ts";
+import { coalesce } from "./coalesce.ts";
 
 test("requests during a batch share the next batch, and each waits for its own batch", async () => {
   const goes: string[][] = [];
   const gates: (() => void)[] = [];
-  const ask = together(async (items: string[]) => {
+  const ask = coalesce(async (items: string[]) => {
     goes.push([...items]);
     await new Promise<void>((open) => gates.push(open));
   });
@@ -23,8 +23,8 @@ test("requests during a batch share the next batch, and each waits for its own b
   await Promise.all(others);
 });
 
-test("a go that fails fails those who are in it, and no other", async () => {
-  const ask = together(async (items: string[]) => {
+test("a batch that fails fails its own items, and no others", async () => {
+  const ask = coalesce(async (items: string[]) => {
     if (items.includes("bad")) throw new Error("bad");
   });
   const bad = ask("a", "bad");
@@ -33,14 +33,14 @@ test("a go that fails fails those who are in it, and no other", async () => {
   await ask("a", "later");
 });
 
-test("as many goes as may be are under way at once, and none has more items than it may", async () => {
+test("no more batches run at a time than may, and none has too many items", async () => {
   const goes: string[][] = [];
   const gates: (() => void)[] = [];
   const work = async (items: string[]) => {
     goes.push([...items]);
     await new Promise<void>((open) => gates.push(open));
   };
-  const ask = together(work, { atOnce: 2, itemsMax: 2 });
+  const ask = coalesce(work, { atOnce: 2, itemsMax: 2 });
   const all = ["1", "2", "3", "4", "5"].map((item) => ask("a", item));
   await turn();
   assert.deepEqual(goes, [
@@ -55,10 +55,10 @@ test("as many goes as may be are under way at once, and none has more items than
   await Promise.all(all);
 });
 
-test("a go runs in the context of who asked first, also when it had to wait", async () => {
+test("a batch runs in the context of its first call, also when it had to wait", async () => {
   const context = new AsyncLocalStorage<string>();
   const seen: (string | undefined)[] = [];
-  const ask = together(async (_items: string[]) => {
+  const ask = coalesce(async (_items: string[]) => {
     seen.push(context.getStore());
     await turn();
   });

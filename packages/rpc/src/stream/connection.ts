@@ -2,9 +2,9 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Tls } from "@tidings/runtime/tls";
-import { securityOf } from "./channel.ts";
-import { unreached } from "./fault.ts";
-import type { Line, OutgoingCall } from "./line.ts";
+import { securityOf } from "../channel.ts";
+import { unreached } from "../fault.ts";
+import type { CallStream, OutgoingCall } from "./call-stream.ts";
 import { type Replica, replicaAt } from "./replica.ts";
 
 /** All replicas behind a name. */
@@ -17,36 +17,36 @@ export interface Connection {
 interface ConnectionOptions {
   /** The certificates of both ends; no TLS when absent. */
   tls?: Tls | undefined;
-  lineAgeMs?: number;
+  streamAgeMs?: number;
   /** The addresses that a host name stands for; asked of the system when absent. */
   lookUp?: (host: string) => Promise<string[]>;
 }
 
-const LINE_AGE_MS = 120_000;
+const STREAM_AGE_MS = 120_000;
 /** How old the list of replicas may be. Nobody looks while there are no calls. */
 const LOOK_UP_EVERY_MS = 5_000;
 /** Where nobody is known, they may come at any moment: in a cluster a name is there with the first replica that is ready. */
 const LOOK_AGAIN_MS = 500;
 
 /**
- * Connects, with the first call, to all replicas that `host:port` stands for. Lines are renewed after `lineAgeMs`: one that
+ * Connects, with the first call, to all replicas that `host:port` stands for. Streams are renewed after `streamAgeMs`: one that
  * leads through a balancer may then lead to another replica.
  */
 export function connect(address: string, options: ConnectionOptions = {}): Connection {
-  const { tls, lineAgeMs = LINE_AGE_MS, lookUp = addressesOf } = options;
+  const { tls, streamAgeMs = STREAM_AGE_MS, lookUp = addressesOf } = options;
   const [host, port] = splitAddress(address);
   const replicas = new Map<string, Replica>();
   let lookedUpMs = Number.NEGATIVE_INFINITY;
   let lookingUp: Promise<void> | undefined;
-  /** The lines that may be used: those that stand, or those being opened when none does. */
-  let usable: Line[] = [];
+  /** The streams that may be used: those that stand, or those being opened when none does. */
+  let usable: CallStream[] = [];
 
   const sort = () => {
-    const lines = [...replicas.values()].flatMap((replica) => replica.lines);
-    const open = lines.filter(({ state }) => state === "open");
-    usable = open.length > 0 ? open : lines;
+    const streams = [...replicas.values()].flatMap((replica) => replica.streams);
+    const open = streams.filter(({ state }) => state === "open");
+    usable = open.length > 0 ? open : streams;
   };
-  const replicaOptions = { security: () => securityOf(host, tls), lineAgeMs, onChange: sort };
+  const replicaOptions = { security: () => securityOf(host, tls), streamAgeMs, onChange: sort };
   const keep = (addresses: string[]) => {
     for (const known of addresses)
       if (!replicas.has(known)) replicas.set(known, replicaAt(known, replicaOptions));
@@ -80,9 +80,9 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
       await pause(Math.max(0, Math.min(nextAttemptAtMs, call.deadlineMs) - Date.now() + 1));
       tendAll();
     }
-    const line = lessBusyOfTwo(usable);
-    if (!line) throw unreached(new Error(`there is nobody at ${address}`));
-    return line.call(call);
+    const stream = lessBusyOfTwo(usable);
+    if (!stream) throw unreached(new Error(`there is nobody at ${address}`));
+    return stream.call(call);
   };
   return {
     call,
@@ -94,12 +94,12 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
 }
 
 /**
- * Picks of two random lines the one with fewer calls in flight: a slow or stopped replica gets few (Mitzenmacher, "The
+ * Picks of two random streams the one with fewer calls in flight: a slow or stopped replica gets few (Mitzenmacher, "The
  * Power of Two Choices in Randomized Load Balancing", 2001).
  */
-function lessBusyOfTwo(lines: Line[]): Line | undefined {
-  const one = lines[Math.floor(Math.random() * lines.length)];
-  const other = lines[Math.floor(Math.random() * lines.length)];
+function lessBusyOfTwo(streams: CallStream[]): CallStream | undefined {
+  const one = streams[Math.floor(Math.random() * streams.length)];
+  const other = streams[Math.floor(Math.random() * streams.length)];
   return one && other && other.waiting < one.waiting ? other : one;
 }
 

@@ -5,11 +5,11 @@ import { after, test } from "node:test";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
-import { type Actor, actorSigner, actorVerifier } from "./actor.ts";
-import { rpcClient } from "./client.ts";
+import { type Actor, actorSigner, actorVerifier } from "../actor.ts";
+import { rpcClient } from "../client.ts";
+import { Code, type Fault } from "../fault.ts";
+import { implement, serve } from "../server.ts";
 import { connect } from "./connection.ts";
-import { Code, type Fault } from "./fault.ts";
-import { implement, serve } from "./server.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const sign = actorSigner(privateKey.export({ format: "der", type: "pkcs8" }).toString("base64"), "contact");

@@ -10,6 +10,6 @@ const takeStatement = prepared(
  * the writes of another, and a contact that changes meanwhile is evaluated again by its own event.
  * Writers of contacts do not wait. Compiling these statements to machine code takes longer than running them.
  */
-export function takeTurn(transaction: Transaction): void {
+export function lockMembers(transaction: Transaction): void {
   transaction.execute(takeStatement);
 }

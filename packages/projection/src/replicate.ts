@@ -21,7 +21,7 @@ const VERBS = ["created", "updated", "saved", "deleted"];
  * A table with a row for each thing of a kind. The events `<owner>.<thing>.<verb>` carry the thing's message; `deleted` means
  * that it is gone. They are kept by version, whatever order they come in.
  */
-export function things<S extends DescMessage>(schema: S, kept: Kept<S>): Projection {
+export function replicate<S extends DescMessage>(schema: S, kept: Kept<S>): Projection {
   const [, owner = ""] = schema.typeName.split(".");
   const prefix = `tidings.${owner}.${snakeCase(schema.name)}.`;
   const { replace, remove } = statements(kept);
