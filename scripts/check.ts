@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
 import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
 import { unclearSentences } from "./plain-english.ts";
-import { circlesOfRooms } from "./rooms.ts";
+import { circlesOfImports } from "./rooms.ts";
 import {
   handWrittenFiles,
   presentServices,
@@ -43,7 +43,7 @@ for (const { output } of failures) console.log(`\n${output.trim()}`);
 process.exitCode = failures.length > 0 ? 1 : 0;
 
 async function roomsDependOneWay(): Promise<ToolResult> {
-  const circles = circlesOfRooms();
+  const circles = circlesOfImports();
   return { ok: circles.length === 0, output: `Folders import each other: ${circles.join("; ")}` };
 }
 

@@ -4,7 +4,7 @@ import { globSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { promisify } from "node:util";
-import type { Statement } from "@tidings/database/database";
+import type { Statement } from "@tidings/database/statement";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { Client } from "pg";
 import { processes } from "./processes.ts";

@@ -1,5 +1,6 @@
 import { createSecretKey } from "node:crypto";
-import { type Database, openDatabase, type Statement } from "@tidings/database/database";
+import { type Database, openDatabase } from "@tidings/database/database";
+import type { Statement } from "@tidings/database/statement";
 import { createOutbox } from "@tidings/messaging/outbox";
 import type { Actor } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";

@@ -1,5 +1,4 @@
 import { Code, Fault } from "@tidings/rpc/fault";
-import type { Query } from "../rest/query.ts";
 
 /** The credential of a request; no scheme when it has none. */
 export interface SentCredential {
@@ -11,7 +10,8 @@ export interface SentCredential {
 export interface CredentialPlaces {
   method: string | undefined;
   authorization: string | undefined;
-  query: Query;
+  /** Parameters by name. */
+  query: Record<string, unknown>;
   /** The body of a POST, if it is a form. */
   form: unknown;
 }
@@ -19,7 +19,7 @@ export interface CredentialPlaces {
 /** A token may come in the header, the query of a GET or the form of a POST (RFC 6750, 2), but in one of them only. */
 export function sentCredential({ method, authorization, query, form }: CredentialPlaces): SentCredential {
   const inQuery = query.access_token;
-  const inForm = (form as Query | undefined)?.access_token;
+  const inForm = (form as Record<string, unknown> | undefined)?.access_token;
   const sent = [authorization, inQuery, inForm].filter((value) => value !== undefined);
   if (sent.length > 1 || sent.some((value) => typeof value !== "string")) throw ambiguousCredentials();
   if (typeof inForm === "string") return { scheme: "bearer", value: inForm };

@@ -1,4 +1,5 @@
-import { type Database, prepared, type Row } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Actor } from "@tidings/rpc/actor";
 import { LRUCache } from "lru-cache";
 

@@ -1,10 +1,11 @@
-import { hash } from "node:crypto";
-import { type Database, prepared, type Row, type Transaction } from "@tidings/database/database";
+import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { appendAudit } from "../identity/audit.ts";
-import { digest, isSameDigest, newSecret } from "../secret.ts";
+import { digest, newSecret } from "../secret.ts";
 import type { AuthorizationTarget } from "./authorization-request.ts";
 import { createGrant, endFamily, FAMILY_COLUMNS, type Family, familyOf, grantTokens } from "./grant.ts";
 import { OAuthError } from "./oauth-error.ts";
+import { isProof } from "./pkce.ts";
 import { auditForeign, type IssuedTokens } from "./token.ts";
 import {
   CODE_SECONDS,
@@ -12,23 +13,6 @@ import {
   type TokenRequest,
   type TokenServices,
 } from "./token-request.ts";
-
-const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
-const VERIFIER = /^[A-Za-z0-9._~-]{43,128}$/;
-
-/** Can this be the SHA-256 of a verifier, in base64url (RFC 7636, 4.2)? */
-export function isChallenge(text: string): boolean {
-  return CHALLENGE.test(text);
-}
-
-/**
- * Was the code asked for by who redeems it? A verifier without a challenge is refused too: somebody has taken the
- * challenge away (RFC 9700, 2.1.1).
- */
-export function isProof(verifier: string | undefined, challenge: string | undefined): boolean {
-  if (challenge === undefined || verifier === undefined) return challenge === verifier;
-  return VERIFIER.test(verifier) && isSameDigest(hash("sha256", verifier, "base64url"), challenge);
-}
 
 export interface CodeIssue extends AuthorizationTarget {
   challenge: string | undefined;

@@ -1,9 +1,9 @@
 import type { Database } from "@tidings/database/database";
 import { badRequest } from "@tidings/rpc/fault";
-import { isChallenge } from "./authorization-code.ts";
 import { findClient, type OAuthClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { parametersOf } from "./parameters.ts";
+import { isChallenge } from "./pkce.ts";
 
 /** Where the answer to an authorization request may go: only a known client at an address it has registered. */
 export interface AuthorizationTarget {

@@ -1,4 +1,5 @@
-import { type Database, prepared, type Queryable, type Row } from "@tidings/database/database";
+import { type Database, prepared, type Queryable } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { digest, isSameDigest, newSecret } from "../secret.ts";
 
 const LENGTH_MAX = 2_000;

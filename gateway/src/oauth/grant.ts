@@ -1,10 +1,5 @@
-import {
-  type Database,
-  prepared,
-  type Queryable,
-  type Row,
-  type Transaction,
-} from "@tidings/database/database";
+import { type Database, prepared, type Queryable, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { type GrantType, touchClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { auditToken, type IssuedTokens, issueTokens } from "./token.ts";

@@ -1,4 +1,5 @@
-import { prepared, type Row } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { digest } from "../secret.ts";
 import { endFamily, FAMILY_COLUMNS, type Family, familyOf, grantTokens } from "./grant.ts";
 import { OAuthError } from "./oauth-error.ts";

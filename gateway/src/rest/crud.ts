@@ -1,10 +1,10 @@
-import type { Message } from "@bufbuild/protobuf";
 import { notFound } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
 import { batchRoutes } from "./batch.ts";
 import { endpoint, needing } from "./endpoint.ts";
 import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, pathId, sendJson } from "./exchange.ts";
+import { idOf } from "./id-of.ts";
 import { sendList } from "./list.ts";
 import { type ListLimits, readListParameters, selection } from "./list-query.ts";
 import { bodyDecoder } from "./message-input.ts";
@@ -88,8 +88,4 @@ export function crudRouter(
   });
   endpoint(router, "/:id/delete", { DELETE: needing(rpc.delete, remove) });
   return router;
-}
-
-export function idOf(message: Message): number {
-  return (message as Message & { id: number }).id;
 }

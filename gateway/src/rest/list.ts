@@ -3,8 +3,8 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { answerTooLong, isAnswerTooLong } from "@tidings/rpc/fault";
 import type { Resource } from "../resources.ts";
-import { idOf } from "./crud.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
+import { idOf } from "./id-of.ts";
 import type { StandardMethods } from "./standard-methods.ts";
 
 /** Pages above this are sent in parts, so that memory does not grow with them. */

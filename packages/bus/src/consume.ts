@@ -5,10 +5,11 @@ import { SpanKind } from "@opentelemetry/api";
 import { inSpan } from "@tidings/runtime/telemetry";
 import { Counter, Histogram } from "prom-client";
 import { type Bus, BusUnavailable } from "./connect.ts";
-import { type Event, type Letter, readEvents } from "./event.ts";
+import type { Event } from "./event.ts";
 import { linkTo } from "./link.ts";
 import { eventsIn } from "./pack.ts";
 import { headersOf } from "./publish.ts";
+import { type Letter, readEvents } from "./read-events.ts";
 import {
   ACK_WAIT_MS,
   type DurableDefinition,

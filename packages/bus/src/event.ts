@@ -1,10 +1,3 @@
-import type { JsMsg } from "@nats-io/jetstream";
-import { headers } from "@nats-io/transport-node";
-import type { Bus } from "./connect.ts";
-import { loadPayload } from "./large-payload.ts";
-import { decodePack, PACKED } from "./pack.ts";
-import { kindOf } from "./streams.ts";
-
 /** An event as its consumers see it. */
 export interface Event {
   id: string;
@@ -27,50 +20,4 @@ export interface EventActor {
   /** The id of a user; null for other kinds. */
   id: number | null;
   name: string;
-}
-
-/** The parts of a message that are needed to read its events. */
-type Told = Pick<JsMsg, "subject" | "headers" | "data">;
-
-/** A message as it was set aside. */
-export interface Letter {
-  subject: string;
-  headers: Record<string, string>;
-  payload: Uint8Array;
-}
-
-/** The events of a message of our streams, in order. Throws when a header is missing: then it is none of ours. */
-export async function readEvents(bus: Bus, message: Told): Promise<Event[]> {
-  if (message.headers?.has(PACKED)) return decodePack(kindOf(message.subject), message.data);
-  return [await readEvent(bus, message)];
-}
-
-/** The events of a message, or the event of one, that was set aside. */
-export function readLetter(bus: Bus, { subject, headers: fields, payload }: Letter): Promise<Event[]> {
-  const told = headers();
-  for (const [name, value] of Object.entries(fields)) told.set(name, value);
-  return readEvents(bus, { subject, headers: told, data: payload });
-}
-
-async function readEvent(bus: Bus, message: Told): Promise<Event> {
-  const header = (name: string): string => {
-    const value = message.headers?.get(name);
-    if (!value) throw new Error(`a message on ${message.subject} has no ${name}`);
-    return value;
-  };
-  const reference = message.headers?.get("ce-dataref");
-  return {
-    id: header("ce-id"),
-    subject: kindOf(message.subject),
-    aggregateId: Number(header("ce-subject")),
-    aggregateVersion: Number(header("ce-aggregateversion")),
-    time: header("ce-time"),
-    traceparent: message.headers?.get("traceparent") || undefined,
-    actor: readActor(message.headers?.get("ce-actor")),
-    payload: reference ? await loadPayload(bus, reference) : message.data,
-  };
-}
-
-function readActor(header: string | undefined): EventActor | undefined {
-  return header ? JSON.parse(decodeURIComponent(header)) : undefined;
 }

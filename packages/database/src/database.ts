@@ -14,16 +14,8 @@ import { DatabaseError, Pool, type PoolClient } from "pg";
 import { camelCase } from "./camel-case.ts";
 import { watchPool } from "./pool-use.ts";
 import { gatheringSocket } from "./socket.ts";
+import type { Row, Statement } from "./statement.ts";
 import { TextQuery } from "./text-query.ts";
-
-/** Columns in Postgres' text form: most values go straight to JSON and need no other. */
-export type Row = Record<string, string | null>;
-
-/** SQL and, when it is worth preparing, the name it is prepared under. */
-export interface Statement {
-  name?: string;
-  text: string;
-}
 
 export interface Queryable {
   query(statement: Statement, values?: unknown[]): Promise<Row[]>;

@@ -1,5 +1,5 @@
 import { Query } from "pg";
-import type { Row, Statement } from "./database.ts";
+import type { Row, Statement } from "./statement.ts";
 
 interface Columns {
   names: string[];

@@ -1,10 +1,5 @@
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Row,
-  type Statement,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
 
 /** A job that is ours until its lease ends. */
 export interface Claimed {

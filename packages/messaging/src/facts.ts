@@ -1,4 +1,5 @@
-import { type Database, prepared, type Row } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { FactService } from "@tidings/proto/tidings/api/v1/fact";
 import { notFound } from "@tidings/rpc/fault";
 import { type Implementation, implement } from "@tidings/rpc/server";

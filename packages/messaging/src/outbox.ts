@@ -10,7 +10,8 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { EventActor } from "@tidings/bus/event";
-import { prepared, type Statement, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Statement } from "@tidings/database/statement";
 import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { keptTraceparent } from "@tidings/runtime/telemetry";

@@ -1,10 +1,5 @@
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Statement,
-  WITHOUT_FLUSH,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared, WITHOUT_FLUSH } from "@tidings/database/database";
+import type { Statement } from "@tidings/database/statement";
 
 const SLICE = 1_000;
 

@@ -5,14 +5,9 @@ import { oldestUnacknowledged } from "@tidings/bus/oldest-unacknowledged";
 import { packsOf } from "@tidings/bus/pack";
 import { publish, publishPack } from "@tidings/bus/publish";
 import { MAX_AGE_MS, type StreamDefinition } from "@tidings/bus/streams";
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Row,
-  WITHOUT_FLUSH,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared, WITHOUT_FLUSH } from "@tidings/database/database";
 import { electLeader } from "@tidings/database/leader";
+import type { Row } from "@tidings/database/statement";
 import { createWakeUp } from "@tidings/database/wake-up";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";

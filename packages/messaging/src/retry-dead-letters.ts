@@ -1,8 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Bus, BusUnavailable } from "@tidings/bus/connect";
-import { type Event, readLetter } from "@tidings/bus/event";
+import type { Event } from "@tidings/bus/event";
+import { readLetter } from "@tidings/bus/read-events";
 import type { DurableDefinition } from "@tidings/bus/streams";
-import { backgroundDeadline, type Database, prepared, type Row } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { isOutage } from "@tidings/rpc/outage";
 import { untilTick } from "@tidings/runtime/tick";
 import { whatWentWrong } from "./dead-letter.ts";

@@ -1,4 +1,5 @@
-import { prepared, type Statement } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Statement } from "@tidings/database/statement";
 
 /** A statement that takes ids ($1) out of the lists of them in a column of references. */
 export function forgetIn(table: string, column: string): Statement {

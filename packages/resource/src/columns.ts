@@ -8,7 +8,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import {
   choices,

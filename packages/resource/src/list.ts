@@ -1,5 +1,6 @@
 import { compileSql } from "@tidings/database/compile-sql";
-import type { Database, Row, Statement } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
 import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";

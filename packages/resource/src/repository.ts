@@ -1,13 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import {
-  type Database,
-  joined,
-  type Row,
-  type Transaction,
-  violatedConstraint,
-} from "@tidings/database/database";
+import { type Database, joined, type Transaction, violatedConstraint } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { encodeEvent, type Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";

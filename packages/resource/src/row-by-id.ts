@@ -1,4 +1,5 @@
-import type { Database, Row, Statement } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
 import { coalesce } from "@tidings/runtime/coalesce";
 
 interface Wish {

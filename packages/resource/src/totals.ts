@@ -1,11 +1,6 @@
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Statement,
-  WITHOUT_FLUSH,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared, WITHOUT_FLUSH } from "@tidings/database/database";
 import { lockKey } from "@tidings/database/lock";
+import type { Statement } from "@tidings/database/statement";
 import { afterCommits } from "@tidings/messaging/after-commits";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { Log } from "@tidings/runtime/log";

@@ -1,6 +1,8 @@
 import type { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "./actor.ts";
-import type { Reach } from "./permission.ts";
+
+/** Which rows an actor reaches with a verb: every row, those it owns, or none. */
+export type Reach = "all" | "own" | "none";
 
 /** The context that every handler gets besides its request. */
 export interface Call {

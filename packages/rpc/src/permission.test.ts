@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "./actor.ts";
+import type { Reach } from "./call.ts";
 import { Fault } from "./fault.ts";
-import { permittedCall, type Reach, reach } from "./permission.ts";
+import { permittedCall, reach } from "./permission.ts";
 
 const BASE = "lead:leads";
 const actorWith = (actions: string[], members: Partial<Actor> = {}): Actor => ({

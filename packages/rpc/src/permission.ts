@@ -1,11 +1,8 @@
 import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
 import { permission, Verb, verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "./actor.ts";
-import type { Call } from "./call.ts";
+import type { Call, Reach } from "./call.ts";
 import { denied } from "./fault.ts";
-
-/** Which rows an actor reaches with a verb: every row, those it owns, or none. */
-export type Reach = "all" | "own" | "none";
 
 /** The permission that a method needs. */
 export interface Requirement {

@@ -1,4 +1,5 @@
-import { backgroundDeadline, type Database, type Statement } from "@tidings/database/database";
+import { backgroundDeadline, type Database } from "@tidings/database/database";
+import type { Statement } from "@tidings/database/statement";
 import type { Log } from "@tidings/runtime/log";
 import type { SecretBox } from "./secret-box.ts";
 

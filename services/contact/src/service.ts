@@ -41,12 +41,12 @@ import { projections, segmentKeeping } from "./projection/keeping.ts";
 import { companySnapshots } from "./record/company-events.ts";
 import { references } from "./references.ts";
 import { totals } from "./rows/totals.ts";
-import { building } from "./segment/build.ts";
-import { dayOptions } from "./segment/day.ts";
-import { definitionReader } from "./segment/definitions.ts";
-import { startReacting } from "./segment/react.ts";
+import { building } from "./segment/build/build.ts";
+import { dayOptions } from "./segment/build/day.ts";
+import { startReacting } from "./segment/build/react.ts";
+import { definitionReader } from "./segment/definition/definitions.ts";
+import { memberSnapshots } from "./segment/follow/snapshots.ts";
 import { segmentHandlers } from "./segment/segment.ts";
-import { memberSnapshots } from "./segment/snapshots.ts";
 import { tagHandlers } from "./tag/tag.ts";
 
 /** Contacts and companies with all that belongs to them, and the segments they are in. */

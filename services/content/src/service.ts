@@ -26,22 +26,22 @@ import { implement } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
-import { categories } from "./category.ts";
+import { categories } from "./category/category.ts";
 import type { ContentConfig } from "./config.ts";
-import { dynamicContents } from "./dynamic-content.ts";
-import { emails } from "./email.ts";
-import { openFiles } from "./files.ts";
+import { references } from "./family/references.ts";
 import { focusItems, focusMethods } from "./focus/focus-item.ts";
-import { forgetSegments } from "./forget.ts";
 import { contactFields } from "./form/contact-field.ts";
 import { openForms } from "./form/service.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
-import { marketingMessages } from "./marketing-message.ts";
-import { notifications } from "./notification.ts";
-import { pages } from "./page.ts";
-import { references } from "./references.ts";
-import { smses } from "./sms.ts";
-import { webApp } from "./web.ts";
+import { dynamicContents } from "./message/dynamic-content.ts";
+import { emails } from "./message/email.ts";
+import { forgetSegments } from "./message/forget.ts";
+import { marketingMessages } from "./message/marketing-message.ts";
+import { notifications } from "./message/notification.ts";
+import { smses } from "./message/sms.ts";
+import { pages } from "./page/page.ts";
+import { openFiles } from "./uploads.ts";
+import { webApp } from "./web/web.ts";
 
 /** Types that properties of other entities name by id. */
 const NAMEABLE = [

@@ -1,5 +1,4 @@
 import { Counter, Histogram } from "prom-client";
-import type { Outcome } from "./delivery.ts";
 
 const attempts = new Histogram({
   name: "tidings_delivery_attempt_duration_seconds",
@@ -17,7 +16,15 @@ const age = new Histogram({
   help: "Time from when a delivery was planned to when its receiver had it, all attempts included",
   buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600, 3_600, 21_600, 86_400],
 });
-export function noteAttempt({ state, statusCode, errorCode, runtimeMs }: Outcome): void {
+/** One attempt of a delivery. */
+interface Attempt {
+  state: "waiting" | "delivered" | "failed";
+  statusCode: number | null;
+  errorCode: string | null;
+  runtimeMs: number;
+}
+
+export function noteAttempt({ state, statusCode, errorCode, runtimeMs }: Attempt): void {
   const result = state === "delivered" ? "delivered" : statusCode === null ? (errorCode ?? "") : "refused";
   attempts.observe({ result }, runtimeMs / 1_000);
   if (state === "failed") givenUp.inc({ result });

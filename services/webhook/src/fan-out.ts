@@ -1,11 +1,6 @@
 import type { Event } from "@tidings/bus/event";
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Row,
-  type Transaction,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { recordEvents } from "@tidings/messaging/inbox";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { bodyOf, nameOfCompany } from "./body.ts";

@@ -1,10 +1,12 @@
-import { type Database, prepared, type Row } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Projection } from "@tidings/projection/projection";
 import { replicate } from "@tidings/projection/replicate";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { type Reach, reachOfAction } from "@tidings/rpc/permission";
+import type { Reach } from "@tidings/rpc/call";
+import { reachOfAction } from "@tidings/rpc/permission";
 
 /** The rights of a webhook's owner. */
 const CONTACTS = "lead:leads";

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { type Database, prepared, type Row } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import {
   type Campaign,

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { compileSql } from "@tidings/database/compile-sql";
-import type { Database, Row } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import {
   type CampaignEvent,
   CampaignEventLinkSchema,

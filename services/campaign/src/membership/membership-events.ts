@@ -1,4 +1,5 @@
-import type { Row, Transaction } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";

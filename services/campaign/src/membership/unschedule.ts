@@ -1,4 +1,5 @@
-import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 
 const statement = prepared(
   "campaign_event_logs_unschedule",

@@ -11,9 +11,9 @@ import { removeContacts } from "../contact/remove.ts";
 import { contactSaver } from "../contact/save.ts";
 import type { FieldCatalogue } from "../field/catalogue.ts";
 import { parseJson } from "../input/json.ts";
-import type { BuildServices } from "../segment/build.ts";
-import { lockMembers } from "../segment/member-lock.ts";
-import { changeMembersIn } from "../segment/members.ts";
+import type { BuildServices } from "../segment/build/build.ts";
+import { changeMembersIn } from "../segment/build/members.ts";
+import { lockMembers } from "../segment/follow/member-lock.ts";
 import { addCompanyScores, editRows, type RowCommand } from "./edit-rows.ts";
 
 /** A command with its key, as it was sent. */

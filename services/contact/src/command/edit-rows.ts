@@ -1,5 +1,6 @@
 import type { Outcome } from "@tidings/commands/once";
-import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { CompanyCommand, PointsCommand, StageCommand } from "@tidings/proto/tidings/contact/v1/command";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
@@ -14,8 +15,8 @@ import { assertCurrent, type FieldCatalogue } from "../field/catalogue.ts";
 import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
 import { companySaved } from "../record/company-events.ts";
-import { writeChanges } from "../record/save.ts";
 import { edited } from "../record/stamp.ts";
+import { writeChanges } from "../record/write-changes.ts";
 import { companyTable } from "../rows/company.ts";
 import { type ContactRow, contactTable } from "../rows/contact.ts";
 

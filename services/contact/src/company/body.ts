@@ -5,7 +5,7 @@ import type { FieldSet } from "../field/catalogue.ts";
 import { type ChangeMode, readFieldValues } from "../field/values.ts";
 import { parseJson } from "../input/json.ts";
 import { readReference } from "../input/reference.ts";
-import type { RecordChange } from "../record/save.ts";
+import type { RecordChange } from "../record/kind.ts";
 
 /** The change of a company that a body asks for, checked and in the text form of its columns. */
 export interface CompanyChange extends RecordChange {

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { FieldCatalogue } from "../field/catalogue.ts";

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { prepared, type Row } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";

@@ -1,4 +1,5 @@
-import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { appending, type Outbox } from "@tidings/messaging/outbox";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
 import { type Fault, invalid } from "@tidings/rpc/fault";
@@ -7,13 +8,8 @@ import { CONTACT_UPDATED, mirroredPayload, SNAPSHOT_FIELD } from "../contact/eve
 import type { FieldContext } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
 import { companySaved } from "../record/company-events.ts";
-import {
-  type Application,
-  type RecordKind,
-  type RecordSaver,
-  type RowChange,
-  recordSaver,
-} from "../record/save.ts";
+import type { Application, RecordKind, RowChange } from "../record/kind.ts";
+import { type RecordSaver, recordSaver } from "../record/save.ts";
 import { stamped } from "../record/stamp.ts";
 import { companyTable, EMPTY_COMPANY } from "../rows/company.ts";
 import { ownersById } from "../rows/owner.ts";

@@ -9,7 +9,7 @@ import { dateTimeText } from "../field/value.ts";
 import { type ChangeMode, type FieldValues, readFieldValues } from "../field/values.ts";
 import { parseJson } from "../input/json.ts";
 import { readId, readReference } from "../input/reference.ts";
-import type { RecordChange } from "../record/save.ts";
+import type { RecordChange } from "../record/kind.ts";
 import { cleanTag } from "../tag/tag.ts";
 import { type DoNotContactChange, readDoNotContact } from "./do-not-contact.ts";
 import { type FrequencyRuleChanges, readFrequencyRules } from "./frequency-rules.ts";

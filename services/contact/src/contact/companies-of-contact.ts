@@ -1,4 +1,5 @@
-import { type Database, prepared, type Row } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { mayReach } from "../record/reach.ts";

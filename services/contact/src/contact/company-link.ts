@@ -1,7 +1,7 @@
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
-import type { Application, RowChange } from "../record/save.ts";
+import type { Application, RowChange } from "../record/kind.ts";
 import { type CompanyLink, type ContactRow, companiesOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";
 import type { ContactLookups } from "./look-up.ts";

@@ -6,7 +6,7 @@ import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } fro
 import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
 import { reachedRow } from "../record/reach.ts";
-import { writeChanges } from "../record/save.ts";
+import { writeChanges } from "../record/write-changes.ts";
 import { type ContactRow, contactTable } from "../rows/contact.ts";
 import { stampEdited } from "./apply.ts";
 import { writeCompanyLinks } from "./company-link.ts";

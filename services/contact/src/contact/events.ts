@@ -10,7 +10,7 @@ import {
 import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { changedNames, snapshotOf } from "../record/change.ts";
-import type { RowChange } from "../record/save.ts";
+import type { RowChange } from "../record/kind.ts";
 import { recordSnapshots } from "../record/snapshots.ts";
 import {
   CONTACT_SELECT,

@@ -1,4 +1,5 @@
-import { prepared, type Row } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type {
   ChangeGroupScoreRequest,

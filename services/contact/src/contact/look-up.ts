@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { prepared, type Row, type Statement, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import type { Call } from "@tidings/rpc/call";

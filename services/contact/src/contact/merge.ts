@@ -9,7 +9,7 @@ import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
 import { inheritMemberships } from "../membership/by-hand.ts";
 import { reachedRow } from "../record/reach.ts";
-import { writeChanges } from "../record/save.ts";
+import { writeChanges } from "../record/write-changes.ts";
 import {
   type ContactRow,
   companiesOf,

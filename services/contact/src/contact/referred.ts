@@ -1,4 +1,5 @@
-import { type Database, prepared, type Row, type Statement } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { rowById } from "@tidings/resource/row-by-id";
 import type { Call } from "@tidings/rpc/call";

@@ -3,13 +3,9 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companySaved } from "../record/company-events.ts";
-import {
-  type RecordKind,
-  type RecordSaver,
-  type RowChange,
-  recordSaver,
-  writeChanges,
-} from "../record/save.ts";
+import type { RecordKind, RowChange } from "../record/kind.ts";
+import { type RecordSaver, recordSaver } from "../record/save.ts";
+import { writeChanges } from "../record/write-changes.ts";
 import { companyTable } from "../rows/company.ts";
 import { companiesOf, contactTable, EMPTY_CONTACT, tagsOf } from "../rows/contact.ts";
 import { tagCreated } from "../tag/tag.ts";

@@ -1,4 +1,5 @@
-import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { GroupScoreChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { checkedPoints, type LoggedPoints, logPoints, OPERATORS } from "./points.ts";

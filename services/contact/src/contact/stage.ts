@@ -1,4 +1,5 @@
-import { prepared, type Row, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { awaitRows } from "@tidings/resource/await-rows";
 import type { Call } from "@tidings/rpc/call";
 import { notFound } from "@tidings/rpc/fault";

@@ -1,4 +1,5 @@
-import { type Database, prepared, type Row } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { ResourceContext } from "@tidings/resource/repository";
 import { type PointColor, readColors } from "./color.ts";
 

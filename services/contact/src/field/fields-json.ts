@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { type FormedJson, FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { fill, SEPARATOR } from "@tidings/rpc/formed-json";
 import { FIELD_GROUPS, type Field, type FieldSet } from "./catalogue.ts";

@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Violation } from "@tidings/rpc/fault";
 import type { FieldSet } from "./catalogue.ts";
 import { isOption, readFieldValue } from "./value.ts";

@@ -1,8 +1,8 @@
 import type { Keeping } from "@tidings/projection/projecting";
 import type { FieldCatalogue } from "../field/catalogue.ts";
-import type { BuildServices } from "../segment/build.ts";
-import { withoutCulprits } from "../segment/culprits.ts";
-import { type ContactChange, followChanges } from "../segment/follow.ts";
+import type { BuildServices } from "../segment/build/build.ts";
+import { withoutCulprits } from "../segment/build/culprits.ts";
+import { type ContactChange, followChanges } from "../segment/follow/follow.ts";
 import { type AboutContacts, facts } from "./facts.ts";
 import { neighbours } from "./neighbours.ts";
 import { relations } from "./relations.ts";

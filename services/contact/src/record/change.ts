@@ -1,7 +1,7 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { FieldSet } from "../field/catalogue.ts";
 import type { RecordTable } from "../rows/table.ts";
-import type { RowChange } from "./save.ts";
+import type { RowChange } from "./kind.ts";
 
 const STAMPS = new Set(["version", "date_modified", "modified_by", "modified_by_user", "custom", "name_key"]);
 

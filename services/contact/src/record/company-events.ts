@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { type DomainEvent, domainEvent, encodeEvent } from "@tidings/messaging/outbox";
 import {
   CompanyCreatedSchema,
@@ -10,7 +10,7 @@ import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { COMPANY_SELECT, companyTable } from "../rows/company.ts";
 import { changedNames, snapshotOf } from "./change.ts";
-import type { RowChange } from "./save.ts";
+import type { RowChange } from "./kind.ts";
 import { recordSnapshots } from "./snapshots.ts";
 
 const SUBJECT = "tidings.contact.company";

@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { folded } from "@tidings/runtime/folded";
 import type { Field, FieldSet } from "../field/catalogue.ts";
 import type { FieldValues } from "../field/values.ts";

@@ -1,5 +1,5 @@
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
 import type { Fault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";

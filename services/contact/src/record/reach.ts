@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { EVERYTHING } from "@tidings/resource/condition";
 import type { Call } from "@tidings/rpc/call";

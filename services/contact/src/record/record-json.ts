@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
 import type { FieldCatalogue } from "../field/catalogue.ts";

@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { badRequest } from "@tidings/rpc/fault";
 import type { OwnerColumn } from "./reach.ts";
 

@@ -2,7 +2,8 @@ import { mayBeCommitted } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
-import type { ReadItems, SaveOutcome } from "./save.ts";
+import type { SaveOutcome } from "./kind.ts";
+import type { ReadItems } from "./read-items.ts";
 
 /** Two, so that one may wait for the disk while the other works. */
 const AT_ONCE = 2;

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { prepared, type Row } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
 import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldCatalogue, FieldContext, FieldSet } from "../field/catalogue.ts";

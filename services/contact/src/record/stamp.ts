@@ -1,7 +1,7 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Actor } from "@tidings/rpc/actor";
 import type { RecordTable } from "../rows/table.ts";
-import type { RowChange } from "./save.ts";
+import type { RowChange } from "./kind.ts";
 
 /** Gives a written record its stamps and version; the very same row when no column changed. */
 export function stamped(table: RecordTable, { before, row }: RowChange, actor: Actor, now: string): Row {

@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Actor } from "@tidings/rpc/actor";
 import { folded } from "@tidings/runtime/folded";
 import { OWNER_JSON } from "./owner.ts";

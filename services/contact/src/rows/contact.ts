@@ -1,4 +1,4 @@
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { OWNER_JSON } from "./owner.ts";
 import { type RecordColumn, recordTable, STANDARD_COLUMNS } from "./table.ts";

@@ -1,4 +1,5 @@
-import { prepared, type Row, type Statement, type Transaction } from "@tidings/database/database";
+import { prepared, type Transaction } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
 
 /** A value of a unique field in the form in which no two records may share it. */
 export interface Claim {

@@ -14,15 +14,15 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { forContacts, visibleContact } from "../contact/referred.ts";
-import type { BuildServices } from "./build.ts";
-import { followDefinitions } from "./build-request.ts";
-import { readBuild } from "./build-state.ts";
-import { checkSegment, readForCheck, type SegmentsAsOfNow } from "./check.ts";
-import { type Definition, isVisible, nameable } from "./definitions.ts";
-import { listSegmentsOfContact, memberChanges } from "./members.ts";
-import { preview } from "./preview.ts";
-import { segmentListCommands } from "./search.ts";
-import { explain } from "./why.ts";
+import type { BuildServices } from "./build/build.ts";
+import { followDefinitions } from "./build/build-request.ts";
+import { readBuild } from "./build/build-state.ts";
+import { listSegmentsOfContact, memberChanges } from "./build/members.ts";
+import { checkSegment, readForCheck, type SegmentsAsOfNow } from "./definition/check.ts";
+import { type Definition, isVisible, nameable } from "./definition/definitions.ts";
+import { preview } from "./definition/preview.ts";
+import { segmentListCommands } from "./definition/search.ts";
+import { explain } from "./definition/why.ts";
 
 export type SegmentHandlers = Handlers<typeof SegmentService> & Handlers<typeof SegmentMethodService>;
 

@@ -9,11 +9,11 @@ import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { fieldsOf } from "../field/field.ts";
-import { buildOptions } from "../segment/build.ts";
-import { requestBuilds } from "../segment/build-request.ts";
-import { dayOptions } from "../segment/day.ts";
-import { definitionReader } from "../segment/definitions.ts";
-import { react } from "../segment/react.ts";
+import { buildOptions } from "../segment/build/build.ts";
+import { requestBuilds } from "../segment/build/build-request.ts";
+import { dayOptions } from "../segment/build/day.ts";
+import { react } from "../segment/build/react.ts";
+import { definitionReader } from "../segment/definition/definitions.ts";
 import { segmentHandlers } from "../segment/segment.ts";
 import { ADMINISTRATOR, callAs, contactBody, contactScene } from "./contact-scene.ts";
 

@@ -7,9 +7,9 @@ import {
   repository,
 } from "@tidings/resource/repository";
 import type { Violation } from "@tidings/rpc/fault";
+import { isWebAddress } from "../family/web-address.ts";
 import { extensionOf, mimeOf } from "../file/kind.ts";
-import { forgetAssets } from "../forget.ts";
-import { isWebAddress } from "../web-address.ts";
+import { forgetAssets } from "../message/forget.ts";
 import { type ClaimableFile, claimableFiles, settleFiles } from "./claim.ts";
 import { addMeasuring } from "./measure.ts";
 

@@ -1,12 +1,7 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Row,
-  type Transaction,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { encodeEvent, type Outbox } from "@tidings/messaging/outbox";

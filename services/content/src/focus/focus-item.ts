@@ -8,7 +8,7 @@ import { type Repository, type ResourceContext, repository } from "@tidings/reso
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { Fault } from "@tidings/rpc/fault";
-import { checkUtmTags } from "../utm-tags.ts";
+import { checkUtmTags } from "../family/utm-tags.ts";
 import { focusScript } from "./focus-script.ts";
 
 export function focusItems(context: ResourceContext): Repository<FocusItem> {

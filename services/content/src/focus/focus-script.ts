@@ -2,7 +2,7 @@ import type { FocusItem } from "@tidings/proto/tidings/content/v1/focus_item";
 import { isObject, type JsonObject } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
-import { isWebAddress } from "../web-address.ts";
+import { isWebAddress } from "../family/web-address.ts";
 import { SHOW } from "./show.ts";
 
 /** Milliseconds until it is shown to somebody again; null for never. */

@@ -25,7 +25,7 @@ import type { TypeNeeds } from "@tidings/resource/typed-needs";
 import type { Violation } from "@tidings/rpc/fault";
 import type { SecretBox } from "@tidings/secrets/secret-box";
 import { EDIT_CONTACTS } from "@tidings/service/rights";
-import { isWebAddress } from "../web-address.ts";
+import { isWebAddress } from "../family/web-address.ts";
 import { sealHeader } from "./repost-secret.ts";
 
 const points = wholeNumber();

@@ -19,7 +19,7 @@ import { badRequest, Fault, type Violation } from "@tidings/rpc/fault";
 import { longWork } from "@tidings/runtime/long-work";
 import type { SecretBox } from "@tidings/secrets/secret-box";
 import { sql } from "kysely";
-import { isWebAddress } from "../web-address.ts";
+import { isWebAddress } from "../family/web-address.ts";
 import { actionTypes, checkAction } from "./action.ts";
 import { awaitFields, type ContactFields, isSynced, mappedFields, withSyncedLists } from "./contact-field.ts";
 import { settleFields } from "./field.ts";

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { Row } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import {

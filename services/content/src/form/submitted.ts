@@ -4,7 +4,7 @@ import { propertiesOf } from "@tidings/resource/properties";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
-import { isWebAddress } from "../web-address.ts";
+import { isWebAddress } from "../family/web-address.ts";
 import { conditionsOf } from "./field.ts";
 import { isKept, isViewOnly } from "./field-types.ts";
 

@@ -10,11 +10,11 @@ import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { createTestDatabase } from "@tidings/testkit/postgres";
+import { references } from "../family/references.ts";
 import { formMethods, forms } from "../form/form.ts";
 import { submissionHandlers } from "../form/submission.ts";
 import type { Submitters } from "../form/submitter.ts";
 import { submissionUpkeep } from "../form/upkeep.ts";
-import { references } from "../references.ts";
 
 /** For tests: forms and their submissions over a database of their own. Of contacts the ids alone are known. */
 export async function formScene() {

@@ -1,0 +1,38 @@
+import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
+import { notValid } from "@tidings/resource/json-member";
+import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { sql } from "kysely";
+import { checkVariantSettings, family, type Kin } from "../family/family.ts";
+import { PAGE_SHOWN } from "../family/references.ts";
+import { restartTests } from "../family/variant-test.ts";
+import { isWebAddress } from "../family/web-address.ts";
+
+const REDIRECTS = [301, 302, 303, 307, 308];
+
+export function pages(context: ResourceContext): Repository<Page> {
+  const kin = family(PageSchema, PAGE_SHOWN, ["variant", "translation"]);
+  const restart = restartTests<Page>(PageSchema, ["variantHits"]);
+  return repository<Page, Kin>(context, PageSchema, {
+    listed: kin.listed,
+    commands: new Map([
+      ["is", ({ text }) => (text === "prefcenter" ? sql`is_preference_center` : undefined)],
+    ]),
+    load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
+    prepare: (draft, { before, loaded }) => [
+      ...checkRedirect(draft),
+      ...checkVariantSettings(draft),
+      ...kin.check(draft, before, loaded),
+    ],
+    changed: restart,
+    show: kin.show,
+  });
+}
+
+function checkRedirect({ redirectType, redirectUrl }: Page) {
+  if (redirectType === undefined) return [];
+  if (!REDIRECTS.includes(redirectType))
+    return [notValid("redirectType", `This value is not valid. It is one of ${REDIRECTS.join(", ")}.`)];
+  return redirectUrl && isWebAddress(redirectUrl)
+    ? []
+    : [notValid("redirectUrl", "A valid URL is required.")];
+}

@@ -1,0 +1,77 @@
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { getOption, toJsonString } from "@bufbuild/protobuf";
+import { permission, Verb } from "@tidings/proto/tidings/api/v1/options";
+import { UploadedFileSchema } from "@tidings/proto/tidings/content/v1/file";
+import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
+import type { Actor, ActorVerifier } from "@tidings/rpc/actor";
+import { Code, denied, toFault } from "@tidings/rpc/fault";
+import { reach } from "@tidings/rpc/permission";
+import { ACTOR_HEADER, faultBytes, REQUEST_ID_HEADER } from "@tidings/rpc/transfer";
+import { takesLong } from "@tidings/runtime/http-server";
+import type { Log } from "@tidings/runtime/log";
+import { type NextFunction, type Request, type Response, Router } from "express";
+import { type UploadContext, uploadFile } from "../file/upload-file.ts";
+import { openTheme, type ThemeContext, uploadTheme } from "../theme/theme-bytes.ts";
+
+export interface TransferOptions extends UploadContext, ThemeContext {
+  log: Log;
+  verifyActor: ActorVerifier;
+}
+
+type TransferResponse = Response<unknown, { actor: Actor }>;
+
+const THEMES = getOption(ThemeService, permission);
+
+/** Routes for whole files that the gateway sends and fetches for signed-in callers. Everybody else gets 404. */
+export function transferRoutes(options: TransferOptions): Router {
+  const { log, verifyActor } = options;
+  const router = Router({ caseSensitive: true });
+  router.use((request: Request, response: TransferResponse, next: NextFunction) => {
+    const token = request.get(ACTOR_HEADER);
+    if (token === undefined) return next("router");
+    response.locals.actor = verifyActor(token);
+    next();
+  });
+  router.post("/files/:directory", async (request: Request, response: TransferResponse) => {
+    takesLong(request);
+    const { actor } = response.locals;
+    const file = await uploadFile(options, request, { actor, directory: String(request.params.directory) });
+    sendJson(response, toJsonString(UploadedFileSchema, file));
+  });
+  router.post("/themes", async (request: Request, response: TransferResponse) => {
+    const { actor } = response.locals;
+    requireRight(actor, Verb.CREATE);
+    takesLong(request);
+    await uploadTheme(options, request, actor);
+    sendJson(response, "{}");
+  });
+  router.get("/themes/:key", async (request: Request, response: TransferResponse) => {
+    requireRight(response.locals.actor, Verb.VIEW);
+    await sendBytes(response, await openTheme(options, String(request.params.key)));
+  });
+  router.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
+    const fault = toFault(error);
+    const requestId = request.get(REQUEST_ID_HEADER);
+    if (fault.code === Code.INTERNAL)
+      log.error({ err: fault.cause ?? fault, request_id: requestId }, "transfer failed");
+    if (response.headersSent) return void response.destroy();
+    response.status(fault.code === Code.INTERNAL ? 500 : 400).type("application/x-protobuf");
+    response.end(faultBytes(fault));
+  });
+  return router;
+}
+
+function requireRight(actor: Actor, verb: Verb): void {
+  if (reach(actor, THEMES, verb) === "none") throw denied();
+}
+
+function sendJson(response: Response, json: string): void {
+  response.type("application/json").end(json);
+}
+
+async function sendBytes(response: Response, bytes: Readable): Promise<void> {
+  response.type("application/zip");
+  // The client may leave in the middle.
+  await pipeline(bytes, response).catch(() => response.destroy());
+}
