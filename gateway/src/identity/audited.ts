@@ -1,7 +1,7 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Transaction } from "@tidings/database/database";
 import { columnsOf, readField } from "@tidings/resource/columns";
-import type { Repository } from "@tidings/resource/repository";
+import type { Repository } from "@tidings/resource/repository-options";
 import type { Resource } from "@tidings/resource/resource";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";

@@ -4,7 +4,8 @@ import { type Database, prepared, type Transaction } from "@tidings/database/dat
 import type { Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type User, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
-import { repository, type Saved, type Update } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Saved, Update } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import { Code, denied, Fault, invalid, type Violation } from "@tidings/rpc/fault";
 import { sql } from "kysely";

@@ -1,4 +1,4 @@
-import type { BatchResult, Repository } from "@tidings/resource/repository";
+import type { BatchResult, Repository } from "@tidings/resource/repository-options";
 import type { Resource } from "@tidings/resource/resource";
 import { toFault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";

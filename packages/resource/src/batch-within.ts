@@ -1,6 +1,6 @@
 import type { Fault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
-import type { BatchResult } from "./repository.ts";
+import type { BatchResult } from "./repository-options.ts";
 
 /** Does a batch without the items that have a fault already, and puts these back in their places. */
 export async function batchWithin<I, T>(

@@ -2,7 +2,8 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Handlers } from "@tidings/rpc/definition";
 import { type Implementation, implement } from "@tidings/rpc/server";
 import { standardOf } from "@tidings/rpc/standard";
-import { type Repository, type ResourceContext, repository } from "./repository.ts";
+import { repository } from "./repository.ts";
+import type { Repository, ResourceContext } from "./repository-options.ts";
 import type { Resource } from "./resource.ts";
 import { type ResourceOf, standardHandlers } from "./standard-handlers.ts";
 

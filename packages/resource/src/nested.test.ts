@@ -11,7 +11,8 @@ import { Code, Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import { categoryReference } from "./category-reference.ts";
-import { type Repository, repository } from "./repository.ts";
+import { repository } from "./repository.ts";
+import type { Repository } from "./repository-options.ts";
 
 let testDatabase: TestDatabase;
 let database: Database;

@@ -14,7 +14,8 @@ import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres
 import { sql } from "kysely";
 import { categoryReference } from "./category-reference.ts";
 import type { ReferenceKind } from "./reference.ts";
-import { type Repository, repository } from "./repository.ts";
+import { repository } from "./repository.ts";
+import type { Repository } from "./repository-options.ts";
 
 const ADA = 11;
 const BOB = 12;

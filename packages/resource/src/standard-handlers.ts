@@ -5,7 +5,7 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { standardOf } from "@tidings/rpc/standard";
-import type { BatchResult, Repository, Saved, Update } from "./repository.ts";
+import type { BatchResult, Repository, Saved, Update } from "./repository-options.ts";
 import type { Resource } from "./resource.ts";
 
 type Names<S extends DescService> = keyof S["method"] & string;

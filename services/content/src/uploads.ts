@@ -3,7 +3,7 @@ import { AssetService } from "@tidings/proto/tidings/content/v1/asset_service";
 import { FileService } from "@tidings/proto/tidings/content/v1/file";
 import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import { implementStandard } from "@tidings/resource/implement-resource";
-import type { ResourceContext } from "@tidings/resource/repository";
+import type { ResourceContext } from "@tidings/resource/repository-options";
 import { actorVerifier } from "@tidings/rpc/actor";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";

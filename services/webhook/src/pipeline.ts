@@ -6,7 +6,7 @@ import { electLeader } from "@tidings/database/leader";
 import { consumeEvents } from "@tidings/messaging/consume-events";
 import { createOutbound } from "@tidings/outbound/outbound";
 import type { Webhook } from "@tidings/proto/tidings/webhook/v1/webhook";
-import type { Repository } from "@tidings/resource/repository";
+import type { Repository } from "@tidings/resource/repository-options";
 import { actorSigner } from "@tidings/rpc/actor";
 import { connect } from "@tidings/rpc/stream/connection";
 import type { Log } from "@tidings/runtime/log";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type Webhook, WebhookSchema } from "@tidings/proto/tidings/webhook/v1/webhook";
-import type { Repository } from "@tidings/resource/repository";
+import type { Repository } from "@tidings/resource/repository-options";
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import { serviceCall } from "./service-actor.ts";

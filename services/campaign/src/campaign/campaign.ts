@@ -7,7 +7,8 @@ import {
   CampaignEventSchema,
   CampaignSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { needsOfTyped } from "@tidings/resource/typed-needs";
 import type { Call } from "@tidings/rpc/call";
 import { denied } from "@tidings/rpc/fault";

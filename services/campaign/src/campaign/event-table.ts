@@ -1,6 +1,6 @@
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
-import type { Changed } from "@tidings/resource/repository";
+import type { Changed } from "@tidings/resource/repository-options";
 
 const removeStatement = prepared(
   "campaign_events_remove",

@@ -5,7 +5,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { type Database, openDatabase } from "@tidings/database/database";
 import { createOutbox } from "@tidings/messaging/outbox";
 import { type Campaign, CampaignSchema } from "@tidings/proto/tidings/campaign/v1/campaign";
-import type { Repository } from "@tidings/resource/repository";
+import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";

@@ -1,6 +1,6 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Campaign, CampaignMethodService } from "@tidings/proto/tidings/campaign/v1/campaign";
-import type { Repository, ResourceContext } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
 import { addByHand, removeByHand } from "../membership/by-hand.ts";

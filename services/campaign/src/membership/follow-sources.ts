@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { prepared, type Transaction } from "@tidings/database/database";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
-import type { Changed } from "@tidings/resource/repository";
+import type { Changed } from "@tidings/resource/repository-options";
 
 /** Campaigns whose members are to be brought in step with their segments, by id. */
 export const memberJobs = jobsOf("campaign_members");

@@ -1,6 +1,7 @@
 import { type PointAction, PointActionSchema } from "@tidings/proto/tidings/campaign/v1/point_action";
 import { flag, text, wholeNumber } from "@tidings/resource/properties";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { needsOfTyped } from "@tidings/resource/typed-needs";
 import * as named from "../named.ts";
 import { type Kind, settleTyped } from "./kind.ts";

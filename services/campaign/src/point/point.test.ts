@@ -8,7 +8,8 @@ import { PointActionSchema } from "@tidings/proto/tidings/campaign/v1/point_acti
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
 import { type PointTrigger, PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { categoryReference } from "@tidings/resource/category-reference";
-import { type Repository, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository } from "@tidings/resource/repository-options";
 import { resourceReference } from "@tidings/resource/resource-reference";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";

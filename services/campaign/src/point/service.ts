@@ -3,7 +3,7 @@ import { PointActionService } from "@tidings/proto/tidings/campaign/v1/point_act
 import { PointTriggerMethodService } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { PointTriggerService } from "@tidings/proto/tidings/campaign/v1/point_trigger_service";
 import { implementStandard } from "@tidings/resource/implement-resource";
-import type { ResourceContext } from "@tidings/resource/repository";
+import type { ResourceContext } from "@tidings/resource/repository-options";
 import { type Implementation, implement } from "@tidings/rpc/server";
 import { actionKinds, pointActions } from "./action.ts";
 import { listedTypes } from "./kind.ts";

@@ -4,7 +4,8 @@ import {
   PointTriggerSchema,
 } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { flag, holding, object, type PropertyReader, text, texts } from "@tidings/resource/properties";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { needsOfTyped } from "@tidings/resource/typed-needs";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";

@@ -1,6 +1,7 @@
 import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
-import { type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { ResourceContext } from "@tidings/resource/repository-options";
 import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";

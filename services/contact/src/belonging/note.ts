@@ -1,7 +1,8 @@
 import { timestampFromMilliseconds } from "@tidings/database/timestamp";
 import { type Note, NoteSchema } from "@tidings/proto/tidings/contact/v1/note";
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
-import { type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { ResourceContext } from "@tidings/resource/repository-options";
 import type { SearchCommand } from "@tidings/resource/search";
 import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Handlers } from "@tidings/rpc/definition";

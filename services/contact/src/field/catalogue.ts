@@ -1,6 +1,6 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
-import type { ResourceContext } from "@tidings/resource/repository";
+import type { ResourceContext } from "@tidings/resource/repository-options";
 import { type PointColor, readColors } from "./color.ts";
 
 /** The owner of a field, under the names the API uses for contacts and companies. */

@@ -3,7 +3,8 @@ import { type Database, prepared, violatedConstraint } from "@tidings/database/d
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { ConditionSchema, type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { batchWithin } from "@tidings/resource/batch-within";
-import { type BatchResult, type Repository, repository, type Update } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { BatchResult, Repository, Update } from "@tidings/resource/repository-options";
 import { columnCommand, type SearchCommand } from "@tidings/resource/search";
 import type { Call } from "@tidings/rpc/call";
 import { denied, type Fault, invalid, notFound } from "@tidings/rpc/fault";

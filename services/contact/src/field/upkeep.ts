@@ -3,7 +3,7 @@ import { type Database, prepared, type Transaction } from "@tidings/database/dat
 import { jobsOf, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Field } from "@tidings/proto/tidings/contact/v1/field";
-import type { Changed } from "@tidings/resource/repository";
+import type { Changed } from "@tidings/resource/repository-options";
 import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
 import { companyTable } from "../rows/company.ts";

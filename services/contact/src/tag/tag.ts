@@ -5,12 +5,8 @@ import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import { TagService } from "@tidings/proto/tidings/contact/v1/tag_service";
 import { type ItemStatus, ItemStatusSchema } from "@tidings/proto/tidings/type/v1/batch";
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
-import {
-  type BatchResult,
-  type Repository,
-  type ResourceContext,
-  repository,
-} from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { BatchResult, Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { placeOf } from "@tidings/resource/resource";
 import { onlyOf, standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";

@@ -1,11 +1,7 @@
 import { type Asset, AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { notValid } from "@tidings/resource/json-member";
-import {
-  type Changed,
-  type Repository,
-  type ResourceContext,
-  repository,
-} from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Changed, Repository, ResourceContext } from "@tidings/resource/repository-options";
 import type { Violation } from "@tidings/rpc/fault";
 import { isWebAddress } from "../family/web-address.ts";
 import { extensionOf, mimeOf } from "../file/kind.ts";

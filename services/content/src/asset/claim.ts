@@ -1,7 +1,7 @@
 import { prepared, type Transaction } from "@tidings/database/database";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Asset } from "@tidings/proto/tidings/content/v1/asset";
-import type { Changed } from "@tidings/resource/repository";
+import type { Changed } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import { reachOfFiles } from "../file/file-rights.ts";
 import { removeStored } from "../file/files.ts";

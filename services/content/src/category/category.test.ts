@@ -6,7 +6,7 @@ import { type Database, openDatabase } from "@tidings/database/database";
 import { createOutbox } from "@tidings/messaging/outbox";
 import { type Category, CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
-import type { Repository } from "@tidings/resource/repository";
+import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";

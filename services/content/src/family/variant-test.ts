@@ -3,7 +3,7 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { prepared, type Transaction } from "@tidings/database/database";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
-import type { Changed } from "@tidings/resource/repository";
+import type { Changed } from "@tidings/resource/repository-options";
 import { placeOf } from "@tidings/resource/resource";
 import { snakeCase } from "@tidings/runtime/snake-case";
 

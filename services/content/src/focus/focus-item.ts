@@ -4,7 +4,8 @@ import {
   type FocusMethodService,
 } from "@tidings/proto/tidings/content/v1/focus_item";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { Fault } from "@tidings/rpc/fault";

@@ -8,7 +8,8 @@ import {
 } from "@tidings/proto/tidings/content/v1/form";
 import { latinWord } from "@tidings/resource/field-word";
 import { notValid } from "@tidings/resource/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { rulesOf } from "@tidings/resource/rules";
 import type { SearchCommand } from "@tidings/resource/search";
 import { totalOf } from "@tidings/resource/totals";

@@ -3,7 +3,7 @@ import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
 import { implementStandard } from "@tidings/resource/implement-resource";
-import type { Repository, ResourceContext } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { startTotals } from "@tidings/resource/totals";
 import { implement } from "@tidings/rpc/server";
 import { startSealing } from "@tidings/secrets/sealing";

@@ -12,7 +12,7 @@ import type { ColumnType } from "@tidings/resource/columns";
 import { EVERYTHING, type Filterable } from "@tidings/resource/condition";
 import { isObject, jsonBytes } from "@tidings/resource/json-member";
 import { type ListSource, listPage } from "@tidings/resource/list";
-import type { Repository, ResourceContext } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { idsCommand } from "@tidings/resource/search";
 import { totalOf } from "@tidings/resource/totals";
 import type { Call } from "@tidings/rpc/call";

@@ -11,7 +11,7 @@ import type {
 } from "@tidings/proto/tidings/content/v1/submission";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
 import { isObject, type JsonObject, jsonBytes, jsonOf } from "@tidings/resource/json-member";
-import type { ResourceContext } from "@tidings/resource/repository";
+import type { ResourceContext } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";

@@ -7,7 +7,7 @@ import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Projection } from "@tidings/projection/projection";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
-import type { Changed } from "@tidings/resource/repository";
+import type { Changed } from "@tidings/resource/repository-options";
 import type { Log } from "@tidings/runtime/log";
 
 /** Submissions that a step looks at: its locks are held for milliseconds. */

@@ -6,7 +6,8 @@ import {
   type MessageChannel,
 } from "@tidings/proto/tidings/content/v1/marketing_message";
 import { notValid } from "@tidings/resource/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import type { Violation } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";

@@ -1,5 +1,6 @@
 import { type Notification, NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { checkUtmTags } from "../family/utm-tags.ts";
 import { checkWebAddress } from "../family/web-address.ts";
 

@@ -1,6 +1,7 @@
 import { type Sms, SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { notValid } from "@tidings/resource/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 
 export function smses(context: ResourceContext): Repository<Sms> {
   return repository<Sms>(context, SmsSchema, {

@@ -1,6 +1,7 @@
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { notValid } from "@tidings/resource/json-member";
-import { type Repository, type ResourceContext, repository } from "@tidings/resource/repository";
+import { repository } from "@tidings/resource/repository";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { sql } from "kysely";
 import { checkVariantSettings, family, type Kin } from "../family/family.ts";
 import { PAGE_SHOWN } from "../family/references.ts";

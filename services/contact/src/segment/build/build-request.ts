@@ -2,7 +2,7 @@ import { prepared, type Transaction } from "@tidings/database/database";
 import { filtersOf, namedIn } from "@tidings/filters/filter";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
-import type { Changed } from "@tidings/resource/repository";
+import type { Changed } from "@tidings/resource/repository-options";
 
 /** The problem of a segment whose filters fail. */
 export const PROBLEM = "The filters could not be evaluated.";
