@@ -1,4 +1,4 @@
-import type { DeadLetter } from "@tidings/bus/consume";
+import type { DeadLetter } from "@tidings/bus/handle-batch";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { toFault } from "@tidings/rpc/fault";
 import { Counter } from "prom-client";
