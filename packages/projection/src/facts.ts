@@ -1,6 +1,7 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { prepared, type Transaction } from "@tidings/database/database";
+import { keepBeside, switchBeside } from "./beside.ts";
 import type { Projection } from "./projection.ts";
 
 /** A replica table of facts about contacts that another service publishes: sends, hits, downloads. */
@@ -39,7 +40,8 @@ export function facts<S extends DescMessage>(
   { subjects, table, columns, rows, isListed = false }: FactReplica<S>,
 ): Projection {
   const [, owner = ""] = schema.typeName.split(".");
-  const keep = prepared(`keep_${table}`, keepText(table, columns, contacts));
+  const keep = prepared(`keep_${table}`, keepText(table, columns, contacts, SENT));
+  const { removeBeside, replaceBeside } = besideStatements(table, columns, contacts);
   return {
     owner,
     subjects,
@@ -59,10 +61,33 @@ export function facts<S extends DescMessage>(
       }
       return [...touched];
     },
+    beside: {
+      keep(transaction, events) {
+        const all = events.flatMap(({ payload }) => rows(fromBinary(schema, payload)));
+        const built = all.map((row) => ({ id: String(row.id), version: Number(row.version ?? 0), row }));
+        for (let start = 0; start < built.length; start += SLICE)
+          keepBeside(transaction, table, built.slice(start, start + SLICE));
+      },
+      async replace(transaction) {
+        await switchBeside(transaction, table, async () => {
+          transaction.execute(removeBeside);
+          return transaction.query(replaceBeside);
+        });
+      },
+    },
   };
 }
 
-function keepText(table: string, columns: Record<string, string>, contacts: ContactsNow): string {
+/** The facts of a statement's parameter. */
+const SENT = "json_to_recordset($1::json)";
+
+/** Inserts the facts of a source for the contacts that they belong to now, each in its highest version. */
+function keepText(
+  table: string,
+  columns: Record<string, string>,
+  contacts: ContactsNow,
+  source: string,
+): string {
   const names = Object.keys(columns);
   const isVersioned = names.includes("version");
   const sent = ["contact_id integer", ...names.map((name) => `${name} ${columns[name]}`)].join(", ");
@@ -70,7 +95,7 @@ function keepText(table: string, columns: Record<string, string>, contacts: Cont
   const conflict = isVersioned
     ? `do update set ${replaced.join(", ")} where ${table}.version < excluded.version`
     : "do nothing";
-  return `with sent as (select * from json_to_recordset($1::json) as x (${sent})),
+  return `with sent as (select x.* from ${source} as x (${sent})),
     latest as (
       select distinct on (s.id) ${contacts.contactId} as contact_id, ${names.map((name) => `s.${name}`).join(", ")}
       from sent s ${contacts.join} order by s.id${isVersioned ? ", s.version desc" : ""}),
@@ -78,6 +103,20 @@ function keepText(table: string, columns: Record<string, string>, contacts: Cont
       insert into ${table} (contact_id, ${names.join(", ")}) select contact_id, ${names.join(", ")} from latest order by id
       on conflict (id) ${conflict} returning contact_id)
     select distinct contact_id from kept`;
+}
+
+/** Facts that the build has not, or has in another version, are replaced: the owner is right. */
+function besideStatements(table: string, columns: Record<string, string>, contacts: ContactsNow) {
+  const built = `(select row from projected_beside where name = '${table}') b, jsonb_to_record(b.row)`;
+  const version = "version" in columns ? "t.version" : "0";
+  return {
+    removeBeside: prepared(
+      `keep_${table}_beside_gone`,
+      `delete from ${table} t where not exists (
+         select from projected_beside b where b.name = '${table}' and b.id = t.id::text and b.version = ${version})`,
+    ),
+    replaceBeside: prepared(`keep_${table}_beside`, keepText(table, columns, contacts, built)),
+  };
 }
 
 /** A time as JSON for a statement; null when absent. */

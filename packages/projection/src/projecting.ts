@@ -8,8 +8,9 @@ import { askOwnersThrough } from "@tidings/resource/await-rows";
 import type { Log } from "@tidings/runtime/log";
 import { addSource } from "@tidings/runtime/scrape";
 import { ownerAsker } from "./ask-owner.ts";
+import { openBeside } from "./beside.ts";
 import { buildingSource } from "./building.ts";
-import { isKept, type Projection } from "./projection.ts";
+import { isKept, nameOf, type Projection } from "./projection.ts";
 import { type ListFacts, type ListSnapshots, startRebuilding } from "./rebuild.ts";
 
 export interface ProjectionOptions {
@@ -83,12 +84,20 @@ export async function project(
   if (known.length > 0)
     await around(() =>
       database.transaction(backgroundDeadline(), async (transaction) => {
-        const fresh = await freshEvents(transaction, { projections, consumer, events: known });
+        const [fresh, beside] = await Promise.all([
+          freshEvents(transaction, { projections, consumer, events: known }),
+          openBeside(transaction),
+        ]);
         const changed = new Map<Projection, number[]>();
         for (const projection of projections) {
           const candidates = projection.isKeyed ? known : fresh;
           const own = candidates.filter(({ subject }) => isKept(projection, subject));
           if (own.length > 0) changed.set(projection, await projection.keep(transaction, own));
+          if (beside.has(nameOf(projection) ?? ""))
+            projection.beside?.keep(
+              transaction,
+              known.filter(({ subject }) => isKept(projection, subject)),
+            );
         }
         await settle(transaction, changed);
       }),

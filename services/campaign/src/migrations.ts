@@ -1,6 +1,7 @@
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
+import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { CATEGORIES_TABLE, PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 
@@ -97,4 +98,5 @@ export const migrations: Migrations = {
     "create index campaigns_forms on campaigns using gin (forms jsonb_path_ops)",
   ),
   "0032_job_starts": statements(...JOB_STARTS),
+  "0033_projections_beside": statements(...PROJECTIONS_BESIDE),
 };

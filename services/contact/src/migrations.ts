@@ -2,6 +2,7 @@ import { commandKeys } from "@tidings/commands/keys";
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_STARTS } from "@tidings/jobs/tables";
+import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { createContacts } from "./migrations/0001_contacts.ts";
 import { createFields } from "./migrations/0002_fields.ts";
 import { createCustomFields } from "./migrations/0003_custom_fields.ts";
@@ -55,4 +56,5 @@ export const migrations: Migrations = {
     "alter table page_hits add column version integer not null default 0",
   ),
   "0036_command_keys": statements(...commandKeys({ withPartitions: true })),
+  "0037_projections_beside": statements(...PROJECTIONS_BESIDE),
 };

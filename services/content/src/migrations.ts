@@ -2,6 +2,7 @@ import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { MONTH_PARTITIONS, monthPartitioned } from "@tidings/jobs/partitions";
 import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
+import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
@@ -160,4 +161,5 @@ export const migrations: Migrations = {
     ...monthPartitioned("form_submissions", "date_submitted"),
   ),
   "0037_job_starts": statements(...JOB_STARTS),
+  "0038_projections_beside": statements(...PROJECTIONS_BESIDE),
 };

@@ -1,5 +1,6 @@
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
+import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { CATEGORIES_TABLE, PROJECTION_TABLES } from "@tidings/projection/tables";
 import { type Kysely, sql } from "kysely";
 
@@ -61,6 +62,7 @@ export const migrations: Migrations = {
     // The last row of which each deferred webhook has its delivery.
     "create table deferred_webhooks (webhook_id integer primary key, after_id bigint not null)",
   ),
+  "0009_projections_beside": statements(...PROJECTIONS_BESIDE),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {
