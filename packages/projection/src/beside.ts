@@ -17,7 +17,7 @@ export const PROJECTIONS_BESIDE = [
     row jsonb,
     primary key (name, id)
   )`,
-  `create function begin_projection_beside(of text) returns void language sql as $$
+  `create function begin_projection_beside(of text) returns void language sql set search_path from current as $$
     delete from projected_beside where name = of;
     update projection_builds set is_beside = true, after_id = 0, position = null, rows_read = 0, done_at = null, started_at = now()
     where name = of
