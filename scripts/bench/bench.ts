@@ -23,6 +23,7 @@ import {
   printLine,
   printListLatencies,
   printSegments,
+  printSerialParts,
   printSignInCosts,
   printTelemetryCosts,
   surroundings,
@@ -30,6 +31,7 @@ import {
 } from "./report.ts";
 import { resourceWorkloads, wantedResources } from "./resource-workloads.ts";
 import { measureSegmentBuilds, measureSegmentReaction } from "./segment-speed.ts";
+import { measureSerialParts } from "./serial.ts";
 import { measureSignInCost, type WaysIn, waysIn } from "./sign-in-cost.ts";
 import { type BareServer, startBareServer } from "./start-bare-server.ts";
 import { measureTelemetryCost } from "./telemetry-cost.ts";
@@ -126,7 +128,16 @@ async function bench(options: BenchOptions): Promise<void> {
   const segments = isWanted("segment") ? await measureSegments(ours, postgres.url) : undefined;
   const members = isWanted("members") ? await measureCampaignMembers(ours, postgres.url) : [];
   if (members.length > 0) printCampaignMembers(members);
-  writeResult(RESULT_FILE, about, lines, { latencies, costs, lists, ...segments, members });
+  const serial = isWanted("serial") ? await measureSerialParts(ours, own) : [];
+  if (serial.length > 0) printSerialParts(serial);
+  writeResult(RESULT_FILE, about, lines, {
+    latencies,
+    costs,
+    lists,
+    ...segments,
+    members,
+    serial,
+  });
   const worse = kept ? tellChanges(options.comparedWith ?? "", kept, lines) : 0;
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
   if (worse > 0) throw new Error(`${worse} lines take more CPU than before, by more than their noise.`);

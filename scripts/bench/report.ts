@@ -6,6 +6,7 @@ import type { ListLatency } from "./list-latency.ts";
 import type { Round } from "./measure.ts";
 import type { Change, KeptResult } from "./regressions.ts";
 import type { SegmentBuild, SegmentReaction } from "./segment-speed.ts";
+import type { SerialPart } from "./serial.ts";
 import type { SignInCost } from "./sign-in-cost.ts";
 import type { ScrapeCost, TelemetryCost } from "./telemetry-cost.ts";
 
@@ -176,4 +177,10 @@ function row(cells: string[]): string {
   const [title = "", ...others] = cells;
   const note = others.pop();
   return `${title.padEnd(32)}${others.map((cell) => cell.padStart(8)).join("")}  ${note}`;
+}
+
+/** The parts that more replicas do not make faster. */
+export function printSerialParts(parts: SerialPart[]): void {
+  console.log(`\n${row(["one at a time in an installation", "a second", ""])}`);
+  for (const { name, perSecond } of parts) console.log(row([name, perSecond.toFixed(0), ""]));
 }

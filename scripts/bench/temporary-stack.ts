@@ -16,6 +16,7 @@ export interface TemporaryStack {
   password: string;
   postgres: { url: string; pid: number };
   natsPid: number;
+  natsUrl: string;
   /** Ends every process and removes the data. */
   stop(): Promise<void>;
 }
@@ -51,7 +52,7 @@ export async function startTemporaryStack(
     });
     stops.push(stack.stop);
     const natsPid = Number(readFileSync(join(natsDir, "server.pid"), "utf8"));
-    return { stack, baseUrl: stack.baseUrl, password, postgres, natsPid, stop };
+    return { stack, baseUrl: stack.baseUrl, password, postgres, natsPid, natsUrl: nats.url, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,0 +1,128 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect } from "@nats-io/transport-node";
+import { startReceiver } from "@tidings/testkit/receiver";
+import { Client } from "pg";
+import { callApi } from "./call-api.ts";
+import { type Target, untilQuiet } from "./measure.ts";
+import type { TemporaryStack } from "./temporary-stack.ts";
+
+/** A part of which one works at a time in an installation, and the most it does. */
+export interface SerialPart {
+  name: string;
+  perSecond: number;
+}
+
+const EVENTS = 20_000;
+const LIMIT_MS = 300_000;
+const POLL_MS = 20;
+/** The processes besides the gateway and the one that is measured are stopped, so that each part has the machine. */
+const STOPPABLE = ["content", "campaign", "webhook", "reporting"];
+
+/**
+ * How many events a second the parts take that do not become faster with more replicas: the relay of a process, which one replica leads,
+ * and consumers whose effects are one transaction after the other. Each has a backlog of events of contacts that were changed, and the two cores
+ * of Postgres, NATS and its own process.
+ */
+export async function measureSerialParts(target: Target, own: TemporaryStack): Promise<SerialPart[]> {
+  const client = new Client({ connectionString: own.postgres.url });
+  await client.connect();
+  const receiver = await startReceiver();
+  const signal = (names: string[], name: NodeJS.Signals) => {
+    for (const process_ of names) process.kill(own.stack.process(process_).pid, name);
+  };
+  try {
+    const triggers = ["svc.lead_post_save_update"];
+    const hook = { name: "Serial", webhookUrl: receiver.url, triggers };
+    const { hook: webhook } = await callApi(target, "POST", "hooks/new", hook);
+    const filters = [{ field: "city", object: "lead", operator: "=", filter: "Nowhere" }];
+    await callApi(target, "POST", "segments/new", { name: "Serial", filters });
+    await changeContacts(target);
+    await untilQuiet(target.pids);
+    signal([...STOPPABLE, "contact"], "SIGSTOP");
+    await copyEvents(client);
+    const drained = (stream: string, durable: string, names: string[]) =>
+      rateOf(async () => {
+        signal(names, "SIGCONT");
+        await untilDrained(own.natsUrl, stream, durable);
+        signal(names, "SIGSTOP");
+      });
+    const relay = await rateOf(async () => {
+      signal(["contact"], "SIGCONT");
+      await until(async () => (await count(client, "select count(*) from contact.outbox_waiting")) === 0);
+    });
+    const segments = await drained("CONTACT", "contact-segments", ["contact"]);
+    const audit = await drained("CONTACT", "reporting-audit-contact", ["reporting"]);
+    signal(["contact"], "SIGCONT");
+    const fanOut = await drained("CONTACT", "webhook-fan-out", ["webhook"]);
+    signal(STOPPABLE, "SIGCONT");
+    await callApi(target, "DELETE", `hooks/${webhook.id}/delete`);
+    return [
+      { name: "events that the relay of a process publishes", perSecond: relay },
+      { name: "changed contacts that the segments follow", perSecond: segments },
+      { name: "changed contacts that the audit notes", perSecond: audit },
+      { name: "changed contacts with a delivery planned", perSecond: fanOut },
+    ];
+  } finally {
+    signal([...STOPPABLE, "contact"], "SIGCONT");
+    await receiver.stop();
+    await client.end();
+  }
+}
+
+/** Changes some contacts, so that there are events to copy. */
+async function changeContacts(target: Target): Promise<void> {
+  const { contacts } = await callApi(target, "GET", "contacts?limit=200&orderBy=id&minimal=1");
+  const items = Object.values(contacts as Record<string, { id: number }>).map(({ id }) => ({
+    id,
+    position: `Serial ${Date.now() % 10_000}`,
+  }));
+  await callApi(target, "PATCH", "contacts/batch/edit", items);
+}
+
+/** Writes the events of the latest changes into the outbox again and again, each as a new event. */
+async function copyEvents(client: Client): Promise<void> {
+  await client.query(
+    `with latest as (
+       select subject, aggregate_id, aggregate_version, payload, actor from contact.outbox
+       where subject like 'tidings.contact.contact.updated%' order by id desc limit 200),
+     copied as (
+       insert into contact.outbox (subject, aggregate_id, aggregate_version, payload, actor, published_at)
+       select l.subject, l.aggregate_id, l.aggregate_version, l.payload, l.actor, now()
+       from latest l, generate_series(1, $1 / 200) returning id)
+     insert into contact.outbox_waiting (id) select id from copied`,
+    [EVENTS],
+  );
+}
+
+async function rateOf(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return (EVENTS * 1_000) / (performance.now() - startedAt);
+}
+
+async function untilDrained(natsUrl: string, stream: string, durable: string): Promise<void> {
+  const nats = await connect({ servers: natsUrl });
+  try {
+    const manager = await jetstreamManager(nats);
+    await until(async () => {
+      const { num_pending, num_ack_pending } = await manager.consumers.info(stream, durable);
+      return num_pending + num_ack_pending === 0;
+    });
+  } finally {
+    await nats.close();
+  }
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const limitAt = performance.now() + LIMIT_MS;
+  while (!(await isSo())) {
+    if (performance.now() > limitAt) throw new Error("a serial part did not end its backlog in time");
+    await pause(POLL_MS);
+  }
+}
+
+async function count(client: Client, text: string): Promise<number> {
+  const { rows } = await client.query(text);
+  return Number(rows[0].count);
+}
