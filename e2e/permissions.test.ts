@@ -62,7 +62,7 @@ interface Row {
 const bases = [...new Set(ownedResources.map(({ base }) => base))];
 const singleRights = bases.flatMap((base) =>
   actionsOf(base).map((action): Row => {
-    const name = `who holds ${base}:${action} alone`;
+    const name = `a user with ${base}:${action} alone`;
     return { name, open: () => userWith({ [base]: [action] }), about: base };
   }),
 );
@@ -71,7 +71,7 @@ const singleRights = bases.flatMap((base) =>
 const otherRights = bases.map((base): Row => {
   const rights = [...permissionTable].filter(([other]) => other !== base);
   const others = Object.fromEntries(rights.map(([other, actions]) => [other, [...actions]]));
-  return { name: `who holds every right but those to ${base}`, open: () => userWith(others), about: base };
+  return { name: `a user with every right but those to ${base}`, open: () => userWith(others), about: base };
 });
 
 const APP_RIGHTS = { "lead:leads": ["editother"], "lead:lists": ["viewown"], "user:users": ["view"] };
@@ -79,8 +79,8 @@ const MEMBERSHIP_RIGHTS = { "lead:lists": ["viewown"], "lead:leads": ["viewother
 
 const rows: Row[] = [
   { name: "an administrator", open: administrator },
-  { name: "who holds no right", open: () => userWith({}) },
-  { name: "who holds some rights on both ends of a membership", open: () => userWith(MEMBERSHIP_RIGHTS) },
+  { name: "a user without rights", open: () => userWith({}) },
+  { name: "a user with some rights on both ends of a membership", open: () => userWith(MEMBERSHIP_RIGHTS) },
   { name: "an app that acts on its own", open: () => appWith(APP_RIGHTS) },
   ...singleRights,
   ...otherRights,
