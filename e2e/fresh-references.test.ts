@@ -38,7 +38,7 @@ test("a stage, a group of points and an owner that were made just now are there 
   assert.equal(owned.status, 200, owned.text);
 });
 
-test("categories, segments, forms, fields and contacts that were made just now are there for their neighbours", async () => {
+test("categories, segments, forms, fields and contacts that were made just now are there for other services", async () => {
   const category = await make("categories", "category", { title: "Global", bundle: "global" });
   const segment = await make("segments", "list", { name: "Friends", category });
   const email = { name: "Mail", subject: "Hello", emailType: "list", lists: [segment], customHtml: "x" };

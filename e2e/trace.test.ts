@@ -84,7 +84,7 @@ test("a segment is followed to the job that finds its members, and from there to
   );
 });
 
-test("a deletion is followed through a neighbour's consumer to the job that it leaves behind there", async () => {
+test("a deletion is followed through another service's consumer to the job that it leaves behind there", async () => {
   const { body } = await stack.api("POST", "segments/new", { name: "Short-lived" });
   const id = (body as unknown as { list: { id: number } }).list.id;
   const publication = "contact: publish tidings.contact.segment.deleted";

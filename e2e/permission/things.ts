@@ -125,7 +125,7 @@ export async function giveAway(
   await query(database, sql);
 }
 
-/** Where neighbours keep whose a thing is: what is done past its service they are not told. */
+/** Tables in which other services replicate the owner of an entity: a change past its service does not reach them. */
 const COPIES: Record<string, { table: string; column: string }[]> = {
   "contact.contacts": [{ table: "campaign.contacts", column: "owner_id" }],
 };

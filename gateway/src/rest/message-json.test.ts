@@ -43,7 +43,7 @@ test("values are written into the form they came with, and without one they are 
   assert.deepEqual(JSON.parse(whole).fields, { a: 1 });
 });
 
-test("raw JSON that is a part of a larger buffer is written without its neighbours", () => {
+test("raw JSON that is a part of a larger buffer is written without the rest of the buffer", () => {
   const whole = Buffer.from('xx["a"]yy');
   const text = writeContact(create(ContactSchema, { tags: whole.subarray(2, 7) }));
   assert.deepEqual(JSON.parse(text).tags, ["a"]);

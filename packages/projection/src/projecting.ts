@@ -35,7 +35,7 @@ export interface Keeping {
   settle(transaction: Transaction, changed: Map<Projection, number[]>): Promise<void>;
 }
 
-/** Keeps up with what the neighbours tell: a durable for each of their streams, and what is not there yet made from nothing. */
+/** Keeps replicas up to date: a durable for each stream of another service, and a build for each replica that is not there yet. */
 export function startProjecting(options: ProjectionOptions): { stop(): Promise<void> } {
   const { service, database, bus, projections } = options;
   const owners = new Set(projections.map(({ owner }) => owner));

@@ -19,7 +19,7 @@ export function askOwnersThrough(database: Database, asker: AskOwner): void {
 }
 
 /**
- * Makes sure that these rows of a replica table are there, if they exist: what a neighbour made a moment ago may not have been
+ * Makes sure that these rows of a replica table are there, if they exist: an entity that another service made a moment ago may not have been
  * replicated. Throws UNAVAILABLE when its owner cannot be asked.
  */
 export async function awaitRows(

@@ -17,7 +17,7 @@ const showStatement = prepared(
    from categories where id = any((select $1::integer[])::integer[])`,
 );
 
-/** A category, out of the table `categories` of the service: its own, or what it keeps of its neighbour's. */
+/** A category, out of the table `categories` of the service: its own, or a replica. */
 export function categoryReference(database: Database): ReferenceKind {
   return {
     // The owner of categories has no others to wait for: there, whoever asks for one that is not there waits in vain.

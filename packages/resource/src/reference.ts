@@ -11,7 +11,7 @@ import { type Column, readField, writeField } from "./columns.ts";
 export interface ReferenceKind {
   /** The rows that the caller may view, by requested id. The `id` of a row differs where the entity was merged. */
   find(queryable: Queryable, ids: number[], call: Call): Promise<Map<number, Row>>;
-  /** Waits a moment for those that are not known yet, where a neighbour owns them. */
+  /** Waits a moment for those that are not known yet, where another service owns them. */
   await?(ids: number[], call: Call): Promise<void>;
   /** The message for an id that does not exist, where the kind has one of its own. */
   missing?(id: number): string;

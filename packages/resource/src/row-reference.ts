@@ -3,7 +3,7 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { reach } from "@tidings/rpc/permission";
 import type { ReferenceKind } from "./reference.ts";
 
-/** Rows that others refer to, of this service or as it keeps them of a neighbour's. */
+/** Rows that entities refer to: of this service, or replicas of another one's. */
 export interface ReferredRows {
   table: string;
   /** The permission whose view right decides which rows the caller may refer to. */

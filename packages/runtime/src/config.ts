@@ -74,10 +74,10 @@ export function addressVariables<N extends string>(
 }
 
 /** Variables of a service that calls these services: their addresses, and the key that signs its calls. */
-export function neighbours<O extends Owner>(...owners: O[]) {
+export function upstreams<O extends Owner>(...owners: O[]) {
   return {
     ...addressVariables(owners),
-    /** Base64 DER (PKCS 8) Ed25519 key: this process asks its neighbours in its own name. */
+    /** Base64 DER (PKCS 8) Ed25519 key: this process calls other services in its own name. */
     ACTOR_PRIVATE_KEY: z.string().min(1),
   };
 }

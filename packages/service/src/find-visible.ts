@@ -7,20 +7,20 @@ import type { VisibleRows } from "@tidings/resource/visible-rows";
 import type { Actor } from "@tidings/rpc/actor";
 import { reach } from "@tidings/rpc/permission";
 import type { ApiDialect } from "@tidings/runtime/config";
-import type { Neighbours } from "./neighbours.ts";
+import type { Upstreams } from "./upstreams.ts";
 
 const process: Actor = { kind: "service", id: null, name: "References", admin: false, permissions: {} };
 
 interface Finding {
   /** Kinds of things that this process owns. */
   own: VisibleRows[];
-  neighbours: Neighbours;
+  upstreams: Upstreams;
   /** The product with the same API keeps ids of things that are not there. A caller who sees everything learns nothing from that. */
   dialect: ApiDialect;
 }
 
 /** Finds entities of this service in its own tables, and asks the owning service for all others. */
-export function visibleFinder({ own, neighbours, dialect }: Finding): FindVisible {
+export function visibleFinder({ own, upstreams, dialect }: Finding): FindVisible {
   return async (schema, ids, { actor, deadlineMs, requestId }) => {
     const { permission, permissionByRow } = getOption(schema, resource);
     // Every signed-in user may refer to categories, whose permission depends on the row.
@@ -33,7 +33,7 @@ export function visibleFinder({ own, neighbours, dialect }: Finding): FindVisibl
     const rows = own.find(({ type }) => type === schema.typeName);
     if (rows) return new Set(await rows.find(asked, deadlineMs));
     const [, owner = ""] = schema.typeName.split(".");
-    const client = neighbours.client(owner, VisibleService);
+    const client = upstreams.client(owner, VisibleService);
     const outgoing = { actor: process, deadlineMs, requestId };
     return new Set((await client.findVisible({ type: schema.typeName, ...asked }, outgoing)).ids);
   };

@@ -20,7 +20,7 @@ import type { ServiceConfig } from "@tidings/runtime/config";
 import { createLog, type Log } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
 import { openTls, type Tls } from "@tidings/runtime/tls";
-import { type Neighbours, openNeighbours } from "./neighbours.ts";
+import { openUpstreams, type Upstreams } from "./upstreams.ts";
 
 /** The dependencies that every service gets. */
 export interface Foundation<C extends ServiceConfig> {
@@ -29,7 +29,7 @@ export interface Foundation<C extends ServiceConfig> {
   database: Database;
   bus: Bus;
   outbox: Outbox;
-  neighbours: Neighbours;
+  upstreams: Upstreams;
   /** The certificate of this process, where processes use TLS. */
   tls: Tls | undefined;
 }
@@ -64,7 +64,7 @@ const IN_FLIGHT_MAX = 1_024;
 
 /**
  * Runs a service: its database, for whose schema it waits, its bus and the relay of its events, then its parts, then its RPC
- * server. It is ready when its own database answers and is migrated; NATS and its neighbours may be away.
+ * server. It is ready when its own database answers and is migrated; NATS and other services may be away.
  */
 export function startService<C extends ServiceConfig>(
   { name, config, migrations }: ServiceDefinition<C>,
@@ -84,15 +84,15 @@ export function startService<C extends ServiceConfig>(
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
     onStop("relay", relay.stop);
-    const neighbours = openNeighbours(config, tls);
-    onStop("neighbours", neighbours.close);
-    const parts = await open({ config, log, database, bus, outbox, neighbours, tls });
+    const upstreams = openUpstreams(config, tls);
+    onStop("upstreams", upstreams.close);
+    const parts = await open({ config, log, database, bus, outbox, upstreams, tls });
     const { services, work = {}, jobs = [], projections = [], keeping } = parts;
     const { snapshots = [], facts = [], visible = [] } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
     if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
-      const lists = { listSnapshots: snapshotLister(neighbours), listFacts: factLister(neighbours) };
+      const lists = { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };
       const options = { service: name, database, bus, log, projections, keeping, ...lists };
       onStop("projections", startProjecting(options).stop);
     }
@@ -116,18 +116,18 @@ export function startService<C extends ServiceConfig>(
 const LIST_MS = 10_000;
 const projecting: Actor = { kind: "service", id: null, name: "Projection", admin: false, permissions: {} };
 
-function snapshotLister(neighbours: Neighbours): ListSnapshots {
+function snapshotLister(upstreams: Upstreams): ListSnapshots {
   return async (owner, request, deadlineMs = Date.now() + LIST_MS) => {
     const outgoing = { actor: projecting, deadlineMs, requestId: "" };
-    return (await neighbours.client(owner, SnapshotService).listSnapshots(request, outgoing)).snapshots;
+    return (await upstreams.client(owner, SnapshotService).listSnapshots(request, outgoing)).snapshots;
   };
 }
 
-function factLister(neighbours: Neighbours): ListFacts {
+function factLister(upstreams: Upstreams): ListFacts {
   return async (owner, { type, after, pageSize }) => {
     const outgoing = { actor: projecting, deadlineMs: Date.now() + LIST_MS, requestId: "" };
     const request = { type, pageSize, ...(after && { after }) };
-    const { events, next } = await neighbours.client(owner, FactService).listFacts(request, outgoing);
+    const { events, next } = await upstreams.client(owner, FactService).listFacts(request, outgoing);
     return { events, next };
   };
 }

@@ -1,10 +1,10 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { apiDialect, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { apiDialect, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 
 /** Every variable the campaign service reads. */
 export const campaignVariables = {
   ...serviceConfig,
-  ...neighbours("contact", "content", "identity"),
+  ...upstreams("contact", "content", "identity"),
   API_DIALECT: apiDialect,
   /** Private ranges that events may call all the same. */
   OUTBOUND_ALLOW_CIDRS: allowedRanges.default([]),

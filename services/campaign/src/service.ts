@@ -26,12 +26,12 @@ import { references } from "./references.ts";
 
 /** Stages, and everything that acts on contacts. */
 export function openCampaignService(foundation: Foundation<CampaignConfig>): Parts {
-  const { config, database, outbox, log, neighbours } = foundation;
+  const { config, database, outbox, log, upstreams } = foundation;
   const visible = [
     visibleRows(database, CampaignSchema, { where: "date_deleted is null" }),
     ...[StageSchema, PointGroupSchema].map((schema) => visibleRows(database, schema)),
   ];
-  const findVisible = visibleFinder({ own: visible, neighbours, dialect: config.API_DIALECT });
+  const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
   const campaigns = campaignsOf(context, config.OUTBOUND_ALLOW_CIDRS);
   return {

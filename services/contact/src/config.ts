@@ -1,4 +1,4 @@
-import { apiDialect, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { apiDialect, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { z } from "zod";
 
 const KEY_BYTES_MIN = 32;
@@ -6,7 +6,7 @@ const KEY_BYTES_MIN = 32;
 /** Every variable the contact service reads. */
 export const contactVariables = {
   ...serviceConfig,
-  ...neighbours("identity", "content", "campaign"),
+  ...upstreams("identity", "content", "campaign"),
   API_DIALECT: apiDialect,
   /** Base64 of 32 random bytes or more: what deleted contacts did not want is kept under hashes made with it. */
   SUPPRESSION_KEY: z

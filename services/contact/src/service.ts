@@ -51,7 +51,7 @@ import { tagHandlers } from "./tag/tag.ts";
 
 /** Contacts and companies with all that belongs to them, and the segments they are in. */
 export function openContactService(foundation: Foundation<ContactConfig>): Parts {
-  const { config, database, outbox, bus, log, neighbours } = foundation;
+  const { config, database, outbox, bus, log, upstreams } = foundation;
   const visible = [
     visibleRows(database, CompanySchema),
     visibleRows(database, SegmentSchema, { own: "(is_global or created_by = $2)" }),
@@ -63,7 +63,7 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
     log,
     catalogues,
     references: references(database, catalogues),
-    findVisible: visibleFinder({ own: visible, neighbours, dialect: config.API_DIALECT }),
+    findVisible: visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT }),
     readDefinitions: definitionReader(),
     showsFiltersAsSent: config.API_DIALECT === "mautic",
     suppressionKey: createSecretKey(config.SUPPRESSION_KEY, "base64"),

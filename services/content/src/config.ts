@@ -1,5 +1,5 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { apiDialect, neighbours, port, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { apiDialect, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 
@@ -9,7 +9,7 @@ const MEGABYTE = 1024 * 1024;
 /** Every variable the content service reads. */
 export const contentVariables = {
   ...serviceConfig,
-  ...neighbours("contact", "campaign", "identity"),
+  ...upstreams("contact", "campaign", "identity"),
   API_DIALECT: apiDialect,
   /** Where the public web is served to the gateway. */
   WEB_PORT: port.default(8081),

@@ -60,9 +60,9 @@ const NAMEABLE = [
 
 /** Categories, and everything that is shown or sent to people. */
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
-  const { config, database, outbox, neighbours, tls } = foundation;
+  const { config, database, outbox, upstreams, tls } = foundation;
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
-  const findVisible = visibleFinder({ own: visible, neighbours, dialect: config.API_DIALECT });
+  const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
   const forms = openForms(foundation, context);
   const focuses = focusItems(context);

@@ -1,5 +1,5 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { apiDialect, list, neighbours, readConfig, serviceConfig } from "@tidings/runtime/config";
+import { apiDialect, list, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 import { DEFAULT_SCHEDULE } from "./schedule.ts";
@@ -14,7 +14,7 @@ const seconds = list.transform((texts, context) => {
 /** Every variable the webhook service reads. */
 export const webhookVariables = {
   ...serviceConfig,
-  ...neighbours("contact", "content", "identity"),
+  ...upstreams("contact", "content", "identity"),
   /** `name:base64 of 32 bytes`: what secrets of webhooks are kept under; the first for new ones, all of them to read. */
   WEBHOOK_SECRET_KEYS: secretKeys,
   /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */

@@ -27,7 +27,7 @@ const SUBJECT = "tidings.contact.contact";
 const CREATED = `${SUBJECT}.created`;
 const UPDATED = `${SUBJECT}.updated`;
 
-/** A save that leaves a contact with its owner: neighbours have no use for it. */
+/** A save that leaves a contact with its owner: no other service acts on it. */
 export const CONTACT_UPDATED = ownSubject(UPDATED);
 
 /** The snapshot of a contact `c` as its field of a ContactSaved, for statements that change many whom nobody has read. */

@@ -3,14 +3,14 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "../segment/build/build.ts";
 import { withoutCulprits } from "../segment/build/culprits.ts";
 import { type ContactChange, followChanges } from "../segment/follow/follow.ts";
+import { entities } from "./entities.ts";
 import { type AboutContacts, facts } from "./facts.ts";
-import { neighbours } from "./neighbours.ts";
 import { relations } from "./relations.ts";
 
 const aboutContacts = [...facts, ...relations];
 
 /** All replicas of this service. */
-export const projections = [...neighbours, ...aboutContacts];
+export const projections = [...entities, ...aboutContacts];
 
 /** Segments follow the facts and relations of a batch in the same transaction. */
 export function segmentKeeping(services: BuildServices): Keeping {

@@ -462,7 +462,7 @@ test("a merge moves the facts of every kind, and what the survivor has already s
   assert.equal(await count("contact_categories"), 1);
 });
 
-test("neighbours are as their latest version says, whatever comes late", async () => {
+test("replicas have the latest version, in whatever order events arrive", async () => {
   const category = (title: string, version: number) =>
     event(
       "content.category.updated",

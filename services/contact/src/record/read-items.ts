@@ -21,7 +21,7 @@ export interface Item<M, C> {
   fault: Fault | undefined;
 }
 
-/** Reads bodies, and waits for the neighbours' things that they name and that may be on their way. */
+/** Reads bodies, and brings named entities of other services that are not replicated yet. */
 export async function readItems<M, C extends RecordChange, L>(
   context: FieldContext,
   kind: RecordKind<M, C, L>,

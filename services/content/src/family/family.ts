@@ -12,7 +12,7 @@ import { type RawBuilder, sql } from "kysely";
 type Tie = "variant" | "translation";
 
 /** The rows of a write by tie: edited rows with children, and named parents that are children themselves. */
-export type Kin = Record<Tie, { parents: Set<number>; children: Set<number> }>;
+export type Family = Record<Tie, { parents: Set<number>; children: Set<number> }>;
 
 /** More of them are not shown with the one they belong to. */
 const CHILDREN_SHOWN_MAX = 100;
@@ -57,22 +57,22 @@ export function family(schema: DescMessage, shown: string, ties: Tie[]) {
 
   return {
     listed: parentless(ties),
-    async load(transaction: Transaction, ids: number[], members: (Member | undefined)[]): Promise<Kin> {
-      const kin: Kin = {
+    async load(transaction: Transaction, ids: number[], members: (Member | undefined)[]): Promise<Family> {
+      const variants: Family = {
         variant: { parents: new Set(), children: new Set() },
         translation: { parents: new Set(), children: new Set() },
       };
       const named = ties.flatMap((tie) => members.flatMap((member) => member?.[PARENT[tie]]?.id ?? []));
-      if (named.length === 0) return kin;
+      if (named.length === 0) return variants;
       for (const { id, tie, role } of await transaction.query(kinStatement, [ids, named]))
-        kin[tie as Tie][role as "parents" | "children"].add(Number(id));
-      return kin;
+        variants[tie as Tie][role as "parents" | "children"].add(Number(id));
+      return variants;
     },
-    check(draft: Member, before: Member | undefined, kin: Kin): Violation[] {
+    check(draft: Member, before: Member | undefined, variants: Family): Violation[] {
       return ties.flatMap((tie) => {
         const parent = draft[PARENT[tie]];
         if (!parent || parent.id === before?.[PARENT[tie]]?.id) return [];
-        const { parents, children } = kin[tie];
+        const { parents, children } = variants[tie];
         if (parent.id === draft.id) return [notValid(PARENT[tie], "It cannot belong to itself.")];
         if (children.has(parent.id)) return [notValid(PARENT[tie], `This one is a ${tie} of another.`)];
         return parents.has(draft.id) ? [notValid(PARENT[tie], `It has a ${tie} of its own.`)] : [];

@@ -19,12 +19,12 @@ import { submissionUpkeep } from "./upkeep.ts";
 
 /** Forms, and what people fill in. */
 export function openForms(
-  { config, database, outbox, log, neighbours }: Foundation<ContentConfig>,
+  { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
   context: ResourceContext,
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
   const box = secretBox(config.CONTENT_SECRET_KEYS);
   const rows = forms(context, { siteUrl: config.SITE_URL, allowed: config.OUTBOUND_ALLOW_CIDRS, box });
-  const submitters = submittersOf(neighbours);
+  const submitters = submittersOf(upstreams);
   return {
     rows,
     services: [

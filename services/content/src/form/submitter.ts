@@ -5,7 +5,7 @@ import { isObject, type JsonObject, jsonBytes } from "@tidings/resource/json-mem
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
-import type { Neighbours } from "@tidings/service/neighbours";
+import type { Upstreams } from "@tidings/service/upstreams";
 
 /** Contacts and companies of submissions, as the contact service has them. */
 export interface Submitters {
@@ -21,9 +21,9 @@ const CONTACTS_MAX = 1_000;
 const actor: Actor = { kind: "service", id: null, name: "Submissions", admin: false, permissions: {} };
 
 /** Asks the contact service for them: one call for a page. */
-export function submittersOf(neighbours: Neighbours): Submitters {
-  const contacts = neighbours.client("contact", ContactMethodService);
-  const companies = neighbours.client("contact", CompanyMethodService);
+export function submittersOf(upstreams: Upstreams): Submitters {
+  const contacts = upstreams.client("contact", ContactMethodService);
+  const companies = upstreams.client("contact", CompanyMethodService);
   const asOurselves = ({ deadlineMs, requestId }: Call) => ({ actor, deadlineMs, requestId });
   return {
     async shown(ids, call) {

@@ -4,20 +4,20 @@ import { type DynamicContent, DynamicContentSchema } from "@tidings/proto/tiding
 import { jsonOf, notValid } from "@tidings/resource/json-member";
 import { repository } from "@tidings/resource/repository";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
-import { family, type Kin } from "../family/family.ts";
+import { type Family, family } from "../family/family.ts";
 import { DYNAMIC_CONTENT_SHOWN } from "../family/references.ts";
 import { checkUtmTags } from "../family/utm-tags.ts";
 
 export function dynamicContents(context: ResourceContext): Repository<DynamicContent> {
-  const kin = family(DynamicContentSchema, DYNAMIC_CONTENT_SHOWN, ["variant"]);
-  return repository<DynamicContent, Kin>(context, DynamicContentSchema, {
-    load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
+  const variants = family(DynamicContentSchema, DYNAMIC_CONTENT_SHOWN, ["variant"]);
+  return repository<DynamicContent, Family>(context, DynamicContentSchema, {
+    load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {
       const filters = jsonOf(draft.filters);
       const violations = [
         ...checkFilters("filters", filters),
         ...checkUtmTags(draft),
-        ...kin.check(draft, before, loaded),
+        ...variants.check(draft, before, loaded),
       ];
       if (draft.isCampaignBased) return violations;
       // Content without a campaign is found by its slot, and shown to contacts that match its filters.
@@ -27,6 +27,6 @@ export function dynamicContents(context: ResourceContext): Repository<DynamicCon
       return violations;
     },
     needs: ({ filters }) => thingsNamedInFilters(jsonOf(filters), "filters"),
-    show: kin.show,
+    show: variants.show,
   });
 }

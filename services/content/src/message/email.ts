@@ -7,7 +7,7 @@ import { repository } from "@tidings/resource/repository";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
-import { checkVariantSettings, family, type Kin } from "../family/family.ts";
+import { checkVariantSettings, type Family, family } from "../family/family.ts";
 import { EMAIL_SHOWN } from "../family/references.ts";
 import { checkUtmTags } from "../family/utm-tags.ts";
 import { restartTests } from "../family/variant-test.ts";
@@ -21,10 +21,10 @@ const HEADER_NAME = /^[!-9;-~]{1,191}$/;
 const HEADER_VALUE = /^[^\r\n\0]{0,998}$/;
 
 export function emails(context: ResourceContext): Repository<Email> {
-  const kin = family(EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
-  return repository<Email, Kin>(context, EmailSchema, {
-    listed: kin.listed,
-    load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
+  const variants = family(EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
+  return repository<Email, Family>(context, EmailSchema, {
+    listed: variants.listed,
+    load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {
       // An email to single contacts has no segments.
       if (draft.emailType !== "list") draft.lists = [];
@@ -38,12 +38,12 @@ export function emails(context: ResourceContext): Repository<Email> {
         ...(draft.emailType === "list" && draft.lists.length === 0
           ? [notValid("lists", "At least one contact segment is required.")]
           : []),
-        ...kin.check(draft, before, loaded),
+        ...variants.check(draft, before, loaded),
       ];
     },
     needs: ({ dynamicContent }) => thingsNamed(jsonOf(dynamicContent)),
     changed: restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]),
-    show: kin.show,
+    show: variants.show,
   });
 }
 

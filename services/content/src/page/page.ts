@@ -3,7 +3,7 @@ import { notValid } from "@tidings/resource/json-member";
 import { repository } from "@tidings/resource/repository";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { sql } from "kysely";
-import { checkVariantSettings, family, type Kin } from "../family/family.ts";
+import { checkVariantSettings, type Family, family } from "../family/family.ts";
 import { PAGE_SHOWN } from "../family/references.ts";
 import { restartTests } from "../family/variant-test.ts";
 import { isWebAddress } from "../family/web-address.ts";
@@ -11,21 +11,21 @@ import { isWebAddress } from "../family/web-address.ts";
 const REDIRECTS = [301, 302, 303, 307, 308];
 
 export function pages(context: ResourceContext): Repository<Page> {
-  const kin = family(PageSchema, PAGE_SHOWN, ["variant", "translation"]);
+  const variants = family(PageSchema, PAGE_SHOWN, ["variant", "translation"]);
   const restart = restartTests<Page>(PageSchema, ["variantHits"]);
-  return repository<Page, Kin>(context, PageSchema, {
-    listed: kin.listed,
+  return repository<Page, Family>(context, PageSchema, {
+    listed: variants.listed,
     commands: new Map([
       ["is", ({ text }) => (text === "prefcenter" ? sql`is_preference_center` : undefined)],
     ]),
-    load: (transaction, _call, messages, ids) => kin.load(transaction, ids, messages),
+    load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
     prepare: (draft, { before, loaded }) => [
       ...checkRedirect(draft),
       ...checkVariantSettings(draft),
-      ...kin.check(draft, before, loaded),
+      ...variants.check(draft, before, loaded),
     ],
     changed: restart,
-    show: kin.show,
+    show: variants.show,
   });
 }
 

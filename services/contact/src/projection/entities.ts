@@ -103,7 +103,7 @@ const emailSegments: Projection = {
 };
 
 /** Things of other services that contacts and segments refer to. */
-export const neighbours: Projection[] = [
+export const entities: Projection[] = [
   owners,
   stages,
   pointTriggers,

@@ -6,13 +6,13 @@ import { OWNERS, type ServiceConfig, variableOf } from "@tidings/runtime/config"
 import type { Tls } from "@tidings/runtime/tls";
 
 /** Clients of the other services whose addresses are configured. Calls are signed with the key of this process. */
-export interface Neighbours {
+export interface Upstreams {
   /** Throws when this process was not told where `owner` is. */
   client<S extends DescService>(owner: string, service: S): RpcClient<S>;
   close(): void;
 }
 
-export function openNeighbours(config: ServiceConfig, tls: Tls | undefined): Neighbours {
+export function openUpstreams(config: ServiceConfig, tls: Tls | undefined): Upstreams {
   const { ACTOR_PRIVATE_KEY: privateKey = "" } = config;
   const connections = new Map<string, Connection>(
     OWNERS.flatMap((owner) => {
