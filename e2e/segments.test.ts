@@ -180,7 +180,7 @@ test("a build tells when it is done", async () => {
   });
 });
 
-test("all segments are listed for whoever picks one", async () => {
+test("all segments are listed for a user who picks one", async () => {
   const name = newCity();
   const id = await create("segments", "list", { name });
   const { body } = await api("GET", "contacts/list/segments");

@@ -109,7 +109,7 @@ test("an unpublished user is out, and a changed role in force, on every gateway 
   const person = await newPerson(stack, { "stage:stages": ["view"], "lead:leads": ["full"] });
   const clients = [person.api, onSecond({ username: person.username, password: PASSWORD })];
   for (const client of clients) assert.equal((await client("GET", "contacts")).status, 200);
-  // One after the other: whoever knows already is asked no more, since refused sign-ins are counted against the name.
+  // One after the other: a gateway that knows already is not asked again, since refused sign-ins are counted against the name.
   const all = async (status: number) => {
     for (const client of clients)
       await eventually(async () => assert.equal((await client("GET", "contacts")).status, status), WITHIN);

@@ -37,7 +37,7 @@ interface Answer {
 
 let starting: Promise<TemporaryStack> | undefined;
 const stopOwn = async () => {
-  const own = await starting?.catch(() => undefined); // told by whoever started it
+  const own = await starting?.catch(() => undefined); // its starter reports it
   await own?.stop();
 };
 onStopSignal({

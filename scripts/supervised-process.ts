@@ -122,6 +122,6 @@ function spawnRun({ name, entry, env, log }: ProcessOptions): Run {
       reject(new Error(`${name} did not start (${signal ?? `code ${code}`})`)),
     );
   });
-  ready.catch(() => undefined); // whoever waits for it is told
+  ready.catch(() => undefined); // awaited elsewhere
   return { child, exited, ready };
 }

@@ -98,7 +98,7 @@ Promise.all(tries).then((open) => console.log(JSON.stringify(open)));
 `;
 
 function compared(from: string, doors: Door[], open: boolean[]): Outcome {
-  // A process may leave for its callees only, whoever may come to them: nobody but strangers visits the gateway.
+  // A process may connect to its callees only; the gateway is reached from outside.
   const mayPass = (door: Door) => door.callers?.includes(from) ?? from === STRANGER;
   const names = (test: (door: Door, index: number) => boolean | undefined) =>
     doors.filter(test).map(({ name }) => name.trim());

@@ -49,7 +49,7 @@ export function isReached(principal: Principal, base: string, verb: Verb, kind: 
 }
 
 /**
- * THE rule: whoever is nobody hears 401; without the right for what the route does first of all, 403; of a thing that is
+ * THE rule: a caller without credentials gets 401; without the right for what the route does first of all, 403; of a thing that is
  * not to be seen, 404, as if it were not there; of one that is to be seen and not to be changed, 403.
  */
 export function expectedStatus(principal: Principal, needs: Need[], ok: number): number {

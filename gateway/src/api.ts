@@ -186,7 +186,7 @@ export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
 const IDENTIFY_MS = 4_000;
 
 /**
- * Finds out who asks. Whoever was not recognised a moment ago counts against its address first, whatever it sent: made-up
+ * Identifies the caller. A caller that was not recognised a moment ago counts against its address first, whatever it sent: made-up
  * credentials cost more than none.
  */
 function identify({ authentication, clientIp, rates }: ApiOptions): Step {

@@ -123,7 +123,7 @@ test("slow readers of the public web take nothing from the API, and an address h
   for (const reader of readers) reader.destroy();
 });
 
-test("a body that is not framed as HTTP has it is 400, whoever reads it", async () => {
+test("a body with wrong HTTP framing is 400 on every route", async () => {
   const chunked = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n";
   for (const path of ["/api/tags/new", "/api/themes/new", "/robots.txt"]) {
     const { text, isClosed } = await exchangeRaw(scene.port, headers("POST", path) + chunked);

@@ -44,7 +44,7 @@ let starting: Promise<TemporaryStack> | undefined;
 let bareServer: BareServer | undefined;
 const stopAll = async () => {
   await bareServer?.stop();
-  const own = await starting?.catch(() => undefined); // told by whoever started it
+  const own = await starting?.catch(() => undefined); // its starter reports it
   await own?.stop();
 };
 onStopSignal({

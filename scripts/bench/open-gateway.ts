@@ -15,7 +15,7 @@ import { sessionCookie } from "../../gateway/src/pages/session-cookie.ts";
 import { SERVICES } from "../../gateway/src/services.ts";
 import { openTransfer } from "../../gateway/src/transfer.ts";
 
-/** The gateway without its doors: whoever comes is the administrator. What remains is what a request costs by itself. */
+/** The gateway without authentication: every caller is the administrator. The rest is the cost of a request by itself. */
 const { DATABASE_URL = "", CONTACT_ADDRESS = "", ACTOR_PRIVATE_KEY = "" } = process.env;
 const ADMINISTRATOR = { kind: "user" as const, id: 1, name: "Admin User", admin: true, permissions: {} };
 

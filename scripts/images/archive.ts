@@ -44,7 +44,7 @@ interface Descriptor {
 const TYPES = "application/vnd.oci.image";
 const CACHE = join(root, ".cache/layers");
 const TAR_BYTES_MAX = 1024 * 1024 * 1024;
-/** The same files make the same bytes, whoever packs them, when and with which rights. */
+/** The same files make the same bytes, at any time, for any user and rights. */
 const REPEATABLE = ["--format=gnu", "--sort=name", "--mtime=@0", "--numeric-owner", "--mode=a=rX,u+w"];
 
 /** Packs what is in a folder, as root's. */

@@ -33,7 +33,7 @@ const ownersStatement = prepared(
    order by lower(first_name), lower(last_name), id limit $2 offset $3`,
 );
 
-/** The published users by name, for whoever may view contacts. */
+/** The published users by name, for callers who may view contacts. */
 export async function listOwners(
   database: Database,
   { filter, limit, start }: NameFilter,

@@ -50,7 +50,7 @@ const NEEDED: Record<string, string[]> = {
   publishother: VIEW,
 };
 
-/** The permissions together with what they need: whoever may edit must see, whoever sees must see the categories. */
+/** The permissions with those that they need: editing needs viewing, viewing needs the categories. */
 export function withNeeded(permissions: Permissions): Permissions {
   const needed: Permissions = {};
   const add = (base: string, actions: string[]) => {

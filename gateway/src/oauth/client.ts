@@ -66,7 +66,7 @@ const findStatement = prepared(
 
 const PUBLIC_ID = /^([1-9]\d{0,8})_([A-Za-z0-9_-]{1,64})$/;
 
-/** The client of a public id, whoever asks. */
+/** The client of a public id, for any caller. */
 export async function findClient(
   database: Database,
   publicId: string,

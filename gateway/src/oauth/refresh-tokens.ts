@@ -16,7 +16,7 @@ const lockStatement = prepared(
 const useStatement = prepared("oauth_refresh_use", "update oauth_tokens set used_at = now() where hash = $1");
 
 /**
- * New tokens for a refresh token, which is used up by it. Whoever sends one that was used holds a copy, or another one
+ * New tokens for a refresh token, which is used up by it. A client that sends a used one holds a copy, or another one
  * does: the whole family ends (RFC 9700, 4.14.2).
  */
 export async function refreshTokens(services: TokenServices, request: TokenRequest): Promise<IssuedTokens> {

@@ -57,7 +57,7 @@ function toldOf(error: unknown, { code, message }: ErrorEntry): Told {
   return { title: code === 404 ? "Not found" : "This cannot be done", message };
 }
 
-/** An error as a page. Whoever is signed in keeps the menu, as far as that can be found out now. */
+/** An error as a page. A signed-in user keeps the menu, if the session can be read now. */
 export async function sendErrorPage(
   request: Request,
   response: Response,

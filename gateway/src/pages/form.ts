@@ -13,7 +13,7 @@ export interface Form {
   verbatim(name: string): string;
   /** The values of check boxes that share a name. */
   texts(name: string): string[];
-  /** It was opened in another session: whoever sent it sees it again, and nothing is done. */
+  /** It was opened in another session: its sender sees it again, and nothing is done. */
   isStale: boolean;
 }
 

@@ -17,7 +17,7 @@ export function nextOf(next: unknown): string {
   return typeof next === "string" && isPage(next) ? next : START_PATH;
 }
 
-/** Is there something to see at this address for whoever has signed in? */
+/** Does this address show something to a signed-in user? */
 export function isPage(address: string): boolean {
   return NEXT.test(address);
 }

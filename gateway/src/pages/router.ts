@@ -15,7 +15,7 @@ import type { PagesOptions } from "./pages-options.ts";
 import { changePassword, endOtherSessions, passwordPage } from "./password.ts";
 import { signInCheck, signInPage, signOut } from "./sign-in.ts";
 
-/** Everything that people see in a browser. Whoever asks is counted by address. */
+/** All pages for browsers. Requests are counted by address. */
 export function pagesRouter(options: PagesOptions, log: Log): Router {
   const router = Router({ caseSensitive: true });
   const counted =

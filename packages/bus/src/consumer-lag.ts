@@ -25,7 +25,7 @@ export const lagGauges = [pending, ackPending, oldest];
 /** Far more than a stream has: what somebody else makes there does not fill our memory. */
 const DURABLES_MAX = 50;
 
-/** How far the durables of a stream are behind it, whoever consumes them and whether anybody does. */
+/** How far the durables of a stream are behind it, whether or not a process consumes them. */
 export async function consumerLag(bus: Bus, { name: stream }: StreamDefinition) {
   const { manager } = bus.client();
   const durables: ConsumerInfo[] = [];

@@ -280,7 +280,7 @@ function databaseFault(error: unknown): Fault {
   if (code === "57014") return deadlineExceeded(error);
   if (code === "23505") return withCause(taken(takenFields(error)), error);
   if (code.startsWith("22")) return withCause(badRequest("A value is not valid."), error);
-  // More parameters or a larger row than Postgres takes: whoever asks has to ask for less.
+  // More parameters or a larger row than Postgres takes: the caller has to ask for less.
   if (code === "08P01" || code.startsWith("54")) return withCause(badRequest("A value is too large."), error);
   // Among these: the disk is full (53100), or fails (58030).
   if (/^(08|53|57P|58|55P03|25P03|40)/.test(code)) return unavailable(error);

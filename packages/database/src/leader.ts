@@ -95,7 +95,7 @@ async function silence(client: Client, signal: AbortSignal): Promise<void> {
     try {
       await client.query("select 1");
     } catch {
-      return; // whoever leads next finds out why
+      return; // the next leader finds out why
     }
   }
 }

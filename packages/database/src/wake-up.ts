@@ -11,7 +11,7 @@ export interface WakeUp {
   rest(durationMs: number): Promise<void>;
 }
 
-/** How a loop waits for work: it polls, and whoever knows of work wakes it early. */
+/** How a loop waits for work: it polls, and a caller that knows of work wakes it early. */
 export function createWakeUp(): WakeUp {
   let isNudged = false;
   let isForced = false;

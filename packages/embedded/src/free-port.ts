@@ -46,7 +46,7 @@ export async function isFree(port: number): Promise<boolean> {
   return server !== undefined;
 }
 
-/** Undefined when somebody else does. Whoever connects is sent away. */
+/** Undefined when another process does. Connections are closed at once. */
 async function listen(port: number): Promise<Server | undefined> {
   const server = createServer((socket) => socket.destroy()).listen(port);
   try {

@@ -39,7 +39,7 @@ function options(work: (transaction: Transaction, job: Job) => Promise<Outcome>)
   return { database, log, jobs: letters, work };
 }
 
-test("a job is claimed once, by whoever comes first, until its lease ends", async () => {
+test("a job is claimed by one worker until its lease ends", async () => {
   await add([{ key: "a", payload: { to: "Ada" } }]);
   const claims = await Promise.all(Array.from({ length: 8 }, () => claim()));
   const [job] = claims.flat();

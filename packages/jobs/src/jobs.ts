@@ -52,7 +52,7 @@ export interface Jobs {
    * worker loses it. A job whose effect was begun, or may have been, stays as it is.
    */
   add(transaction: Transaction, jobs: NewJob[]): void;
-  /** Drops open jobs, whoever holds them. */
+  /** Drops open jobs; workers that hold them lose them. */
   remove(transaction: Transaction, keys: string[]): void;
   /** Settles what became of a job, in the transaction of its effect; false when it is not ours any more: then nothing may be kept. */
   settle(queryable: Queryable, job: Job, outcome: Outcome): Promise<boolean>;

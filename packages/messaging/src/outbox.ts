@@ -16,7 +16,7 @@ import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
 
-/** Something that happened to one aggregate (a contact, a webhook), told to whoever listens. */
+/** Something that happened to one aggregate (a contact, a webhook), published to all consumers. */
 export interface DomainEvent {
   /** `tidings.<service>.<resource>.<past-tense>` */
   subject: string;

@@ -20,7 +20,7 @@ const showStatement = prepared(
 /** A category, out of the table `categories` of the service: its own, or a replica. */
 export function categoryReference(database: Database): ReferenceKind {
   return {
-    // The owner of categories has no others to wait for: there, whoever asks for one that is not there waits in vain.
+    // The owner of categories has no others to wait for: there, waiting for a missing one is in vain.
     await: (ids, { deadlineMs }) => awaitRows(database, "categories", ids, deadlineMs),
     async find({ query }, ids) {
       const rows = await query(findStatement, [ids]);

@@ -2,7 +2,7 @@ import anyAscii from "any-ascii";
 
 export const FIELD_WORD_MAX = 25;
 
-/** Words that mean something to whoever writes SQL for the fields of contacts (reserved in SQL:2016 and its larger dialects). */
+/** Words with a meaning in SQL for the fields of contacts (reserved in SQL:2016 and its larger dialects). */
 const SQL_WORDS = new Set(
   `add all alter analyze and any array as asc before between both by call cascade case change check column condition
   constraint continue convert create cross cube current_date current_time current_timestamp current_user cursor

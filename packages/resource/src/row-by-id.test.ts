@@ -33,7 +33,7 @@ test("each of many callers gets the row it asked for, and nothing where there is
   );
 });
 
-test("a row is as it was written before it was asked for, whoever else reads meanwhile", async () => {
+test("a row is as it was written before the read, beside concurrent reads", async () => {
   let isReading = true;
   const others = Promise.all(
     Array.from({ length: 4 }, async () => {

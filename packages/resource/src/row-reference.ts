@@ -8,7 +8,7 @@ export interface ReferredRows {
   table: string;
   /** The permission whose view right decides which rows the caller may refer to. */
   permission: string;
-  /** SQL: the rows of whoever sees only what is theirs; `$3` is the user. */
+  /** SQL: the rows of a user who sees only their own; `$3` is the user. */
   own: string;
   /** Columns that the kind's `refuse` reads, besides the id. */
   columns?: string[];

@@ -70,7 +70,7 @@ const change = fc.oneof(
 );
 const writes = fc.array(fc.record({ change, isRolledBack: fc.boolean() }), { maxLength: 12 });
 
-test("at every moment a total is what counting says, whoever writes, rolls back and folds meanwhile", async () => {
+test("a total equals the count at every moment, beside writes, rollbacks and folds", async () => {
   const write = async ({ change: text, isRolledBack }: { change: string; isRolledBack: boolean }) => {
     const work = async (transaction: Transaction) => {
       // Rows are locked by one writer at a time: this is not about deadlocks.

@@ -71,7 +71,7 @@ const fold = prepared(
     select of, key, sum(change) from folded group by of, key having sum(change) <> 0`,
 );
 
-/** Counts, and adds what a total lacks: one statement sees the rows and the total as of one moment, whoever writes meanwhile. */
+/** Counts, and adds what a total lacks: one statement sees the rows and the total as of one moment, beside concurrent writes. */
 function recount({ table, by = "0", where = "true" }: Total): Statement {
   return {
     text: `with counted as (select ${by} as key, count(*) as n from ${table} where ${where} group by 1),

@@ -24,7 +24,7 @@ export function createLog(service: string, level: string, destination?: Destinat
     redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`]), censor: "[redacted]" },
     mixin: spanIds,
   };
-  // Written at once: a buffer that cannot be emptied, because whoever read us is gone, would keep the process alive.
+  // Written at once: a buffer that cannot be emptied, because its reader is gone, would keep the process alive.
   return pino(options, destination ?? standardOutput());
 }
 

@@ -46,7 +46,7 @@ const forgetAttempts = forget("delivery_attempts");
 const forgetFailing = forget("failing_webhooks");
 const forgetDeferred = forget("deferred_webhooks");
 
-/** Webhooks that are gone and left something behind: whoever deleted them did not get to it. */
+/** Deleted webhooks with rows left behind: the process that deleted them died before. */
 const orphansStatement = prepared(
   "purge_orphans",
   `with recursive owner(id) as (

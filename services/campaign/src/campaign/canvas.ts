@@ -19,7 +19,7 @@ interface Connection {
   anchors: { source: string; target: string };
 }
 
-/** How a campaign is drawn. Events are named as whoever sent it calls them. */
+/** The drawing of a campaign. Events have the names that the sender gave them. */
 export interface Canvas {
   nodes: Node[];
   connections: Connection[];

@@ -201,7 +201,7 @@ async function lastTold(id: number): Promise<unknown> {
   return snapshotIn(message as ContactSaved | undefined);
 }
 
-/** The contact as whoever asks for all there are is told of it. */
+/** The contact as it is listed among all contacts. */
 async function toldNow(id: number): Promise<unknown> {
   const [told] = await contactSnapshots(scene.context).list(
     { afterId: id - 1, pageSize: 1 },

@@ -8,7 +8,7 @@ const INDEXES = [
 ];
 
 /**
- * Postgres gathers what is new in a GIN index and sorts it in when 4 MB have come together, which holds up whoever wrote last
+ * Postgres gathers what is new in a GIN index and sorts it in when 4 MB have come together, which holds up the last writer
  * for a second at a million contacts. Sorted in more often it takes as long in all, and nobody waits for long.
  */
 export async function limitGinPending(db: Kysely<unknown>): Promise<void> {

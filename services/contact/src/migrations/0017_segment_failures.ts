@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 
 /**
- * A segment whose members could not be found is left out by whoever follows contacts, on every replica, until it is asked
+ * A segment whose members could not be found is left out by the followers of contacts, on every replica, until it is asked
  * for again. A filter shows how its value is displayed in one place only.
  */
 export async function followSegmentFailures(db: Kysely<unknown>): Promise<void> {

@@ -16,7 +16,7 @@ export interface SaveRequest<M> {
   isReplaced?: boolean;
   /** Create it when the id is missing. */
   allowMissing?: boolean;
-  /** Create it, whoever has its identifiers. */
+  /** Create it even if another record has its identifiers. */
   isNew?: boolean;
 }
 

@@ -89,7 +89,7 @@ function groupOf(host: string): number {
 
 /** The size and type that its server answers; nothing when it answers nothing, or values that cannot be. */
 async function ask(outbound: Outbound, url: string) {
-  const answer = await outbound.send({ method: "HEAD", url }).catch(() => undefined); // whoever is not there is not asked twice
+  const answer = await outbound.send({ method: "HEAD", url }).catch(() => undefined); // a server that is away is not asked twice
   if (answer?.status !== 200) return undefined;
   const { "content-type": type, "content-length": length } = answer.headers;
   const mime =

@@ -30,7 +30,7 @@ export function focusMethods(
   };
 }
 
-/** A form that visitors are shown is no secret from whoever may see what shows it. */
+/** A form that an item shows to visitors is visible to callers who may see the item. */
 async function publishedForm(forms: Repository<Form>, id: number, call: Call): Promise<Form | undefined> {
   const form = await forms.get(id, { ...call, reach: () => "all" }).catch((error) => {
     if (error instanceof Fault && error.reason === "NOT_FOUND") return undefined;

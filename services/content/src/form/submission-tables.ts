@@ -36,7 +36,7 @@ export const SUBMISSION_TABLES = [
        if to_regclass(name) is null and not exists (
          select from form_submissions_rest
          where date_submitted >= month and date_submitted < month + interval '1 month') then
-         -- Made apart and attached: whoever reads or writes submissions meanwhile is not waited for.
+         -- Made apart and attached: readers and writers of submissions are not blocked meanwhile.
          execute format('create table %I (like form_submissions including defaults)', name);
          execute format('alter table form_submissions attach partition %I for values from (%L) to (%L)',
            name, month, month + interval '1 month');

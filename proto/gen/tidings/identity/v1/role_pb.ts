@@ -86,7 +86,7 @@ export type Role = Message<"tidings.identity.v1.Role"> & {
   rawPermissions?: Uint8Array | undefined;
 
   /**
-   * The same with what they need beside them: whoever may edit may see.
+   * The same with the permissions that they need: editing needs viewing.
    *
    * @generated from field: optional bytes permissions = 13;
    */

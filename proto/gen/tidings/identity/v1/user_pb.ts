@@ -461,7 +461,7 @@ export const UserMethodService: GenService<{
     output: typeof ListUserRolesResponseSchema;
   },
   /**
-   * The users a contact can belong to, for whoever may view contacts.
+   * Users that a contact can belong to, for callers who may view contacts.
    *
    * @generated from rpc tidings.identity.v1.UserMethodService.ListOwners
    */

@@ -18,7 +18,7 @@ export interface Scope {
   segmentId: number | undefined;
   /** Midnight in UTC, in milliseconds since the epoch. */
   today: number;
-  /** May whoever asks name this segment? Anybody's may be where nobody asks. */
+  /** May the caller name this segment? Every segment may be named where there is no caller. */
   mayName?(id: number): boolean;
 }
 
@@ -84,7 +84,7 @@ export function checkFilters(filters: Filter[], scope: Scope): Filter[] {
   });
 }
 
-/** Each filter by itself, with what it compares: for whoever asks why. */
+/** Each filter by itself, with the value that it compares, for explanations. */
 export function compileEach(
   filters: Filter[],
   scope: Scope,

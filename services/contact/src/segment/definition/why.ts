@@ -15,7 +15,7 @@ import { compileEach } from "./predicate.ts";
 export interface Question {
   catalogue: FieldCatalogue;
   contactId: number;
-  /** Which segments may be named to whoever asks. */
+  /** The segments that may be named to the caller. */
   mayName(id: number): boolean;
   deadlineMs: number;
 }
