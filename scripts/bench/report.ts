@@ -181,6 +181,6 @@ function row(cells: string[]): string {
 
 /** The parts that more replicas do not make faster. */
 export function printSerialParts(parts: SerialPart[]): void {
-  console.log(`\n${row(["one at a time in an installation", "a second", ""])}`);
-  for (const { name, perSecond } of parts) console.log(row([name, perSecond.toFixed(0), ""]));
+  console.log("\none at a time in an installation, events a second");
+  for (const { name, perSecond } of parts) console.log(`${perSecond.toFixed(0).padStart(7)}  ${name}`);
 }
