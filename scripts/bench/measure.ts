@@ -51,7 +51,12 @@ export async function measure(target: Target, load: Load): Promise<Round> {
     lastAt = performance.now();
   });
   const { errors, timeouts, non2xx } = await run;
-  if (errors + timeouts + non2xx > 0 || latencies.length === 0) {
+  if (latencies.length + errors + timeouts === 0) {
+    throw new Error(
+      `${target.url}: no answer in a round of ${load.seconds} s: choose longer ones with --seconds`,
+    );
+  }
+  if (errors + timeouts + non2xx > 0) {
     throw new Error(
       `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, ${non2xx} not 2xx: ${failures}`,
     );
