@@ -1,4 +1,5 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
+import { slices } from "@tidings/runtime/slices";
 import { type DomainEvent, domainEvent } from "./outbox.ts";
 
 /** The most facts of one event. */
@@ -16,10 +17,7 @@ export function factEvents<S extends DescMessage, F>(
   facts: F[],
   messageOf: (facts: F[]) => MessageInitShape<S>,
 ): DomainEvent[] {
-  const events: DomainEvent[] = [];
-  for (let start = 0; start < facts.length; start += FACTS_MAX) {
-    const message = messageOf(facts.slice(start, start + FACTS_MAX));
-    events.push(domainEvent(subject, NO_AGGREGATE, schema, message));
-  }
-  return events;
+  return slices(facts, FACTS_MAX).map((slice) =>
+    domainEvent(subject, NO_AGGREGATE, schema, messageOf(slice)),
+  );
 }

@@ -1,6 +1,7 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { prepared, type Transaction } from "@tidings/database/database";
+import { slices } from "@tidings/runtime/slices";
 import { keepBeside, switchBeside } from "./beside.ts";
 import type { Projection } from "./projection.ts";
 
@@ -50,8 +51,7 @@ export function facts<S extends DescMessage>(
     async keep(transaction, events) {
       const all = events.flatMap(({ payload }) => rows(fromBinary(schema, payload)));
       const touched = new Set<number>();
-      for (let start = 0; start < all.length; start += SLICE) {
-        const slice = all.slice(start, start + SLICE);
+      for (const slice of slices(all, SLICE)) {
         contacts.hold(
           transaction,
           slice.map(({ contact_id }) => Number(contact_id)),
@@ -65,8 +65,7 @@ export function facts<S extends DescMessage>(
       keep(transaction, events) {
         const all = events.flatMap(({ payload }) => rows(fromBinary(schema, payload)));
         const built = all.map((row) => ({ id: String(row.id), version: Number(row.version ?? 0), row }));
-        for (let start = 0; start < built.length; start += SLICE)
-          keepBeside(transaction, table, built.slice(start, start + SLICE));
+        for (const slice of slices(built, SLICE)) keepBeside(transaction, table, slice);
       },
       async replace(transaction) {
         await switchBeside(transaction, table, async () => {

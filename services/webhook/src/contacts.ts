@@ -3,6 +3,7 @@ import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact"
 import type { ActorSigner } from "@tidings/rpc/actor";
 import { rpcClient } from "@tidings/rpc/client";
 import type { Connection } from "@tidings/rpc/stream/connection";
+import { slices } from "@tidings/runtime/slices";
 import type { Render, Rendered } from "./fan-out.ts";
 import type { Source } from "./occurrence.ts";
 import { serviceActor } from "./service-actor.ts";
@@ -39,8 +40,7 @@ export function connectContacts(connection: Connection, sign: ActorSigner): Cont
 /** The service answers the snapshots first and then the ids, and takes no more than a thousand at once. */
 async function inOrder(sources: Source[], ask: Ask): Promise<Rendered[]> {
   const rendered: Rendered[] = [];
-  for (let start = 0; start < sources.length; start += SOURCES_MAX)
-    rendered.push(...(await renderSlice(sources.slice(start, start + SOURCES_MAX), ask)));
+  for (const slice of slices(sources, SOURCES_MAX)) rendered.push(...(await renderSlice(slice, ask)));
   return rendered;
 }
 

@@ -3,6 +3,7 @@ import { backgroundDeadline, type Database, prepared, type Transaction } from "@
 import type { Row } from "@tidings/database/statement";
 import { recordEvents } from "@tidings/messaging/inbox";
 import { Code, Fault } from "@tidings/rpc/fault";
+import { slices } from "@tidings/runtime/slices";
 import { bodyOf, nameOfCompany } from "./body.ts";
 import { defer, readDeferred } from "./deferral.ts";
 import { type Occurrence, occurrencesOf, type Source } from "./occurrence.ts";
@@ -109,8 +110,8 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
       )
       .filter((notification) => notification.subscribers.length > 0);
     refuseUnknown(notifications);
-    for (let start = 0; start < notifications.length; start += RENDERED_MAX) {
-      const deliveries = await render(notifications.slice(start, start + RENDERED_MAX), options);
+    for (const slice of slices(notifications, RENDERED_MAX)) {
+      const deliveries = await render(slice, options);
       for (const rows of inStatements(deliveries)) await insert(database, rows, firstDelaySeconds);
     }
     // Events without a subscriber have no effect, so the inbox need not have them.
@@ -265,8 +266,8 @@ function inStatements(deliveries: Delivery[]): Delivery[][] {
   const statements: Delivery[][] = [];
   let left = 0;
   for (const delivery of deliveries) {
-    for (let start = 0; start < delivery.webhookIds.length; start += ROWS_MAX) {
-      const part = { ...delivery, webhookIds: delivery.webhookIds.slice(start, start + ROWS_MAX) };
+    for (const webhookIds of slices(delivery.webhookIds, ROWS_MAX)) {
+      const part = { ...delivery, webhookIds };
       if (part.webhookIds.length > left) {
         statements.push([]);
         left = ROWS_MAX;

@@ -1,5 +1,6 @@
 import { type DomainEvent, domainEvent } from "@tidings/messaging/outbox";
 import { SegmentMembershipChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import { slices } from "@tidings/runtime/slices";
 
 const CONTACTS_MAX = 500;
 
@@ -31,7 +32,7 @@ export function membershipEvents(
     const segment = first && segmentOf(first.segmentId);
     if (!segment) return [];
     const ids = group.map(({ contactId }) => contactId);
-    return slices(ids).map((contactIds) =>
+    return slices(ids, CONTACTS_MAX).map((contactIds) =>
       domainEvent("tidings.contact.segment.membership_changed", segment, SegmentMembershipChangedSchema, {
         segmentId: segment.id,
         name: segment.name,
@@ -43,11 +44,4 @@ export function membershipEvents(
       }),
     );
   });
-}
-
-function slices(ids: number[]): number[][] {
-  const count = Math.ceil(ids.length / CONTACTS_MAX);
-  return Array.from({ length: count }, (_, index) =>
-    ids.slice(index * CONTACTS_MAX, (index + 1) * CONTACTS_MAX),
-  );
 }

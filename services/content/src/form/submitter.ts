@@ -5,6 +5,7 @@ import { isObject, type JsonObject, jsonBytes } from "@tidings/resource/json-mem
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { reach } from "@tidings/rpc/permission";
+import { slices } from "@tidings/runtime/slices";
 import type { Upstreams } from "@tidings/service/upstreams";
 
 /** Contacts and companies of submissions, as the contact service has them. */
@@ -30,8 +31,7 @@ export function submittersOf(upstreams: Upstreams): Submitters {
       const submitters = new Map(ids.map((id) => [id, jsonBytes({ id })]));
       const seen = reach(call.actor, "lead:leads", Verb.VIEW);
       if (seen === "none") return submitters;
-      for (let start = 0; start < ids.length; start += CONTACTS_MAX) {
-        const asked = ids.slice(start, start + CONTACTS_MAX);
+      for (const asked of slices(ids, CONTACTS_MAX)) {
         const rendered = await contacts.renderContacts({ ids: asked }, asOurselves(call));
         asked.forEach((id, index) => {
           const isVisible =

@@ -1,6 +1,7 @@
 import { compileSql } from "@tidings/database/compile-sql";
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
+import { slices } from "@tidings/runtime/slices";
 import { sql } from "kysely";
 import type { FieldCatalogue } from "../../field/catalogue.ts";
 import { type MembershipChange, membershipEvents } from "../../membership/events.ts";
@@ -60,10 +61,8 @@ export async function followMoves(
     (segment) => isFollowed(segment) && segment.compiled?.reads.has(MEMBERSHIP),
   );
   if (segments.length === 0) return;
-  for (let start = 0; start < moved.length; start += CONTACTS_MAX) {
-    const changes = moved
-      .slice(start, start + CONTACTS_MAX)
-      .map(({ contactId }) => ({ contactId, changed: [MEMBERSHIP] }));
+  for (const slice of slices(moved, CONTACTS_MAX)) {
+    const changes = slice.map(({ contactId }) => ({ contactId, changed: [MEMBERSHIP] }));
     tellMoves(transaction, outbox, definitions, await follow(transaction, segments, changes));
   }
 }
