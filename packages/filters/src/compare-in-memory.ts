@@ -117,12 +117,16 @@ const patterns = new Map<string, RE2JS>();
 
 /** RE2 takes time in proportion to the text, whatever the pattern (Cox, "Regular Expression Matching Can Be Simple And Fast"). */
 function isFound(text: string, pattern: string): boolean {
-  const known =
-    patterns.get(pattern) ??
-    RE2JS.compile(safePattern(pattern, "re2"), RE2JS.CASE_INSENSITIVE | RE2JS.DOTALL);
+  return compiled(pattern).matcher(text.slice(0, SEARCHED_MAX)).find();
+}
+
+function compiled(pattern: string): RE2JS {
+  const known = patterns.get(pattern);
+  if (known) return known;
+  const made = RE2JS.compile(safePattern(pattern, "re2"), RE2JS.CASE_INSENSITIVE | RE2JS.DOTALL);
   if (patterns.size >= PATTERNS_KEPT) patterns.clear();
-  patterns.set(pattern, known);
-  return known.matcher(text.slice(0, SEARCHED_MAX)).find();
+  patterns.set(pattern, made);
+  return made;
 }
 
 /** A list of values is any one of them. */
@@ -208,9 +212,13 @@ function chosen(text: string): Set<string> {
 }
 
 function hasAll(text: string | null, options: string[]): boolean {
-  return text !== null && options.every((option) => chosen(text).has(option));
+  if (text === null) return false;
+  const items = chosen(text);
+  return options.every((option) => items.has(option));
 }
 
 function hasNone(text: string | null, options: string[]): boolean {
-  return text === null || !options.some((option) => chosen(text).has(option));
+  if (text === null) return true;
+  const items = chosen(text);
+  return !options.some((option) => items.has(option));
 }

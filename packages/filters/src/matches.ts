@@ -1,4 +1,5 @@
 import { holds, type MemoryValue } from "./compare-in-memory.ts";
+import { DO_NOT_CONTACT } from "./do-not-contact.ts";
 import { type Filter, FilterProblem } from "./filter.ts";
 import { groupsOf } from "./groups.ts";
 import { idsOf, listOf } from "./operand.ts";
@@ -55,12 +56,3 @@ function hasOf(ids: ReadonlySet<number>, { operator, filter }: Filter): boolean 
   const hasOne = idsOf(listOf(filter)).some((id) => ids.has(id));
   return operator === "!in" || operator === "!=" ? !hasOne : hasOne;
 }
-
-const DO_NOT_CONTACT: ReadonlyMap<string, { channel: string; reason: number }> = new Map([
-  ["dnc_unsubscribed", { channel: "email", reason: 1 }],
-  ["dnc_bounced", { channel: "email", reason: 2 }],
-  ["dnc_manual_email", { channel: "email", reason: 3 }],
-  ["dnc_unsubscribed_sms", { channel: "sms", reason: 1 }],
-  ["dnc_bounced_sms", { channel: "sms", reason: 2 }],
-  ["dnc_manual_sms", { channel: "sms", reason: 3 }],
-]);

@@ -1,4 +1,5 @@
 import { compare, type Value } from "@tidings/filters/compare-in-sql";
+import { DO_NOT_CONTACT } from "@tidings/filters/do-not-contact";
 import { idsOf } from "@tidings/filters/operand";
 import {
   counterpartOf,
@@ -76,7 +77,7 @@ const COLUMNS = new Map<string, Subject>([
   ],
 ]);
 
-function doNotContact(channel: string, reason: number): Subject {
+function doNotContact({ channel, reason }: { channel: string; reason: number }): Subject {
   const path = sql`c.do_not_contact #>> ${sql.lit(`{${channel},reason}`)}`;
   const value = sql`coalesce((${path}) = ${sql.lit(String(reason))}, false)`;
   return valueSubject("boolean", ["do_not_contact"], { sql: value, kind: "boolean" });
@@ -93,10 +94,5 @@ const SETS = new Map<string, Subject>([
       left: sql`to_json(c.tag_ids)`,
     }),
   ],
-  ["dnc_unsubscribed", doNotContact("email", 1)],
-  ["dnc_bounced", doNotContact("email", 2)],
-  ["dnc_manual_email", doNotContact("email", 3)],
-  ["dnc_unsubscribed_sms", doNotContact("sms", 1)],
-  ["dnc_bounced_sms", doNotContact("sms", 2)],
-  ["dnc_manual_sms", doNotContact("sms", 3)],
+  ...[...DO_NOT_CONTACT].map(([field, block]) => [field, doNotContact(block)] as const),
 ]);
