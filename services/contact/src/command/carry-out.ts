@@ -45,7 +45,7 @@ export async function carryOut(
 ): Promise<Outcome<number>[]> {
   const within = { ...context, database: joined(context.database, transaction) };
   const isOfSegments = commands.some(({ effect }) => effect.case === "segments");
-  // Before any contact is locked: the transaction that has the turn may want the same contacts.
+  // Before any contact is locked: the transaction that holds the members may want the same contacts.
   if (isOfSegments) lockMembers(transaction);
   const ids = commands.map(({ contactId }) => contactId);
   const contacts = await readContacts(transaction.query, ids);

@@ -66,13 +66,7 @@ export async function editRows(
   const outcomes = commands.map(({ contactId, effect }): Outcome<number> => {
     const row = rows.get(contactId);
     if (!row) return { fault: notFound() };
-    try {
-      rows.set(contactId, applyEffect(row, effect, editing));
-      return { value: contactId };
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      return { fault: error };
-    }
+    return outcomeOf(contactId, () => rows.set(contactId, applyEffect(row, effect, editing)));
   });
   const changes = [...before].flatMap(([id, old]) => {
     const row = stampEdited(old, rows.get(id) ?? old, call.actor, editing.now);
@@ -88,6 +82,17 @@ export async function editRows(
   logStages(transaction, editing.stageLog);
   editing.scores.write(context.outbox);
   return outcomes;
+}
+
+/** A command fails alone. */
+function outcomeOf(contactId: number, carryOut: () => void): Outcome<number> {
+  try {
+    carryOut();
+    return { value: contactId };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { fault: error };
+  }
 }
 
 async function lookUp(transaction: Transaction, commands: RowCommand[]): Promise<Editing> {
@@ -182,13 +187,7 @@ export async function addCompanyScores(
   const outcomes = commands.map(({ contactId, companyId, score }): Outcome<number> => {
     const present = scores.get(companyId);
     if (present === undefined) return { fault: notFound("The company was not found.") };
-    try {
-      scores.set(companyId, checkedPoints(present + score));
-      return { value: contactId };
-    } catch (error) {
-      if (!(error instanceof Fault)) throw error;
-      return { fault: error };
-    }
+    return outcomeOf(contactId, () => scores.set(companyId, checkedPoints(present + score)));
   });
   const now = dateTimeText(Date.now());
   const changes = [...before].flatMap(([id, old]) => {

@@ -75,7 +75,7 @@ function keyed(command: ContactCommand): KeyedCommand {
   return { key, fingerprint: digest, contactId, effect };
 }
 
-/** Stages, groups and owners that were made a moment ago may not be replicated yet. */
+/** Stages and groups that were made a moment ago may not be replicated yet. Owners are awaited where an edit is read. */
 async function awaitNamed({ database }: CommandContext, commands: KeyedCommand[], call: Call): Promise<void> {
   const stages = commands.flatMap(({ effect }) =>
     effect.case === "stage" ? (effect.value.stageId ?? []) : [],
