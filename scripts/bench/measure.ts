@@ -30,7 +30,9 @@ const QUIET_SAMPLE_MS = 200;
 const QUIET_SHARE = 0.15;
 const QUIET_LIMIT_MS = 15_000;
 
-/** One round of load. Throws when any answer is not a 2xx. */
+const ANSWER_LIMIT_SECONDS = 30;
+
+/** One round of load, longer where a machine gives no answer within it. Throws when any answer is not a 2xx. */
 export async function measure(target: Target, load: Load): Promise<Round> {
   const latencies: number[] = [];
   const cpuBefore = cpuMicroseconds(target.pids);
@@ -40,7 +42,7 @@ export async function measure(target: Target, load: Load): Promise<Round> {
     connections: load.connections,
     duration: load.seconds,
     sampleInt: 100,
-    timeout: 30,
+    timeout: ANSWER_LIMIT_SECONDS,
     requests: [{ setupRequest: () => withHeaders(load.request(), target.headers) }],
   });
   let lastAt = startedAt;
@@ -52,9 +54,9 @@ export async function measure(target: Target, load: Load): Promise<Round> {
   });
   const { errors, timeouts, non2xx } = await run;
   if (latencies.length + errors + timeouts === 0) {
-    throw new Error(
-      `${target.url}: no answer in a round of ${load.seconds} s: choose longer ones with --seconds`,
-    );
+    if (load.seconds > ANSWER_LIMIT_SECONDS) throw new Error(`${target.url}: no answer in ${load.seconds} s`);
+    await untilQuiet(target.pids);
+    return measure(target, { ...load, seconds: load.seconds * 2 });
   }
   if (errors + timeouts + non2xx > 0) {
     throw new Error(
