@@ -20,10 +20,12 @@ export type CarryOut<C extends Command, V> = (
   commands: C[],
 ) => Promise<Outcome<V>[]>;
 
-export interface Limits {
+export interface Limits<C extends Command> {
   deadlineMs: number;
   /** Errors that the caller handles: no command is to blame. */
   isForCaller?(error: unknown): boolean;
+  /** Removes a cause of a failure that is not in the commands. True when there was one: they are carried out again. */
+  mend?(commands: C[]): Promise<boolean>;
 }
 
 /**
@@ -35,7 +37,7 @@ export async function carryOutOnce<C extends Command, V>(
   database: Database,
   commands: C[],
   carryOut: CarryOut<C, V>,
-  limits: Limits,
+  limits: Limits<C>,
 ): Promise<Outcome<V>[]> {
   const { deadlineMs, isForCaller } = limits;
   try {
@@ -43,6 +45,7 @@ export async function carryOutOnce<C extends Command, V>(
   } catch (error) {
     const isTimeOut = error instanceof Fault && error.code === Code.DEADLINE_EXCEEDED;
     if (isOutage(error) || isTimeOut || isForCaller?.(error)) throw error;
+    if (await limits.mend?.(commands)) return carryOutOnce(database, commands, carryOut, limits);
     const [command, ...others] = commands;
     if (!command) return [];
     if (others.length === 0) {

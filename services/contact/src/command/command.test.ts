@@ -247,3 +247,21 @@ test("contacts that said no, are paused or had enough mails are told apart from 
   assert.deepEqual(await check("email"), ["", "unsubscribed", "paused", "frequency", "not_found"]);
   assert.deepEqual(await check("constructor"), ["", "", "", "", "not_found"]);
 });
+
+test("a segment that cannot be evaluated fails no command that changes members of another", async () => {
+  await scene.addField("shoe_size", "number");
+  const poison = await scene.addContact({ firstname: "Poison", shoe_size: 40 });
+  await scene.query(
+    `update contacts set custom = (select jsonb_object_agg(key, 'large') from jsonb_each(custom)) where id = $1`,
+    [poison],
+  );
+  const bySize = { field: "shoe_size", object: "lead", operator: "gt", filter: 30 };
+  const target = await scene.addSegment([]);
+  const leadsOn = { field: "leadlist", object: "lead", operator: "in", filter: [target.id] };
+  await scene.addSegment([leadsOn, { ...bySize, glue: "or" }]);
+  const outcomes = await carryOut([
+    { key: key(), contactId: poison, effect: { case: "segments", value: { add: [target.id] } } },
+  ]);
+  assert.deepEqual(outcomes, [poison]);
+  assert.deepEqual(await scene.members(target.id), [poison]);
+});

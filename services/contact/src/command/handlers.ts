@@ -12,6 +12,7 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest } from "@tidings/rpc/fault";
 import { isOutdated, underCatalogue } from "../field/catalogue.ts";
+import { setCulpritsAside } from "../segment/build/culprits.ts";
 import { type CommandContext, carryOut, type KeyedCommand } from "./carry-out.ts";
 import { contactableOf } from "./contactable.ts";
 import { readContactFields } from "./read-fields.ts";
@@ -35,7 +36,11 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
           database,
           usable,
           (transaction, fresh) => carryOut(context, { catalogue, transaction, call: asOwner }, fresh),
-          { deadlineMs: call.deadlineMs, isForCaller: isOutdated },
+          {
+            deadlineMs: call.deadlineMs,
+            isForCaller: isOutdated,
+            mend: (failed) => mendSegments(context, failed),
+          },
         ),
       );
       const answers = outcomes.values();
@@ -73,6 +78,18 @@ function keyed(command: ContactCommand): KeyedCommand {
   const digest = createHash("sha256").update(toBinary(ContactCommandSchema, command)).digest("base64url");
   const { key, contactId, effect } = command;
   return { key, fingerprint: digest, contactId, effect };
+}
+
+/** A segment that cannot be evaluated fails no command that changes members. */
+async function mendSegments(context: CommandContext, commands: KeyedCommand[]): Promise<boolean> {
+  const changing = commands.filter(({ effect }) => effect.case === "segments");
+  return (
+    changing.length > 0 &&
+    setCulpritsAside(
+      context,
+      changing.map(({ contactId }) => contactId),
+    )
+  );
 }
 
 /** Stages and groups that were made a moment ago may not be replicated yet. Owners are awaited where an edit is read. */

@@ -35,8 +35,8 @@ export async function withoutCulprits<T>(
   }
 }
 
-/** Were there any? */
-async function setCulpritsAside(services: BuildServices, contactIds: number[]): Promise<boolean> {
+/** Sets those segments aside that cannot be evaluated for these contacts. Were there any? */
+export async function setCulpritsAside(services: BuildServices, contactIds: number[]): Promise<boolean> {
   const { database, catalogues, readDefinitions, log } = services;
   const catalogue = await catalogues.latest();
   const definitions = await readDefinitions((statement) => database.query(statement, [], deadline()));
