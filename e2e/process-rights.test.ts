@@ -107,7 +107,7 @@ test("the keys of the webhook process do not make it a user", async () => {
 test("in its own name it is told what processes may be told, and can change nothing", async () => {
   const contacts = clientWithKeyOfWebhook(ContactService, "contact");
   const methods = clientWithKeyOfWebhook(ContactMethodService, "contact");
-  assert.deepEqual((await methods.renderContacts({}, outgoing(delivery))).contacts, []);
+  assert.deepEqual((await methods.batchGetContacts({}, outgoing(delivery))).contacts, []);
   for (const call of [
     contacts.listContacts({}, outgoing(delivery)),
     contacts.deleteContact({ id: 1 }, outgoing(delivery)),

@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { startNats } from "@tidings/embedded/nats";
-import { DURABLES, natsPermissions } from "@tidings/scripts/nats-permissions";
+import { natsPermissions } from "@tidings/scripts/nats-permissions";
 import { type ProcessName, processes } from "@tidings/scripts/processes";
 import { createAuthority } from "@tidings/testkit/certificates";
 import { eventually } from "@tidings/testkit/eventually";
@@ -97,7 +97,7 @@ test("each process reads what its permissions are for, and is refused nothing", 
       const stream = schema.toUpperCase();
       for await (const consumer of manager.consumers.list(stream)) found.push(`${stream}/${consumer.name}`);
     }
-    assert.deepEqual(found.sort(), Object.values(DURABLES).flat().sort());
+    assert.deepEqual(found.sort(), processes.flatMap(({ durables }) => durables).sort());
   });
   for (const { name } of processes)
     assert.deepEqual(

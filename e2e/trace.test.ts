@@ -48,7 +48,7 @@ await stack.api("POST", "hooks/new", { name: "Traced", webhookUrl: receiver.url,
 test("a PATCH is followed to its call, its event's publication, who hears of it, and the webhook", async () => {
   const { body } = await stack.api("POST", "contacts/new", { firstname: "Ada" });
   const call = "contact: tidings.contact.v1.ContactService/UpdateContact";
-  const publication = "contact: publish tidings.contact.contact.updated.own";
+  const publication = "contact: publish tidings.contact.contact.updated";
   await follow(
     (headers) => stack.api("PATCH", `contacts/${body.contact.id}/edit`, { city: "London" }, headers),
     [

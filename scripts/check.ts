@@ -14,6 +14,7 @@ import {
   standardServices,
 } from "./standard-services.ts";
 import { root, runTool, type ToolResult } from "./tool.ts";
+import { WIRED_FILES } from "./wiring.ts";
 
 const checks: Record<string, () => Promise<ToolResult>> = {
   "format and lint": () => runTool({ command: "biome", args: ["check", "--error-on-warnings", "."] }),
@@ -65,6 +66,10 @@ async function generatedCodeIsCurrent(): Promise<ToolResult> {
   const drifted = [...paths].filter((path) => textOf(join(root, "proto", path)) !== services.get(path));
   if (textOf(join(root, NATS_PERMISSIONS_FILE)) !== natsPermissionsFile())
     drifted.push(NATS_PERMISSIONS_FILE);
+  for (const { path, wired } of WIRED_FILES) {
+    const text = readFileSync(join(root, path), "utf8");
+    if (wired(text) !== text) drifted.push(path);
+  }
   if (drifted.length > 0)
     return { ok: false, output: `Not as generated: ${drifted.join(", ")}. Run: npm run generate` };
   const folder = await mkdtemp(join(tmpdir(), "tidings-generated-"));

@@ -19,7 +19,10 @@ await runTools([generation]);
 await writeFile(join(folder, RESOURCES_FILE), resourcesModule(files));
 for (const [name, shown] of Object.entries(dashboards))
   await writeFile(join(root, DASHBOARDS_FOLDER, name), dashboardText(shown));
-await writeFile(CHART_README, withValues(await readFile(CHART_README, "utf8")));
 // It names all processes: with them comes what was generated just now.
 const { NATS_PERMISSIONS_FILE, natsPermissionsFile } = await import("./nats-permissions.ts");
 await writeFile(join(root, NATS_PERMISSIONS_FILE), natsPermissionsFile());
+const { WIRED_FILES } = await import("./wiring.ts");
+for (const { path, wired } of WIRED_FILES)
+  await writeFile(join(root, path), wired(await readFile(join(root, path), "utf8")));
+await writeFile(CHART_README, withValues(await readFile(CHART_README, "utf8")));

@@ -1,28 +1,7 @@
-import { type ProcessName, processes } from "./processes.ts";
+import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
 
 /** Where the configuration is kept that a NATS server includes. */
 export const NATS_PERMISSIONS_FILE = "charts/tidings/files/nats-permissions.conf";
-
-/** The durables by which each process reads what others, or its own replicas, tell. `npm test -- e2e/secured` compares them. */
-export const DURABLES: Record<ProcessName, string[]> = {
-  contact: [
-    "CONTACT/contact-segments",
-    "CAMPAIGN/contact-projection-campaign",
-    "CONTENT/contact-projection-content",
-    "IDENTITY/contact-projection-identity",
-  ],
-  content: ["CONTACT/content-projection-contact"],
-  campaign: ["CONTACT/campaign-projection-contact", "CONTENT/campaign-projection-content"],
-  reporting: ["CAMPAIGN", "CONTACT", "CONTENT", "IDENTITY", "WEBHOOK"].map(
-    (stream) => `${stream}/reporting-audit-${stream.toLowerCase()}`,
-  ),
-  webhook: [
-    "CONTACT/webhook-fan-out",
-    "CONTENT/webhook-projection-content",
-    "IDENTITY/webhook-projection-identity",
-  ],
-  gateway: [],
-};
 
 /**
  * The rights of each process on the bus, as a part of a NATS server's configuration: it publishes its own events, keeps its place in
@@ -30,7 +9,7 @@ export const DURABLES: Record<ProcessName, string[]> = {
  * password as the configuration wants it, in quotes.
  */
 export function natsPermissions(passwordOf: (name: ProcessName) => string): string {
-  const users = processes.map(({ name, schema }) => userOf(name, schema.toUpperCase(), passwordOf(name)));
+  const users = processes.map((row) => userOf(row, passwordOf(row.name)));
   return `authorization {\n  users = [\n${users.join("\n")}\n  ]\n}\n`;
 }
 
@@ -42,14 +21,15 @@ export function natsPermissionsFile(): string {
   return head + natsPermissions((name) => `$${name.toUpperCase()}_NATS_PASSWORD`);
 }
 
-function userOf(name: ProcessName, stream: string, password: string): string {
+function userOf({ name, schema, durables }: ProcessRow, password: string): string {
+  const stream = schema.toUpperCase();
   const subscribed = [`_INBOX_${name}.>`, nudgesOf(stream)];
   return `    {
       user: ${name}
       password: ${password}
       permissions {
         publish: [
-${quoted([...ownerSubjects(stream), ...DURABLES[name].flatMap(readerSubjects)])}
+${quoted([...ownerSubjects(stream), ...durables.flatMap(readerSubjects)])}
         ]
         subscribe: [
 ${quoted(subscribed)}

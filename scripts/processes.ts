@@ -24,19 +24,33 @@ export interface ProcessRow {
   shape: z.ZodRawShape;
   /** The names of these. */
   variables: string[];
-  /** The processes that may call it. */
+  /** The durables by which it reads what others, or its own replicas, tell: `<stream>/<name>`. */
+  durables: string[];
+  /** The processes that may call it: those that read its address. */
   callers: ProcessName[];
 }
 
 export type ProcessName = "contact" | "content" | "campaign" | "reporting" | "webhook" | "gateway";
 
-/** Every process of the product, in the order they are started. */
-export const processes: ProcessRow[] = [
-  service("contact", contact, contactVariables, ["gateway", "webhook", "content", "campaign"]),
-  service("content", content, contentVariables, ["gateway", "contact", "campaign", "webhook"]),
-  service("campaign", campaign, campaignVariables, ["gateway", "contact", "content"]),
-  service("reporting", reporting, reportingVariables, ["gateway"]),
-  service("webhook", webhook, webhookVariables, ["gateway"]),
+const rows: Omit<ProcessRow, "callers">[] = [
+  service("contact", contact, contactVariables, [
+    "CONTACT/contact-segments",
+    ...projections("contact", ["identity", "content", "campaign"]),
+  ]),
+  service("content", content, contentVariables, projections("content", ["contact"])),
+  service("campaign", campaign, campaignVariables, projections("campaign", ["contact", "content"])),
+  service(
+    "reporting",
+    reporting,
+    reportingVariables,
+    ["contact", "content", "campaign", "webhook", "identity"].map(
+      (owner) => `${owner.toUpperCase()}/reporting-audit-${owner}`,
+    ),
+  ),
+  service("webhook", webhook, webhookVariables, [
+    "CONTACT/webhook-fan-out",
+    ...projections("webhook", ["contact", "content", "campaign", "identity"]),
+  ]),
   {
     name: "gateway",
     schema: "identity",
@@ -44,16 +58,32 @@ export const processes: ProcessRow[] = [
     entry: "gateway/src/main.ts",
     shape: gatewayVariables,
     variables: Object.keys(gatewayVariables),
-    callers: ["contact", "content", "campaign", "webhook"],
+    durables: [],
   },
 ];
+
+/** Every process of the product, in the order they are started. */
+export const processes: ProcessRow[] = rows.map((row) => ({
+  ...row,
+  callers: rows.filter(({ variables }) => variables.includes(addressOf(row))).map(({ name }) => name),
+}));
+
+/** The variable with the address of a process, which is called by the name of its schema. */
+export function addressOf({ schema }: Pick<ProcessRow, "schema">): string {
+  return `${schema.toUpperCase()}_ADDRESS`;
+}
 
 function service(
   name: ProcessName,
   migrations: Migrations,
   shape: z.ZodRawShape,
-  callers: ProcessName[],
-): ProcessRow {
+  durables: string[],
+): Omit<ProcessRow, "callers"> {
   const entry = `services/${name}/src/main.ts`;
-  return { name, schema: name, migrations, entry, shape, variables: Object.keys(shape), callers };
+  return { name, schema: name, migrations, entry, shape, variables: Object.keys(shape), durables };
+}
+
+/** The durables of the replicas that a process keeps of what these owners have. */
+function projections(name: ProcessName, owners: string[]): string[] {
+  return owners.map((owner) => `${owner.toUpperCase()}/${name}-projection-${owner}`);
 }

@@ -5,7 +5,6 @@ import { before, test } from "node:test";
 import { readConfig } from "@tidings/runtime/config";
 import { chartSecrets } from "@tidings/scripts/chart-secrets";
 import { migrateConfig, migrateVariables, passwordVariableOf } from "@tidings/scripts/migrate-config";
-import { DURABLES } from "@tidings/scripts/nats-permissions";
 import { processes } from "@tidings/scripts/processes";
 import { parse } from "yaml";
 import type { z } from "zod";
@@ -264,8 +263,7 @@ test("the Secrets that `npm run secrets` prints are those that the chart reads, 
 });
 
 test("each process is scaled by the durables that it reads by", async () => {
-  for (const { name } of processes) {
-    const read = DURABLES[name];
+  for (const { name, durables: read } of processes) {
     if (read.length === 0) continue;
     const set = ["enabled=true", "by=lag"].map((setting) => `${name}.autoscaling.${setting}`);
     const scaler = (await render({ set: [...set, "nats.enabled=true"] })).find(

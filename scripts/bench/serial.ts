@@ -88,7 +88,7 @@ async function copyEvents(client: Client): Promise<void> {
   await client.query(
     `with latest as (
        select subject, aggregate_id, aggregate_version, payload, actor from contact.outbox
-       where subject like 'tidings.contact.contact.updated%' order by id desc limit 200),
+       where subject = 'tidings.contact.contact.updated' order by id desc limit 200),
      copied as (
        insert into contact.outbox (subject, aggregate_id, aggregate_version, payload, actor, published_at)
        select l.subject, l.aggregate_id, l.aggregate_version, l.payload, l.actor, now()

@@ -3,7 +3,6 @@ import type { Bus } from "./connect.ts";
 import type { Event } from "./event.ts";
 import { storePayload } from "./large-payload.ts";
 import { encodePack, PACKED } from "./pack.ts";
-import { kindOf } from "./streams.ts";
 
 const ACK_TIMEOUT_MS = 2_000;
 const NOTHING = new Uint8Array(0);
@@ -47,7 +46,7 @@ export function headersOf(event: Event): Record<string, string> {
   return {
     "ce-specversion": "1.0",
     "ce-id": event.id,
-    "ce-type": kindOf(event.subject),
+    "ce-type": event.subject,
     "ce-source": sourceOf(event.subject),
     "ce-time": event.time,
     "ce-subject": String(event.aggregateId),

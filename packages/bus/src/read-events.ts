@@ -4,7 +4,6 @@ import type { Bus } from "./connect.ts";
 import type { Event, EventActor } from "./event.ts";
 import { loadPayload } from "./large-payload.ts";
 import { decodePack, PACKED } from "./pack.ts";
-import { kindOf } from "./streams.ts";
 
 /** The parts of a message that are needed to read its events. */
 type Told = Pick<JsMsg, "subject" | "headers" | "data">;
@@ -16,10 +15,17 @@ export interface Letter {
   payload: Uint8Array;
 }
 
+const FIFTH_WORD = ".own";
+
 /** The events of a message of our streams, in order. Throws when a header is missing: then it is none of ours. */
 export async function readEvents(bus: Bus, message: Told): Promise<Event[]> {
-  if (message.headers?.has(PACKED)) return decodePack(kindOf(message.subject), message.data);
+  if (message.headers?.has(PACKED)) return decodePack(subjectOf(message), message.data);
   return [await readEvent(bus, message)];
+}
+
+/** Subjects of contacts had a fifth word before ADR 71; streams have such events for a week. */
+function subjectOf({ subject }: Told): string {
+  return subject.endsWith(FIFTH_WORD) ? subject.slice(0, -FIFTH_WORD.length) : subject;
 }
 
 /** The events of a message, or the event of one, that was set aside. */
@@ -38,7 +44,7 @@ async function readEvent(bus: Bus, message: Told): Promise<Event> {
   const reference = message.headers?.get("ce-dataref");
   return {
     id: header("ce-id"),
-    subject: kindOf(message.subject),
+    subject: subjectOf(message),
     aggregateId: Number(header("ce-subject")),
     aggregateVersion: Number(header("ce-aggregateversion")),
     time: header("ce-time"),

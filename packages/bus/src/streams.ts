@@ -33,21 +33,6 @@ export function streamOf(process: string): StreamDefinition {
   return { name: process.toUpperCase(), subjects: [`tidings.${process}.>`] };
 }
 
-const KIND_WORDS = 4;
-
-/**
- * The subject of an event of a thing that only its own service, and durables that read a whole stream, have a use for: a durable that
- * names the subject of four words is not sent it (ADR 56).
- */
-export function ownSubject(kind: string): string {
-  return `${kind}.own`;
-}
-
-/** The kind of an event by the subject it is published under. */
-export function kindOf(subject: string): string {
-  return subject.split(".", KIND_WORDS).join(".");
-}
-
 export const contactStream = streamOf("contact");
 export const identityStream = streamOf("identity");
 export const contentStream = streamOf("content");

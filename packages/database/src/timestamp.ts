@@ -15,3 +15,8 @@ function isoText(text: string): string {
   const iso = text.replace(" ", "T");
   return /[+-]\d\d$/.test(iso) ? `${iso}:00` : iso;
 }
+
+/** The text form Postgres gives a timestamptz of whole seconds in UTC. */
+export function dateTimeText(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 19).replace("T", " ")}+00`;
+}

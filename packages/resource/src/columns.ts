@@ -146,6 +146,16 @@ export function columnsOf(schema: DescMessage): Column[] {
   return schema.fields.filter((field) => !NOT_KEPT.some((option) => getOption(field, option))).map(columnOf);
 }
 
+/** The columns of its scalars and times alone. */
+export function plainColumnsOf(schema: DescMessage): Column[] {
+  return schema.fields.filter(isPlain).map(columnOf);
+}
+
+/** Is this a scalar or a time: no message of its own, no list and no map? */
+export function isPlain(field: DescField): boolean {
+  return field.fieldKind === "scalar" || (field.message === TimestampSchema && field.fieldKind === "message");
+}
+
 function columnOf(field: DescField): Column {
   const kind = kindOf(field);
   const initialJson = getOption(field, initial);

@@ -99,4 +99,6 @@ export const migrations: Migrations = {
   ),
   "0032_job_starts": statements(...JOB_STARTS),
   "0033_projections_beside": statements(...PROJECTIONS_BESIDE),
+  // Changes of owner have a subject of their own from now on: contacts are asked for anew, so that none is missed in between.
+  "0034_contacts_asked_anew": statements("delete from projection_builds where name = 'contacts'"),
 };

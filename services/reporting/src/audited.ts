@@ -19,6 +19,7 @@ export interface Audited {
 const ACTIONS = new Map([
   ["created", "create"],
   ["updated", "update"],
+  ["reassigned", "update"],
   ["deleted", "delete"],
   ["merged", "merge"],
 ]);

@@ -14,7 +14,7 @@ const seconds = list.transform((texts, context) => {
 /** Every variable the webhook service reads. */
 export const webhookVariables = {
   ...serviceConfig,
-  ...upstreams("contact", "content", "identity"),
+  ...upstreams("contact", "content", "campaign", "identity"),
   /** `name:base64 of 32 bytes`: what secrets of webhooks are kept under; the first for new ones, all of them to read. */
   WEBHOOK_SECRET_KEYS: secretKeys,
   /** Private ranges that deliveries may go to all the same, e.g. 127.0.0.1/32 for a receiver on this machine. */

@@ -13,8 +13,7 @@ const NOWHERE = "http://127.0.0.1:1/";
 /** So many deliveries wait for a webhook that fails before the next ones are deferred. */
 const WAITING = 10;
 
-const created = () =>
-  event("created", ContactSavedSchema, { snapshot: Buffer.from("snapshot"), identified: true });
+const created = () => event("created", ContactSavedSchema, { snapshot: { id: 7 }, identified: true });
 const createdEvents = (count: number) => Array.from({ length: count }, created);
 
 async function count(scene: Scene, from: string): Promise<number> {

@@ -9,13 +9,13 @@ import {
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { isOutage } from "@tidings/rpc/outage";
-import type { Render } from "./fan-out.ts";
 import { occurrencesOf } from "./occurrence.ts";
+import type { Records } from "./records.ts";
 import { event, fanOut, rendered } from "./testing/events.ts";
 import { claim, openScene } from "./testing/scene.ts";
 import { prefixedTriggers } from "./triggers.ts";
 
-const snapshot = Buffer.from("snapshot");
+const snapshot = { id: 7 };
 const ISO = "2026-11-20T10:00:00+00:00";
 
 const expectations: { what: string; event: Event; item: object | undefined; trigger?: string }[] = [
@@ -255,7 +255,7 @@ test("a webhook is told of what its owner may view, and of nothing once the owne
     );
   };
   const ofUser =
-    (ownerId: number): Render =>
+    (ownerId: number): Records["contacts"] =>
     async (sources) =>
       sources.map(() => rendered({ id: 7 }, ownerId));
   const theirs = event("created", ContactSavedSchema, { snapshot, identified: true });

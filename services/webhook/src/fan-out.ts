@@ -8,26 +8,16 @@ import { bodyOf, nameOfCompany } from "./body.ts";
 import { defer, readDeferred } from "./deferral.ts";
 import { type Occurrence, occurrencesOf, type Source } from "./occurrence.ts";
 import { OWNER_COLUMNS, type Owner, ownerOf } from "./owners.ts";
+import type { Records, Rendered, Told } from "./records.ts";
 import { parseTrigger, prefixed, type TriggerName } from "./triggers.ts";
 
 export interface FanOutOptions {
   database: Database;
-  /** Contacts and companies, in the order of their sources. */
-  renderContacts: Render;
-  renderCompanies: Render;
+  records: Records;
   /** Seconds before the first attempt. */
   firstDelaySeconds: number;
   /** Called when there are new deliveries. */
   onDeliveries(): void;
-}
-
-export type Render = (sources: Source[]) => Promise<Rendered[]>;
-
-/** A contact or company for receivers, and whose it is. */
-export interface Rendered {
-  json: string;
-  /** 0 where it is nobody's. */
-  ownerId: number;
 }
 
 /** A webhook that wants to be told of a trigger, as it calls it. */
@@ -184,25 +174,24 @@ function subscribersOf(
 
 async function render(notifications: Notification[], options: FanOutOptions): Promise<Delivery[]> {
   const [contacts, companies] = await Promise.all([
-    renderEach(
-      notifications.map(({ contact }) => contact),
-      options.renderContacts,
-    ),
-    renderEach(
-      notifications.map(({ company }) => company),
-      options.renderCompanies,
-    ),
+    renderEach(notifications, ({ contact }) => contact, options.records.contacts),
+    renderEach(notifications, ({ company }) => company, options.records.companies),
   ]);
   return notifications.flatMap((notification, index) =>
     deliveriesOf(notification, contacts[index], companies[index]),
   );
 }
 
-/** All that are there at once; the others stay undefined. */
-async function renderEach(
-  sources: (Source | undefined)[],
-  renderAll: Render,
+/** All sources that are there at once; the others stay undefined. */
+async function renderEach<S>(
+  notifications: Notification[],
+  sourceOf: (notification: Notification) => Source<S> | undefined,
+  renderAll: (sources: Told<S>[]) => Promise<Rendered[]>,
 ): Promise<(Rendered | undefined)[]> {
+  const sources = notifications.map((notification) => {
+    const source = sourceOf(notification);
+    return source && { ...source, time: notification.event.time };
+  });
   const wanted = sources.filter((source) => source !== undefined);
   const rendered = wanted.length > 0 ? (await renderAll(wanted)).values() : [].values();
   return sources.map((source) => source && rendered.next().value);

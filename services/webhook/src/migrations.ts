@@ -1,3 +1,4 @@
+import { DEFINITION_TABLES } from "@tidings/contacts/definitions";
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
@@ -63,6 +64,7 @@ export const migrations: Migrations = {
     "create table deferred_webhooks (webhook_id integer primary key, after_id bigint not null)",
   ),
   "0009_projections_beside": statements(...PROJECTIONS_BESIDE),
+  "0010_definitions": statements(...DEFINITION_TABLES),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
+import { companySnapshot, contactSnapshot } from "@tidings/contacts/row-snapshot";
+import type { Row } from "@tidings/database/statement";
 import {
   CompanyCreatedSchema,
   CompanyDeletedSchema,
@@ -9,6 +11,7 @@ import {
   ContactSavedSchema,
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
+import type { CompanySnapshot, ContactSnapshot } from "@tidings/proto/tidings/contact/v1/snapshot";
 import type { TriggerName } from "./triggers.ts";
 
 /** A trigger that an event fires, with the data of its deliveries. */
@@ -19,16 +22,16 @@ export interface Occurrence {
   event: Event;
   /** The contact or company is gone: this was its id. */
   deletedId?: number;
-  contact?: Source;
-  company?: Source;
+  contact?: Source<ContactSnapshot>;
+  company?: Source<CompanySnapshot>;
   /** Further members of the body. */
   members: Record<string, unknown>;
   /** Decides which owners may see the segment of the event. */
   segment?: { id: number; isGlobal: boolean; createdBy: number | undefined };
 }
 
-/** A contact or company, to be rendered by the contact service: as it was, or as it is. */
-export type Source = { snapshot: Uint8Array } | { id: number };
+/** A contact or company as it was when something happened to it, or the id of one that is told as it is. */
+export type Source<S> = { snapshot: S } | { id: number };
 
 const CONTACT = "tidings.contact.contact.";
 const COMPANY = "tidings.contact.company.";
@@ -44,22 +47,23 @@ export function occurrencesOf(event: Event): Occurrence[] {
   switch (event.subject) {
     case `${CONTACT}created`:
     case `${CONTACT}updated`:
+    case `${CONTACT}reassigned`:
       return contactSaves(event);
     case `${CONTACT}deleted`: {
-      const { snapshot } = fromBinary(ContactDeletedSchema, event.payload);
-      return told("lead_post_delete", { contact: { snapshot }, deletedId: event.aggregateId });
+      const contact = contactSource(fromBinary(ContactDeletedSchema, event.payload), event);
+      return told("lead_post_delete", { contact, deletedId: event.aggregateId });
     }
     case `${COMPANY}created`: {
-      const { snapshot } = fromBinary(CompanyCreatedSchema, event.payload);
-      return told("company_post_save", { company: { snapshot } });
+      const company = companySource(fromBinary(CompanyCreatedSchema, event.payload), event);
+      return told("company_post_save", { company });
     }
     case `${COMPANY}updated`: {
-      const { snapshot } = fromBinary(CompanyUpdatedSchema, event.payload);
-      return told("company_post_save", { company: { snapshot } });
+      const company = companySource(fromBinary(CompanyUpdatedSchema, event.payload), event);
+      return told("company_post_save", { company });
     }
     case `${COMPANY}deleted`: {
-      const { snapshot } = fromBinary(CompanyDeletedSchema, event.payload);
-      return told("company_post_delete", { company: { snapshot }, deletedId: event.aggregateId });
+      const company = companySource(fromBinary(CompanyDeletedSchema, event.payload), event);
+      return told("company_post_delete", { company, deletedId: event.aggregateId });
     }
     case `${SEGMENT}membership_changed`:
       return membershipChanges(event);
@@ -71,8 +75,8 @@ export function occurrencesOf(event: Event): Occurrence[] {
 /** One save is told in as many ways as it changed something that is listened for. The save itself has the event's id. */
 function contactSaves(event: Event): Occurrence[] {
   const saved = fromBinary(ContactSavedSchema, event.payload);
-  const { snapshot, identified, newlyIdentified, points, channels, companies } = saved;
-  const contact = toldOrCurrent(snapshot, event);
+  const { identified, newlyIdentified, points, channels, companies } = saved;
+  const contact = contactSource(saved, event);
   const isNew = event.subject === `${CONTACT}created` || newlyIdentified;
   const trigger = isNew ? ("lead_post_save_new" as const) : ("lead_post_save_update" as const);
   const part = (name: string, told: Pick<Occurrence, "trigger" | "members" | "company">): Occurrence => ({
@@ -107,9 +111,20 @@ function contactSaves(event: Event): Occurrence[] {
   ];
 }
 
-/** A change of many contacts by one statement is published without their snapshots. */
-function toldOrCurrent(snapshot: Uint8Array, { aggregateId }: Event): Source {
-  return snapshot.length > 0 ? { snapshot } : { id: aggregateId };
+const contactSource = sourceOf(contactSnapshot);
+const companySource = sourceOf(companySnapshot);
+
+/** Events from before snapshots were messages have a row instead, or nothing where one statement changed many contacts. */
+function sourceOf<S>(snapshotOf: (row: Row) => S) {
+  return (
+    { snapshot, row }: { snapshot?: S | undefined; row: Uint8Array },
+    { aggregateId }: Event,
+  ): Source<S> => {
+    if (snapshot) return { snapshot };
+    return row.length > 0
+      ? { snapshot: snapshotOf(JSON.parse(Buffer.from(row).toString())) }
+      : { id: aggregateId };
+  };
 }
 
 /** One event tells of many contacts; receivers are told of each. */

@@ -13,10 +13,10 @@ import type { Log } from "@tidings/runtime/log";
 import type { Tls } from "@tidings/runtime/tls";
 import type { SecretBox } from "@tidings/secrets/secret-box";
 import type { WebhookConfig } from "./config.ts";
-import { connectContacts } from "./contacts.ts";
 import { startDelivering } from "./deliver.ts";
 import { createFanOut } from "./fan-out.ts";
 import { startPurging } from "./purge.ts";
+import { contactService, recordWriter } from "./records.ts";
 import { createUnpublish } from "./unpublish.ts";
 
 export interface PipelineOptions {
@@ -46,14 +46,11 @@ export function startPipeline({ config, database, bus, webhooks, box, log, tls }
     siteUrl: config.SITE_URL,
     unpublish: createUnpublish(database, webhooks, log),
   });
-  const contacts = connectContacts(
-    connect(config.CONTACT_ADDRESS, { tls }),
-    actorSigner(config.ACTOR_PRIVATE_KEY, "contact"),
-  );
+  const contact = connect(config.CONTACT_ADDRESS, { tls });
+  const owner = contactService(contact, actorSigner(config.ACTOR_PRIVATE_KEY, "contact"));
   const handle = createFanOut({
     database,
-    renderContacts: contacts.renderContacts,
-    renderCompanies: contacts.renderCompanies,
+    records: recordWriter(database, owner),
     firstDelaySeconds: schedule[0] ?? 0,
     onDeliveries: deliverer.nudge,
   });
@@ -72,7 +69,7 @@ export function startPipeline({ config, database, bus, webhooks, box, log, tls }
     async stop(): Promise<void> {
       await consumption?.stop();
       await leadership.stop();
-      contacts.close();
+      contact.close();
       await deliverer.stop();
       await outbound.close();
       purging.stop();

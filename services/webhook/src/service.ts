@@ -1,3 +1,4 @@
+import { definitionProjections } from "@tidings/contacts/definitions";
 import { categories } from "@tidings/projection/categories";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
@@ -36,6 +37,6 @@ export async function openWebhookService({
       sealing: startSealing(database, webhookSecrets, { box, log }),
       pipeline: startPipeline({ config, database, bus, webhooks, box, log, tls }),
     },
-    projections: [...ownerProjections, categories(["webhooks"])],
+    projections: [...ownerProjections, ...definitionProjections, categories(["webhooks"])],
   };
 }

@@ -4,7 +4,11 @@ import { prepared, type Transaction } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { newestEvents } from "@tidings/projection/newest";
 import type { Projection } from "@tidings/projection/projection";
-import { ContactMergedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import {
+  ContactMergedSchema,
+  type ContactSaved,
+  ContactSavedSchema,
+} from "@tidings/proto/tidings/contact/v1/events";
 import { moveMemberships } from "./merge.ts";
 
 const MERGED = "tidings.contact.contact.merged";
@@ -29,7 +33,7 @@ const forgetStatements = [
 export function contacts(outbox: Outbox): Projection {
   return {
     owner: "contact",
-    subjects: ["tidings.contact.contact.created", "tidings.contact.contact.updated", DELETED, MERGED],
+    subjects: ["tidings.contact.contact.created", "tidings.contact.contact.reassigned", DELETED, MERGED],
     rebuilt: { name: "contacts", type: ContactSavedSchema.typeName },
     async keep(transaction, events) {
       const latest = await newestEvents(
@@ -58,12 +62,14 @@ function keep(transaction: Transaction, events: Event[]): void {
   transaction.execute(keepStatement, [
     events.map(({ aggregateId }) => aggregateId),
     events.map(({ aggregateVersion }) => aggregateVersion),
-    events.map(({ payload }) => ownerIn(fromBinary(ContactSavedSchema, payload).snapshot)),
+    events.map(({ payload }) => ownerIn(fromBinary(ContactSavedSchema, payload))),
   ]);
 }
 
-function ownerIn(snapshot: Uint8Array): number | null {
-  if (snapshot.length === 0) return null;
-  const { owner_id: ownerId } = JSON.parse(Buffer.from(snapshot).toString()) as { owner_id?: string };
+function ownerIn({ snapshot, row }: ContactSaved): number | null {
+  if (snapshot) return snapshot.ownerId ?? null;
+  // An event from before snapshots were messages.
+  if (row.length === 0) return null;
+  const { owner_id: ownerId } = JSON.parse(Buffer.from(row).toString()) as { owner_id?: string };
   return ownerId ? Number(ownerId) : null;
 }

@@ -1,6 +1,7 @@
 import type { Outcome } from "@tidings/commands/once";
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import { dateTimeText } from "@tidings/database/timestamp";
 import type { CompanyCommand, PointsCommand, StageCommand } from "@tidings/proto/tidings/contact/v1/command";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
@@ -12,7 +13,6 @@ import type { ContactContext } from "../contact/save.ts";
 import { lockScores, type Scores } from "../contact/scores.ts";
 import { applyStage, type LoggedStage, logStages, readStages } from "../contact/stage.ts";
 import { assertCurrent, type FieldCatalogue } from "../field/catalogue.ts";
-import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
 import { companySaved } from "../record/company-events.ts";
 import { edited } from "../record/stamp.ts";

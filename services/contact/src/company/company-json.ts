@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
+import { fieldsWriter } from "@tidings/contacts/fields-json";
 import type { Row } from "@tidings/database/statement";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { FieldCatalogue } from "../field/catalogue.ts";
-import { fieldsWriter } from "../field/fields-json.ts";
 import { withCustomValues } from "../field/values.ts";
-import { fillStamps, jsonOrNull, perCatalogue, stampMembers } from "../record/record-json.ts";
+import { fillStamps, perCatalogue } from "../record/record-json.ts";
 
 /** Everything a company is turned into, prepared once for a catalogue of fields. */
 export interface CompanyWriter {
@@ -13,17 +13,12 @@ export interface CompanyWriter {
   message(row: Row): Company;
   /** The messages of one answer: what is constant in them comes with the first. */
   messages(): (row: Row) => Company;
-  /** The company of a webhook, written from a snapshot. */
-  webhookJson(row: Row): Buffer;
-  /** The same of a company as it is stored. */
-  currentJson(row: Row): Buffer;
 }
 
 export const companyWriter = perCatalogue(createWriter);
 
 function createWriter({ company: set }: FieldCatalogue): CompanyWriter {
   const fields = fieldsWriter(set);
-  const json = (row: Row) => Buffer.from(`{${webhookMembers(row)},"fields":{${fields.groups(row)}}}`);
   const write = (stored: Row, fieldsOf: (row: Row) => FormedJson): Company => {
     const row = withCustomValues(stored, set);
     const company = create(CompanySchema);
@@ -39,16 +34,5 @@ function createWriter({ company: set }: FieldCatalogue): CompanyWriter {
       const fieldsOf = fields.together();
       return (stored) => write(stored, fieldsOf);
     },
-    webhookJson: (row) => json(row),
-    currentJson: (row) => json(withCustomValues(row, set)),
   };
-}
-
-function webhookMembers(row: Row): string {
-  const members = {
-    ...stampMembers(row),
-    score: Number(row.score ?? 0),
-    owner: jsonOrNull(row.owner),
-  };
-  return JSON.stringify(members).slice(1, -1);
 }

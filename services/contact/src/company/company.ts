@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { companySnapshot } from "@tidings/contacts/row-snapshot";
 import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
@@ -9,10 +10,11 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { withCompany, withoutCompany } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
 import type { ContactContext } from "../contact/save.ts";
+import { withCustomValues } from "../field/values.ts";
+import { limitBatch } from "../record/limit-batch.ts";
 import { listRecords } from "../record/list.ts";
 import { batchOf, rowOf, type SettledOutcome, savedAs, saveOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
-import { renderRecords } from "../record/render.ts";
 import { COMPANY_SELECT } from "../rows/company.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
@@ -109,14 +111,11 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
       return {};
     },
 
-    async renderCompanies(request, call) {
-      const readCurrent = async (ids: number[]) => {
-        const rows = await database.query(currentStatement, [ids], call.deadlineMs);
-        return new Map(rows.map((row) => [Number(row.id), row]));
-      };
-      const writer = companyWriter(await catalogues.current());
-      const { texts, ownerIds } = await renderRecords(request, readCurrent, writer, "created_by");
-      return { companies: texts, ownerIds };
+    async batchGetCompanySnapshots({ ids }, { deadlineMs }) {
+      limitBatch(ids.length);
+      const rows = await database.query(currentStatement, [ids], deadlineMs);
+      const { company: set } = await catalogues.current();
+      return { snapshots: rows.map((row) => companySnapshot(withCustomValues(row, set))) };
     },
   };
 }

@@ -1,11 +1,10 @@
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
-import { appending, type Outbox } from "@tidings/messaging/outbox";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
 import { type Fault, invalid } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
-import { CONTACT_UPDATED, mirroredPayload, SNAPSHOT_FIELD } from "../contact/events.ts";
-import type { FieldContext } from "../field/catalogue.ts";
+import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
 import { companySaved } from "../record/company-events.ts";
 import type { Application, RecordKind, RowChange } from "../record/kind.ts";
@@ -14,6 +13,7 @@ import { stamped } from "../record/stamp.ts";
 import { companyTable, EMPTY_COMPANY } from "../rows/company.ts";
 import { ownersById } from "../rows/owner.ts";
 import { type CompanyChange, readCompanyChange } from "./body.ts";
+import { appendUpdated } from "./updated-contacts.ts";
 
 /** JSON of the users that the companies of a batch are to belong to, by id. */
 type Owners = ReadonlyMap<number, string>;
@@ -35,7 +35,10 @@ const companyKind = ({ outbox }: FieldContext): RecordKind<Company, CompanyChang
       changes.flatMap(({ owner }) => owner ?? []),
     ),
   apply: applyChange,
-  writeRest: (transaction, changes) => mirrorNames(transaction, changes, outbox),
+  writeRest(transaction, changes, _owners, { contact: set }) {
+    const renamed = changes.filter(({ before, row }) => before && before.companyname !== row.companyname);
+    if (renamed.length > 0) return mirrorNames(transaction, renamed, { set, outbox });
+  },
   event: companySaved,
 });
 
@@ -66,26 +69,23 @@ function fillBlanksWithDefaults(row: Row, { mode, set }: Application<CompanyChan
 
 const mirrorStatement = prepared(
   "companies_mirror_names",
-  appending(
-    `select $5::text, c.id, c.version, ${SNAPSHOT_FIELD} || $6::bytea from changed c order by c.id`,
-    `changed as (
-     update contacts c set company = n.name, version = c.version + 1
-     from unnest($3::integer[], $4::text[]) as n(company_id, name)
-     join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
-     where c.id = cc.contact_id and c.company is distinct from n.name
-     returning c.*
-   ),`,
-  ),
+  `update contacts c set company = n.name, version = c.version + 1
+   from unnest($1::integer[], $2::text[]) as n(company_id, name)
+   join company_contacts cc on cc.company_id = n.company_id and cc.is_primary
+   where c.id = cc.contact_id and c.company is distinct from n.name
+   returning c.id`,
 );
 
 /** The contacts of a company that is called otherwise now carry its new name. */
-function mirrorNames(transaction: Transaction, changes: RowChange[], outbox: Outbox): void {
-  const renamed = changes.filter(({ before, row }) => before && before.companyname !== row.companyname);
-  if (renamed.length === 0) return;
-  outbox.appendBy(transaction, mirrorStatement, [
+async function mirrorNames(
+  transaction: Transaction,
+  renamed: RowChange[],
+  { set, outbox }: { set: FieldSet; outbox: Outbox },
+): Promise<void> {
+  const mirrored = await transaction.query(mirrorStatement, [
     renamed.map(({ row }) => Number(row.id)),
     renamed.map(({ row }) => row.companyname),
-    CONTACT_UPDATED,
-    mirroredPayload(["company"]),
   ]);
+  const changed = new Map(mirrored.map(({ id }) => [Number(id), { changed: ["company"] }]));
+  await appendUpdated(transaction, { set, outbox }, changed);
 }

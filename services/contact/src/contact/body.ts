@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { dateTimeText } from "@tidings/database/timestamp";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import ipaddr from "ipaddr.js";
 import type { FieldSet } from "../field/catalogue.ts";
-import { dateTimeText } from "../field/value.ts";
 import { type ChangeMode, type FieldValues, readFieldValues } from "../field/values.ts";
 import { parseJson } from "../input/json.ts";
 import { readId, readReference } from "../input/reference.ts";

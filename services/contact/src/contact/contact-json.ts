@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
+import { fieldsWriter } from "@tidings/contacts/fields-json";
+import { colorOf } from "@tidings/contacts/point-colors";
 import { timestampFromText } from "@tidings/database/timestamp";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { FormedJson } from "@tidings/proto/tidings/type/v1/formed_json";
 import type { FieldCatalogue } from "../field/catalogue.ts";
-import { colorOf, type PointColor } from "../field/color.ts";
-import { fieldsWriter } from "../field/fields-json.ts";
 import { withCustomValues } from "../field/values.ts";
-import { fillStamps, isoTimeOrNull, jsonOrNull, perCatalogue, stampMembers } from "../record/record-json.ts";
+import { fillStamps, perCatalogue } from "../record/record-json.ts";
 import { type ContactRow, doNotContactOf, ipAddressesOf } from "../rows/contact.ts";
 
 /** Everything a contact is turned into, prepared once for a catalogue of fields. */
@@ -15,10 +15,6 @@ export interface ContactWriter {
   message(row: ContactRow): Contact;
   /** The messages of one answer: what is constant in them comes with the first. */
   messages(): (row: ContactRow) => Contact;
-  /** The contact of a webhook, written from a snapshot. */
-  webhookJson(row: ContactRow): Buffer;
-  /** The same of a contact as it is stored. */
-  currentJson(row: ContactRow): Buffer;
 }
 
 const EMPTY_LIST = Buffer.from("[]");
@@ -27,8 +23,6 @@ export const contactWriter = perCatalogue(createWriter);
 
 function createWriter({ contact: set, colors }: FieldCatalogue): ContactWriter {
   const fields = fieldsWriter(set);
-  const json = (row: ContactRow) =>
-    Buffer.from(`{${webhookMembers(row, colors)},"fields":{${fields.groups(row)}}}`);
   const write = (stored: ContactRow, fieldsOf: (row: ContactRow) => FormedJson): Contact => {
     const row = withCustomValues(stored, set);
     const contact = create(ContactSchema);
@@ -55,29 +49,7 @@ function createWriter({ contact: set, colors }: FieldCatalogue): ContactWriter {
       const fieldsOf = fields.together();
       return (stored) => write(stored, fieldsOf);
     },
-    webhookJson: (row) => json(row),
-    currentJson: (row) => json(withCustomValues(row, set)),
   };
-}
-
-function webhookMembers(row: ContactRow, colors: PointColor[]): string {
-  const points = Number(row.points ?? 0);
-  const members = {
-    ...stampMembers(row),
-    points,
-    color: colorOf(colors, points) ?? null,
-    lastActive: isoTimeOrNull(row.last_active),
-    dateIdentified: isoTimeOrNull(row.date_identified),
-    owner: jsonOrNull(row.owner),
-    stage: jsonOrNull(row.stage),
-    ipAddresses: Object.values(ipAddressesByAddress(row)),
-    tags: jsonOrNull(row.tags) ?? [],
-    utmtags: jsonOrNull(row.utm_tags) ?? [],
-    doNotContact: doNotContactList(row),
-    frequencyRules: JSON.parse(row.frequency_rules ?? "{}"),
-    preferredProfileImage: "gravatar",
-  };
-  return JSON.stringify(members).slice(1, -1);
 }
 
 /** Nothing is known of where an address is. */

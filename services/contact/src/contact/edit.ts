@@ -1,9 +1,9 @@
 import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { dateTimeText } from "@tidings/database/timestamp";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
-import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
 import { reachedRow } from "../record/reach.ts";
 import { writeChanges } from "../record/write-changes.ts";

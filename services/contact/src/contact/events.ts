@@ -1,5 +1,5 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
-import { ownSubject } from "@tidings/bus/streams";
+import { contactSnapshot } from "@tidings/contacts/row-snapshot";
 import { type DomainEvent, domainEvent } from "@tidings/messaging/outbox";
 import {
   type ChannelChangeSchema,
@@ -9,16 +9,15 @@ import {
 } from "@tidings/proto/tidings/contact/v1/events";
 import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
-import { changedNames, snapshotOf } from "../record/change.ts";
+import { changedNames } from "../record/change.ts";
 import type { RowChange } from "../record/kind.ts";
 import { recordSnapshots } from "../record/snapshots.ts";
 import {
-  CONTACT_SELECT,
-  CONTACT_SNAPSHOT,
   type ContactRow,
   companiesOf,
   contactTable,
   doNotContactOf,
+  WHOLE_CONTACT_SELECT,
 } from "../rows/contact.ts";
 import { statusOf } from "./do-not-contact.ts";
 
@@ -26,21 +25,16 @@ const SUBJECT = "tidings.contact.contact";
 
 const CREATED = `${SUBJECT}.created`;
 const UPDATED = `${SUBJECT}.updated`;
+/** A save that gives a contact to another owner: other services replicate whose it is. */
+const REASSIGNED = `${SUBJECT}.reassigned`;
 
-/** A save that leaves a contact with its owner: no other service acts on it. */
-export const CONTACT_UPDATED = ownSubject(UPDATED);
-
-/** The snapshot of a contact `c` as its field of a ContactSaved, for statements that change many whom nobody has read. */
-export const SNAPSHOT_FIELD = `proto_field(1, convert_to(${CONTACT_SNAPSHOT}, 'UTF8'))`;
-
-/** The payload of the events that one statement writes for all contacts of a changed company. A contact with a company is identified. */
-export function mirroredPayload(changed: string[]): Buffer {
-  return encode({ identified: true, changed });
-}
-
-/** The payload of such an event for a company that is gone: repeated fields are added by appending (proto encoding). */
-export function unlinkedPayload(companyId: number): Buffer {
-  return encode({ companies: [{ companyId, added: false }] });
+/** The payload of the event of a contact that changed with a company of it. A contact with a company is identified. */
+export function contactUpdated(
+  row: ContactRow,
+  changes: MessageInitShape<typeof ContactSavedSchema>,
+): DomainEvent {
+  const saved = { snapshot: contactSnapshot(row), identified: true, ...changes };
+  return domainEvent(UPDATED, aggregateOf(row), ContactSavedSchema, saved);
 }
 
 /** All contacts as the event of their last save told of them, what it changed apart. */
@@ -49,14 +43,17 @@ export function contactSnapshots(context: Pick<FieldContext, "database" | "catal
     type: ContactSavedSchema.typeName,
     table: "contacts",
     alias: "c",
-    select: CONTACT_SELECT,
+    select: WHOLE_CONTACT_SELECT,
     fields: ({ contact }) => contact,
-    saved: (row) => encode({ snapshot: snapshotOf(row), identified: row.date_identified !== null }),
+    saved: (row) =>
+      toBinary(
+        ContactSavedSchema,
+        create(ContactSavedSchema, {
+          snapshot: contactSnapshot(row),
+          identified: row.date_identified !== null,
+        }),
+      ),
   });
-}
-
-function encode(saved: MessageInitShape<typeof ContactSavedSchema>): Buffer {
-  return Buffer.from(toBinary(ContactSavedSchema, create(ContactSavedSchema, saved)));
 }
 
 /** The event of a saved contact, with all parts of the change. */
@@ -67,7 +64,7 @@ export function contactSaved({ before, row }: RowChange, set: FieldSet): DomainE
     : [];
   const points = pointsChange(before, row);
   return domainEvent(subjectOf(before, row), aggregateOf(row), ContactSavedSchema, {
-    snapshot: snapshotOf(row),
+    snapshot: contactSnapshot(row),
     identified,
     newlyIdentified: identified && before?.date_identified === null,
     changed,
@@ -79,7 +76,7 @@ export function contactSaved({ before, row }: RowChange, set: FieldSet): DomainE
 
 function subjectOf(before: ContactRow | undefined, row: ContactRow): string {
   if (!before) return CREATED;
-  return before.owner_id === row.owner_id ? CONTACT_UPDATED : UPDATED;
+  return before.owner_id === row.owner_id ? UPDATED : REASSIGNED;
 }
 
 /** The sets that are tables of their own are told like columns. */
@@ -122,9 +119,9 @@ function companyChanges(
 
 export function contactDeleted(row: ContactRow): DomainEvent {
   const { id, version } = aggregateOf(row);
-  // A deleted contact has no id any more; the event itself still names it.
-  const snapshot = snapshotOf({ ...row, id: null });
-  return domainEvent(`${SUBJECT}.deleted`, { id, version: version + 1 }, ContactDeletedSchema, { snapshot });
+  return domainEvent(`${SUBJECT}.deleted`, { id, version: version + 1 }, ContactDeletedSchema, {
+    snapshot: contactSnapshot(row),
+  });
 }
 
 function aggregateOf(row: ContactRow): { id: number; version: number } {

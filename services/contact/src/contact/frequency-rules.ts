@@ -1,7 +1,8 @@
+import { dateTimeText } from "@tidings/database/timestamp";
 import type { Violation } from "@tidings/rpc/fault";
 import { parseDateText } from "@tidings/runtime/date-text";
 import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
-import { dateTimeText, isoTime } from "../field/value.ts";
+import { isoTime } from "../field/value.ts";
 
 /** Rules to set, by channel, in the form the API shows them. */
 export type FrequencyRuleChanges = Record<string, Record<string, unknown>>;

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
+import { dateTimeText } from "@tidings/database/timestamp";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import type { Call } from "@tidings/rpc/call";
 import { folded } from "@tidings/runtime/folded";
-import { dateTimeText } from "../field/value.ts";
 import { mayReach } from "../record/reach.ts";
 import { newCompany } from "../rows/company.ts";
 import { type ContactRow, STAGE_JSON } from "../rows/contact.ts";

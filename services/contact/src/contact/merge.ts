@@ -1,11 +1,11 @@
 import { prepared } from "@tidings/database/database";
+import { dateTimeText } from "@tidings/database/timestamp";
 import { domainEvent } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
-import { dateTimeText } from "../field/value.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
 import { inheritMemberships } from "../membership/by-hand.ts";
 import { reachedRow } from "../record/reach.ts";
@@ -17,6 +17,8 @@ import {
   type DoNotContactEntry,
   doNotContactOf,
   frequencyRulesOf,
+  type GroupScore,
+  groupScoresOf,
   ipAddressesOf,
   tagsOf,
 } from "../rows/contact.ts";
@@ -119,6 +121,7 @@ function mergeSets(row: ContactRow, survivor: ContactRow, merged: ContactRow, ne
   row.utm_tags = jsonOrNull(utmTags);
   row.has_utm_tags = utmTags.length > 0 ? "t" : "f";
   row.do_not_contact = JSON.stringify(strictest(doNotContactOf(survivor), doNotContactOf(merged)));
+  row.group_scores = jsonOrNull(addedScores(groupScoresOf(survivor), groupScoresOf(merged)));
   row.frequency_rules = JSON.stringify({ ...frequencyRulesOf(merged), ...frequencyRulesOf(survivor) });
   const primary = [...companiesOf(newer), ...companiesOf(survivor), ...companiesOf(merged)].find(
     ({ isPrimary }) => isPrimary,
@@ -128,6 +131,14 @@ function mergeSets(row: ContactRow, survivor: ContactRow, merged: ContactRow, ne
     row,
     companies.map((company) => ({ ...company, isPrimary: company.id === primary?.id })),
   );
+}
+
+/** Scores of the same group are added up, as `moveHistory` does it. */
+function addedScores(one: GroupScore[], other: GroupScore[]): GroupScore[] {
+  const scores = new Map(one.map(({ groupId, score }) => [groupId, score]));
+  for (const { groupId, score } of other)
+    scores.set(groupId, Math.max(-(2 ** 31), Math.min(2 ** 31 - 1, (scores.get(groupId) ?? 0) + score)));
+  return [...scores].map(([groupId, score]) => ({ groupId, score }));
 }
 
 /** A channel that either did not want stays unwanted; a contact's own unsubscription (1) outweighs the rest. */

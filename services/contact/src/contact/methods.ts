@@ -1,7 +1,9 @@
+import { contactSnapshot } from "@tidings/contacts/row-snapshot";
+import type { Queryable } from "@tidings/database/database";
 import type { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Handlers } from "@tidings/rpc/definition";
 import { fieldListJson } from "../field/field-list.ts";
-import { renderRecords } from "../record/render.ts";
+import { limitBatch } from "../record/limit-batch.ts";
 import { addDoNotContact, removeDoNotContact } from "./channel.ts";
 import { listContactCompanies } from "./companies-of-contact.ts";
 import { contactWriter } from "./contact-json.ts";
@@ -11,6 +13,7 @@ import { changePoints } from "./points.ts";
 import { currentRows, readContact, writeContact } from "./read.ts";
 import type { ContactContext } from "./save.ts";
 import { setContactStage } from "./stage.ts";
+import { wholeContacts } from "./whole.ts";
 
 /** Methods of contacts beyond the standard ones. */
 export function contactMethods(context: ContactContext): Handlers<typeof ContactMethodService> {
@@ -44,11 +47,19 @@ export function contactMethods(context: ContactContext): Handlers<typeof Contact
       return { fields: fieldListJson((await catalogues.latest()).contact) };
     },
 
-    async renderContacts(request, call) {
-      const readCurrent = (ids: number[]) => currentRows(database, ids, call.deadlineMs);
-      const writer = contactWriter(await catalogues.current());
-      const { texts, ownerIds } = await renderRecords(request, readCurrent, writer, "owner_id");
-      return { contacts: texts, ownerIds };
+    async batchGetContacts({ ids }, { deadlineMs }) {
+      limitBatch(ids.length);
+      const rows = [...(await currentRows(database, ids, deadlineMs)).values()];
+      const latest = Math.max(0, ...rows.map((row) => Number(row.field_revision)));
+      return { contacts: rows.map(contactWriter(await catalogues.atLeast(latest)).messages()) };
+    },
+
+    async batchGetContactSnapshots({ ids }, { deadlineMs }) {
+      limitBatch(ids.length);
+      const { contact: set } = await catalogues.current();
+      const query: Queryable["query"] = (statement, values = []) =>
+        database.query(statement, values, deadlineMs);
+      return { snapshots: (await wholeContacts(query, set, ids)).map(contactSnapshot) };
     },
   };
 }

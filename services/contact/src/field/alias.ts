@@ -9,6 +9,7 @@ const RESERVED = new Set([
   // Names that every object has: a row without such a field would seem to have one.
   ...Object.getOwnPropertyNames(Object.prototype),
   ...`seen_version contact_id company_id fields all tags tag owner stage companies color category ip ip_addresses utm_tags utmtags
+    group_scores added_fields
     overwritewithblank ipaddress donotcontact frequencyrules lastactive dateadded datemodified dateidentified
     createdby createdbyuser modifiedby modifiedbyuser ispublished ownerid values force
     field_revision campaign device_type device_brand device_os device_model dnc_bounced dnc_unsubscribed

@@ -1,46 +1,15 @@
+import { type PointColor, readColors } from "@tidings/contacts/point-colors";
+import { type FieldObject, type ShownField, shownField } from "@tidings/contacts/shown-field";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { ResourceContext } from "@tidings/resource/repository-options";
-import { type PointColor, readColors } from "./color.ts";
-
-/** The owner of a field, under the names the API uses for contacts and companies. */
-export type FieldObject = "lead" | "company";
-
-export const FIELD_GROUPS = ["core", "social", "personal", "professional"] as const;
-export type FieldGroup = (typeof FIELD_GROUPS)[number];
-
-export interface FieldOption {
-  label: string;
-  value: string;
-}
-
-export interface FieldProperties {
-  list?: FieldOption[];
-  scale?: number;
-  roundmode?: number;
-  yes?: string;
-  no?: string;
-}
 
 /** The definition of one field of a contact or a company. */
-export interface Field {
-  id: number;
-  object: FieldObject;
-  alias: string;
-  label: string;
-  type: string;
-  group: FieldGroup;
-  order: number;
-  isPublished: boolean;
-  isFixed: boolean;
+export interface Field extends ShownField {
   isRequired: boolean;
   isUniqueIdentifier: boolean;
   isPubliclyUpdatable: boolean;
-  defaultValue: string | null;
   charLengthLimit: number | null;
-  properties: FieldProperties;
-  /** Shipped fields are columns, named by their alias; added ones are members of the column `custom`, named by their id. */
-  isColumn: boolean;
 }
 
 /** The fields of contacts, or of companies. */
@@ -122,8 +91,6 @@ export function assertCurrent(catalogue: FieldCatalogue, rows: Row[]): void {
 const FRESH_MS = 1_000;
 /** Many wait for it. */
 const LOOK_UP_MS = 3_000;
-/** Ids of shipped fields, which are columns, end here. */
-export const SHIPPED_ID_MAX = 43;
 
 export function fieldCatalogues(database: Database): FieldCatalogues {
   let known: Promise<FieldCatalogue> | undefined;
@@ -189,22 +156,11 @@ async function loadCatalogue(database: Database): Promise<FieldCatalogue> {
   const colors = await readColors(database, Date.now() + LOOK_UP_MS);
   const fields = rows.map(
     (row): Field => ({
-      id: Number(row.id),
-      object: row.object as FieldObject,
-      alias: row.alias ?? "",
-      label: row.label ?? "",
-      type: row.type ?? "text",
-      group: (row.group ?? "core") as FieldGroup,
-      order: Number(row.order),
-      isPublished: row.is_published === "t",
-      isFixed: row.is_fixed === "t",
+      ...shownField(row),
       isRequired: row.is_required === "t",
       isUniqueIdentifier: row.is_unique_identifier === "t",
       isPubliclyUpdatable: row.is_publicly_updatable === "t",
-      defaultValue: row.default_value ?? null,
       charLengthLimit: row.char_length_limit ? Number(row.char_length_limit) : null,
-      properties: JSON.parse(row.properties ?? "{}"),
-      isColumn: Number(row.id) <= SHIPPED_ID_MAX,
     }),
   );
   return {

@@ -1,7 +1,8 @@
+import type { FieldObject, FieldOption, FieldProperties } from "@tidings/contacts/shown-field";
 import type { Field as FieldMessage } from "@tidings/proto/tidings/contact/v1/field";
 import type { Violation } from "@tidings/rpc/fault";
 import { textOf, wholeNumberOf, withoutTags } from "@tidings/runtime/plain-text";
-import type { Field, FieldObject, FieldOption, FieldProperties } from "./catalogue.ts";
+import type { Field } from "./catalogue.ts";
 import { readFieldValue } from "./value.ts";
 
 const TYPES = new Set(

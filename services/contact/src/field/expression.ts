@@ -1,7 +1,8 @@
+import type { FieldObject } from "@tidings/contacts/shown-field";
 import type { ColumnType } from "@tidings/resource/columns";
 import type { Filterable } from "@tidings/resource/condition";
 import { type RawBuilder, sql } from "kysely";
-import type { Field, FieldObject } from "./catalogue.ts";
+import type { Field } from "./catalogue.ts";
 
 /** The aliases that contacts and companies have in every statement. */
 const TABLE: Record<FieldObject, string> = { lead: "c", company: "co" };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { FieldObject } from "@tidings/contacts/shown-field";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
@@ -12,7 +13,7 @@ import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { contactHandlers } from "../contact/contact.ts";
 import { callAs, contactBody, contactScene, listQuery, parse } from "../testing/contact-scene.ts";
-import { type FieldContext, type FieldObject, fieldCatalogues } from "./catalogue.ts";
+import { type FieldContext, fieldCatalogues } from "./catalogue.ts";
 import { fieldsOf } from "./field.ts";
 import { upkeepOptions } from "./upkeep.ts";
 

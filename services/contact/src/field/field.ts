@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { type FieldObject, SHIPPED_ID_MAX } from "@tidings/contacts/shown-field";
 import { type Database, prepared, violatedConstraint } from "@tidings/database/database";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { ConditionSchema, type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
@@ -10,7 +11,7 @@ import type { Call } from "@tidings/rpc/call";
 import { denied, type Fault, invalid, notFound } from "@tidings/rpc/fault";
 import { sql } from "kysely";
 import { fieldAlias, isReservedAlias } from "./alias.ts";
-import { type FieldContext, type FieldObject, SHIPPED_ID_MAX } from "./catalogue.ts";
+import type { FieldContext } from "./catalogue.ts";
 import { checkDefinition } from "./definition.ts";
 import { planUpkeep } from "./upkeep.ts";
 

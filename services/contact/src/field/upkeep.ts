@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { FieldObject } from "@tidings/contacts/shown-field";
 import { type Database, prepared, type Transaction } from "@tidings/database/database";
 import { jobsOf, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
@@ -8,7 +9,6 @@ import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
 import { companyTable } from "../rows/company.ts";
 import { contactTable } from "../rows/contact.ts";
-import type { FieldObject } from "./catalogue.ts";
 
 /** Record ids a step looks at: its locks are held for milliseconds. */
 const SLICE = 5_000;

@@ -1,7 +1,9 @@
+import type { FieldOption } from "@tidings/contacts/shown-field";
+import { dateTimeText } from "@tidings/database/timestamp";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { EMAIL_LENGTH_MAX, isEmailAddress } from "@tidings/runtime/email-address";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
-import type { Field, FieldOption } from "./catalogue.ts";
+import type { Field } from "./catalogue.ts";
 import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
 
 /** A value in the text form its column takes (null clears it), or what is wrong with it. */
@@ -136,11 +138,6 @@ function readTime(text: string): FieldValue {
   const [, hours = "", minutes = "", seconds = "00"] =
     /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? [];
   return hours === "" ? NOT_VALID : { value: `${hours.padStart(2, "0")}:${minutes}:${seconds}` };
-}
-
-/** The text form Postgres gives a timestamptz of whole seconds in UTC. */
-export function dateTimeText(milliseconds: number): string {
-  return `${new Date(milliseconds).toISOString().slice(0, 19).replace("T", " ")}+00`;
 }
 
 /** The same text as the API writes date-times: `2024-05-01T10:00:00+00:00` */

@@ -1,12 +1,11 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { pointTriggers, ungroupTriggers } from "@tidings/contacts/point-colors";
 import { prepared } from "@tidings/database/database";
 import { categories } from "@tidings/projection/categories";
 import { newestEvents } from "@tidings/projection/newest";
 import type { Projection } from "@tidings/projection/projection";
 import { replicate } from "@tidings/projection/replicate";
 import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
-import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import { StageSchema } from "@tidings/proto/tidings/campaign/v1/stage";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
@@ -35,39 +34,13 @@ const stages = replicate(StageSchema, {
   }),
 });
 
-/** Which colours contacts have by their points. */
-const pointTriggers = replicate(PointTriggerSchema, {
-  table: "point_triggers",
-  columns: {
-    points: "integer",
-    color: "text",
-    group_id: "integer",
-    is_published: "boolean",
-    publish_up: "timestamptz",
-    publish_down: "timestamptz",
-  },
-  row: ({ points, color, group, isPublished, publishUp, publishDown }) => ({
-    points: points ?? 0,
-    color: color ?? "",
-    group_id: group?.id,
-    is_published: isPublished ?? false,
-    publish_up: isoTimeOf(publishUp),
-    publish_down: isoTimeOf(publishDown),
-  }),
-});
-
-const ungroupStatement = prepared(
-  "point_triggers_ungroup",
-  "update point_triggers set group_id = null where group_id = any($1::integer[])",
-);
-
 /** The scores in a group go with its row. */
 const pointGroups = replicate(PointGroupSchema, {
   table: "point_groups",
   columns: { name: "text", description: "text" },
   row: ({ name, description }) => ({ name, description }),
   changed(transaction, { gone }) {
-    if (gone.length > 0) transaction.execute(ungroupStatement, [gone]);
+    ungroupTriggers(transaction, gone);
   },
 });
 
@@ -111,7 +84,3 @@ export const entities: Projection[] = [
   categories(["segments", "stages"]),
   emailSegments,
 ];
-
-function isoTimeOf(time: Timestamp | undefined): string | undefined {
-  return time && timestampDate(time).toISOString();
-}

@@ -498,12 +498,6 @@ test("a contact has the colour its points give it, in answers and for webhooks, 
         callAs(),
       );
       assert.equal(contact.color, color);
-      const { contacts = [] } = await scene.handlers.renderContacts(
-        { $typeName: "tidings.contact.v1.RenderContactsRequest", snapshots: [], ids: [id] },
-        callAs(),
-      );
-      const [rendered] = contacts.map((text) => JSON.parse(Buffer.from(text).toString()));
-      assert.equal(rendered.color, color ?? null);
     });
   await tell(trigger(1));
   await hasColor("00ff00");

@@ -17,11 +17,3 @@ export function changedNames(
     ...set.custom.map(({ alias }) => alias).filter(isChanged),
   ];
 }
-
-const NOT_TOLD = new Set(["custom", "companies", "field_revision", "seen_version", "name_key"]);
-
-/** The snapshot that an event carries: the row without its empty columns. */
-export function snapshotOf(row: Row): Uint8Array {
-  const told = (name: string, value: unknown) => (NOT_TOLD.has(name) ? undefined : (value ?? undefined));
-  return Buffer.from(JSON.stringify(row, told));
-}

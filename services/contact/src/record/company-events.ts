@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { companySnapshot } from "@tidings/contacts/row-snapshot";
 import type { Row } from "@tidings/database/statement";
 import { type DomainEvent, domainEvent, encodeEvent } from "@tidings/messaging/outbox";
 import {
@@ -9,7 +10,7 @@ import {
 import type { SnapshotSource } from "@tidings/resource/snapshots";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { COMPANY_SELECT, companyTable } from "../rows/company.ts";
-import { changedNames, snapshotOf } from "./change.ts";
+import { changedNames } from "./change.ts";
 import type { RowChange } from "./kind.ts";
 import { recordSnapshots } from "./snapshots.ts";
 
@@ -18,7 +19,7 @@ const SUBJECT = "tidings.contact.company";
 /** The event of a saved company. */
 export function companySaved({ before, row }: RowChange, set: FieldSet): DomainEvent {
   const aggregate = { id: Number(row.id), version: Number(row.version) };
-  const snapshot = snapshotOf(row);
+  const snapshot = companySnapshot(row);
   if (!before) return domainEvent(`${SUBJECT}.created`, aggregate, CompanyCreatedSchema, { snapshot });
   const changed = changedNames(companyTable, { before, row }, set);
   return domainEvent(`${SUBJECT}.updated`, aggregate, CompanyUpdatedSchema, { snapshot, changed });
@@ -33,13 +34,13 @@ export function companySnapshots(context: Pick<FieldContext, "database" | "catal
     select: COMPANY_SELECT,
     fields: ({ company }) => company,
     saved: (row) =>
-      encodeEvent(CompanyUpdatedSchema, create(CompanyUpdatedSchema, { snapshot: snapshotOf(row) })),
+      encodeEvent(CompanyUpdatedSchema, create(CompanyUpdatedSchema, { snapshot: companySnapshot(row) })),
   });
 }
 
 export function companyDeleted(row: Row): DomainEvent {
   const aggregate = { id: Number(row.id), version: Number(row.version) + 1 };
   return domainEvent(`${SUBJECT}.deleted`, aggregate, CompanyDeletedSchema, {
-    snapshot: snapshotOf({ ...row, id: null }),
+    snapshot: companySnapshot(row),
   });
 }

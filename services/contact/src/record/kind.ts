@@ -62,7 +62,12 @@ export interface RecordKind<M, C extends RecordChange, L> {
   /** The new state; the very same row when nothing changes. */
   apply(application: Application<C, L>): Row | Fault;
   /** Writes related rows, in the same transaction. */
-  writeRest(transaction: Transaction, changes: RowChange[], lookups: L, catalogue: FieldCatalogue): void;
+  writeRest(
+    transaction: Transaction,
+    changes: RowChange[],
+    lookups: L,
+    catalogue: FieldCatalogue,
+  ): Promise<void> | undefined;
   /** The event of a save, with all that it changed. */
   event(change: RowChange, set: FieldSet): DomainEvent;
 }

@@ -2,7 +2,6 @@ import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
 import type { FieldCatalogue } from "../field/catalogue.ts";
-import { isoTime } from "../field/value.ts";
 
 /** Makes something once for each catalogue of fields. */
 export function perCatalogue<W extends object>(
@@ -39,26 +38,4 @@ export function fillStamps(message: Stamped, row: Row): void {
   if (row.date_modified) message.dateModified = timestampFromText(row.date_modified);
   if (row.modified_by) message.modifiedBy = Number(row.modified_by);
   if (row.modified_by_user) message.modifiedByUser = row.modified_by_user;
-}
-
-/** The same as receivers of webhooks read it. */
-export function stampMembers(row: Row) {
-  return {
-    isPublished: row.is_published === "t",
-    dateAdded: isoTimeOrNull(row.date_added),
-    dateModified: isoTimeOrNull(row.date_modified),
-    createdBy: row.created_by ? Number(row.created_by) : null,
-    createdByUser: row.created_by_user ?? null,
-    modifiedBy: row.modified_by ? Number(row.modified_by) : null,
-    modifiedByUser: row.modified_by_user ?? null,
-    id: row.id ? Number(row.id) : null,
-  };
-}
-
-export function isoTimeOrNull(text: string | null | undefined): string | null {
-  return text ? isoTime(text) : null;
-}
-
-export function jsonOrNull(text: string | null | undefined): unknown {
-  return text ? JSON.parse(text) : null;
 }

@@ -1,4 +1,5 @@
 import { type Transaction, violatedConstraint } from "@tidings/database/database";
+import { dateTimeText } from "@tidings/database/timestamp";
 import type { Call } from "@tidings/rpc/call";
 import { Fault, taken } from "@tidings/rpc/fault";
 import {
@@ -8,7 +9,6 @@ import {
   type FieldSet,
   underCatalogue,
 } from "../field/catalogue.ts";
-import { dateTimeText } from "../field/value.ts";
 import { withCustomValues } from "../field/values.ts";
 import { draftsOf, refusalOf } from "./drafts.ts";
 import { valueClaims } from "./identifier.ts";
@@ -118,7 +118,9 @@ async function saveItems<M, C extends RecordChange, L>(
   const outcomes = items.map(saveItem);
   const changes = drafts.changes();
   writeChanges(transaction, kind.table, set, changes);
-  kind.writeRest(transaction, changes, lookups, catalogue);
+  const writing = kind.writeRest(transaction, changes, lookups, catalogue);
+  // Statements of one turn leave in one packet.
+  if (writing) await writing;
   context.outbox.append(
     transaction,
     changes.map((change) => kind.event(change, set)),

@@ -22,21 +22,13 @@ const soon = () => Date.now() + 5_000;
 async function told(
   schema: typeof ContactSavedSchema | typeof CompanyUpdatedSchema,
   { id, version }: Snapshot,
-): Promise<Uint8Array> {
+) {
   const resource = schema === ContactSavedSchema ? "contact" : "company";
   const text = `select encode(payload, 'base64') as payload from outbox
     where subject like 'tidings.contact.${resource}.%' and aggregate_id = $1 and aggregate_version = $2`;
   const [row] = await scene.context.database.query({ text }, [id, version], soon());
-  return fromBinary<typeof ContactSavedSchema | typeof CompanyUpdatedSchema>(
-    schema,
-    Buffer.from(row?.payload ?? "", "base64"),
-  ).snapshot;
-}
-
-/** JSON within a text counts for what it says. */
-function json(bytes: Uint8Array) {
-  const { tags, ...others } = JSON.parse(Buffer.from(bytes).toString());
-  return { ...others, tags: tags && JSON.parse(tags) };
+  const payload = Buffer.from(row?.payload ?? "", "base64");
+  return fromBinary<typeof ContactSavedSchema | typeof CompanyUpdatedSchema>(schema, payload).snapshot;
 }
 
 test("a contact is listed as the event of its last save told of it, page by page", async () => {
@@ -54,8 +46,8 @@ test("a contact is listed as the event of its last save told of it, page by page
   assert.deepEqual([first.length, rest.length], [2, 1]);
   for (const listed of [...first, ...rest]) {
     const saved = fromBinary(ContactSavedSchema, listed.payload);
-    assert.deepEqual(json(saved.snapshot), json(await told(ContactSavedSchema, listed)));
-    assert.equal(saved.identified, json(saved.snapshot).date_identified !== undefined);
+    assert.deepEqual(saved.snapshot, await told(ContactSavedSchema, listed));
+    assert.equal(saved.identified, saved.snapshot?.dateIdentified !== undefined);
   }
 });
 
@@ -67,8 +59,8 @@ test("a company is listed as the event of its last save told of it", async () =>
   const names = [];
   for (const listed of all) {
     const { snapshot } = fromBinary(CompanyUpdatedSchema, listed.payload);
-    assert.deepEqual(json(snapshot), json(await told(CompanyUpdatedSchema, listed)));
-    names.push(json(snapshot).companyname);
+    assert.deepEqual(snapshot, await told(CompanyUpdatedSchema, listed));
+    names.push(snapshot?.companyname);
   }
   assert.deepEqual(names.sort(), ["Bell & Sons", "Engines"]);
 });

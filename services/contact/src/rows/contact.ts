@@ -75,29 +75,23 @@ const FIELD_REVISION = { field_revision: "(select revision from field_revision)"
 /** The select list of a contact `c`. */
 export const CONTACT_SELECT = selectList({ ...DERIVED, ...FIELD_REVISION });
 
-/**
- * The same as `snapshotOf` for a contact `c`, made by Postgres: a text for each value that is not empty. A boolean is
- * a letter, as the protocol writes it.
- */
-export const CONTACT_SNAPSHOT = `(select (jsonb_strip_nulls(to_jsonb(told)) || added.fields)::text
-  from (select ${[
-    ...CONTACT_COLUMNS.filter(({ name }) => name !== "custom").map(({ name, sqlType }) =>
-      sqlType === "boolean" ? `left(c.${name}::text, 1) as ${name}` : `c.${name}::text`,
-    ),
-    ...Object.entries(DERIVED).map(([name, sql]) => `(${sql})::text as ${name}`),
-  ].join(",\n  ")}) told,
-  (select coalesce(jsonb_object_agg(f.alias, v.value), '{}') as fields
-   from jsonb_each_text(c.custom) v join fields f on f.id = v.key::integer) added)`;
+const GROUP_SCORES = `(select json_agg(json_build_object('groupId', s.group_id, 'score', s.score) order by s.group_id)
+    from contact_group_scores s where s.contact_id = c.id)`;
+
+/** The select list of a contact `c` with everything that its events tell. */
+export const WHOLE_CONTACT_SELECT = selectList({
+  ...DERIVED,
+  ...FIELD_REVISION,
+  companies: `case when c.company is not null then ${CONTACT_COMPANIES} end`,
+  // Most installations have no point groups: Postgres asks that once, and not for each contact.
+  group_scores: `case when (select exists (select from point_groups)) then ${GROUP_SCORES} end`,
+});
 
 export const contactTable = recordTable({
   name: "contacts",
   alias: "c",
   columns: CONTACT_COLUMNS,
-  lockSelect: selectList({
-    ...DERIVED,
-    ...FIELD_REVISION,
-    companies: `case when c.company is not null then ${CONTACT_COMPANIES} end`,
-  }),
+  lockSelect: WHOLE_CONTACT_SELECT,
   identifiers: { table: "contact_identifiers", idColumn: "contact_id" },
 });
 
@@ -124,6 +118,7 @@ export const EMPTY_CONTACT: ContactRow = {
   owner: null,
   stage: null,
   companies: null,
+  group_scores: null,
 };
 
 /** A company that a contact belongs to. */
@@ -173,6 +168,16 @@ export function doNotContactOf(row: ContactRow): Record<string, DoNotContactEntr
 /** By channel, as the API shows them. */
 export function frequencyRulesOf(row: ContactRow): Record<string, object> {
   return row.frequency_rules && row.frequency_rules !== "{}" ? JSON.parse(row.frequency_rules) : {};
+}
+
+/** Points that are counted apart. */
+export interface GroupScore {
+  groupId: number;
+  score: number;
+}
+
+export function groupScoresOf(row: ContactRow): GroupScore[] {
+  return row.group_scores ? JSON.parse(row.group_scores) : [];
 }
 
 const IDENTIFYING = ["firstname", "lastname", "company", "email"];

@@ -1,5 +1,4 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { kindOf } from "@tidings/bus/streams";
 import type { Database } from "@tidings/database/database";
 import {
   ContactDeletedSchema,
@@ -10,6 +9,7 @@ import {
 const SCHEMAS = {
   created: ContactSavedSchema,
   updated: ContactSavedSchema,
+  reassigned: ContactSavedSchema,
   deleted: ContactDeletedSchema,
   merged: ContactMergedSchema,
 };
@@ -25,9 +25,7 @@ export async function contactEventsOf(database: Database, id: number) {
     Date.now() + 5_000,
   );
   return rows.map((row) => {
-    const verb = kindOf(row.subject ?? "")
-      .split(".")
-      .at(-1) as keyof typeof SCHEMAS;
+    const verb = (row.subject ?? "").split(".").at(-1) as keyof typeof SCHEMAS;
     const message = fromBinary(SCHEMAS[verb], Buffer.from(row.payload ?? "", "base64"));
     return { verb, message: message as unknown as Record<string, unknown> };
   });

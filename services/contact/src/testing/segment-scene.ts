@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
-import { kindOf } from "@tidings/bus/streams";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
@@ -46,7 +45,7 @@ export async function segmentScene() {
     lastEvent = Number(rows.at(-1)?.id ?? lastEvent);
     return rows.map((row) => ({
       id: row.event_id ?? "",
-      subject: kindOf(row.subject ?? ""),
+      subject: row.subject ?? "",
       aggregateId: Number(row.aggregate_id),
       aggregateVersion: Number(row.aggregate_version),
       time: "",

@@ -1,9 +1,10 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
-import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
-import { isObject, type JsonObject, jsonBytes } from "@tidings/resource/json-member";
+import { type Contact, ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
+import { textOf } from "@tidings/rpc/formed-json";
 import { reach } from "@tidings/rpc/permission";
 import { slices } from "@tidings/runtime/slices";
 import type { Upstreams } from "@tidings/service/upstreams";
@@ -32,35 +33,31 @@ export function submittersOf(upstreams: Upstreams): Submitters {
       const seen = reach(call.actor, "lead:leads", Verb.VIEW);
       if (seen === "none") return submitters;
       for (const asked of slices(ids, CONTACTS_MAX)) {
-        const rendered = await contacts.renderContacts({ ids: asked }, asOurselves(call));
-        asked.forEach((id, index) => {
-          const isVisible =
-            seen === "all" || (call.actor.id !== null && rendered.ownerIds[index] === call.actor.id);
-          const contact = rendered.contacts[index];
-          if (isVisible && contact) submitters.set(id, jsonBytes(flat(contact)));
-        });
+        for (const contact of (await contacts.batchGetContacts({ ids: asked }, asOurselves(call))).contacts)
+          if (seen === "all" || isOwn(contact, call)) submitters.set(contact.id, jsonBytes(flat(contact)));
       }
       return submitters;
     },
     async valuesOf(id, call) {
-      const { contacts: rendered } = await contacts.renderContacts({ ids: [id] }, asOurselves(call));
-      return rendered[0] ? flat(rendered[0]) : {};
+      const [contact] = (await contacts.batchGetContacts({ ids: [id] }, asOurselves(call))).contacts;
+      return contact ? flat(contact) : {};
     },
     async companyNames(ids, call) {
       if (ids.length === 0) return new Map();
-      const { companies: rendered } = await companies.renderCompanies({ ids }, asOurselves(call));
-      const names = rendered.map((company) => flat(company).companyname);
-      return new Map(ids.flatMap((id, index) => (names[index] ? [[String(id), String(names[index])]] : [])));
+      const { snapshots } = await companies.batchGetCompanySnapshots({ ids }, asOurselves(call));
+      return new Map(
+        snapshots.flatMap(({ id, companyname }) => (companyname ? [[String(id), companyname]] : [])),
+      );
     },
   };
 }
 
-/** A contact or company in one object: what it is, and the values of all of its fields, which come in groups. */
-function flat(json: Uint8Array): JsonObject {
-  const { id, points, color, fields } = JSON.parse(Buffer.from(json).toString());
-  const groups = isObject(fields) ? Object.values(fields).filter(isObject) : [];
-  const values = groups.flatMap((group) =>
-    Object.entries(group).map(([alias, field]) => [alias, isObject(field) ? field.value : null]),
-  );
-  return { id, points, color, ...Object.fromEntries(values) };
+function isOwn({ owner }: Contact, { actor: { id } }: Call): boolean {
+  return id !== null && owner !== undefined && JSON.parse(Buffer.from(owner).toString()).id === id;
+}
+
+/** A contact in one object: what it is, and the values of all of its fields. */
+function flat({ id, points, color, fields }: Contact): JsonObject {
+  const { all } = fields ? JSON.parse(textOf(fields)) : {};
+  return { id, points, color: color ?? null, ...all };
 }

@@ -1,26 +1,31 @@
 import { randomUUID } from "node:crypto";
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
-import { createFanOut, type Render } from "../fan-out.ts";
+import { createFanOut } from "../fan-out.ts";
+import type { Records, Rendered } from "../records.ts";
 import type { Scene } from "./scene.ts";
 
 export const TIME = "2026-11-20T10:00:00.123456Z";
+
+type ContactWriter = Records["contacts"];
 
 /** Turns events into deliveries, with a contact and a company for all of them. Answers how often contacts were rendered. */
 export async function fanOut(
   { database }: Scene,
   events: Event[],
-  render: Render = async (sources) =>
+  render: ContactWriter = async (sources) =>
     sources.map((source) => rendered("id" in source ? { id: source.id } : { id: 7, points: 5 })),
 ): Promise<number> {
   let renderings = 0;
   const handle = createFanOut({
     database,
-    renderContacts(sources) {
-      renderings += 1;
-      return render(sources);
+    records: {
+      contacts(sources) {
+        renderings += 1;
+        return render(sources);
+      },
+      companies: async (sources) => sources.map(() => rendered({ id: 3 })),
     },
-    renderCompanies: async (sources) => sources.map(() => rendered({ id: 3 })),
     firstDelaySeconds: 0,
     onDeliveries: () => undefined,
   });
@@ -28,7 +33,7 @@ export async function fanOut(
   return renderings;
 }
 
-export function rendered(value: unknown, ownerId = 0) {
+export function rendered(value: unknown, ownerId = 0): Rendered {
   return { json: JSON.stringify(value), ownerId };
 }
 

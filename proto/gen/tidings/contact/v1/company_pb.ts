@@ -7,6 +7,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { CompanySnapshot } from "./snapshot_pb.ts";
+import { file_tidings_contact_v1_snapshot } from "./snapshot_pb.ts";
 import type { FormedJson } from "../../type/v1/formed_json_pb.ts";
 import { file_tidings_type_v1_formed_json } from "../../type/v1/formed_json_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/company.proto.
  */
 export const file_tidings_contact_v1_company: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tcGFueS5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIowFCgdDb21wYW55EhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIYCgVvd25lchgJIAEoDEIEqLUYAUgGiAEBEhIKBXNjb3JlGAogASgFSAeIAQESMQoGZmllbGRzGAsgASgLMhsudGlkaW5ncy50eXBlLnYxLkZvcm1lZEpzb25CBJi1GAESGAoGdmFsdWVzGAwgASgMQgigtRgBsLUYARIiChRvdmVyd3JpdGVfd2l0aF9ibGFuaxgNIAEoCEIEoLUYARITCgVmb3JjZRgOIAEoCEIEoLUYAToborYYFwoKbGVhZDpsZWFkcxIJQ29tcGFuaWVzQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCAoGX293bmVyQggKBl9zY29yZSJeCgxTYXZlZENvbXBhbnkSLAoHY29tcGFueRgBIAEoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Eg8KB2NyZWF0ZWQYAiABKAgSDwoHaWdub3JlZBgDIAMoCSI6ChhBZGRDb21wYW55Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSIbChlBZGRDb21wYW55Q29udGFjdFJlc3BvbnNlIj0KG1JlbW92ZUNvbXBhbnlDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIh4KHFJlbW92ZUNvbXBhbnlDb250YWN0UmVzcG9uc2UiOAoWUmVuZGVyQ29tcGFuaWVzUmVxdWVzdBIRCglzbmFwc2hvdHMYASADKAwSCwoDaWRzGAIgAygFIj8KF1JlbmRlckNvbXBhbmllc1Jlc3BvbnNlEhEKCWNvbXBhbmllcxgBIAMoDBIRCglvd25lcl9pZHMYAiADKAUylAMKFENvbXBhbnlNZXRob2RTZXJ2aWNlEnYKEUFkZENvbXBhbnlDb250YWN0EiwudGlkaW5ncy5jb250YWN0LnYxLkFkZENvbXBhbnlDb250YWN0UmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5BZGRDb21wYW55Q29udGFjdFJlc3BvbnNlIgSQtRgDEn8KFFJlbW92ZUNvbXBhbnlDb250YWN0Ei8udGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZUNvbXBhbnlDb250YWN0UmVxdWVzdBowLnRpZGluZ3MuY29udGFjdC52MS5SZW1vdmVDb21wYW55Q29udGFjdFJlc3BvbnNlIgSQtRgDEnMKD1JlbmRlckNvbXBhbmllcxIqLnRpZGluZ3MuY29udGFjdC52MS5SZW5kZXJDb21wYW5pZXNSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbXBhbmllc1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_formed_json]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tcGFueS5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIowFCgdDb21wYW55EhAKAmlkGAEgASgFQgSYtRgBEiMKDGlzX3B1Ymxpc2hlZBgCIAEoCEIIyrUYBHRydWVIAIgBARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSAGIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAKIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIA4gBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgEiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBYgBARIYCgVvd25lchgJIAEoDEIEqLUYAUgGiAEBEhIKBXNjb3JlGAogASgFSAeIAQESMQoGZmllbGRzGAsgASgLMhsudGlkaW5ncy50eXBlLnYxLkZvcm1lZEpzb25CBJi1GAESGAoGdmFsdWVzGAwgASgMQgigtRgBsLUYARIiChRvdmVyd3JpdGVfd2l0aF9ibGFuaxgNIAEoCEIEoLUYARITCgVmb3JjZRgOIAEoCEIEoLUYAToborYYFwoKbGVhZDpsZWFkcxIJQ29tcGFuaWVzQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCAoGX293bmVyQggKBl9zY29yZSJeCgxTYXZlZENvbXBhbnkSLAoHY29tcGFueRgBIAEoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Eg8KB2NyZWF0ZWQYAiABKAgSDwoHaWdub3JlZBgDIAMoCSI6ChhBZGRDb21wYW55Q29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSIbChlBZGRDb21wYW55Q29udGFjdFJlc3BvbnNlIj0KG1JlbW92ZUNvbXBhbnlDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIh4KHFJlbW92ZUNvbXBhbnlDb250YWN0UmVzcG9uc2UiLgofQmF0Y2hHZXRDb21wYW55U25hcHNob3RzUmVxdWVzdBILCgNpZHMYASADKAUiWgogQmF0Y2hHZXRDb21wYW55U25hcHNob3RzUmVzcG9uc2USNgoJc25hcHNob3RzGAEgAygLMiMudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnlTbmFwc2hvdDKwAwoUQ29tcGFueU1ldGhvZFNlcnZpY2USdgoRQWRkQ29tcGFueUNvbnRhY3QSLC50aWRpbmdzLmNvbnRhY3QudjEuQWRkQ29tcGFueUNvbnRhY3RSZXF1ZXN0Gi0udGlkaW5ncy5jb250YWN0LnYxLkFkZENvbXBhbnlDb250YWN0UmVzcG9uc2UiBJC1GAMSfwoUUmVtb3ZlQ29tcGFueUNvbnRhY3QSLy50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlQ29tcGFueUNvbnRhY3RSZXF1ZXN0GjAudGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZUNvbXBhbnlDb250YWN0UmVzcG9uc2UiBJC1GAMSjgEKGEJhdGNoR2V0Q29tcGFueVNuYXBzaG90cxIzLnRpZGluZ3MuY29udGFjdC52MS5CYXRjaEdldENvbXBhbnlTbmFwc2hvdHNSZXF1ZXN0GjQudGlkaW5ncy5jb250YWN0LnYxLkJhdGNoR2V0Q29tcGFueVNuYXBzaG90c1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_contact_v1_snapshot, file_tidings_type_v1_formed_json]);
 
 /**
  * An organisation that contacts belong to. Creating one that has the unique identifier of another edits that one; giving
@@ -212,53 +214,37 @@ export const RemoveCompanyContactResponseSchema: GenMessage<RemoveCompanyContact
   messageDesc(file_tidings_contact_v1_company, 5);
 
 /**
- * A thousand at most in all.
- *
- * @generated from message tidings.contact.v1.RenderCompaniesRequest
+ * @generated from message tidings.contact.v1.BatchGetCompanySnapshotsRequest
  */
-export type RenderCompaniesRequest = Message<"tidings.contact.v1.RenderCompaniesRequest"> & {
+export type BatchGetCompanySnapshotsRequest = Message<"tidings.contact.v1.BatchGetCompanySnapshotsRequest"> & {
   /**
-   * @generated from field: repeated bytes snapshots = 1;
-   */
-  snapshots: Uint8Array[];
-
-  /**
-   * Companies as they are now, after the snapshots. Of one that is gone only the id is known.
-   *
-   * @generated from field: repeated int32 ids = 2;
+   * @generated from field: repeated int32 ids = 1;
    */
   ids: number[];
 };
 
 /**
- * Describes the message tidings.contact.v1.RenderCompaniesRequest.
- * Use `create(RenderCompaniesRequestSchema)` to create a new message.
+ * Describes the message tidings.contact.v1.BatchGetCompanySnapshotsRequest.
+ * Use `create(BatchGetCompanySnapshotsRequestSchema)` to create a new message.
  */
-export const RenderCompaniesRequestSchema: GenMessage<RenderCompaniesRequest> = /*@__PURE__*/
+export const BatchGetCompanySnapshotsRequestSchema: GenMessage<BatchGetCompanySnapshotsRequest> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_company, 6);
 
 /**
- * @generated from message tidings.contact.v1.RenderCompaniesResponse
+ * @generated from message tidings.contact.v1.BatchGetCompanySnapshotsResponse
  */
-export type RenderCompaniesResponse = Message<"tidings.contact.v1.RenderCompaniesResponse"> & {
+export type BatchGetCompanySnapshotsResponse = Message<"tidings.contact.v1.BatchGetCompanySnapshotsResponse"> & {
   /**
-   * @generated from field: repeated bytes companies = 1;
+   * @generated from field: repeated tidings.contact.v1.CompanySnapshot snapshots = 1;
    */
-  companies: Uint8Array[];
-
-  /**
-   * The user who made each of them; 0 where there is none.
-   *
-   * @generated from field: repeated int32 owner_ids = 2;
-   */
-  ownerIds: number[];
+  snapshots: CompanySnapshot[];
 };
 
 /**
- * Describes the message tidings.contact.v1.RenderCompaniesResponse.
- * Use `create(RenderCompaniesResponseSchema)` to create a new message.
+ * Describes the message tidings.contact.v1.BatchGetCompanySnapshotsResponse.
+ * Use `create(BatchGetCompanySnapshotsResponseSchema)` to create a new message.
  */
-export const RenderCompaniesResponseSchema: GenMessage<RenderCompaniesResponse> = /*@__PURE__*/
+export const BatchGetCompanySnapshotsResponseSchema: GenMessage<BatchGetCompanySnapshotsResponse> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_company, 7);
 
 /**
@@ -286,14 +272,14 @@ export const CompanyMethodService: GenService<{
     output: typeof RemoveCompanyContactResponseSchema;
   },
   /**
-   * Turns the snapshots that company events carry into the JSON that receivers of webhooks read.
+   * Up to 1,000 companies as events carry them. Those that are gone are left out.
    *
-   * @generated from rpc tidings.contact.v1.CompanyMethodService.RenderCompanies
+   * @generated from rpc tidings.contact.v1.CompanyMethodService.BatchGetCompanySnapshots
    */
-  renderCompanies: {
+  batchGetCompanySnapshots: {
     methodKind: "unary";
-    input: typeof RenderCompaniesRequestSchema;
-    output: typeof RenderCompaniesResponseSchema;
+    input: typeof BatchGetCompanySnapshotsRequestSchema;
+    output: typeof BatchGetCompanySnapshotsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_contact_v1_company, 0);

@@ -7,6 +7,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { ContactSnapshot } from "./snapshot_pb.ts";
+import { file_tidings_contact_v1_snapshot } from "./snapshot_pb.ts";
 import type { FormedJson } from "../../type/v1/formed_json_pb.ts";
 import { file_tidings_type_v1_formed_json } from "../../type/v1/formed_json_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/contact.proto.
  */
 export const file_tidings_contact_v1_contact: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIr4ICgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIYCgVvd25lchgOIAEoDEIEqLUYAUgJiAEBEhgKBXN0YWdlGA8gASgMQgSotRgBSAqIAQESHgoMaXBfYWRkcmVzc2VzGBAgASgMQgiYtRgBqLUYARISCgR0YWdzGBEgASgMQgSotRgBEhkKB3V0bXRhZ3MYEiABKAxCCJi1GAGotRgBEhwKDmRvX25vdF9jb250YWN0GBMgASgMQgSotRgBEh0KD2ZyZXF1ZW5jeV9ydWxlcxgUIAEoDEIEqLUYARIxCgZmaWVsZHMYFSABKAsyGy50aWRpbmdzLnR5cGUudjEuRm9ybWVkSnNvbkIEmLUYARIYCgZ2YWx1ZXMYFiABKAxCCKC1GAGwtRgBEiIKFG92ZXJ3cml0ZV93aXRoX2JsYW5rGBcgASgIQgSgtRgBEh0KCmlwX2FkZHJlc3MYGCABKAlCBKC1GAFIC4gBARIbCgljb21wYW5pZXMYGSABKAxCCKC1GAGotRgBOhqithgWCgpsZWFkOmxlYWRzEghDb250YWN0c0INCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIJCgdfcG9pbnRzQggKBl9jb2xvckIOCgxfbGFzdF9hY3RpdmVCEgoQX2RhdGVfaWRlbnRpZmllZEIICgZfb3duZXJCCAoGX3N0YWdlQg0KC19pcF9hZGRyZXNzIl4KDFNhdmVkQ29udGFjdBIsCgdjb250YWN0GAEgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QSDwoHY3JlYXRlZBgCIAEoCBIPCgdpZ25vcmVkGAMgAygJInIKGkNoYW5nZUNvbnRhY3RQb2ludHNSZXF1ZXN0EgoKAmlkGAEgASgFEhAKCG9wZXJhdG9yGAIgASgJEg0KBWRlbHRhGAMgASgFEhIKCmV2ZW50X25hbWUYBCABKAkSEwoLYWN0aW9uX25hbWUYBSABKAkiLQobQ2hhbmdlQ29udGFjdFBvaW50c1Jlc3BvbnNlEg4KBnBvaW50cxgBIAEoBSJEChZBZGREb05vdENvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEg8KB2NoYW5uZWwYAiABKAkSDQoFZW50cnkYAyABKAwiOAoZUmVtb3ZlRG9Ob3RDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRIPCgdjaGFubmVsGAIgASgJIksKDFJlbW92ZWRFbnRyeRINCgVmb3VuZBgBIAEoCBIsCgdjb250YWN0GAIgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiSgoWU2V0Q29udGFjdFN0YWdlUmVxdWVzdBIKCgJpZBgBIAEoBRIQCghzdGFnZV9pZBgCIAEoBRISCgppc19yZW1vdmVkGAMgASgIIhkKF1NldENvbnRhY3RTdGFnZVJlc3BvbnNlIjUKFE1lcmdlQ29udGFjdHNSZXF1ZXN0EgoKAmlkGAEgASgFEhEKCW1lcmdlZF9pZBgCIAEoBSIpChtMaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QSCgoCaWQYASABKAUiRQocTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZRIRCgljb21wYW5pZXMYASABKAwSEgoKdG90YWxfc2l6ZRgCIAEoBSIaChhMaXN0Q29udGFjdEZpZWxkc1JlcXVlc3QiKwoZTGlzdENvbnRhY3RGaWVsZHNSZXNwb25zZRIOCgZmaWVsZHMYASABKAwiNwoVUmVuZGVyQ29udGFjdHNSZXF1ZXN0EhEKCXNuYXBzaG90cxgBIAMoDBILCgNpZHMYAiADKAUiPQoWUmVuZGVyQ29udGFjdHNSZXNwb25zZRIQCghjb250YWN0cxgBIAMoDBIRCglvd25lcl9pZHMYAiADKAUysAcKFENvbnRhY3RNZXRob2RTZXJ2aWNlEnwKE0NoYW5nZUNvbnRhY3RQb2ludHMSLi50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbmdlQ29udGFjdFBvaW50c1JlcXVlc3QaLy50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbmdlQ29udGFjdFBvaW50c1Jlc3BvbnNlIgSQtRgDEmAKD0FkZERvTm90Q29udGFjdBIqLnRpZGluZ3MuY29udGFjdC52MS5BZGREb05vdENvbnRhY3RSZXF1ZXN0GhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiBJC1GAMSawoSUmVtb3ZlRG9Ob3RDb250YWN0Ei0udGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZURvTm90Q29udGFjdFJlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlZEVudHJ5IgSQtRgDEnAKD1NldENvbnRhY3RTdGFnZRIqLnRpZGluZ3MuY29udGFjdC52MS5TZXRDb250YWN0U3RhZ2VSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlNldENvbnRhY3RTdGFnZVJlc3BvbnNlIgSQtRgDElwKDU1lcmdlQ29udGFjdHMSKC50aWRpbmdzLmNvbnRhY3QudjEuTWVyZ2VDb250YWN0c1JlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJ+ChRMaXN0Q29udGFjdENvbXBhbmllcxIvLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QaMC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZSIDkAIBEnkKEUxpc3RDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgFEnAKDlJlbmRlckNvbnRhY3RzEikudGlkaW5ncy5jb250YWN0LnYxLlJlbmRlckNvbnRhY3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5SZW5kZXJDb250YWN0c1Jlc3BvbnNlIgeQAgGQtRgGGg6KtRgKbGVhZDpsZWFkc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_formed_json]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29udGFjdC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIr4ICgdDb250YWN0EhAKAmlkGAEgASgFQgSYtRgBEhoKDGlzX3B1Ymxpc2hlZBgCIAEoCEIEmLUYARI0CgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYARIdCgpjcmVhdGVkX2J5GAQgASgFQgSYtRgBSACIAQESIgoPY3JlYXRlZF9ieV91c2VyGAUgASgJQgSYtRgBSAGIAQESPAoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFIAogBARIeCgttb2RpZmllZF9ieRgHIAEoBUIEmLUYAUgDiAEBEiMKEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlCBJi1GAFIBIgBARITCgZwb2ludHMYCSABKAVIBYgBARIYCgVjb2xvchgKIAEoCUIEmLUYAUgGiAEBEjQKC2xhc3RfYWN0aXZlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEj4KD2RhdGVfaWRlbnRpZmllZBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBJi1GAFICIgBARIlChdwcmVmZXJyZWRfcHJvZmlsZV9pbWFnZRgNIAEoCUIEmLUYARIYCgVvd25lchgOIAEoDEIEqLUYAUgJiAEBEhgKBXN0YWdlGA8gASgMQgSotRgBSAqIAQESHgoMaXBfYWRkcmVzc2VzGBAgASgMQgiYtRgBqLUYARISCgR0YWdzGBEgASgMQgSotRgBEhkKB3V0bXRhZ3MYEiABKAxCCJi1GAGotRgBEhwKDmRvX25vdF9jb250YWN0GBMgASgMQgSotRgBEh0KD2ZyZXF1ZW5jeV9ydWxlcxgUIAEoDEIEqLUYARIxCgZmaWVsZHMYFSABKAsyGy50aWRpbmdzLnR5cGUudjEuRm9ybWVkSnNvbkIEmLUYARIYCgZ2YWx1ZXMYFiABKAxCCKC1GAGwtRgBEiIKFG92ZXJ3cml0ZV93aXRoX2JsYW5rGBcgASgIQgSgtRgBEh0KCmlwX2FkZHJlc3MYGCABKAlCBKC1GAFIC4gBARIbCgljb21wYW5pZXMYGSABKAxCCKC1GAGotRgBOhqithgWCgpsZWFkOmxlYWRzEghDb250YWN0c0INCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIJCgdfcG9pbnRzQggKBl9jb2xvckIOCgxfbGFzdF9hY3RpdmVCEgoQX2RhdGVfaWRlbnRpZmllZEIICgZfb3duZXJCCAoGX3N0YWdlQg0KC19pcF9hZGRyZXNzIl4KDFNhdmVkQ29udGFjdBIsCgdjb250YWN0GAEgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QSDwoHY3JlYXRlZBgCIAEoCBIPCgdpZ25vcmVkGAMgAygJInIKGkNoYW5nZUNvbnRhY3RQb2ludHNSZXF1ZXN0EgoKAmlkGAEgASgFEhAKCG9wZXJhdG9yGAIgASgJEg0KBWRlbHRhGAMgASgFEhIKCmV2ZW50X25hbWUYBCABKAkSEwoLYWN0aW9uX25hbWUYBSABKAkiLQobQ2hhbmdlQ29udGFjdFBvaW50c1Jlc3BvbnNlEg4KBnBvaW50cxgBIAEoBSJEChZBZGREb05vdENvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEg8KB2NoYW5uZWwYAiABKAkSDQoFZW50cnkYAyABKAwiOAoZUmVtb3ZlRG9Ob3RDb250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRIPCgdjaGFubmVsGAIgASgJIksKDFJlbW92ZWRFbnRyeRINCgVmb3VuZBgBIAEoCBIsCgdjb250YWN0GAIgASgLMhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiSgoWU2V0Q29udGFjdFN0YWdlUmVxdWVzdBIKCgJpZBgBIAEoBRIQCghzdGFnZV9pZBgCIAEoBRISCgppc19yZW1vdmVkGAMgASgIIhkKF1NldENvbnRhY3RTdGFnZVJlc3BvbnNlIjUKFE1lcmdlQ29udGFjdHNSZXF1ZXN0EgoKAmlkGAEgASgFEhEKCW1lcmdlZF9pZBgCIAEoBSIpChtMaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QSCgoCaWQYASABKAUiRQocTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZRIRCgljb21wYW5pZXMYASABKAwSEgoKdG90YWxfc2l6ZRgCIAEoBSIaChhMaXN0Q29udGFjdEZpZWxkc1JlcXVlc3QiKwoZTGlzdENvbnRhY3RGaWVsZHNSZXNwb25zZRIOCgZmaWVsZHMYASABKAwiJgoXQmF0Y2hHZXRDb250YWN0c1JlcXVlc3QSCwoDaWRzGAEgAygFIkkKGEJhdGNoR2V0Q29udGFjdHNSZXNwb25zZRItCghjb250YWN0cxgBIAMoCzIbLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0Ii4KH0JhdGNoR2V0Q29udGFjdFNuYXBzaG90c1JlcXVlc3QSCwoDaWRzGAEgAygFIloKIEJhdGNoR2V0Q29udGFjdFNuYXBzaG90c1Jlc3BvbnNlEjYKCXNuYXBzaG90cxgBIAMoCzIjLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0U25hcHNob3QyxwgKFENvbnRhY3RNZXRob2RTZXJ2aWNlEnwKE0NoYW5nZUNvbnRhY3RQb2ludHMSLi50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbmdlQ29udGFjdFBvaW50c1JlcXVlc3QaLy50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbmdlQ29udGFjdFBvaW50c1Jlc3BvbnNlIgSQtRgDEmAKD0FkZERvTm90Q29udGFjdBIqLnRpZGluZ3MuY29udGFjdC52MS5BZGREb05vdENvbnRhY3RSZXF1ZXN0GhsudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3QiBJC1GAMSawoSUmVtb3ZlRG9Ob3RDb250YWN0Ei0udGlkaW5ncy5jb250YWN0LnYxLlJlbW92ZURvTm90Q29udGFjdFJlcXVlc3QaIC50aWRpbmdzLmNvbnRhY3QudjEuUmVtb3ZlZEVudHJ5IgSQtRgDEnAKD1NldENvbnRhY3RTdGFnZRIqLnRpZGluZ3MuY29udGFjdC52MS5TZXRDb250YWN0U3RhZ2VSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlNldENvbnRhY3RTdGFnZVJlc3BvbnNlIgSQtRgDElwKDU1lcmdlQ29udGFjdHMSKC50aWRpbmdzLmNvbnRhY3QudjEuTWVyZ2VDb250YWN0c1JlcXVlc3QaGy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdCIEkLUYAxJ+ChRMaXN0Q29udGFjdENvbXBhbmllcxIvLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdENvbXBhbmllc1JlcXVlc3QaMC50aWRpbmdzLmNvbnRhY3QudjEuTGlzdENvbnRhY3RDb21wYW5pZXNSZXNwb25zZSIDkAIBEnkKEUxpc3RDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLkxpc3RDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5MaXN0Q29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgFEnYKEEJhdGNoR2V0Q29udGFjdHMSKy50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hHZXRDb250YWN0c1JlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hHZXRDb250YWN0c1Jlc3BvbnNlIgeQAgGQtRgGEo4BChhCYXRjaEdldENvbnRhY3RTbmFwc2hvdHMSMy50aWRpbmdzLmNvbnRhY3QudjEuQmF0Y2hHZXRDb250YWN0U25hcHNob3RzUmVxdWVzdBo0LnRpZGluZ3MuY29udGFjdC52MS5CYXRjaEdldENvbnRhY3RTbmFwc2hvdHNSZXNwb25zZSIHkAIBkLUYBhoOirUYCmxlYWQ6bGVhZHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_contact_v1_snapshot, file_tidings_type_v1_formed_json]);
 
 /**
  * A person known to the system. Creating one that has the unique identifier of another edits that one; giving one the
@@ -473,54 +475,72 @@ export const ListContactFieldsResponseSchema: GenMessage<ListContactFieldsRespon
   messageDesc(file_tidings_contact_v1_contact, 13);
 
 /**
- * A thousand at most in all.
- *
- * @generated from message tidings.contact.v1.RenderContactsRequest
+ * @generated from message tidings.contact.v1.BatchGetContactsRequest
  */
-export type RenderContactsRequest = Message<"tidings.contact.v1.RenderContactsRequest"> & {
+export type BatchGetContactsRequest = Message<"tidings.contact.v1.BatchGetContactsRequest"> & {
   /**
-   * @generated from field: repeated bytes snapshots = 1;
-   */
-  snapshots: Uint8Array[];
-
-  /**
-   * Contacts as they are now, after the snapshots. Of one that is gone only the id is known.
-   *
-   * @generated from field: repeated int32 ids = 2;
+   * @generated from field: repeated int32 ids = 1;
    */
   ids: number[];
 };
 
 /**
- * Describes the message tidings.contact.v1.RenderContactsRequest.
- * Use `create(RenderContactsRequestSchema)` to create a new message.
+ * Describes the message tidings.contact.v1.BatchGetContactsRequest.
+ * Use `create(BatchGetContactsRequestSchema)` to create a new message.
  */
-export const RenderContactsRequestSchema: GenMessage<RenderContactsRequest> = /*@__PURE__*/
+export const BatchGetContactsRequestSchema: GenMessage<BatchGetContactsRequest> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_contact, 14);
 
 /**
- * @generated from message tidings.contact.v1.RenderContactsResponse
+ * @generated from message tidings.contact.v1.BatchGetContactsResponse
  */
-export type RenderContactsResponse = Message<"tidings.contact.v1.RenderContactsResponse"> & {
+export type BatchGetContactsResponse = Message<"tidings.contact.v1.BatchGetContactsResponse"> & {
   /**
-   * @generated from field: repeated bytes contacts = 1;
+   * @generated from field: repeated tidings.contact.v1.Contact contacts = 1;
    */
-  contacts: Uint8Array[];
-
-  /**
-   * The user each of them belongs to; 0 where there is none.
-   *
-   * @generated from field: repeated int32 owner_ids = 2;
-   */
-  ownerIds: number[];
+  contacts: Contact[];
 };
 
 /**
- * Describes the message tidings.contact.v1.RenderContactsResponse.
- * Use `create(RenderContactsResponseSchema)` to create a new message.
+ * Describes the message tidings.contact.v1.BatchGetContactsResponse.
+ * Use `create(BatchGetContactsResponseSchema)` to create a new message.
  */
-export const RenderContactsResponseSchema: GenMessage<RenderContactsResponse> = /*@__PURE__*/
+export const BatchGetContactsResponseSchema: GenMessage<BatchGetContactsResponse> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_contact, 15);
+
+/**
+ * @generated from message tidings.contact.v1.BatchGetContactSnapshotsRequest
+ */
+export type BatchGetContactSnapshotsRequest = Message<"tidings.contact.v1.BatchGetContactSnapshotsRequest"> & {
+  /**
+   * @generated from field: repeated int32 ids = 1;
+   */
+  ids: number[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.BatchGetContactSnapshotsRequest.
+ * Use `create(BatchGetContactSnapshotsRequestSchema)` to create a new message.
+ */
+export const BatchGetContactSnapshotsRequestSchema: GenMessage<BatchGetContactSnapshotsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 16);
+
+/**
+ * @generated from message tidings.contact.v1.BatchGetContactSnapshotsResponse
+ */
+export type BatchGetContactSnapshotsResponse = Message<"tidings.contact.v1.BatchGetContactSnapshotsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.contact.v1.ContactSnapshot snapshots = 1;
+   */
+  snapshots: ContactSnapshot[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.BatchGetContactSnapshotsResponse.
+ * Use `create(BatchGetContactSnapshotsResponseSchema)` to create a new message.
+ */
+export const BatchGetContactSnapshotsResponseSchema: GenMessage<BatchGetContactSnapshotsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_contact, 17);
 
 /**
  * The methods of contacts beyond the standard ones (AIP-136).
@@ -599,14 +619,24 @@ export const ContactMethodService: GenService<{
     output: typeof ListContactFieldsResponseSchema;
   },
   /**
-   * Turns the snapshots that contact events carry into the JSON that receivers of webhooks read.
+   * Up to 1,000 contacts as the API shows them. Those that are gone are left out.
    *
-   * @generated from rpc tidings.contact.v1.ContactMethodService.RenderContacts
+   * @generated from rpc tidings.contact.v1.ContactMethodService.BatchGetContacts
    */
-  renderContacts: {
+  batchGetContacts: {
     methodKind: "unary";
-    input: typeof RenderContactsRequestSchema;
-    output: typeof RenderContactsResponseSchema;
+    input: typeof BatchGetContactsRequestSchema;
+    output: typeof BatchGetContactsResponseSchema;
+  },
+  /**
+   * The same contacts as events carry them.
+   *
+   * @generated from rpc tidings.contact.v1.ContactMethodService.BatchGetContactSnapshots
+   */
+  batchGetContactSnapshots: {
+    methodKind: "unary";
+    input: typeof BatchGetContactSnapshotsRequestSchema;
+    output: typeof BatchGetContactSnapshotsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_contact_v1_contact, 0);

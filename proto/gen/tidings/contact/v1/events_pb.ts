@@ -7,13 +7,15 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { CompanySnapshot, ContactSnapshot } from "./snapshot_pb.ts";
+import { file_tidings_contact_v1_snapshot } from "./snapshot_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/contact/v1/events.proto.
  */
 export const file_tidings_contact_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEi/AEKDENvbnRhY3RTYXZlZBIQCghzbmFwc2hvdBgBIAEoDBISCgppZGVudGlmaWVkGAIgASgIEhgKEG5ld2x5X2lkZW50aWZpZWQYAyABKAgSDwoHY2hhbmdlZBgEIAMoCRIwCgZwb2ludHMYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuUG9pbnRzQ2hhbmdlEjMKCGNoYW5uZWxzGAYgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNoYW5uZWxDaGFuZ2USNAoJY29tcGFuaWVzGAcgAygLMiEudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnlDaGFuZ2UiNgoMUG9pbnRzQ2hhbmdlEhIKCm9sZF9wb2ludHMYASABKAUSEgoKbmV3X3BvaW50cxgCIAEoBSJICg1DaGFubmVsQ2hhbmdlEg8KB2NoYW5uZWwYASABKAkSEgoKb2xkX3N0YXR1cxgCIAEoCRISCgpuZXdfc3RhdHVzGAMgASgJIjIKDUNvbXBhbnlDaGFuZ2USEgoKY29tcGFueV9pZBgBIAEoBRINCgVhZGRlZBgCIAEoCCIiCg5Db250YWN0RGVsZXRlZBIQCghzbmFwc2hvdBgBIAEoDCInCg1Db250YWN0TWVyZ2VkEhYKDm1lcmdlZF9pbnRvX2lkGAEgASgFIl8KEUdyb3VwU2NvcmVDaGFuZ2VkEhIKCmNvbnRhY3RfaWQYASABKAUSEAoIZ3JvdXBfaWQYAiABKAUSEQoJb2xkX3Njb3JlGAMgASgFEhEKCW5ld19zY29yZRgEIAEoBSIiCg5Db21wYW55Q3JlYXRlZBIQCghzbmFwc2hvdBgBIAEoDCIzCg5Db21wYW55VXBkYXRlZBIQCghzbmFwc2hvdBgBIAEoDBIPCgdjaGFuZ2VkGAIgAygJIiIKDkNvbXBhbnlEZWxldGVkEhAKCHNuYXBzaG90GAEgASgMIr4BChhTZWdtZW50TWVtYmVyc2hpcENoYW5nZWQSEgoKc2VnbWVudF9pZBgBIAEoBRIMCgRuYW1lGAIgASgJEg0KBWFsaWFzGAMgASgJEg4KBmFjdGlvbhgEIAEoCRITCgtjb250YWN0X2lkcxgFIAMoBRIWCglpc19nbG9iYWwYBiABKAhIAIgBARIXCgpjcmVhdGVkX2J5GAcgASgFSAGIAQFCDAoKX2lzX2dsb2JhbEINCgtfY3JlYXRlZF9ieSImCg9Db250YWN0U2VnbWVudHMSEwoLc2VnbWVudF9pZHMYASADKAViBnByb3RvMw");
+  fileDesc("Ch90aWRpbmdzL2NvbnRhY3QvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRhY3QudjEisgIKDENvbnRhY3RTYXZlZBIPCgNyb3cYASABKAxCAhgBEhIKCmlkZW50aWZpZWQYAiABKAgSGAoQbmV3bHlfaWRlbnRpZmllZBgDIAEoCBIPCgdjaGFuZ2VkGAQgAygJEjAKBnBvaW50cxgFIAEoCzIgLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDaGFuZ2USMwoIY2hhbm5lbHMYBiADKAsyIS50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbm5lbENoYW5nZRI0Cgljb21wYW5pZXMYByADKAsyIS50aWRpbmdzLmNvbnRhY3QudjEuQ29tcGFueUNoYW5nZRI1CghzbmFwc2hvdBgIIAEoCzIjLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0U25hcHNob3QiNgoMUG9pbnRzQ2hhbmdlEhIKCm9sZF9wb2ludHMYASABKAUSEgoKbmV3X3BvaW50cxgCIAEoBSJICg1DaGFubmVsQ2hhbmdlEg8KB2NoYW5uZWwYASABKAkSEgoKb2xkX3N0YXR1cxgCIAEoCRISCgpuZXdfc3RhdHVzGAMgASgJIjIKDUNvbXBhbnlDaGFuZ2USEgoKY29tcGFueV9pZBgBIAEoBRINCgVhZGRlZBgCIAEoCCJYCg5Db250YWN0RGVsZXRlZBIPCgNyb3cYASABKAxCAhgBEjUKCHNuYXBzaG90GAggASgLMiMudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RTbmFwc2hvdCInCg1Db250YWN0TWVyZ2VkEhYKDm1lcmdlZF9pbnRvX2lkGAEgASgFIl8KEUdyb3VwU2NvcmVDaGFuZ2VkEhIKCmNvbnRhY3RfaWQYASABKAUSEAoIZ3JvdXBfaWQYAiABKAUSEQoJb2xkX3Njb3JlGAMgASgFEhEKCW5ld19zY29yZRgEIAEoBSJYCg5Db21wYW55Q3JlYXRlZBIPCgNyb3cYASABKAxCAhgBEjUKCHNuYXBzaG90GAMgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLkNvbXBhbnlTbmFwc2hvdCJpCg5Db21wYW55VXBkYXRlZBIPCgNyb3cYASABKAxCAhgBEg8KB2NoYW5nZWQYAiADKAkSNQoIc25hcHNob3QYAyABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuQ29tcGFueVNuYXBzaG90IlgKDkNvbXBhbnlEZWxldGVkEg8KA3JvdxgBIAEoDEICGAESNQoIc25hcHNob3QYAyABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuQ29tcGFueVNuYXBzaG90Ir4BChhTZWdtZW50TWVtYmVyc2hpcENoYW5nZWQSEgoKc2VnbWVudF9pZBgBIAEoBRIMCgRuYW1lGAIgASgJEg0KBWFsaWFzGAMgASgJEg4KBmFjdGlvbhgEIAEoCRITCgtjb250YWN0X2lkcxgFIAMoBRIWCglpc19nbG9iYWwYBiABKAhIAIgBARIXCgpjcmVhdGVkX2J5GAcgASgFSAGIAQFCDAoKX2lzX2dsb2JhbEINCgtfY3JlYXRlZF9ieSImCg9Db250YWN0U2VnbWVudHMSEwoLc2VnbWVudF9pZHMYASADKAViBnByb3RvMw", [file_tidings_contact_v1_snapshot]);
 
 /**
  * tidings.contact.contact.created and .updated: one for each save, with all that it changed.
@@ -22,14 +24,10 @@ export const file_tidings_contact_v1_events: GenFile = /*@__PURE__*/
  */
 export type ContactSaved = Message<"tidings.contact.v1.ContactSaved"> & {
   /**
-   * The contact after the change, as a JSON object: a text for each column that is not empty, named as the field's alias
-   * or, where callers do not name it, as in the database (date_identified, owner_id); values of added fields by their alias;
-   * tags, addresses and the like as JSON within the text. RenderContacts makes what receivers of webhooks get of it. Empty in
-   * events of before migration 0023 that one statement wrote for many contacts: the contact as it is, then.
-   *
-   * @generated from field: bytes snapshot = 1;
+   * @generated from field: bytes row = 1 [deprecated = true];
+   * @deprecated
    */
-  snapshot: Uint8Array;
+  row: Uint8Array;
 
   /**
    * False for a contact of whom only an address or nothing at all is known.
@@ -66,6 +64,13 @@ export type ContactSaved = Message<"tidings.contact.v1.ContactSaved"> & {
    * @generated from field: repeated tidings.contact.v1.CompanyChange companies = 7;
    */
   companies: CompanyChange[];
+
+  /**
+   * The contact after the change.
+   *
+   * @generated from field: tidings.contact.v1.ContactSnapshot snapshot = 8;
+   */
+  snapshot?: ContactSnapshot | undefined;
 };
 
 /**
@@ -157,9 +162,17 @@ export const CompanyChangeSchema: GenMessage<CompanyChange> = /*@__PURE__*/
  */
 export type ContactDeleted = Message<"tidings.contact.v1.ContactDeleted"> & {
   /**
-   * @generated from field: bytes snapshot = 1;
+   * @generated from field: bytes row = 1 [deprecated = true];
+   * @deprecated
    */
-  snapshot: Uint8Array;
+  row: Uint8Array;
+
+  /**
+   * The contact as it was.
+   *
+   * @generated from field: tidings.contact.v1.ContactSnapshot snapshot = 8;
+   */
+  snapshot?: ContactSnapshot | undefined;
 };
 
 /**
@@ -229,11 +242,17 @@ export const GroupScoreChangedSchema: GenMessage<GroupScoreChanged> = /*@__PURE_
  */
 export type CompanyCreated = Message<"tidings.contact.v1.CompanyCreated"> & {
   /**
-   * Values of the company after the change, as JSON: a compact form that RenderCompanies expands.
-   *
-   * @generated from field: bytes snapshot = 1;
+   * @generated from field: bytes row = 1 [deprecated = true];
+   * @deprecated
    */
-  snapshot: Uint8Array;
+  row: Uint8Array;
+
+  /**
+   * The company after the change.
+   *
+   * @generated from field: tidings.contact.v1.CompanySnapshot snapshot = 3;
+   */
+  snapshot?: CompanySnapshot | undefined;
 };
 
 /**
@@ -250,9 +269,10 @@ export const CompanyCreatedSchema: GenMessage<CompanyCreated> = /*@__PURE__*/
  */
 export type CompanyUpdated = Message<"tidings.contact.v1.CompanyUpdated"> & {
   /**
-   * @generated from field: bytes snapshot = 1;
+   * @generated from field: bytes row = 1 [deprecated = true];
+   * @deprecated
    */
-  snapshot: Uint8Array;
+  row: Uint8Array;
 
   /**
    * Aliases and property names that changed.
@@ -260,6 +280,11 @@ export type CompanyUpdated = Message<"tidings.contact.v1.CompanyUpdated"> & {
    * @generated from field: repeated string changed = 2;
    */
   changed: string[];
+
+  /**
+   * @generated from field: tidings.contact.v1.CompanySnapshot snapshot = 3;
+   */
+  snapshot?: CompanySnapshot | undefined;
 };
 
 /**
@@ -276,9 +301,17 @@ export const CompanyUpdatedSchema: GenMessage<CompanyUpdated> = /*@__PURE__*/
  */
 export type CompanyDeleted = Message<"tidings.contact.v1.CompanyDeleted"> & {
   /**
-   * @generated from field: bytes snapshot = 1;
+   * @generated from field: bytes row = 1 [deprecated = true];
+   * @deprecated
    */
-  snapshot: Uint8Array;
+  row: Uint8Array;
+
+  /**
+   * The company as it was.
+   *
+   * @generated from field: tidings.contact.v1.CompanySnapshot snapshot = 3;
+   */
+  snapshot?: CompanySnapshot | undefined;
 };
 
 /**

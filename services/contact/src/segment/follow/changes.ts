@@ -36,13 +36,16 @@ const readDevice = ({ payload }: Event, { contacts }: Changes) => {
   for (const contactId of ids) contacts.push({ contactId, changed: ["devices"] });
 };
 
+const readSave = ({ aggregateId, payload }: Event, { contacts }: Changes) => {
+  const { changed } = fromBinary(ContactSavedSchema, payload);
+  contacts.push({ contactId: aggregateId, changed: [...changed, "date_modified"] });
+};
+
 const READERS: Record<string, ((event: Event, changes: Changes) => void) | undefined> = {
   "contact.created": ({ aggregateId }, { contacts }) =>
     contacts.push({ contactId: aggregateId, changed: "all" }),
-  "contact.updated": ({ aggregateId, payload }, { contacts }) => {
-    const { changed } = fromBinary(ContactSavedSchema, payload);
-    contacts.push({ contactId: aggregateId, changed: [...changed, "date_modified"] });
-  },
+  "contact.updated": readSave,
+  "contact.reassigned": readSave,
   // The activities of the merged contact belong to this one now.
   "contact.merged": ({ payload }, { contacts }) =>
     contacts.push({ contactId: fromBinary(ContactMergedSchema, payload).mergedIntoId, changed: "all" }),

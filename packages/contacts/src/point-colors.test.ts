@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { colorOf, type PointColor } from "./color.ts";
+import { colorOf, type PointColor } from "./point-colors.ts";
 
 const from = (points: number, color: string, times = {}): PointColor => ({
   points,

@@ -2,7 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import type { Row } from "@tidings/database/statement";
 import { type FormedJson, FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { fill, SEPARATOR } from "@tidings/rpc/formed-json";
-import { FIELD_GROUPS, type Field, type FieldSet } from "./catalogue.ts";
+import { FIELD_GROUPS, type FieldObject, type ShownField } from "./shown-field.ts";
+
+/** The published fields of contacts, or of companies, in the order they are shown. */
+export interface ShownFields {
+  object: FieldObject;
+  fields: ShownField[];
+}
 
 /** Writes the `fields` of a contact or a company. All but the values is made beforehand, once a catalogue. */
 export interface FieldsWriter {
@@ -21,12 +27,12 @@ interface Form {
 
 /** A field and where its value stands among the values; the same one twice unless it is shown in another way. */
 interface Placed {
-  field: Field;
+  field: ShownField;
   value: number;
   normalized: number;
 }
 
-export function fieldsWriter(set: FieldSet): FieldsWriter {
+export function fieldsWriter(set: ShownFields): FieldsWriter {
   const { placed, values } = place(set);
   const groups = groupsText(set, placed);
   const all = placed.map(({ field, value }) => `,${JSON.stringify(field.alias)}:${slot(value)}`).join("");
@@ -49,9 +55,9 @@ export function fieldsWriter(set: FieldSet): FieldsWriter {
 /** The record's id is the first of its values. */
 const ID = 0;
 
-function place({ fields }: FieldSet): { placed: Placed[]; values(row: Row): string } {
+function place({ fields }: ShownFields): { placed: Placed[]; values(row: Row): string } {
   const writers: ((row: Row) => string)[] = [(row) => row.id ?? "null"];
-  const add = ({ alias }: Field, write: (text: string) => string) =>
+  const add = ({ alias }: ShownField, write: (text: string) => string) =>
     writers.push((row) => {
       const text = row[alias];
       return text === null || text === undefined ? "null" : write(text);
@@ -77,7 +83,7 @@ function formOf(text: string): Form {
   };
 }
 
-function groupsText(set: FieldSet, placed: Placed[]): string {
+function groupsText(set: ShownFields, placed: Placed[]): string {
   const texts = groupsOf(set).map((group) => {
     const entries = placed.filter(({ field }) => groupOf(field) === group).map(entryText);
     return `"${group}":{${entries.join(",")}}`;
@@ -87,12 +93,12 @@ function groupsText(set: FieldSet, placed: Placed[]): string {
 
 const COMPANY_GROUPS = ["core", "professional", "other"];
 
-function groupsOf({ object }: FieldSet): readonly string[] {
+function groupsOf({ object }: ShownFields): readonly string[] {
   return object === "lead" ? FIELD_GROUPS : COMPANY_GROUPS;
 }
 
 /** Companies know fewer groups than contacts. */
-function groupOf({ object, group }: Field): string {
+function groupOf({ object, group }: ShownField): string {
   return object === "lead" || COMPANY_GROUPS.includes(group) ? group : "other";
 }
 
@@ -114,14 +120,14 @@ function entryText({ field, value, normalized }: Placed): string {
 }
 
 /** A column's text as JSON: numbers and switches as numbers, date-times as `Y-m-d H:i:s`, all else a string. */
-function valueWriter({ type }: Field): (text: string) => string {
+function valueWriter({ type }: ShownField): (text: string) => string {
   if (type === "number" || type === "boolean") return (text) => String(Number(text));
   if (type === "datetime") return (text) => `"${text.slice(0, 19)}"`;
   return (text) => JSON.stringify(text);
 }
 
 /** Options are shown by their labels. */
-function normalizedWriter({ type, properties }: Field): ((text: string) => string) | undefined {
+function normalizedWriter({ type, properties }: ShownField): ((text: string) => string) | undefined {
   if (type !== "select" && type !== "multiselect") return undefined;
   const labels = new Map(properties.list?.map(({ value, label }) => [value, label]));
   return (text) => {

@@ -1,0 +1,123 @@
+import { type DefinitionReader, type Definitions, definitionReader } from "@tidings/contacts/definitions";
+import type { RecordSnapshot } from "@tidings/contacts/field-text";
+import type { Database } from "@tidings/database/database";
+import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import type { CompanySnapshot, ContactSnapshot } from "@tidings/proto/tidings/contact/v1/snapshot";
+import type { ActorSigner } from "@tidings/rpc/actor";
+import { rpcClient } from "@tidings/rpc/client";
+import { Code, Fault } from "@tidings/rpc/fault";
+import type { Connection } from "@tidings/rpc/stream/connection";
+import { slices } from "@tidings/runtime/slices";
+import type { Source } from "./occurrence.ts";
+import { companyJson, contactJson } from "./record-json.ts";
+import { serviceActor } from "./service-actor.ts";
+
+/** A contact or company for receivers, and whose it is. */
+export interface Rendered {
+  json: string;
+  /** 0 where it is nobody's. */
+  ownerId: number;
+}
+
+/** Contacts and companies as receivers read them, in the order of their sources. Of one that is gone only the id is known. */
+export interface Records {
+  contacts(sources: Told<ContactSnapshot>[]): Promise<Rendered[]>;
+  companies(sources: Told<CompanySnapshot>[]): Promise<Rendered[]>;
+}
+
+/** A source, and when the event was made that names it (RFC 3339). */
+export type Told<S> = Source<S> & { time: string };
+
+/** Reads snapshots of records as they are now, by ids. */
+export interface RecordOwner {
+  contacts(ids: number[]): Promise<ContactSnapshot[]>;
+  companies(ids: number[]): Promise<CompanySnapshot[]>;
+}
+
+const TIMEOUT_MS = 10_000;
+const BATCH_MAX = 1_000;
+/** A field that is not known so long after an event is gone: its definition reaches this service sooner. */
+const UNKNOWN_FIELD_MS = 30_000;
+
+/** The contact service: asked for contacts that an event names by their ids alone. */
+export function contactService(connection: Connection, sign: ActorSigner): RecordOwner {
+  const contacts = rpcClient(ContactMethodService, connection, sign);
+  const companies = rpcClient(CompanyMethodService, connection, sign);
+  const outgoing = () => ({ actor: serviceActor, deadlineMs: Date.now() + TIMEOUT_MS, requestId: "" });
+  return {
+    contacts: async (ids) => (await contacts.batchGetContactSnapshots({ ids }, outgoing())).snapshots,
+    companies: async (ids) => (await companies.batchGetCompanySnapshots({ ids }, outgoing())).snapshots,
+  };
+}
+
+/** Writes records with the definitions of fields that this service replicates. Throws UNAVAILABLE while it does not know them. */
+export function recordWriter(database: Database, owner: RecordOwner): Records {
+  const definitions = definitionReader(database);
+  return {
+    contacts: async (sources) => {
+      const told = await snapshotsOf(sources, owner.contacts);
+      const known = await definitionsFor(told, definitions);
+      return told.map(({ id, snapshot }) =>
+        snapshot
+          ? { json: contactJson(snapshot, known), ownerId: snapshot.ownerId ?? 0 }
+          : { json: JSON.stringify({ id }), ownerId: 0 },
+      );
+    },
+    companies: async (sources) => {
+      const told = await snapshotsOf(sources, owner.companies);
+      const known = await definitionsFor(told, definitions);
+      return told.map(({ id, snapshot }) =>
+        snapshot
+          ? { json: companyJson(snapshot, known), ownerId: snapshot.createdBy ?? 0 }
+          : { json: JSON.stringify({ id }), ownerId: 0 },
+      );
+    },
+  };
+}
+
+interface Found<S> {
+  id: number;
+  time: string;
+  /** Absent of a record that is gone. */
+  snapshot: S | undefined;
+}
+
+async function snapshotsOf<S extends { id: number }>(
+  sources: Told<S>[],
+  read: (ids: number[]) => Promise<S[]>,
+): Promise<Found<S>[]> {
+  const named = new Set(sources.flatMap((source) => ("id" in source ? [source.id] : [])));
+  const current = new Map<number, S>();
+  for (const ids of slices([...named], BATCH_MAX))
+    for (const snapshot of await read(ids)) current.set(snapshot.id, snapshot);
+  return sources.map((source) =>
+    "id" in source
+      ? { id: source.id, time: source.time, snapshot: current.get(source.id) }
+      : { id: source.snapshot.id, time: source.time, snapshot: source.snapshot },
+  );
+}
+
+/** A record may have a value of a field whose definition is still on its way: its event is retried. */
+async function definitionsFor(
+  told: Found<RecordSnapshot>[],
+  definitions: DefinitionReader,
+): Promise<Definitions> {
+  const current = await definitions.current();
+  if (current.isComplete && told.every((found) => isKnown(found, current))) return current;
+  const latest = await definitions.latest();
+  if (!latest.isComplete) throw unavailable("The definitions of fields are not known yet.");
+  const isToCome = (found: Found<RecordSnapshot>) =>
+    !isKnown(found, latest) && Date.now() - Date.parse(found.time) < UNKNOWN_FIELD_MS;
+  const waiting = told.find(isToCome);
+  if (waiting) throw unavailable(`A field of ${waiting.id} is not known yet.`);
+  return latest;
+}
+
+function isKnown({ snapshot }: Found<RecordSnapshot>, { aliases }: Definitions): boolean {
+  return Object.keys(snapshot?.addedFields ?? {}).every((alias) => aliases.has(alias));
+}
+
+function unavailable(message: string): Fault {
+  return new Fault({ code: Code.UNAVAILABLE, reason: "FIELD_UNKNOWN", message });
+}
