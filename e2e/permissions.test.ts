@@ -59,12 +59,21 @@ interface Row {
   about?: string;
 }
 
+/**
+ * One function decides from a right and a verb (`packages/rpc/src/permission.test.ts` has its table); a route only says which. So each base is
+ * tried with every fourth of its actions, beginning with another one than the base before, and each action with some bases. Nothing is
+ * lost: a route that names a wrong base answers whoever has all rights but those to the right one, and each base is tried so below. All
+ * pairs are tried by `npm run test:all`.
+ */
+const STRIDE = process.env.TEST_ALL ? 1 : 4;
 const bases = [...new Set(ownedResources.map(({ base }) => base))];
-const singleRights = bases.flatMap((base) =>
-  actionsOf(base).map((action): Row => {
-    const name = `a user with ${base}:${action} alone`;
-    return { name, open: () => userWith({ [base]: [action] }), about: base };
-  }),
+const singleRights = bases.flatMap((base, offset) =>
+  actionsOf(base)
+    .filter((_action, index) => (index + offset) % STRIDE === 0)
+    .map((action): Row => {
+      const name = `a user with ${base}:${action} alone`;
+      return { name, open: () => userWith({ [base]: [action] }), about: base };
+    }),
 );
 
 /** Rights to other things open nothing. */

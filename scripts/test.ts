@@ -14,8 +14,8 @@ import { onStopSignal } from "./stop-signal.ts";
 const TEMPLATE = "tidings_template";
 /** No file takes nearly as long: one that does hangs. */
 const TEST_TIMEOUT_MS = 600_000;
-/** The charts have a command of their own: its tools take minutes to build. */
-const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data", "charts"]);
+/** Charts and images have commands of their own: their tools take minutes to build, and packing more than a minute. */
+const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data", "charts", "packed"]);
 
 let runner: ChildProcess | undefined;
 const stopped = new AbortController();

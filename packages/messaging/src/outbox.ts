@@ -10,6 +10,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { EventActor } from "@tidings/bus/event";
+import { byteaArray } from "@tidings/database/binary-array";
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
 import { secret } from "@tidings/proto/tidings/api/v1/options";
@@ -68,7 +69,7 @@ export function createOutbox(): Outbox {
         events.map((event) => event.subject),
         events.map((event) => event.aggregateId),
         events.map((event) => event.aggregateVersion),
-        events.map((event) => Buffer.from(event.payload)),
+        byteaArray(events.map((event) => event.payload)),
       ]);
     },
     onCommitted: (listener) => listeners.push(listener),

@@ -1,4 +1,5 @@
 import type { Event } from "@tidings/bus/event";
+import { textArray } from "@tidings/database/binary-array";
 import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { recordEvents } from "@tidings/messaging/inbox";
@@ -278,7 +279,7 @@ async function insert(database: Database, deliveries: Delivery[], firstDelaySeco
   );
   const valuesFor = (chosen: typeof targets) => [
     deliveries.map(({ occurrence }) => occurrence.id),
-    deliveries.map(({ body }) => body),
+    textArray(deliveries.map(({ body }) => body)),
     deliveries.map(({ occurrence }) => occurrence.event.traceparent ?? null),
     chosen.map(({ webhookId }) => webhookId),
     chosen.map(({ position }) => position),

@@ -15,10 +15,10 @@ import { type Placement, placeProcesses } from "@tidings/scripts/placement";
 import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { createClient } from "./client.ts";
-import { collectLines } from "./lines.ts";
+import { createClient } from "../client.ts";
+import { collectLines } from "../lines.ts";
 import { runImage, type UnpackedImage, unpackImage, whyNoImages } from "./packed-image.ts";
-import { ADMINISTRATOR } from "./stack.ts";
+import { ADMINISTRATOR } from "../stack.ts";
 
 const skip = whyNoImages() ?? false;
 let folder: TemporaryFolder;
