@@ -16,9 +16,9 @@ export interface Account {
   lost: number;
   /** Contacts that are there twice, and points that nobody gave. */
   doubled: number;
-  /** Contacts whose creation no webhook was told of. */
+  /** Contacts whose creation had no delivery. */
   untold: number;
-  /** Contacts whose creation was told under more than one id: two deliveries, which a receiver cannot tell from two contacts. */
+  /** Contacts whose creation had deliveries of more than one id: a receiver takes them for two contacts. */
   toldTwice: number;
   /** Deliveries that came again under their id, as is allowed. */
   repeated: number;
@@ -28,12 +28,12 @@ export interface Account {
 export interface Listener {
   /** Where deliveries go. */
   url: string;
-  /** By the id of the contact: the ids of the deliveries that told of it, as often as they came. */
+  /** By the id of the contact: the ids of the deliveries about it, as often as they came. */
   told(): Map<number, string[]>;
   stop(): Promise<void>;
 }
 
-/** Starts a receiver on the node and makes a webhook that tells it of new contacts. */
+/** Starts a receiver on the node and makes a webhook for new contacts. */
 export async function listen(api: Api): Promise<Listener> {
   const receiver: Receiver = await startReceiver({ host: NODE.RECEIVER_IP });
   const hook = { name: "All that is new", webhookUrl: receiver.url, triggers: [NEW] };

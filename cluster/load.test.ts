@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { startLoad } from "./load.ts";
 
-test("every request is counted and tried once, and what was not answered well is told from what was", async (t) => {
+test("every request is counted and tried once, and failed answers are distinguished from good ones", async (t) => {
   const receiver = await startReceiver({
     respond: ({ method, path }, index) => {
       if (index % 11 === 3) return { drop: true };

@@ -66,7 +66,7 @@ export function gatewayUrl(): Promise<string> {
   return addressOf(`${RELEASE}-gateway`, 8080);
 }
 
-/** Kinds of things in a profile that this cluster does not know. */
+/** Kinds of objects in a profile that this cluster does not know. */
 export async function unknownKinds(values: string): Promise<string[]> {
   const rendered = await output("helm", [
     "template",

@@ -14,7 +14,7 @@ export interface World {
 export interface Outcome {
   ok: boolean;
   what: string;
-  /** How long the thing itself took; absent where it says nothing. */
+  /** How long the disturbance itself took; absent where that means nothing. */
   seconds?: number;
   requests?: number;
   failed?: number;

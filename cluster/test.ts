@@ -29,7 +29,7 @@ const stopped = new AbortController();
 onStopSignal({
   async stop() {
     stopped.abort();
-    const cluster = await starting?.catch(() => undefined); // told by `run`
+    const cluster = await starting?.catch(() => undefined); // `run` throws it
     await cluster?.stop();
     process.exit(130);
   },

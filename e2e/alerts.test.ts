@@ -226,7 +226,7 @@ function severityOf(alert: string): string {
   return rules.find((rule) => rule.alert === alert)?.labels.severity ?? "";
 }
 
-test("each alert has its page, and what a page tells to ask the database can be asked", async () => {
+test("each alert has its page, and the statements of a page run", async () => {
   const pages = readdirSync(RUNBOOKS).toSorted();
   const named = new Set(
     rules.map(({ annotations }) => annotations.runbook_url.replace("docs/runbooks/", "")),

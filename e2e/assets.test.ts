@@ -61,7 +61,7 @@ async function isKept(name: string): Promise<boolean> {
   return (await readdir(bucket)).includes(name);
 }
 
-test("an asset tells of its file, and of where it is downloaded", async () => {
+test("an asset has its file's properties and its download URL", async () => {
   const { name } = await newFile();
   const asset = await newAsset(name, { title: "The Guide" });
   const { extension, mime, size, downloadUrl, revision, downloadCount, uniqueDownloadCount } = asset;

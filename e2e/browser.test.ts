@@ -211,7 +211,7 @@ test("an address that is nobody's, and a person without rights, get a page and n
   });
 });
 
-test("a wrong password is told, and the right one still works", async () => {
+test("a wrong password shows an error, and the right one still works", async () => {
   await visit(async (page) => {
     await page.goto(`${baseUrl}/credentials`);
     await signIn(page, { ...ADMINISTRATOR, password: "wrong" });
@@ -318,7 +318,7 @@ describe("the script of a focus item", () => {
     });
   };
 
-  test("shows texts as texts and a link, and goes for as long as it is told to", async () => {
+  test("shows texts as texts and a link, and stays away for the time that is set", async () => {
     const content = {
       headline: HOSTILE,
       tagline: "Now",

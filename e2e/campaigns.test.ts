@@ -194,7 +194,7 @@ test("a PUT names each event", async () => {
   assert.equal(answer.body.errors[0]?.message, '$campaign[events][1]["id"] is missing');
 });
 
-test("events that do not fit together are told of one by one", async () => {
+test("events that contradict each other are named one by one", async () => {
   const answer = await api("POST", "campaigns/new", {
     name: "Wrong",
     events: [

@@ -6,12 +6,12 @@ import {
   input_only as inputOnly,
   internal,
   open_members as openMembers,
-  output_only as outputOnly,
   raw_json as rawJson,
   secret,
 } from "@tidings/proto/tidings/api/v1/options";
 import { columnsOf } from "@tidings/resource/columns";
 import { placeOf } from "@tidings/resource/resource";
+import { isOutputOnly } from "@tidings/resource/stamps";
 import { processes } from "@tidings/scripts/processes";
 import { holdUps } from "./hold-ups.ts";
 import { pathOf } from "./permission/check-custom.ts";
@@ -39,7 +39,7 @@ const all = mounted.map((resource) => {
 });
 
 function isWritable(field: DescField): boolean {
-  return ![outputOnly, internal, openMembers].some((option) => getOption(field, option));
+  return !isOutputOnly(field) && ![internal, openMembers].some((option) => getOption(field, option));
 }
 
 function isText(field: DescField): boolean {
@@ -188,7 +188,7 @@ const LAG_MAX_SECONDS = 1;
 const MEMBERS_A_REQUEST = 8;
 /**
  * Every bait in every member takes minutes: `npm run test:all` does that. Otherwise each member gets three baits, another three than
- * its neighbour: members of one kind are read by the same code, and so every kind meets every bait.
+ * the next: members of one kind are read by the same code, and so every kind meets every bait.
  */
 const ROUNDS = process.env.TEST_ALL ? BAITS.length : 3;
 const rounds = Array.from({ length: ROUNDS }, (_, round) => (round * BAITS.length) / ROUNDS);

@@ -153,7 +153,7 @@ test("points are added, taken and logged; zero and unknown operators change noth
   assert.equal((await api("GET", `contacts/${id}`)).body.contact.points, 12);
 });
 
-test("the list of fields is keyed by id and tells how each is written", async () => {
+test("the list of fields is keyed by id and shows the type of each", async () => {
   const { status, text } = await api("GET", "contacts/list/fields");
   assert.equal(status, 200);
   const fields: Record<string, Record<string, unknown>> = JSON.parse(text);

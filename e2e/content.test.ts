@@ -136,7 +136,7 @@ test("HTML stays where it belongs, and is taken out where it does not", async ()
   assert.deepEqual((await email({ utmTags: tags })).utmTags, { utmSource: "letter" });
 });
 
-test("a marketing message says one thing in a channel, which is there for who writes it", async () => {
+test("a marketing message has one entity in a channel, which its writer may view", async () => {
   const text = await make(api, "smses", "sms", { name: "A text", message: "Hello" });
   const message = await make(api, "messages", "message", {
     name: name(),

@@ -235,7 +235,7 @@ function crudSuite(resource: Resource, api: Client): void {
     "numbered arguments": (ids) => ids.map((id, index) => `${index}=${id}`).join("&"),
   };
   for (const [name, query] of Object.entries(spellings)) {
-    test(`batch delete by ${name} answers the entities with their ids and tells what is missing`, async () => {
+    test(`batch delete by ${name} answers the entities with their ids and names missing ones`, async () => {
       const ids = [(await create(minimal())).id, MISSING, (await create(minimal())).id];
       const answer = await api("DELETE", `${path}/batch/delete?${query(ids)}`);
       assert.equal(answer.status, 200, answer.text);

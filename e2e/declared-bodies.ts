@@ -52,7 +52,7 @@ function sampleOf({ field, type, immutable }: Column, text: string, number: numb
   if (type === "boolean") return false;
   if (type !== "text") return number;
   const max = getOption(field, lengthMax) || 191;
-  // The latest characters tell one from another.
+  // The last characters make them differ.
   return immutable ? "x".repeat(Math.min(max, 5)) : `Text ${text}`.slice(-max);
 }
 

@@ -44,7 +44,7 @@ test("a client from a registry makes, reads, edits and deletes contacts, compani
   assert.equal((await client.contacts.deleteContact(id)).contact.id, null);
 });
 
-test("the version is told under the name and value that such clients compare", async () => {
+test("the version has the name and value that such clients compare", async () => {
   const { headers } = await api("GET", "contacts");
   assert.equal(headers.get("mautic-version"), "7.0.0");
 });
@@ -88,7 +88,7 @@ test("a receiver that checks the older signature accepts a delivery", async () =
   assert.deepEqual(Object.keys(JSON.parse(String(request?.body))), triggers);
 });
 
-test("an id of a thing that is not there is kept for a caller who sees all such things, and for nobody else", async () => {
+test("an id of an entity that is not there is kept for a caller who sees all of the kind, and for nobody else", async () => {
   const trigger = {
     name: "Warm",
     events: [{ name: "Send", type: "email.send", properties: { email: 2_000_000_000 } }],

@@ -21,7 +21,8 @@ for (const { path, minimal } of resources)
   await api("POST", `${path}/batch/new`, Array.from({ length: 12 }, minimal));
 
 const SEED = 20_261;
-const RUNS = 60;
+/** All routes read paths, queries and bodies by the same code: each gets some inputs here, and all of them by `npm run test:all`. */
+const RUNS = process.env.TEST_ALL ? 60 : 20;
 const authorization = `Basic ${Buffer.from(`${ADMINISTRATOR.username}:${ADMINISTRATOR.password}`).toString("base64")}`;
 
 function send({ headers, ...request }: RawRequest) {
@@ -136,7 +137,7 @@ for (const { path, minimal } of resources) {
   });
 }
 
-test("a body of one byte too many is 413, whether it tells its length or not", async () => {
+test("a body of one byte too many is 413, with or without a Content-Length", async () => {
   const body = `{"firstname":"${"x".repeat(1024 * 1024)}"}`;
   const told = await send({ method: "POST", path: "/api/contacts/new", headers: jsonType, body });
   assert.equal(told.status, 413, told.text);

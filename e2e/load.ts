@@ -19,7 +19,7 @@ export interface Load {
 }
 
 const WRITERS = 6;
-/** Somebody who is told to come again later does not come again at once. */
+/** A client that gets 429 or 503 pauses. */
 const RETRY_AFTER_MS = 50;
 
 /** Creates contacts, one after the other in each of a few writers, until it is stopped. */
@@ -35,7 +35,7 @@ export function startCreating(api: Client, name: string): Load {
     }
   };
   const writers = Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(writer)));
-  writers.catch(() => undefined); // told by `stop`
+  writers.catch(() => undefined); // `stop` throws it
   return {
     creations,
     kept: () => creations.filter(({ status }) => status < 300),

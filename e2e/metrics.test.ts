@@ -21,7 +21,7 @@ function tellers(toldBy: string): string[] {
   return toldBy.split(", ");
 }
 
-test("docs/metrics.md says of each process what it tells, and nothing else", async () => {
+test("docs/metrics.md lists the metrics of each process, and no other", async () => {
   const scrapes = await Promise.all(names.map(async (name) => ({ name, ...(await scrape(name)) })));
   const told = new Set(scrapes.flatMap(({ metrics }) => [...metrics.keys()]));
   const ours = [...told].filter((name) => name.startsWith("tidings_"));
@@ -80,7 +80,7 @@ test("a webhook is measured from its plan to its receiver", async () => {
   await receiver.stop();
 });
 
-test("while NATS is away the age of the outbox is told, and that nothing is known of consumers", async () => {
+test("while NATS is away metrics have the age of the outbox, and none of consumers", async () => {
   await stack.nats.stop();
   await stack.api("POST", "contacts/new", { firstname: "Bea" });
   await eventually(async () => {
@@ -134,7 +134,7 @@ test("a job that nobody gets to is overdue", async () => {
   });
 });
 
-test("dead letters are told until they are removed", async () => {
+test("dead letters are counted until they are removed", async () => {
   const kept = async () => (await scrape("contact")).value("tidings_dead_letters_kept");
   await queryAsSuperuser(
     stack.database,
@@ -146,7 +146,7 @@ test("dead letters are told until they are removed", async () => {
   await eventually(async () => assert.equal(await kept(), undefined));
 });
 
-test("without its database a process tells the rest, and that it is not ready", async () => {
+test("without its database a process has its other metrics, and is not ready", async () => {
   const name = new URL(stack.database.adminUrl).pathname.slice(1);
   // From another database of the server: a session cannot close the database that it is in.
   const server = { adminUrl: new URL("/postgres", stack.database.adminUrl).href };

@@ -18,7 +18,7 @@ import { make, newPerson } from "./people.ts";
 import { addFirstContact, resources } from "./resources.ts";
 import { startTestStack } from "./stack.ts";
 
-/** Properties and filters name things by ids: the writer has to see each of them, and may cause nothing that they may not do. */
+/** Properties and filters name entities by ids: the writer has to see each of them, and may cause nothing that they may not do. */
 
 const stack = await startTestStack();
 after(() => stack.stop());
@@ -30,7 +30,7 @@ const MISSING = 2_000_000_000;
 interface Place {
   name: string;
   path: string;
-  /** A body that names these things there. */
+  /** A body that names these entities there. */
   body(value: unknown): object;
   /** The member that is to blame. */
   field: string;
@@ -79,7 +79,7 @@ const sites: Site[] = [
   },
 ];
 
-/** Reads `{email: 5}` where that is how the thing is named. */
+/** Reads `{email: 5}` where the entity is named so. */
 const valueFor = (read: PropertyReader) => (id: number) => {
   for (const value of [[id], id, { email: id }]) if (read(value) !== undefined) return value;
   throw new Error("no value is read");
@@ -158,7 +158,7 @@ const places = [...inProperties, ...inFilters];
 const things = new Map<string, number>();
 const blind = new Map<string, Client>();
 
-/** Where people can be held to their own things they see those; else they see nothing. */
+/** Where rights can be held to own entities people see those; else they see nothing. */
 const ownAlone = (actions: readonly string[]) => (actions.includes("viewown") ? ["create", "viewown"] : []);
 
 const permissionOf = (schema: DescMessage) => getOption(schema, resource).permission;
@@ -197,7 +197,7 @@ function blames({ status, body, text }: Answer, field: string): void {
   );
 }
 
-describe("a thing that properties or filters name", () => {
+describe("an entity that properties or filters name", () => {
   for (const { name, path, body, field, schema, value } of places)
     test(`${name}: it has to be there, and its writer has to see it`, async () => {
       const id = things.get(schema.typeName) ?? 0;

@@ -28,7 +28,7 @@ const OF_EVERY_PROCESS =
   /^(|PATH|HOME|LANG|LC_\w+|TZ|TMPDIR|SSL_CERT_\w+|NODE_\w+|OTEL_\w+|MALLOC_ARENA_MAX)$/;
 
 for (const { name, schema, variables } of processes) {
-  test(`${name} is told what stands in its list of variables, and nothing else`, () => {
+  test(`${name} gets the variables of its list, and nothing else`, () => {
     const told = Object.keys(environmentOf(name)).filter((variable) => !OF_EVERY_PROCESS.test(variable));
     assert.deepEqual(
       told.filter((variable) => !variables.includes(variable)),
@@ -104,7 +104,7 @@ test("the keys of the webhook process do not make it a user", async () => {
   await assert.rejects(webhooks.listWebhooks({}, outgoing(delivery)), isRefused("ACTOR_INVALID"));
 });
 
-test("in its own name it is told what processes may be told, and can change nothing", async () => {
+test("in its own name it may call internal methods, and can change nothing", async () => {
   const contacts = clientWithKeyOfWebhook(ContactService, "contact");
   const methods = clientWithKeyOfWebhook(ContactMethodService, "contact");
   assert.deepEqual((await methods.batchGetContacts({}, outgoing(delivery))).contacts, []);

@@ -34,7 +34,7 @@ const AWAY = [503, 504];
 interface Listener {
   receiver: Receiver;
   hookId: number;
-  /** How often each contact's creation was told, by the id of the contact. */
+  /** Deliveries of each contact's creation, by the id of the contact. */
   told(): Map<number, number>;
 }
 
@@ -63,7 +63,7 @@ async function create(email: string): Promise<Creation> {
   return { email, status, id: body.contact.id };
 }
 
-/** Every contact is told of, and has one delivery. */
+/** Every contact has one delivery. */
 async function assertTold({ told, hookId }: Listener, creations: Creation[]): Promise<void> {
   const ids = creations.map(({ id }) => id as number);
   await eventually(() => {
@@ -145,7 +145,7 @@ test("events are published again into a lost NATS store, and have no second effe
   await rm(stack.natsFolder, { recursive: true });
   await nats.start();
   await eventually(async () => assert.ok((await countEvents(nats.url)) >= published), PATIENCE);
-  // Events arrive in order: once this one is told, the repeated ones before it are handled.
+  // Events arrive in order: once this one has its delivery, the repeated ones before it are handled.
   const last = await create("lost-last@example.com");
   await assertTold(listener, [last]);
 
@@ -176,7 +176,7 @@ test("500 parallel additions of a point add exactly as many points as were ackno
   const { id } = await create("five-hundred@example.com");
   const add = () => api("POST", `contacts/${id}/points/plus/1`);
   const answers = await Promise.all(Array.from({ length: 500 }, add));
-  // A machine that is busy with other things may let some of them run out of time: those may have taken effect, or not.
+  // On a busy machine some of them may run out of time: those may have taken effect, or not.
   const refused = answers.filter(({ status }) => status !== 200);
   for (const { status, text } of refused) assert.ok(status === 503 || status === 504, text);
   const acknowledged = answers.length - refused.length;

@@ -143,7 +143,7 @@ test("after a restore from a dump that was taken under load nothing up to it is 
   );
 });
 
-test("a bus that knows more than the restored database keeps nobody from what they lack, and tells nothing that never was", async () => {
+test("a bus that is ahead of the restored database holds back no event, and delivers none that never was", async () => {
   // The audit stands still when the dump is taken, and hears of this contact afterwards.
   stack.process("reporting").kill();
   await stack.process("reporting").exited;

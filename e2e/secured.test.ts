@@ -106,7 +106,7 @@ test("each process reads what its permissions are for, and is refused nothing", 
     );
 });
 
-test("a process tells nothing in the name of another, and reads neither its stream nor its answers", async () => {
+test("a process publishes nothing in the name of another, and reads neither its stream nor its answers", async () => {
   const webhook = await connectAs("webhook");
   const refused = /permission/i;
   await assert.rejects(webhook.request("tidings.contact.contact.created", "forged"), refused);

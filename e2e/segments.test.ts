@@ -172,7 +172,7 @@ test("filters can be tried before they are saved, and explain themselves afterwa
   assert.deepEqual([body.isMember, body.isMatched], [false, false]);
 });
 
-test("a build tells when it is done", async () => {
+test("a build shows when it is done", async () => {
   const id = await create("segments", "list", { name: newCity(), filters: [isFrom(newCity())] });
   await eventually(async () => {
     const { body } = await api("GET", `segments/${id}/build`);
@@ -191,7 +191,7 @@ test("all segments are listed for a user who picks one", async () => {
   });
 });
 
-test("a webhook is told of each contact that comes and goes, once", async () => {
+test("a webhook gets one delivery for each contact that comes or goes", async () => {
   const receiver = await startReceiver();
   try {
     const trigger = "svc.lead_list_change";

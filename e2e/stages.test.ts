@@ -66,7 +66,7 @@ test("stages are found by category, and lose one that is gone", async () => {
   await eventually(async () => assert.ok(await found("is:uncategorized")));
 });
 
-test("a category of another kind of thing is refused by the name of the member", async () => {
+test("a category of another bundle is refused by the name of the member", async () => {
   const { id } = await make(api, "categories", "category", { title: "For emails", bundle: "email" });
   const answer = await api("POST", "stages/new", { name: "Misplaced", category: id });
   assert.equal(answer.status, 400);

@@ -61,7 +61,7 @@ test("a PATCH is followed to its call, its event's publication, who hears of it,
   );
 });
 
-test("a segment is followed to the job that finds its members, and from there to the webhook that tells of one", async () => {
+test("a segment is followed to the job that finds its members, and from there to the delivery about one", async () => {
   // Consumers of contact events have handled that of the first test: the job finds its contact, and no other one.
   const filter = {
     glue: "and",

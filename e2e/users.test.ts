@@ -51,7 +51,7 @@ test("roles and owners are listed by name", async () => {
   assertError(await api("GET", "contacts/list/owners?limit=many"), 400, /limit/);
 });
 
-test("permissions are checked one or several at a time; what is wrong is told", async () => {
+test("permissions are checked one or several at a time; faults are named", async () => {
   const person = await newPerson(stack, { "lead:leads": ["viewown"] });
   const check = (permissions: unknown) => api("POST", `users/${person.id}/permissioncheck`, { permissions });
   const names = ["lead:leads:viewown", "lead:leads:viewother", "lead:leads:view"];
@@ -144,7 +144,7 @@ test("when two administrators demote each other through two gateways, one stays"
   await eventually(async () => assert.equal((await api("GET", `users/${other.id}`)).status, 200), WITHIN);
 });
 
-test("other services are told of users, and no secrets", async () => {
+test("events of users have no secrets", async () => {
   const user = await make(api, "users", "user", personBody(1));
   await eventually(async () => {
     const event = await latestEvent(stack.nats.url, "IDENTITY", "tidings.identity.user.created");

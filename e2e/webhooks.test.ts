@@ -54,7 +54,7 @@ async function createHook(webhookUrl: string, more: object = {}) {
   return answer.body.hook;
 }
 
-async function settled(hookId: number): Promise<void> {
+async function finished(hookId: number): Promise<void> {
   await eventually(async () => {
     const rows = await query(
       stack.database,
@@ -79,7 +79,7 @@ test("every change of a contact arrives once, signed and under its trigger", asy
   await receiver.waitFor(4);
   await api("DELETE", `contacts/${id}/delete`);
   await receiver.waitFor(5);
-  await settled(hook.id);
+  await finished(hook.id);
 
   const deliveries = receiver.requests.map((request) => opened(request));
   assert.deepEqual(
@@ -116,8 +116,8 @@ test("a webhook hears only of its triggers, only while it is published, and an a
   const { id } = (await api("POST", "contacts/new", { firstname: "Known" })).body.contact;
   await api("PATCH", `contacts/${id}/edit`, { city: "Rome" });
   await receiver.waitFor(1);
-  await settled(hook.id);
-  await settled(silent.id);
+  await finished(hook.id);
+  await finished(silent.id);
   assert.deepEqual(
     receiver.requests.map((request) => opened(request)[1].contact.id),
     [id],
@@ -143,14 +143,14 @@ test("a refused delivery is repeated with the same id and the same bytes", async
   const hook = await createHook(receiver.url, { triggers: [NAMES.new] });
   await api("POST", "contacts/new", { firstname: "Again" });
   await receiver.waitFor(2);
-  await settled(hook.id);
+  await finished(hook.id);
   const [first, second] = receiver.requests;
   assert.equal(receiver.requests.length, 2);
   assert.equal(first?.body, second?.body);
   assert.equal(first?.headers["webhook-id"], second?.headers["webhook-id"]);
 });
 
-test("a receiver that is gone (410) is not told again: the webhook is unpublished", async (t) => {
+test("a receiver that is gone (410) gets nothing more: the webhook is unpublished", async (t) => {
   const receiver = await startReceiver({ respond: () => ({ status: 410 }) });
   t.after(receiver.stop);
   const { id } = await createHook(receiver.url, { triggers: [NAMES.new] });

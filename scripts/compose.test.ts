@@ -37,7 +37,7 @@ test("the compose file is one, by the schema of the specification", () => {
   assert.ok(validate(parse(text, { merge: true })), JSON.stringify(validate.errors, null, 2));
 });
 
-test("each process is told all that it needs and nothing that it does not read", () => {
+test("each process gets all variables that it needs and none that it does not read", () => {
   for (const { name, shape, variables: known } of processes) {
     const environment = services[name]?.environment ?? {};
     const unread = Object.keys(environment).filter((variable) => !known.includes(variable));

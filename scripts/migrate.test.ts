@@ -62,7 +62,7 @@ test("passwords are changed with nobody locked out: by roles of another prefix, 
   await queryAsSuperuser(as("contact", "after", next), changing.replace("'x'", "'z'"));
 });
 
-test("a database that refuses is told at once, without a secret", async () => {
+test("a database that refuses ends the migration at once, with a message without a secret", async () => {
   const url = Object.assign(new URL(adminUrl()), { password: "mistaken-secret" }).href;
   const { code, output } = await migrate({ ...passwords("never"), DATABASE_URL: url });
   assert.equal(code, 1);

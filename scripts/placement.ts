@@ -75,7 +75,7 @@ function inherited({ variables }: ProcessRow): Record<string, string> {
   return Object.fromEntries(Object.entries(process.env).filter(isForIt)) as Record<string, string>;
 }
 
-/** A process is told nothing that it does not read. */
+/** A process gets only variables that it reads. */
 function readBy({ variables }: ProcessRow, env: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => variables.includes(name)));
 }

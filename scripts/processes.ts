@@ -24,7 +24,7 @@ export interface ProcessRow {
   shape: z.ZodRawShape;
   /** The names of these. */
   variables: string[];
-  /** The durables by which it reads what others, or its own replicas, tell: `<stream>/<name>`. */
+  /** The durables by which it reads events: `<stream>/<name>`. */
   durables: string[];
   /** The processes that may call it: those that read its address. */
   callers: ProcessName[];

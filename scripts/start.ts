@@ -26,7 +26,7 @@ onStopSignal({
   async stop() {
     console.log("\nStopping ...");
     stopped.abort();
-    await started.catch(() => undefined); // told below, unless it failed because of the stop
+    await started.catch(() => undefined); // reported below, unless it failed because of the stop
     await stopAll();
     process.exit(0);
   },

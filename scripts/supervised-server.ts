@@ -13,7 +13,7 @@ export interface SupervisedServerOptions {
   server: EmbeddedServer;
   /** Does it do what it is for? Asked every few seconds; one that runs is well when absent. */
   isWell?(): Promise<boolean>;
-  /** Told what happens to it. */
+  /** Receives its log lines. */
   tell(line: string): void;
   checkEveryMs?: number;
 }
@@ -58,7 +58,7 @@ export function superviseServer(options: SupervisedServerOptions): { stop(): Pro
         if (signal.aborted) return;
         isStarted = await server.start().then(
           () => true,
-          () => false, // told already, and tried again
+          () => false, // logged already, and tried again
         );
       }
     }

@@ -61,7 +61,7 @@ export function containersOf({ spec }: Pods): Container[] {
   return [...(spec.initContainers ?? []), ...spec.containers];
 }
 
-/** The component of the product that labels tell of. */
+/** The component of the product by its labels. */
 export function componentOf(labels: Labels | undefined): string {
   return labels?.["app.kubernetes.io/component"] ?? "";
 }

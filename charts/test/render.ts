@@ -11,7 +11,7 @@ const OUTPUT_MAX = 64 * 1024 * 1024;
 
 export const CHARTS = join(import.meta.dirname, "..");
 export const CHART = join(CHARTS, "tidings");
-/** Without a cluster Helm has to be told what it would find. */
+/** Without a cluster Helm needs to be given its kinds and version. */
 const KUBERNETES = "1.34.0";
 
 /** The sets of values that are kept beside the chart, by the name of their file. */

@@ -17,8 +17,8 @@ import { eventually } from "@tidings/testkit/eventually";
 import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { createClient } from "../client.ts";
 import { collectLines } from "../lines.ts";
-import { runImage, type UnpackedImage, unpackImage, whyNoImages } from "./packed-image.ts";
 import { ADMINISTRATOR } from "../stack.ts";
+import { runImage, type UnpackedImage, unpackImage, whyNoImages } from "./packed-image.ts";
 
 const skip = whyNoImages() ?? false;
 let folder: TemporaryFolder;

@@ -4,7 +4,7 @@ import { expectedStatus, type Kind, type Need } from "./oracle.ts";
 import { type PermissionScene, resourceOf, type Sender } from "./scene.ts";
 import type { Things } from "./things.ts";
 
-/** Routes beyond the standard operations, with each thing their path names in every kind. */
+/** Routes beyond the standard operations, with each entity of their path in every kind. */
 export async function checkCustomRoutes(
   scene: PermissionScene,
   sender: Sender,
@@ -18,7 +18,7 @@ export async function checkCustomRoutes(
     for (const kinds of kindsOfPath(route, things)) await checkRoute(scene, sender, route, { kinds, things });
 }
 
-/** One thing of the path varies, the others are the principal's own where there is such a thing. */
+/** One entity of the path varies, the others are the principal's own where there are such. */
 function kindsOfPath({ things: named }: CustomRoute, things: Map<string, Things>): Kind[][] {
   const known = ({ resource }: Named) => Object.keys(things.get(resource) ?? {}) as Kind[];
   const usual = named.map((thing): Kind => (known(thing).includes("own") ? "own" : "other"));

@@ -15,7 +15,7 @@ interface Check extends Made {
   send(status: number, method: string, rest: string, body?: object): Promise<Answer>;
 }
 
-/** Every standard operation on a thing of every kind, alone and in batches. */
+/** Every standard operation on an entity of every kind, alone and in batches. */
 export async function checkStandardOperations(
   scene: PermissionScene,
   sender: Sender,
@@ -81,7 +81,7 @@ async function checkLists({ sender, resource, things, kinds, expected, send }: C
 async function checkCreating({ sender, resource, body, expected, send }: Check): Promise<void> {
   const status = expected("create", undefined, 201);
   await send(status, "POST", "/new", body("own"));
-  // Where other rights let a caller ask, each item is told what it would be told alone.
+  // Where other rights let a caller ask, each item gets the answer that it would get alone.
   const isAdmitted = resource.admitting?.some((any) => reachOf(sender, any, "create") !== "none");
   const made = await send(isAdmitted ? 201 : status, "POST", "/batch/new", [body("own")]);
   if (isAdmitted) assert.deepEqual(statusCodes(made), [status]);

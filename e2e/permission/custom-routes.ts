@@ -1,13 +1,13 @@
 import type { Verb } from "./oracle.ts";
 
-/** A thing that a path names: by a parameter, and what the route needs to do with it. */
+/** An entity of a path: its parameter, and what the route needs to do with it. */
 export interface Named {
   resource: string;
   parameter: string;
   base: string;
   verb: Verb;
   hidden?: number;
-  /** The right itself is asked for before the thing is looked at, by another service than the one before. */
+  /** The right itself is checked before the entity is read, by another service than the one before. */
   isAskedAnew?: boolean;
 }
 
@@ -87,7 +87,7 @@ function ofUsers(method: string, path: string, body?: object): CustomRoute {
   };
 }
 
-/** Submission 1 is there in no form of the matrix: who may view the form is told so. */
+/** Submission 1 is there in no form of the matrix: a caller who may view the form gets 404. */
 function ofForms(method: string, path: string, verb: Verb, ok?: number): CustomRoute {
   return {
     method,
@@ -98,7 +98,7 @@ function ofForms(method: string, path: string, verb: Verb, ok?: number): CustomR
   };
 }
 
-/** Membership is told from the segment's own rights: it says 403 of a segment that is there and hidden. */
+/** Membership follows the segment's own rights: it says 403 of a segment that is there and hidden. */
 const membership = [segment(403), contact("edit", "contactId")];
 
 /** THE table of routes beyond the standard operations, with what each asks for. */
@@ -131,7 +131,7 @@ export const customRoutes: CustomRoute[] = [
     things: [contact("edit"), pointGroup],
   },
   ofContacts("POST", "utm/add", "edit", { utm_source: "news" }),
-  // There are no such tags, which is told of a contact that may be changed.
+  // There are no such tags: an error for a contact that may be changed.
   { ...ofContacts("POST", "utm/:utmTagsId/remove", "edit"), ok: 400 },
   ofContacts("POST", "dnc/:channel/add", "edit"),
   ofContacts("POST", "dnc/:channel/remove", "edit"),

@@ -14,7 +14,7 @@ const OPTIONS = {
 } as unknown as ApiOptions;
 
 /**
- * The templates of all paths below /api. Routers do not tell what was mounted on them: so the making of one is watched. Those that
+ * The templates of all paths below /api. Routers do not list what was mounted on them: so their making is watched. Those that
  * are mounted nowhere are the API's own, which finds them by the first word of a path.
  */
 export function mountedTemplates(): string[] {

@@ -13,12 +13,12 @@ export type Kind = (typeof KINDS)[number];
 
 export type Verb = "view" | "create" | "edit" | "delete";
 
-/** One thing a route asks for: a right, and for a thing that the path names also that the principal reaches it. */
+/** One demand of a route: a right, and for an entity of the path also that the principal reaches it. */
 export interface Need {
   base: string;
   verb: Verb;
   kind?: Kind;
-  /** Rights of other bases that let a caller ask, whatever it may do with the thing. */
+  /** Rights of other bases that let a caller ask, whatever it may do with the entity. */
   admitting?: string[];
   /** The status for an entity that exists and is not visible; 404 when absent. */
   hidden?: number;
@@ -49,7 +49,7 @@ export function isReached(principal: Principal, base: string, verb: Verb, kind: 
 }
 
 /**
- * THE rule: a caller without credentials gets 401; without the right for what the route does first of all, 403; of a thing that is
+ * THE rule: a caller without credentials gets 401; without the right for what the route does first of all, 403; of an entity that is
  * not to be seen, 404, as if it were not there; of one that is to be seen and not to be changed, 403.
  */
 export function expectedStatus(principal: Principal, needs: Need[], ok: number): number {

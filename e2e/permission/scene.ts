@@ -12,7 +12,7 @@ export interface Sender extends Principal {
   api: Client;
 }
 
-/** Things of every kind, ready to be sent to. */
+/** Entities of every kind, ready to be sent to. */
 export interface Made {
   things: Things;
   /** The contacts that the entities belong to, where they belong to contacts. */
@@ -47,7 +47,7 @@ export async function startPermissionScene() {
     roleId,
     newUser,
 
-    /** New things of every kind. Who has no right to any is sent to things that nobody changes. */
+    /** New entities of every kind. A sender without a right to any uses entities that nobody changes. */
     thingsFor(sender: Sender, resource: Owned): Promise<Made> {
       // An app owns nothing: what would be its own is somebody else's.
       const owners = { own: sender.userId ?? bystander.id, other: bystander.id };

@@ -21,7 +21,7 @@ export interface Owned {
   base: string;
   /** Other bases that let a caller ask, where the permission depends on the row. */
   admitting?: string[];
-  /** The column that says whose a row is; a contact's things are those of the contact's owner. */
+  /** The column that says whose a row is; the entities of a contact are those of the contact's owner. */
   owner?: { table: string; column: string } | "contact";
   canBeShared?: boolean;
   /** Publishing takes a right of its own. */
@@ -73,7 +73,7 @@ function sameOfOthers(base: string): string[] {
 
 export const MISSING = 2_000_000_000;
 
-/** An id for each kind of thing there is. */
+/** An id for each kind of entity there is. */
 export type Things = Partial<Record<Kind, number>> & { missing: number };
 
 export interface Owners {
@@ -86,7 +86,7 @@ export function kindsOf({ owner, canBeShared }: Owned): Exclude<Kind, "missing">
   return canBeShared ? ["own", "other", "ownerless", "shared"] : ["own", "other", "ownerless"];
 }
 
-/** Makes things of every kind, as the administrator, and gives each to whom it is to belong. */
+/** Makes entities of every kind, as the administrator, and gives each to its owner. */
 export async function makeThings(
   { api, database }: TestStack,
   resource: Owned,
@@ -105,7 +105,7 @@ export async function makeThings(
   return things;
 }
 
-/** Makes the things belong to whom they should; an edit may have changed that. */
+/** Gives the entities back to their owners; an edit may have changed that. */
 export async function giveAway(
   database: TestStack["database"],
   { owner }: Owned,
@@ -159,7 +159,7 @@ export function changeOf(path: string): Record<string, unknown> {
   return bodies.find((resource) => resource.path === path)?.change ?? { description: "Changed" };
 }
 
-/** The ids of the things that are there. */
+/** The ids of the entities that are there. */
 export function idsOf({ missing: _, ...things }: Things): number[] {
   return Object.values(things);
 }

@@ -140,7 +140,7 @@ export function requireEnabled(isEnabled: boolean): Step {
 
 /**
  * A browser sends the Basic credentials it knows with the forms of any site, so what another site sends changes nothing
- * here. Programs send neither of the headers that tell.
+ * here. Programs send neither of these headers.
  */
 function refuseForeignWrites(apiOrigin: string | undefined): Step {
   return (request, _response, next) => {
@@ -200,7 +200,7 @@ function identify({ authentication, clientIp, rates }: ApiOptions): Step {
       const deadlineMs = Date.now() + IDENTIFY_MS;
       return { clientIp: ip, deadlineMs, count: () => consume(rates.anonymous, addressKey(ip), response) };
     };
-    // A form is read before it is known who sends it only where nothing but a token in it could tell.
+    // A form is read before it is known who sends it only where a token in it may name the sender.
     const isInForm = method === "POST" && !authorization && isForm(request);
     if (isInForm) await attempt().count();
     const form = isInForm ? await readTokenForm(request) : undefined;

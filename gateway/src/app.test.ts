@@ -39,7 +39,7 @@ describe("the order of answers", () => {
     assert.equal((await api("POST", "/api/nothing", { body: "{" })).status, 404);
   });
 
-  test("a wrong method is 405 and tells the right ones", async () => {
+  test("a wrong method is 405 and names the right ones", async () => {
     for (const [method, path, allow] of [
       ["DELETE", "/api/tags", "GET"],
       ["GET", "/api/tags/new", "POST"],

@@ -26,7 +26,7 @@ test("without trusted proxies X-Forwarded-For is not believed", async () => {
   assert.equal(await clientIp([], "203.0.113.9"), "127.0.0.1");
 });
 
-test("a trusted proxy tells the client's address", async () => {
+test("the client's address is taken from a trusted proxy", async () => {
   assert.equal(await clientIp(["127.0.0.0/8"], "203.0.113.9"), "203.0.113.9");
   assert.equal(await clientIp(["127.0.0.1"], "2001:db8::9"), "2001:db8::9");
 });

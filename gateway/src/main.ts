@@ -36,7 +36,7 @@ import { sessionCookie } from "./pages/session-cookie.ts";
 import { addressesOf } from "./services.ts";
 import { openTransfer } from "./transfer.ts";
 
-/** The header that tells the version, by the dialect. Clients of the other product compare its value with their own version. */
+/** The header with the version, by the dialect. Clients of the other product compare its value with their own version. */
 const VERSIONS = {
   tidings: { header: "Tidings-Version", value: packageJson.version },
   mautic: { header: "Mautic-Version", value: "7.0.0" },

@@ -126,7 +126,7 @@ test("a body is refused by the head of its request, and a method other than GET 
   assert.equal(seen.length, 0);
 });
 
-test("a content service that is away is told of by a plain page", async () => {
+test("while the content service is away visitors get a plain page", async () => {
   answer = (request) => request.socket.destroy();
   const away = await get("/");
   assert.deepEqual([away.status, away.headers.get("retry-after")], [503, "1"]);

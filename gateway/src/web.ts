@@ -41,7 +41,7 @@ export function isPublic({ host }: WebOptions, request: Request): boolean {
 /**
  * Passes a request on to the content service and its answer back, both as they come. Nothing of the API goes along: neither
  * credentials nor its cookies, and no answer allows other sites to read it or sets a cookie of the API. A service that is
- * away is told of by a plain page.
+ * away is reported by a plain page.
  */
 export function webProxy({ address, tls, limits }: WebOptions): RequestHandler {
   const { origin, agent } = wayToContent(address, tls, CONNECTIONS);

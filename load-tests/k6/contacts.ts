@@ -2,11 +2,11 @@ import type { Api, Entity } from "./api.ts";
 
 export const BATCH_SIZE = 200;
 
-/** Values of people that differ, so that searches and filters can tell them apart. */
+/** Values of people that differ, so that searches and filters find some of them. */
 const CITIES = ["Paris", "London", "Vienna", "Oslo", "Lisbon", "Prague", "Athens", "Turin"];
 const FIRST_NAMES = ["Ada", "Grace", "Alan", "Edsger", "Barbara", "Donald", "Frances", "John"];
 
-/** The body of a contact whom `mark` tells from all others; `number` decides what else there is. */
+/** The body of a contact that `mark` makes unique; `number` decides its other values. */
 export function person(mark: string, number: number): Record<string, unknown> {
   return {
     email: `${mark}@example.com`,

@@ -4,13 +4,13 @@ export interface Limit {
   p99: number;
 }
 
-/** One thing by its id. */
+/** One entity by its id. */
 export const READ: Limit = { p95: 100, p99: 250 };
 /** A page of a list with its total. */
 export const LIST: Limit = { p95: 200, p99: 500 };
-/** One thing made, changed or deleted, with the event that tells of it. */
+/** One entity made, changed or deleted, with its event. */
 export const WRITE: Limit = { p95: 200, p99: 500 };
-/** Two hundred things at once. */
+/** Two hundred entities at once. */
 export const BATCH: Limit = { p95: 800, p99: 2_000 };
 /** A page for people, a password, a token. */
 export const SIGN_IN: Limit = { p95: 400, p99: 1_000 };

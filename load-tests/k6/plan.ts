@@ -78,7 +78,7 @@ function thresholdsOf(journeys: Journey[], profile: Profile): NonNullable<Option
     thresholds[`http_reqs{name:${name}}`] = ["count>0"];
   }
   for (const { name, limit } of latencies) thresholds[name] = below(limit, profile);
-  for (const status of STATUSES) thresholds[`http_reqs{status:${status}}`] = ["count>=0"]; // counted, to be told
+  for (const status of STATUSES) thresholds[`http_reqs{status:${status}}`] = ["count>=0"]; // counted, for the report
   // Too much is refused; nothing makes the product fail.
   thresholds["http_reqs{status:500}"] = ["count==0"];
   for (let window = 0; window < WINDOWS; window += 1)

@@ -27,7 +27,7 @@ const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 
 const profiles: Record<string, Profile> = {
-  /** Does every journey still go its way? Told nothing of speed: it may run on a machine that does other things. */
+  /** Does every journey still go its way? Without limits of time: it may run on a busy machine. */
   smoke: {
     seconds: 15,
     stages: [{ share: 1, factor: 1 }],

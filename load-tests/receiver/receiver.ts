@@ -16,7 +16,7 @@ const MARK = /\bload[a-z0-9]+-[a-z-]+-\d+\b/g;
 const PATH = /^\/deliveries\/(load[a-z0-9]+-[a-z-]+-\d+)$/;
 
 /**
- * Takes webhooks under any path, and tells whether one had a mark in its body: `GET /deliveries/MARK?withinMs=1000` answers 200 as
+ * Takes webhooks under any path, and answers whether one had a mark in its body: `GET /deliveries/MARK?withinMs=1000` answers 200 as
  * soon as it has come, 404 when it has not within that time. `GET /healthz` answers 200.
  */
 export async function startReceiverServer(address: { port: number; host: string }): Promise<ReceiverServer> {

@@ -28,7 +28,7 @@ test("the manifests for a cluster match the definitions of their kinds", async (
   await assertValid(manifests, [folder]);
 });
 
-test("a run in a cluster is by the same k6, and tells the script only what it reads", () => {
+test("a run in a cluster is by the same k6, and gives the script only variables that it reads", () => {
   const { spec } = parse(textOf("test-run.yaml")) as TestRun;
   assert.equal(spec.runner.image, `grafana/k6:${K6.version.slice(1)}`);
   const settings = readFileSync(join(import.meta.dirname, "../k6/settings.ts"), "utf8");

@@ -38,7 +38,7 @@ async function main(args: string[]): Promise<number> {
     return COULD_NOT_RUN;
   } finally {
     await receiver?.stop();
-    const own = await starting?.catch(() => undefined); // told above
+    const own = await starting?.catch(() => undefined); // logged above
     await own?.stop();
   }
 }

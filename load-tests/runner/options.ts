@@ -32,7 +32,7 @@ npm run load -- bundle   makes load-tests/dist/load-test.js, receiver.mjs: what 
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600 };
 
-/** Throws an error that tells the usage. */
+/** Throws an error with the usage. */
 export function readOptions(args: string[]): LoadOptions {
   const { values, positionals } = parse(args);
   const [profile = "", ...rest] = positionals;

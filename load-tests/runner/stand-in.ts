@@ -21,7 +21,7 @@ const CREDENTIAL = '<code class="block">7_client</code><code class="block">secre
 const TOKEN = JSON.stringify({ access_token: "token", expires_in: 3_600, token_type: "bearer" });
 const CONTACTS = JSON.stringify({ contacts: Array.from({ length: 200 }, (_, index) => ({ id: index + 1 })) });
 
-/** Answers what the journey contact-lists asks as the product does, or worse, when it is told to. */
+/** Answers what the journey contact-lists asks as the product does, or worse, when a test asks for it. */
 export async function startStandIn({ listStatus = 200, listDelayMs = 0 }: Behaviour): Promise<StandIn> {
   const requests: string[] = [];
   const answers: Record<string, [status: number, body: string]> = {

@@ -20,7 +20,7 @@ const USAGE =
   "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway] [--plans] [--telemetry] [--compare docs/bench.json]";
 const PROFILED = ["contact", "webhook", "gateway"] as const;
 
-/** Throws an error that tells the usage. */
+/** Throws an error with the usage. */
 export function readOptions(args: string[]): BenchOptions {
   const { values } = parseArgs({
     args,

@@ -1,6 +1,6 @@
 import { nextNumber } from "./sample-contact.ts";
 
-/** A resource beside contacts that is measured: a plain one, and those that hold many things. */
+/** A resource beside contacts that is measured: a plain one, and those with many items. */
 export interface SampleResource {
   /** How its lines are called. */
   name: string;

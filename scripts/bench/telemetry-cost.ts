@@ -11,7 +11,7 @@ import { median } from "./statistics.ts";
 import { startTemporaryStack } from "./temporary-stack.ts";
 import { workloads } from "./workloads.ts";
 
-/** How much of the requests is traced, as the SDK is told. */
+/** The share of requests that is traced, as the SDK reads it. */
 const SHARES = { "not traced": undefined, "1 % traced": "0.01", "100 % traced": "1" };
 type Setting = keyof typeof SHARES;
 

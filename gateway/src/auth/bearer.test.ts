@@ -92,7 +92,7 @@ describe("a token", () => {
     }
   });
 
-  test("an expired token is told apart; the clock of the database counts", async () => {
+  test("an expired token has an error of its own; the clock of the database counts", async () => {
     const expiring = await newToken();
     await scene.execute(
       "update oauth_tokens set expires_at = now() where grant_id = (select max(id) from oauth_grants)",

@@ -7,7 +7,7 @@ import { type User, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { repository } from "@tidings/resource/repository";
 import type { Saved, Update } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
-import { Code, denied, Fault, invalid, type Violation } from "@tidings/rpc/fault";
+import { Code, denied, Fault, invalid, NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { sql } from "kysely";
 import { RateLimiterRes } from "rate-limiter-flexible";
 import { rateLimited, rateLimiter } from "../limits/rate-limit.ts";
@@ -241,7 +241,7 @@ async function takeGuess(userId: number): Promise<void> {
 async function checkRole(database: Database, id: number, { actor, deadlineMs }: Call): Promise<Violation[]> {
   if (id === 0) return [{ field: "role", message: "A role must be chosen for this user." }];
   const role = Number.isNaN(id) ? undefined : (await findRoles(database, [id], deadlineMs)).get(id);
-  if (!role?.isPublished) return [{ field: "role", message: "This value is not valid." }];
+  if (!role?.isPublished) return [{ field: "role", message: NOT_VALID }];
   if (!isWithin(role.rights, actor)) throw denied();
   return [];
 }

@@ -45,7 +45,7 @@ test("everybody asks about themselves, and about others who may view users", asy
   await assert.rejects(check(viewer.id ?? 0, ["user:users:view"], nobody), isFault("PERMISSION_DENIED"));
 });
 
-test("nothing asked, an unknown user and an unknown permission are told apart", async () => {
+test("an empty question, an unknown user and an unknown permission have errors of their own", async () => {
   const id = scene.root.id ?? 0;
   await assert.rejects(check(id, []), /At least one permission must be submitted\./);
   await assert.rejects(check(2_000_000_000, ["lead:leads:create"]), isFault("NOT_FOUND"));

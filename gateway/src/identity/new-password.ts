@@ -1,4 +1,5 @@
 import type { User } from "@tidings/proto/tidings/identity/v1/user";
+import { parseJson } from "@tidings/resource/json-member";
 import { isStrong } from "./password-strength.ts";
 
 const BYTES_MAX = 256;
@@ -33,6 +34,6 @@ function sentPassword(sent: Uint8Array | undefined): {
   confirm?: unknown;
   current?: unknown;
 } {
-  const value: unknown = sent && sent.length > 0 ? JSON.parse(Buffer.from(sent).toString()) : undefined;
+  const value: unknown = sent && sent.length > 0 ? parseJson(sent) : undefined;
   return typeof value === "object" && value !== null ? value : {};
 }

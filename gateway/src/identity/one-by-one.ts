@@ -3,7 +3,7 @@ import type { Resource } from "@tidings/resource/resource";
 import { toFault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 
-/** How one thing is changed. */
+/** The change of one entity. */
 export type Changes<T extends Resource> = Pick<Repository<T>, "create" | "update" | "delete">;
 type Batches<T extends Resource> = Pick<Repository<T>, "batchCreate" | "batchUpdate" | "batchDelete">;
 

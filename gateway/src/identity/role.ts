@@ -4,6 +4,7 @@ import { type Database, prepared, type Transaction } from "@tidings/database/dat
 import type { Outbox } from "@tidings/messaging/outbox";
 import { type Role, RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
+import { parseJson } from "@tidings/resource/json-member";
 import { repository } from "@tidings/resource/repository";
 import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
@@ -85,7 +86,7 @@ function storePermissions(draft: Role, permissions: Permissions, before: Role | 
 }
 
 function jsonOf(bytes: Uint8Array | undefined): unknown {
-  return bytes && bytes.length > 0 ? (JSON.parse(Buffer.from(bytes).toString()) ?? {}) : {};
+  return bytes && bytes.length > 0 ? (parseJson(bytes) ?? {}) : {};
 }
 
 /** The effective rights of a role. */

@@ -1,5 +1,5 @@
 import type { User } from "@tidings/proto/tidings/identity/v1/user";
-import type { Violation } from "@tidings/rpc/fault";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 
 const LENGTH_MAX = 191;
 const SIGNATURE_MAX = 65_535;
@@ -22,8 +22,8 @@ export function checkUser(draft: User): Violation[] {
   if (firstName === "") refuse("firstName", "First name is required.");
   if (lastName === "") refuse("lastName", "Last name is required.");
   if (!EMAIL.test(email)) refuse("email", "The email entered is invalid.");
-  if (timezone && !isTimezone(timezone)) refuse("timezone", "This value is not valid.");
-  if (locale && !isLocale(locale)) refuse("locale", "This value is not valid.");
+  if (timezone && !isTimezone(timezone)) refuse("timezone", NOT_VALID);
+  if (locale && !isLocale(locale)) refuse("locale", NOT_VALID);
   const texts = { username, firstName, lastName, email, position, onlineStatus };
   for (const [field, text] of Object.entries(texts))
     if (text && text.length > LENGTH_MAX) refuse(field, `This value may have ${LENGTH_MAX} characters.`);

@@ -1,5 +1,6 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { User } from "@tidings/proto/tidings/identity/v1/user";
+import { parseJson } from "@tidings/resource/json-member";
 import { textOf } from "@tidings/runtime/plain-text";
 import type { Rights } from "./permissions.ts";
 
@@ -51,7 +52,7 @@ export async function showRoles(database: Database, users: User[], deadlineMs: n
 /** The id that a caller sent as `role`, by itself or in an object; 0 is no role, NaN cannot be one. */
 export function sentRoleId({ role }: User): number {
   if (!role) return 0;
-  const sent: unknown = JSON.parse(Buffer.from(role).toString());
+  const sent: unknown = parseJson(role);
   const id = typeof sent === "object" && sent !== null && "id" in sent ? sent.id : sent;
   if (id === null || id === "") return 0;
   const text = textOf(id) ?? "";

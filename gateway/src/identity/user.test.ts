@@ -105,7 +105,7 @@ test("a password that is missing, not repeated, weak, made of the user's names o
   await assert.rejects(attempt("text"), refuses("plainPassword"));
 });
 
-test("a password is neither shown nor told to anybody", async () => {
+test("a password is in no answer and in no event", async () => {
   const secret = "Cobalt-Harmonica-77";
   const user = await scene.newUser(ADMINISTRATOR_ROLE, {
     plainPassword: json({ password: secret, confirm: secret }),
@@ -155,7 +155,7 @@ test("the first of two users with one name in a batch is made, and the other ite
   assert.equal(users[0]?.username, twin.username);
 });
 
-test("two users who take one name at the same time: one gets it, the other is told", async () => {
+test("two users who take one name at the same time: one gets it, the other an error", async () => {
   const email = "contested@example.com";
   const attempts = [1, 2, 3].map(() =>
     scene.users.createUser({ user: userInit(ADMINISTRATOR_ROLE, { email }) }, as(scene.root)),
@@ -336,7 +336,7 @@ test("a user cannot delete themselves", async () => {
   await scene.users.deleteUser({ id: manager.id ?? 0 }, as(scene.root));
 });
 
-test("a change is told to others once, without secrets, and with the version of the row", async () => {
+test("a change has one event, without secrets, and with the version of the row", async () => {
   const user = await scene.newUser(ADMINISTRATOR_ROLE, { firstName: "Grace" });
   const change = { id: user.id, user: { lastName: "Hopper" }, updateMask: mask("last_name") };
   await scene.users.updateUser(change, as(scene.root));

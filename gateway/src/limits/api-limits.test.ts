@@ -30,7 +30,7 @@ for (const authorization of ["Bearer nothing", "Digest nothing"]) {
   });
 }
 
-test("a principal has no limit unless one is configured, and then is told of it", async () => {
+test("a principal has no limit unless one is configured, and then answers name it", async () => {
   const scene = await startScene({ rates: apiRateLimits(3, undefined) });
   after(scene.stop);
   const api = clientOf(scene.port);

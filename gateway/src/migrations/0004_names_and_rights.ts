@@ -48,7 +48,7 @@ export async function createNamesAndRights(db: Kysely<unknown>): Promise<void> {
   await tellOfEverybody(db, users);
 }
 
-/** The events that would have told of those who are there already. */
+/** Events for the users and roles that are there already. */
 async function tellOfEverybody(db: Kysely<unknown>, users: UserRow[]): Promise<void> {
   const tell = async <S extends DescMessage>(
     subject: string,

@@ -33,7 +33,7 @@ export async function findTarget(database: Database, query: unknown): Promise<Au
   return { client, redirectUri };
 }
 
-/** The challenge of a request that may be granted (RFC 7636, 4.3). Throws what is told to the client. */
+/** The challenge of a request that may be granted (RFC 7636, 4.3). Throws the error that the client receives. */
 export function checkAuthorization({ client }: AuthorizationTarget, query: unknown): string | undefined {
   const parameters = parametersOf(query);
   const responseType = parameters.text("response_type");

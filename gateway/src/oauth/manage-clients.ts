@@ -91,7 +91,7 @@ const insertStatement = prepared(
    select ${CLIENT_COLUMNS}, c.version from c`,
 );
 
-/** Where clients are kept, and who is told of them. */
+/** The database of clients, and the outbox of their events. */
 export interface ClientStore {
   database: Database;
   outbox: Outbox;

@@ -4,7 +4,7 @@ import type { Log } from "@tidings/runtime/log";
 
 const SLICE = 1_000;
 
-/** For a week what has expired is still told apart from what never was. */
+/** For a week an expired token is still distinguished from an unknown one. */
 const STATEMENTS = [
   prepared(
     "purge_oauth_tokens",

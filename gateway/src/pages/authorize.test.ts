@@ -79,7 +79,7 @@ describe("the way back", () => {
   });
 });
 
-describe("a request that cannot be granted is told to the client", () => {
+describe("the client receives the error of a request that cannot be granted", () => {
   const { challenge } = newProof();
   for (const [what, parameters, error] of [
     ["response_type=token", { response_type: "token" }, "unsupported_response_type"],
@@ -126,7 +126,7 @@ describe("the answer of the user", () => {
     assert.match((await person.get(path)).text, /Let <bdi>App<\/bdi> use Tidings as you\?/);
   });
 
-  test("no is told to the client, and the next time the user is asked again", async () => {
+  test("the client receives a refusal, and the next time the user is asked again", async () => {
     const app = await scene.newClient();
     const path = authorizePath(app, { state: "s" });
     await admin.get(path);

@@ -80,7 +80,7 @@ async function openAuthorization(
   return undefined;
 }
 
-/** Whatever is wrong with the client or its address is told to the person, on a page. */
+/** A page shows the person what is wrong with the client or its address. */
 function asPageFault(error: unknown): never {
   throw error instanceof OAuthError ? badRequest(error.message) : error;
 }

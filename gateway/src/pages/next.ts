@@ -37,7 +37,7 @@ export async function appOfNext(
     const { client, redirectUri } = await findTarget(database, queryOf(next));
     return { name: client.name, formAction: formActionOf(redirectUri) };
   } catch (error) {
-    if (error instanceof Fault) return undefined; // told on the page that follows
+    if (error instanceof Fault) return undefined; // the page that follows shows it
     throw error;
   }
 }

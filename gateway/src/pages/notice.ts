@@ -23,7 +23,7 @@ export function withNotice(path: string, notice: Notice): string {
   return `${path}?notice=${notice}`;
 }
 
-/** The notice of the page at this address. It has the focus: nothing else tells a screen reader that something was done. */
+/** The notice of the page at this address. It has the focus, so that a screen reader reads it. */
 export function noticeOf(url: string): Html | undefined {
   const { notice } = queryOf(url);
   const text = NAMES.get(String(notice));

@@ -31,7 +31,7 @@ export function sendPage(response: Response, page: Page): void {
     `default-src 'none'; img-src data:; style-src ${STYLE_HASH}; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
   );
   response.setHeader("x-frame-options", "DENY");
-  // The forms need their Origin header; nothing is told to other sites.
+  // The forms need their Origin header; other sites receive no referrer.
   response.setHeader("referrer-policy", "same-origin");
   response.setHeader("Content-Type", "text/html; charset=utf-8");
   response.statusCode = page.status ?? (page.isRefused ? 422 : 200);

@@ -71,7 +71,7 @@ test("a browser is answered with pages, and a program with JSON", async () => {
     assert.equal((await get(path, ACCEPT)).headers.get("location"), "/credentials", path);
 });
 
-test("pages that are switched off, and forms that cannot be read, are told in a person's words", async () => {
+test("pages that are switched off, and forms that cannot be read, answer in a person's words", async () => {
   const off = await startScene({ isEnabled: false });
   const { status, text } = await fetchPage(off.port, "/authorisations", {});
   assert.equal(status, 403);
@@ -88,7 +88,7 @@ async function fetchPage(port: number, path: string, init: RequestInit) {
   return { status: response.status, text: await response.text() };
 }
 
-test("browsers are told to come by https only, where that is where we are", async () => {
+test("answers have Strict-Transport-Security where the public URL is https", async () => {
   const secure = await startScene({ apiOrigin: "https://tidings.example" });
   const { headers } = await fetch(`http://127.0.0.1:${secure.port}/oauth/v2/authorize_login`);
   assert.match(headers.get("strict-transport-security") ?? "", /max-age=\d{7,}/);

@@ -99,7 +99,7 @@ test("PATCH: an item without an id, or with one of nothing, is 404 in its place"
   assert.deepEqual(Object.keys(body.tags as object), ["1"]);
 });
 
-test("an item that is not there is told of with the type api and without details", async () => {
+test("an item that is not there is an error of the type api without details", async () => {
   const { body } = await api("PATCH", "/api/tags/batch/edit", { body: [{ id: 999_999, tag: "y" }] });
   assert.deepEqual(body.errors, [MISSING]);
 });
@@ -154,7 +154,7 @@ for (const query of ["foo=1", "", "ids=", "ids[]=", "page=2&id=1", "ids[x][y]=1"
     assert.equal(scene.tags.size, before);
   });
 
-test("delete tells of what is not there and of what may not be deleted", async () => {
+test("delete names items that are not there and items that may not be deleted", async () => {
   const id = await tagged();
   while (!scene.tags.has(13)) await tagged();
   const { status, body } = await api("DELETE", `/api/tags/batch/delete?ids=${id},999999,13`);

@@ -15,7 +15,7 @@ import type { BatchAnswer, StandardMethods, UpdateItem } from "./standard-method
 /** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
 
-/** Batches: every item succeeds or fails for itself, and is told of by its place in the request. */
+/** Batches: every item succeeds or fails for itself, and is named by its place in the request. */
 export function batchRoutes(
   resource: Resource,
   methods: StandardMethods,

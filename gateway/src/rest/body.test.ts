@@ -114,7 +114,7 @@ test("a form may have 256 kB", async () => {
   assert.deepEqual(await read(`a=${"x".repeat(256 * 1024)}`, FORM), { reason: "BODY_TOO_LARGE" });
 });
 
-test("a body that does not tell its length is stopped at the limit", async () => {
+test("a body without a length is stopped at the limit", async () => {
   const headers = { "transfer-encoding": "chunked" };
   assert.deepEqual(await read(jsonOfSize(MEGABYTE + 1), headers), { reason: "BODY_TOO_LARGE" });
 });

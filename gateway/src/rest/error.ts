@@ -51,7 +51,7 @@ const INTERNAL_MESSAGE =
 export interface ErrorEntry {
   code: number;
   message: string;
-  /** Messages by field; a list where they are of no field; the way to what is wrong where an entry is about one thing. */
+  /** Messages by field; a list where they are of no field; the way to what is wrong where an entry is about one member. */
   details: Record<string, string[]> | string[] | string;
   type?: string;
 }
@@ -63,7 +63,7 @@ export function errorEntry(fault: Fault): ErrorEntry {
   return { code: status, message, details: detailsOf(fault), ...(type && { type }) };
 }
 
-/** Most faults are one entry; things that do not fit together have one each. */
+/** Most faults are one entry; members that contradict each other have one each. */
 function entriesOf(fault: Fault, entry: ErrorEntry): ErrorEntry[] {
   if (fault.reason !== "VALIDATION") return [entry];
   return fault.violations.map(({ field, message }) => ({ ...entry, message, details: field }));

@@ -45,7 +45,7 @@ export async function sendList(
 
 /**
  * The ids of the page are fixed first; then the rows follow as the receiver takes them. Rows deleted meanwhile are left
- * out. The answer begins with its first rows, so that a failure until then is still told as one.
+ * out. The answer begins with its first rows, so that a failure until then is still an error answer.
  */
 async function sendInParts(
   response: ApiResponse,

@@ -12,15 +12,15 @@ import {
   html,
   internal,
   open_members as openMembers,
-  output_only as outputOnly,
   raw_json as rawJson,
   reference,
   sent_id as sentIdOption,
 } from "@tidings/proto/tidings/api/v1/options";
 import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
-import { invalid, notFound, type Violation } from "@tidings/rpc/fault";
+import { isOutputOnly } from "@tidings/resource/stamps";
+import { invalid, NOT_VALID, notFound, type Violation } from "@tidings/rpc/fault";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
-import { textOf, withoutTags } from "@tidings/runtime/plain-text";
+import { textOf, withoutTags, yesOrNoOf } from "@tidings/runtime/plain-text";
 
 /** A request body as the clients of the API send it: members of any type under any name. */
 export type Body = Record<string, unknown>;
@@ -47,7 +47,6 @@ interface Member {
 /** The value of a field, or undefined with what is wrong with it among the violations. `path` is what the field is called. */
 type Reader = (value: unknown, path: string, violations: Violation[]) => unknown;
 
-const NOT_VALID = "This value is not valid.";
 const SENT_ID_LENGTH_MAX = 191;
 const NOT_A_DATE = `This value is ${DATE_FORMS}.`;
 
@@ -89,7 +88,7 @@ function membersReader(
     if (getOption(field, openMembers) || getOption(field, sentIdOption)) continue;
     const names = [field.jsonName, getOption(field, also)].filter((name) => name !== "");
     for (const name of names) known.add(name);
-    if (getOption(field, outputOnly) || getOption(field, internal)) continue;
+    if (isOutputOnly(field) || getOption(field, internal)) continue;
     const member = memberOf(field);
     for (const name of names) members.set(name, member);
   }
@@ -182,7 +181,7 @@ function listReader(readItem: Reader): Reader {
   };
 }
 
-/** The same of texts or numbers, which are told of as one. */
+/** The same of texts or numbers, which are one violation. */
 function textsOrNumbers(readItem: Reader): (value: unknown) => unknown {
   const read = listReader(readItem);
   return (value) => {
@@ -197,7 +196,7 @@ function objectReader(schema: DescMessage): Reader {
   const sentId = schema.fields.find((field) => getOption(field, sentIdOption));
   const isNumbered = schema.field.id?.fieldKind === "scalar" && schema.field.id.scalar === ScalarType.INT32;
   // A link holds nothing but the name of another item, so clients may send the name alone: `"parent": "new_43"`.
-  const isLink = schema.fields.every((field) => field === sentId || getOption(field, outputOnly));
+  const isLink = schema.fields.every((field) => field === sentId || isOutputOnly(field));
   return (sent, path, violations) => {
     const isName = isLink && (typeof sent === "string" || typeof sent === "number");
     if (isName && sent === "") return undefined;
@@ -245,14 +244,8 @@ function readText(value: unknown): string | undefined {
   return text === undefined ? undefined : withoutTags(text);
 }
 
-// A map and not an object: `constructor` is a name every object knows.
-const SWITCHES = new Map([
-  ...["true", "1", "on", "yes"].map((word) => [word, true] as const),
-  ...["false", "0", "off", "no", ""].map((word) => [word, false] as const),
-]);
-
 function readBoolean(value: unknown): boolean | undefined {
-  return SWITCHES.get(textOf(value)?.toLowerCase() ?? "no switch");
+  return value === "" ? false : yesOrNoOf(value);
 }
 
 function readInteger(value: unknown): number | undefined {

@@ -23,7 +23,7 @@ interface Member {
   write(value: never): string;
 }
 
-/** How collections within a thing are answered: as objects by id, or as arrays in their order. */
+/** How collections within an entity are answered: as objects by id, or as arrays in their order. */
 export type NestedForm = "byId" | "array";
 
 /** A writer compiled once from a message's descriptor: an unset field is null, times are ISO 8601 in UTC. */

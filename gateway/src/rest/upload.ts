@@ -11,7 +11,7 @@ const BEGINNING_MS = 10_000;
 
 /**
  * A body that is passed on while it arrives. Meanwhile it counts as one of the bodies of its address and as no work; it may
- * take as long as it comes at a fair rate. `giveUp` is told when it does not.
+ * take as long as it comes at a fair rate. `giveUp` is called when it does not.
  */
 export function watchUpload(request: IncomingMessage, giveUp: (fault: Fault) => void): { end(): void } {
   takesLong(request);

@@ -139,7 +139,7 @@ export function campaignRoutes(clients: Clients, limits: ApiLimits, nested: Nest
     const { exchange } = response.locals;
     const decoded = decodeAll(exchange.body, limits.batchMax);
     const edits = decoded.flatMap((item) => (item instanceof Fault ? [] : [item]));
-    // Asked even of nothing: who may not is told so.
+    // Asked even without contacts, so that a missing right is a 403.
     const { results } = await campaigns.editEventLogs({ edits }, outgoing(exchange, BUDGET_MS.batch));
     const answers = results.values();
     const outcomes = decoded.map((item) =>
@@ -179,7 +179,7 @@ export function contactCampaignRoutes(clients: Clients): Router {
     const { campaigns: found } = await campaigns.listContactCampaigns({ contactId }, options);
     const entries = found.map((campaign) => {
       const json = writeContactCampaign(campaign);
-      // Told of only where there is something to tell.
+      // Present only where it has entries.
       return `"${campaign.id}":${campaign.listMembership.length > 0 ? json : json.replace(',"listMembership":[]', "")}`;
     });
     sendJson(response, 200, `{"total":${found.length},"campaigns":{${entries.join(",")}}}`);

@@ -5,6 +5,7 @@ import {
   SegmentMethodService,
 } from "@tidings/proto/tidings/contact/v1/segment";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
+import { parseJson } from "@tidings/resource/json-member";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
 import { type Request, Router } from "express";
@@ -124,8 +125,8 @@ function idsIn(sent: unknown, batchMax: number): number[] {
 function writeWhy(why: ExplainSegmentContactResponse) {
   const { isMember, isMatched, manuallyAdded, manuallyRemoved, filters, problem = null } = why;
   const parsed = filters.map(({ filter, left, isMatched: matches }) => ({
-    filter: JSON.parse(Buffer.from(filter).toString()),
-    left: JSON.parse(Buffer.from(left).toString()),
+    filter: parseJson(filter),
+    left: parseJson(left),
     isMatched: matches,
   }));
   return { isMember, isMatched, manuallyAdded, manuallyRemoved, filters: parsed, problem };

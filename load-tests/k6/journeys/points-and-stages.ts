@@ -15,7 +15,7 @@ export const pointsAndStages = journey({
     "GET /points/triggers": LIST,
     "DELETE /points/triggers/:id/delete": WRITE,
     "POST /stages/new": WRITE,
-    // To a stage of a moment ago: it is answered when the service of contacts has been told of that.
+    // To a new stage: answered when the contact service has replicated it.
     "POST /stages/:id/contact/:contactId/add": FOLLOWING,
     "POST /stages/:id/contact/:contactId/remove": WRITE,
     "DELETE /stages/:id/delete": WRITE,

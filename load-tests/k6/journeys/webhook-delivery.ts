@@ -9,7 +9,7 @@ import { settings } from "../settings.ts";
 const CONTACTS = 100;
 const editToWebhook = domainLatency("edit_to_webhook", FOLLOWING);
 
-/** Somebody is changed, and another program is told. */
+/** A contact is changed, and a receiver gets the delivery. */
 export const webhookDelivery = journey({
   perMinute: 120,
   endpoints: { "PATCH /contacts/:id/edit": WRITE },

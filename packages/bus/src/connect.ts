@@ -161,5 +161,5 @@ async function followStatus(connection: NatsConnection, setConnected: (value: bo
   }
 }
 
-/** An aborted pause is how a loop is told to end. */
+/** Aborting its pause ends a loop. */
 function stopped(): void {}

@@ -23,7 +23,7 @@ const IN_FLIGHT_MAX = 20 * BATCH_MAX;
 const WORKING_INTERVAL_MS = ACK_WAIT_MS / 3;
 const PULL_EXPIRES_MS = 30_000;
 /**
- * Two missing heartbeats tell that the server forgot what it was asked, as it may when it has just started, or that a stream is
+ * Two missing heartbeats mean that the server forgot what it was asked, as it may when it has just started, or that a stream is
  * lost. One that is deleted says so.
  */
 const HEARTBEAT_MS = 1_000;

@@ -11,7 +11,7 @@ export interface NatsServer {
   caFile?: string | undefined;
 }
 
-/** The server as the client of NATS is told of it. */
+/** A server as the NATS client describes it. */
 export function natsServer({ url, credentialsFile, caFile }: NatsServer): NodeConnectionOptions {
   const { host, username, password } = new URL(url.includes("://") ? url : `nats://${url}`);
   return {

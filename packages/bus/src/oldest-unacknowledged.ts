@@ -9,6 +9,6 @@ export async function oldestUnacknowledged(bus: Bus, { name }: StreamDefinition)
     if (num_pending + num_ack_pending > 0) floor = Math.min(floor, ack_floor.stream_seq);
   if (floor === Number.POSITIVE_INFINITY) return undefined;
   const message = await manager.streams.getMessage(name, { seq: floor + 1 });
-  // The stream itself has forgotten it: nobody can tell how old it is.
+  // The stream itself has forgotten it: its age is unknown.
   return message?.time ?? new Date(0);
 }

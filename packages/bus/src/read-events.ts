@@ -8,7 +8,7 @@ import { decodePack, PACKED } from "./pack.ts";
 /** The parts of a message that are needed to read its events. */
 type Told = Pick<JsMsg, "subject" | "headers" | "data">;
 
-/** A message as it was set aside. */
+/** A dead-lettered message. */
 export interface Letter {
   subject: string;
   headers: Record<string, string>;
@@ -28,7 +28,7 @@ function subjectOf({ subject }: Told): string {
   return subject.endsWith(FIFTH_WORD) ? subject.slice(0, -FIFTH_WORD.length) : subject;
 }
 
-/** The events of a message, or the event of one, that was set aside. */
+/** The events of a dead-lettered message, or the event of one. */
 export function readLetter(bus: Bus, { subject, headers: fields, payload }: Letter): Promise<Event[]> {
   const told = headers();
   for (const [name, value] of Object.entries(fields)) told.set(name, value);

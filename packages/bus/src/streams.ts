@@ -28,7 +28,7 @@ export interface DurableDefinition {
   subjects: string[];
 }
 
-/** The stream of what a process tells. */
+/** The stream of the events of a process. */
 export function streamOf(process: string): StreamDefinition {
   return { name: process.toUpperCase(), subjects: [`tidings.${process}.>`] };
 }

@@ -50,8 +50,8 @@ const readStatement = prepared(
   "command_keys_read",
   `select key, fingerprint, outcome from command_keys where key = any($1::text[]) and month in ${MONTHS}`,
 );
-const settleStatement = prepared(
-  "command_keys_settle",
+const recordStatement = prepared(
+  "command_keys_record",
   `update command_keys c set outcome = x.outcome from json_to_recordset($1::json) as x (key text, outcome jsonb)
    where c.key = x.key and c.month = ${MONTH}::date`,
 );
@@ -85,6 +85,9 @@ export async function readKeys(
 }
 
 /** Keeps the outcomes of the claimed keys, as JSON. */
-export function settleKeys(transaction: Transaction, outcomes: { key: string; outcome: unknown }[]): void {
-  if (outcomes.length > 0) transaction.execute(settleStatement, [JSON.stringify(outcomes)]);
+export function recordOutcomes(
+  transaction: Transaction,
+  outcomes: { key: string; outcome: unknown }[],
+): void {
+  if (outcomes.length > 0) transaction.execute(recordStatement, [JSON.stringify(outcomes)]);
 }

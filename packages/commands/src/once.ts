@@ -1,7 +1,7 @@
 import type { Database, Transaction } from "@tidings/database/database";
 import { Code, Fault, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
-import { claimKeys, readKeys, settleKeys } from "./keys.ts";
+import { claimKeys, readKeys, recordOutcomes } from "./keys.ts";
 
 /** A command that takes effect once, however often it is sent. */
 export interface Command {
@@ -82,7 +82,7 @@ async function onceIn<C extends Command, V>(
     if (!outcome) throw new Error("each command has an outcome");
     return { key, fingerprint, outcome };
   });
-  settleKeys(
+  recordOutcomes(
     transaction,
     kept.map(({ key, outcome }) => ({ key, outcome: toStored(outcome) })),
   );

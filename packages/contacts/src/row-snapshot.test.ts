@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { contactSnapshot } from "./row-snapshot.ts";
 
-test("a row is told whole: columns by their types, parts of other tables, and added fields by their aliases", () => {
+test("a snapshot has the whole row: columns by their types, parts of other tables, and added fields by their aliases", () => {
   const snapshot = contactSnapshot({
     id: "7",
     version: "3",

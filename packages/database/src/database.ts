@@ -13,9 +13,9 @@ import type { Log } from "@tidings/runtime/log";
 import { DatabaseError, Pool, type PoolClient } from "pg";
 import { camelCase } from "./camel-case.ts";
 import { watchPool } from "./pool-use.ts";
-import { gatheringSocket } from "./socket.ts";
 import type { Row, Statement } from "./statement.ts";
-import { TextQuery } from "./text-query.ts";
+import { gatheringSocket } from "./wire/socket.ts";
+import { TextQuery } from "./wire/text-query.ts";
 
 export interface Queryable {
   query(statement: Statement, values?: unknown[]): Promise<Row[]>;

@@ -18,7 +18,7 @@ export const messagingMigrations: Record<string, Migration> = {
   "0000_messaging_streams": statements(
     "alter table relay_stream add column incarnation text, add column last_seq bigint not null default 0",
   ),
-  // When an operator asks for it an event that was set aside is handled again.
+  // An operator can have a dead-lettered event handled again.
   "0000_messaging_retries": statements(
     "alter table dead_letter add column retry_at timestamptz",
     "create index dead_letter_retry_at on dead_letter (consumer, id) where retry_at is not null",

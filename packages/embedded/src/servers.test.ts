@@ -41,7 +41,7 @@ test("a killed NATS comes back on the same port", async (t) => {
   assert.match(await greeting(nats.port), /"jetstream":true/);
 });
 
-test("a wanted port that is in use is told apart from other failures", async (t) => {
+test("a wanted port that is in use has an error of its own", async (t) => {
   const redis = await startRedis({ dataDir: await newFolder() });
   t.after(redis.stop);
   const again = startRedis({ dataDir: await newFolder(), port: redis.port });

@@ -1,4 +1,4 @@
-import { isObject } from "@tidings/resource/json-member";
+import { isObject, parseJson } from "@tidings/resource/json-member";
 
 /**
  * One filter as it is stored and answered. The first glue of a list has no meaning; `or` begins a group, groups are alternatives, and all
@@ -38,7 +38,7 @@ const OBJECTS = new Set(["lead", "company", "behaviors"]);
 /** Reads the filters of a body: values come at the top level or under `properties`, lists as arrays or keyed objects. */
 export function readFilters(json: Uint8Array): Filter[] {
   if (json.length === 0) return [];
-  const sent: unknown = JSON.parse(Buffer.from(json).toString());
+  const sent: unknown = parseJson(json);
   if (sent === null || sent === "") return [];
   if (typeof sent !== "object") throw new FilterProblem("The filters must be a list.");
   const items = Object.values(sent);
@@ -102,7 +102,7 @@ function readScalar(value: unknown): Scalar {
 
 /** The filters of a segment or another entity, as they are stored. */
 export function filtersOf({ filters }: { filters: Uint8Array }): Filter[] {
-  return filters.length === 0 ? [] : JSON.parse(Buffer.from(filters).toString());
+  return filters.length === 0 ? [] : parseJson(filters);
 }
 
 /** The ids of segments that filters name. */

@@ -22,7 +22,7 @@ export const thingsByField: ReadonlyMap<string, DescMessage> = new Map<string, D
   ["stage", StageSchema],
 ]);
 
-/** The things that a list of filters of contacts names; `path` is the way to it. The value stands in the filter or in its properties. */
+/** The entities that a list of filters of contacts names; `path` leads to it. The value stands in the filter or in its properties. */
 export function thingsNamedInFilters(filters: unknown, path: string): NamedThings[] {
   if (typeof filters !== "object" || filters === null) return [];
   return Object.values(filters).flatMap((filter: unknown, index): NamedThings[] => {

@@ -1,3 +1,4 @@
+import { yesOrNoOf } from "@tidings/runtime/plain-text";
 import { FilterProblem, type FilterValue } from "./filter.ts";
 
 /** The value of a filter, read for an operator. Throws FilterProblem where it cannot be. */
@@ -36,13 +37,8 @@ export function numberOf(text: string): string {
   return String(number);
 }
 
-const BOOLEANS = new Map([
-  ...["1", "true", "yes", "on"].map((word) => [word, true] as const),
-  ...["0", "false", "no", "off"].map((word) => [word, false] as const),
-]);
-
 export function booleanOf(text: string): boolean {
-  const value = BOOLEANS.get(text.toLowerCase());
+  const value = yesOrNoOf(text);
   if (value === undefined) throw new FilterProblem(`"${text.slice(0, 50)}" is neither true nor false.`);
   return value;
 }

@@ -30,8 +30,8 @@ const add = (jobs: NewJob[], kind = letters) =>
 const claim = async (limit = 100, kind = letters) =>
   kind.queue.claim(database, { shares: new Map(), size: 10, after: 0, limit });
 const keysOf = (jobs: Job[]) => jobs.map(({ key }) => key);
-const settle = (job: Job, outcome: Outcome) =>
-  database.transaction(Date.now() + 20_000, (transaction) => letters.settle(transaction, job, outcome));
+const finish = (job: Job, outcome: Outcome) =>
+  database.transaction(Date.now() + 20_000, (transaction) => letters.finish(transaction, job, outcome));
 const passTime = (seconds: number) =>
   query("update jobs set due_at = due_at - $1::float8 * interval '1 second'", [seconds]);
 
@@ -71,7 +71,7 @@ test("the backlog of each kind has the open jobs, the age of the first due one, 
   await add([{ key: "d", delaySeconds: 5 }], ordered);
   const [job] = await claim(1);
   assert.ok(job);
-  await settle(job, { state: "set_aside", reason: "bug" });
+  await finish(job, { state: "set_aside", reason: "bug" });
   const [started] = await claim(1);
   assert.ok(started);
   await letters.starts.begin(database, [started]);
@@ -89,15 +89,15 @@ test("the backlog of each kind has the open jobs, the age of the first due one, 
   assert.equal(Math.floor((orderedOverdue ?? 0) / 10), 9);
 });
 
-test("a worker that lost its lease can neither settle the job nor renew it", async () => {
+test("a worker that lost its lease can neither finish the job nor renew it", async () => {
   await add([{ key: "a" }]);
   const [late] = await claim();
   await passTime(31);
   const [current] = await claim();
   assert.ok(late && current);
-  assert.equal(await settle(late, { state: "done" }), false);
+  assert.equal(await finish(late, { state: "done" }), false);
   assert.equal((await letters.queue.renew(database, [late])).size, 0);
-  assert.equal(await settle(current, { state: "done" }), true);
+  assert.equal(await finish(current, { state: "done" }), true);
   assert.deepEqual(await query("select 1 from jobs"), []);
 });
 
@@ -105,7 +105,7 @@ test("a job that is asked for again begins anew, and who holds it has lost it", 
   await add([{ key: "a", payload: { version: 1 } }]);
   const [held] = await claim();
   await add([{ key: "a", payload: { version: 2 } }]);
-  assert.equal(held && (await settle(held, { state: "done" })), false);
+  assert.equal(held && (await finish(held, { state: "done" })), false);
   assert.deepEqual(
     (await claim()).map(({ payload }) => payload),
     [{ version: 2 }],
@@ -122,7 +122,7 @@ test("jobs come in the order of priority and due time, and not before they are d
   assert.deepEqual(keysOf(await claim()), ["first", "soon", "later"]);
 });
 
-test("a queue tells when its next job is due", async () => {
+test("a queue knows when its next job is due", async () => {
   assert.equal(await letters.queue.untilDue(database), undefined);
   await add([{ key: "late", delaySeconds: 60 }]);
   const dueMs = (await letters.queue.untilDue(database)) ?? 0;
@@ -184,7 +184,7 @@ describe("a job that fails", () => {
   test("can be replayed, and then begins with its first attempt", async () => {
     await add([{ key: "bad" }]);
     const [job] = await claim();
-    assert.ok(job && (await settle(job, { state: "set_aside", reason: "no" })));
+    assert.ok(job && (await finish(job, { state: "set_aside", reason: "no" })));
     assert.equal(await letters.replay(database, ["other"]), 0);
     assert.equal(await letters.replay(database), 1);
     assert.deepEqual(

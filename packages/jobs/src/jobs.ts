@@ -38,7 +38,7 @@ export type Outcome =
   | { state: "unknown"; reason: string }
   | { state: "set_aside"; reason: string };
 
-/** Told when jobs were made and committed. */
+/** Called when jobs were made and committed. */
 export type Woken = () => void;
 
 /** The jobs of one kind, in the table `jobs` of the schema. */
@@ -54,8 +54,8 @@ export interface Jobs {
   add(transaction: Transaction, jobs: NewJob[]): void;
   /** Drops open jobs; workers that hold them lose them. */
   remove(transaction: Transaction, keys: string[]): void;
-  /** Settles what became of a job, in the transaction of its effect; false when it is not ours any more: then nothing may be kept. */
-  settle(queryable: Queryable, job: Job, outcome: Outcome): Promise<boolean>;
+  /** Finishes what became of a job, in the transaction of its effect; false when it is not ours any more: then nothing may be kept. */
+  finish(queryable: Queryable, job: Job, outcome: Outcome): Promise<boolean>;
   /** Calls `listener` after each commit that left jobs behind. */
   onAdded(listener: Woken): void;
   /**
@@ -81,8 +81,8 @@ const doneStatement = prepared(
   "jobs_done",
   "delete from jobs where id = $1 and lease_token = $2 and state in ('waiting', 'started') returning id",
 );
-const settleStatement = prepared(
-  "jobs_settle",
+const finishStatement = prepared(
+  "jobs_finish",
   `update jobs set state = $3, started_at = case when $3 = 'unknown' then started_at end, due_at = now() + $4 * interval '1 second', payload = coalesce($5::jsonb, payload),
      attempts = case when $6::boolean then attempts + 1 else 0 end, reason = $7
    where id = $1 and lease_token = $2 and state in ('waiting', 'started') returning id`,
@@ -142,7 +142,7 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
     remove(transaction, keys) {
       if (keys.length > 0) transaction.execute(removeStatement, [kind, keys]);
     },
-    async settle(queryable, { id, leaseToken }, outcome) {
+    async finish(queryable, { id, leaseToken }, outcome) {
       if (outcome.state === "done")
         return (await queryable.query(doneStatement, [id, leaseToken])).length > 0;
       const values = [
@@ -152,7 +152,7 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
         outcome.state !== "again",
         "reason" in outcome ? outcome.reason : null,
       ];
-      return (await queryable.query(settleStatement, [id, leaseToken, ...values])).length > 0;
+      return (await queryable.query(finishStatement, [id, leaseToken, ...values])).length > 0;
     },
     async replay(database, keys) {
       const rows = await database.query(replayStatement, [kind, keys ?? null], backgroundDeadline());

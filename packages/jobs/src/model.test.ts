@@ -63,7 +63,7 @@ const steps: fc.Arbitrary<[string, Step]> = fc.oneof(
   worker.map((index): [string, Step] => [`${index} claims`, claim(index)]),
   fc
     .tuple(worker, outcome)
-    .map(([index, result]): [string, Step] => [`${index} settles: ${result.state}`, settle(index, result)]),
+    .map(([index, result]): [string, Step] => [`${index} finishes: ${result.state}`, finish(index, result)]),
   worker.map((index): [string, Step] => [`${index} renews`, renew(index)]),
   worker.map((index): [string, Step] => [`${index} begins`, begin(index)]),
   fc.constant<[string, Step]>(["expired starts are abandoned", abandon]),
@@ -110,13 +110,13 @@ function claim(index: number): Step {
   };
 }
 
-function settle(index: number, result: Outcome): Step {
+function finish(index: number, result: Outcome): Step {
   return async ({ hands, known: all, now }) => {
     const job = hands[index]?.shift();
     if (!job) return;
-    const isOurs = await inTransaction<boolean>((transaction) => jobs.settle(transaction, job, result));
+    const isOurs = await inTransaction<boolean>((transaction) => jobs.finish(transaction, job, result));
     const known = all.get(job.key);
-    assert.equal(isOurs, known?.holder === job, `${job.key} is settled by its holder alone`);
+    assert.equal(isOurs, known?.holder === job, `${job.key} is finished by its holder alone`);
     if (!isOurs || !known) return;
     if (result.state === "done") all.delete(job.key);
     else if ("reason" in result) Object.assign(known, { state: result.state, holder: undefined });
@@ -194,7 +194,7 @@ const pausedAfterStart: [string, Step][] = [
   ["1 begins", begin(1)],
   ["31 seconds pass", pass(31)],
   ["expired starts are abandoned", abandon],
-  ["1 settles", settle(1, { state: "done" })],
+  ["1 finishes", finish(1, { state: "done" })],
   ["add a", add("a", 0)],
   ["2 claims", claim(2)],
 ];
@@ -210,7 +210,7 @@ test("whatever workers, clocks and callers do, one worker at a time has a job, n
       await abandon(model);
       model.hands[0] = [];
       await claim(0)(model);
-      for (let left = model.hands[0].length; left > 0; left -= 1) await settle(0, { state: "done" })(model);
+      for (let left = model.hands[0].length; left > 0; left -= 1) await finish(0, { state: "done" })(model);
       const rows = await query("select key from jobs where state in ('waiting', 'started')");
       assert.deepEqual(rows, []);
     }),

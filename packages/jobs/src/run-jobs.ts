@@ -26,7 +26,7 @@ export interface JobOptions {
    * committed. It throws when nothing took place; EffectUnknown when that is not known. A job whose worker dies meanwhile becomes `unknown`.
    */
   effect?(job: Job): Promise<Job>;
-  /** Does a job, or a part of it, in a transaction that also settles it. May run again, so it has no effects of its own. */
+  /** Does a job, or a part of it, in a transaction that also finishes it. May run again, so it has no effects of its own. */
   work(transaction: Transaction, job: Job): Promise<Outcome>;
   /** Decides the outcome of a failed attempt. When absent, the job is tried ten times and then dead-lettered. */
   onFailure?(job: Job, error: unknown): Promise<Outcome | undefined>;
@@ -53,9 +53,9 @@ const duration = new Histogram({
   buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
 });
 
-/** How often a process looks for jobs that are due and of which it was not told: those that its replicas made. */
+/** How often a process polls for due jobs that its other replicas made. */
 const LOOK_MS = 5_000;
-/** Each kind sleeps until its next job is due; what comes in between it is told. */
+/** Each kind sleeps until its next job is due, or until a commit wakes it. */
 const SLEEP_MAX_MS = 3_600_000;
 
 const lookStatement = prepared(
@@ -104,7 +104,7 @@ function startKind(options: JobOptions): Worker {
     ...(options.effect && { starts: jobs.starts }),
     attempt: (job) => attemptJob(options, job),
     isFailure: ({ state }) => state !== "done" && state !== "again",
-    // Each attempt has settled its job already.
+    // Each attempt has finished its job already.
     record: async (results) => new Set(results.map(({ job }) => job.id)),
     share: atOnceOfGroup,
     atOnce: atOnceOfGroup,
@@ -128,20 +128,20 @@ async function attemptJob(options: JobOptions, job: Job): Promise<Outcome> {
   const { traceparent } = job;
   const startedAt = performance.now();
   const outcome = await inSpan(`job ${kind}`, { kind: SpanKind.CONSUMER, traceparent }, () =>
-    settleAttempt(options, job),
+    finishAttempt(options, job),
   );
   duration.observe({ kind, outcome: outcome.state }, (performance.now() - startedAt) / 1_000);
   return outcome;
 }
 
-/** Settled with its effect. What fails is settled by itself; while the database is away nothing is. */
-async function settleAttempt(options: JobOptions, job: Job): Promise<Outcome> {
+/** Finished with its effect. What fails is finished by itself; while the database is away nothing is. */
+async function finishAttempt(options: JobOptions, job: Job): Promise<Outcome> {
   const { database, log, jobs, work } = options;
   try {
     const prepared = (await (options.effect ?? options.prepare)?.(job)) ?? job;
     return await database.transaction(backgroundDeadline(), async (transaction) => {
       const outcome = await work(transaction, prepared);
-      if (!(await jobs.settle(transaction, job, outcome))) throw new LeaseLost();
+      if (!(await jobs.finish(transaction, job, outcome))) throw new LeaseLost();
       return outcome;
     });
   } catch (error) {
@@ -152,7 +152,7 @@ async function settleAttempt(options: JobOptions, job: Job): Promise<Outcome> {
       query: (statement: Parameters<Database["query"]>[0], values: unknown[] = []) =>
         database.query(statement, values, backgroundDeadline()),
     };
-    await jobs.settle(queryable, job, outcome);
+    await jobs.finish(queryable, job, outcome);
     if (outcome.state === "set_aside") setAside.inc({ kind: jobs.kind, reason: toFault(error).reason });
     return outcome;
   }

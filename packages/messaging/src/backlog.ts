@@ -35,7 +35,7 @@ const selectDeadLetters = prepared(
   `select consumer, count(*) from (select consumer from dead_letter limit 10000) as kept group by consumer`,
 );
 
-/** How far the events of a process are: those it tells, those it could not handle, and those its stream has for others. */
+/** Event metrics of one process: outbox backlog, dead letters, and pending messages of its stream's consumers. */
 export function messagingSources(database: Database, bus: Bus, stream: StreamDefinition): Source[] {
   return [
     {

@@ -40,7 +40,7 @@ export async function keepDeadLetter(
   kept.inc({ durable: consumer, reason });
 }
 
-/** For an operator: the cause, which no caller is told, with it. */
+/** For an operator: with the cause, which no caller sees. */
 export function whatWentWrong(error: unknown): { text: string; reason: string } {
   const { cause, message, reason } = toFault(error);
   return { text: cause instanceof Error ? `${message} ${cause.message}` : message, reason };

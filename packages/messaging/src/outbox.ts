@@ -10,9 +10,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { EventActor } from "@tidings/bus/event";
-import { byteaArray } from "@tidings/database/binary-array";
 import { prepared, type Transaction } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
+import { byteaArray } from "@tidings/database/wire/binary-array";
 import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
@@ -29,7 +29,7 @@ export interface DomainEvent {
 }
 
 export interface Outbox {
-  /** Writes events in the transaction of the change they tell of. */
+  /** Writes events in the transaction of their change. */
   append(transaction: Transaction, events: DomainEvent[]): void;
   /** Runs a statement that writes events by itself, made with `appending`. */
   appendBy(transaction: Transaction, statement: Statement, values: unknown[]): void;

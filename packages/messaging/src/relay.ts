@@ -17,7 +17,7 @@ import { Counter } from "prom-client";
 import { messagingSources } from "./backlog.ts";
 import type { Outbox } from "./outbox.ts";
 import { purgeMessages } from "./purge.ts";
-import { settleStream } from "./settle-stream.ts";
+import { reconcileStream } from "./reconcile-stream.ts";
 
 export interface Relay {
   /** Finishes the pass that is running. */
@@ -36,7 +36,7 @@ export interface RelayOptions {
 }
 
 const BATCH = 500;
-/** For what nobody told of. */
+/** For events whose commit woke nobody. */
 const POLL_MS = 5_000;
 /** While older transactions run. */
 const HELD_MS = 20;
@@ -44,7 +44,7 @@ const HELD_MS = 20;
 const FOLLOWER_MS = 1_000;
 /** Events committed within this time are published in one pass, so that each consumer handles them in one transaction. */
 const GATHER_MS = 20;
-/** While much is told, a pass gathers for longer: from so many events of the pass before on. */
+/** Under load a pass gathers for longer: from so many events of the pass before on. */
 const BUSY_EVENTS = 4;
 const BUSY_GATHER_MS = 80;
 const AWAY_MS = 250;
@@ -132,7 +132,7 @@ export function startRelay(options: RelayOptions): Relay {
     if (!bus.isConnected()) return AWAY_MS;
     if (!isStreamKnown || lookAt < performance.now()) {
       // Numbers of another stream say nothing of this one.
-      if (!(await settleStream(options, publishedSeq))) publishedSeq = 0;
+      if (!(await reconcileStream(options, publishedSeq))) publishedSeq = 0;
       isStreamKnown = true;
       lookAt = performance.now() + LOOK_MS;
     }

@@ -37,7 +37,7 @@ const failedStatement = prepared(
 );
 
 /**
- * Handles dead letters again that have a `retry_at`, each on its own, in the order they were set aside. One that fails again stays, with
+ * Handles dead letters again that have a `retry_at`, each on its own, in the order they were dead-lettered. One that fails again stays, with
  * what went wrong now; one that meets an outage is tried again later.
  */
 export function startRetrying(consumer: EventConsumer): { stop(): Promise<void> } {

@@ -12,7 +12,7 @@ interface Asking {
 
 const PAGE_MAX = 1_000;
 
-/** Asks owners for things that are not replicated yet, and keeps the answers as events of their versions are kept. */
+/** Asks owners for entities that are not replicated yet, and keeps the answers as events of their versions are kept. */
 export function ownerAsker(
   { database, projections, listSnapshots }: Asking,
   keep: (events: Event[]) => Promise<void>,

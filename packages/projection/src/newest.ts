@@ -11,7 +11,7 @@ const newerStatement = prepared(
 );
 
 /**
- * The latest event of each thing of a kind, in their order. What came later than a newer version of the same thing is left
+ * The latest event of each entity of a kind, in their order. An event that came later than a newer version of its entity is left
  * out, and so is what follows a deletion: its version stays behind as a tombstone.
  */
 export async function newestEvents(

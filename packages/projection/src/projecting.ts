@@ -32,7 +32,7 @@ export interface Keeping {
   /** Runs the transaction of a batch, and runs it again where that helps. */
   around(work: () => Promise<void>): Promise<void>;
   /** Called last in the transaction, with the ids of what each projection changed. */
-  settle(transaction: Transaction, changed: Map<Projection, number[]>): Promise<void>;
+  finish(transaction: Transaction, changed: Map<Projection, number[]>): Promise<void>;
 }
 
 /** Keeps replicas up to date: a durable for each stream of another service, and a build for each replica that is not there yet. */
@@ -80,7 +80,7 @@ export async function project(
   events: Event[],
 ): Promise<void> {
   const known = events.filter((event) => projections.some((projection) => isKept(projection, event.subject)));
-  const { around, settle } = keeping();
+  const { around, finish } = keeping();
   if (known.length > 0)
     await around(() =>
       database.transaction(backgroundDeadline(), async (transaction) => {
@@ -99,12 +99,12 @@ export async function project(
               known.filter(({ subject }) => isKept(projection, subject)),
             );
         }
-        await settle(transaction, changed);
+        await finish(transaction, changed);
       }),
     );
 }
 
-/** Events that this consumer has not had, as far as projections need to know. Listed entities have no consumer: their versions tell. */
+/** Events that this consumer has not had, as far as projections need to know. Listed entities have no consumer: their versions decide. */
 async function freshEvents(
   transaction: Transaction,
   {
@@ -127,5 +127,5 @@ async function freshEvents(
 }
 
 function plain(): Keeping {
-  return { around: (work) => work(), settle: async () => undefined };
+  return { around: (work) => work(), finish: async () => undefined };
 }

@@ -98,7 +98,7 @@ test("a projection is made from nothing while its owner is written to, and an ow
     asked += 1;
     if (asked % 2 === 1) throw new Error("the owner is away");
     const page = await fromOwner(...request);
-    // Between reading a page and keeping it things change.
+    // Entities change between the reading of a page and its keeping.
     const [first, second, third] = page.map(({ id }) => id);
     if (first)
       await owned.update({ id: first, message: message("Changed"), updateMask, allowMissing: false }, call());

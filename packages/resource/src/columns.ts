@@ -14,9 +14,7 @@ import {
   choices,
   derived,
   immutable,
-  initial,
   input_only as inputOnly,
-  output_only as outputOnly,
   raw_json as rawJson,
   reference,
   required,
@@ -24,6 +22,8 @@ import {
   sent_id as sentId,
 } from "@tidings/proto/tidings/api/v1/options";
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
+import { parseJson } from "./json-member.ts";
+import { initialOf, isOutputOnly } from "./stamps.ts";
 
 /** How a value is compared and ordered. */
 export type ColumnType = "integer" | "double" | "boolean" | "text" | "timestamp" | "json";
@@ -93,7 +93,7 @@ const RAW_JSON: Kind = {
   ...jsonKind(
     undefined,
     (value) => Buffer.from(JSON.stringify(value)),
-    (value: Uint8Array) => JSON.parse(Buffer.from(value).toString()),
+    (value: Uint8Array) => parseJson(value),
   ),
   // As Postgres writes it.
   fromText: (text) => Buffer.from(text),
@@ -107,7 +107,7 @@ const REFERENCE: Kind = {
   toJson: ({ id }: Reference) => id,
 };
 
-/** Things that are referred to, by their ids. */
+/** Entities that are referred to, by their ids. */
 const REFERENCES: Kind = jsonKind(
   [],
   (ids: number[]) => ids.map((id) => create(ReferenceSchema, { id })),
@@ -158,7 +158,7 @@ export function isPlain(field: DescField): boolean {
 
 function columnOf(field: DescField): Column {
   const kind = kindOf(field);
-  const initialJson = getOption(field, initial);
+  const initialJson = initialOf(field);
   const initially = initialJson === "" ? undefined : kind.fromJson(JSON.parse(initialJson) as never);
   const isChoice = getOption(field, choices).length > 0;
   return {
@@ -168,7 +168,7 @@ function columnOf(field: DescField): Column {
     name: kind === REFERENCE ? `${field.name}_id` : field.name,
     field,
     nullable: isNullable(field, kind) && initialJson === "",
-    outputOnly: getOption(field, outputOnly),
+    outputOnly: isOutputOnly(field),
     immutable: getOption(field, immutable),
     secret: getOption(field, secret),
     initial: initially,

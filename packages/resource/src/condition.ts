@@ -1,6 +1,7 @@
 import type { Condition } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
+import { yesOrNoOf } from "@tidings/runtime/plain-text";
 import { type RawBuilder, sql } from "kysely";
 import type { ColumnType } from "./columns.ts";
 
@@ -171,15 +172,8 @@ function number(text: string): string {
   return String(Number(text));
 }
 
-const BOOLEANS = new Map([
-  ["true", true],
-  ["1", true],
-  ["false", false],
-  ["0", false],
-]);
-
 function boolean(text: string): boolean {
-  const value = BOOLEANS.get(text.toLowerCase());
+  const value = yesOrNoOf(text);
   if (value === undefined) throw badRequest(`"${printable(text)}" is neither true nor false.`);
   return value;
 }

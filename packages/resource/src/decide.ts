@@ -7,7 +7,7 @@ import { type Column, toRecord } from "./columns.ts";
 import { changedDraft, newDraft, type Sent, stamp, stampCreated, stampModified } from "./draft.ts";
 import { unmetNeeds } from "./needs.ts";
 import { mayReach } from "./reach.ts";
-import { type ReferenceColumn, settleReferences } from "./reference.ts";
+import { type ReferenceColumn, resolveReferences } from "./reference.ts";
 import type { RepositoryOptions, Update } from "./repository-options.ts";
 import type { Resource } from "./resource.ts";
 import type { Locked, Outcome, Stored, Writing } from "./row-change.ts";
@@ -71,7 +71,7 @@ export function decisions<T extends Resource, L>(
     // Read before `prepare`, which renames and reorders items: violations name members as the caller sent them.
     const needs = options.needs?.(draft) ?? [];
     for (const judge of [
-      () => settleReferences(referring, draft, { before, ...writing }),
+      () => resolveReferences(referring, draft, { before, ...writing }),
       () => options.prepare?.(draft, { before, ...writing }) ?? [],
       () => unmetNeeds(needs, (before && options.needs?.(before)) ?? [], writing),
     ]) {

@@ -9,7 +9,7 @@ import { type Column, type Items, isSaid, readField, writeField } from "./column
 export interface Sent<T extends Message = Message> {
   message: T | undefined;
   updateMask: FieldMask | undefined;
-  /** Things within that are taken out of a list: its field, and their ids. What is not in it is not missed. */
+  /** Items that are taken out of a list: its field, and their ids. An id that is not in it is ignored. */
   removed?: { field: string; ids: number[] } | undefined;
 }
 
@@ -71,8 +71,8 @@ function sentValue(message: Message, column: Column): unknown {
 type Item = Message & { id: number };
 
 /**
- * A list of things with ids after a write. What is sent with an id changes the thing of that id, without one it is new.
- * The others stay, unless the list is replaced. NOT_FOUND for an id that is not there, unless things may be sent with any:
+ * A list of items with ids after a write. An item that is sent with an id changes the one of that id; without an id it is new.
+ * The others stay, unless the list is replaced. NOT_FOUND for an id that is not there, unless items may be sent with any:
  * then it is new as well.
  */
 function changedItems(
@@ -107,7 +107,7 @@ function mergedItem({ schema, columns, sentId }: Items, old: Item | undefined, s
   return item as Item;
 }
 
-/** Things within these drafts that have no id yet, by the column they are in. */
+/** Items within these drafts that have no id yet, by the column they are in. */
 export function newItems(columns: Column[], drafts: Message[]): Map<Column, Item[]> {
   const added = new Map<Column, Item[]>();
   for (const column of columns.filter(({ items }) => items)) {

@@ -1,8 +1,13 @@
-import type { Violation } from "@tidings/rpc/fault";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
+
+/** The value of JSON that was checked when it came: any shape that a client may have sent. */
+export function parseJson(bytes: Uint8Array) {
+  return JSON.parse(Buffer.from(bytes).toString());
+}
 
 /** The value of a member that is kept as JSON; an empty object where nothing was said, however that was written. */
 export function jsonOf(bytes: Uint8Array | undefined): unknown {
-  return bytes && bytes.length > 0 ? JSON.parse(Buffer.from(bytes).toString()) : [];
+  return bytes && bytes.length > 0 ? parseJson(bytes) : [];
 }
 
 export function jsonBytes(value: unknown): Uint8Array {
@@ -25,6 +30,6 @@ export function kept(value: JsonObject): Uint8Array {
   return jsonBytes(Object.keys(value).length === 0 ? [] : value);
 }
 
-export function notValid(field: string, message = "This value is not valid."): Violation {
+export function notValid(field: string, message = NOT_VALID): Violation {
   return { field, message };
 }

@@ -81,7 +81,7 @@ async function rowsOf(
   deadlineMs: number,
 ): Promise<Row[]> {
   if (ids.length === 0) return [];
-  // As a sub-select the array tells the planner nothing: one plan will do for all.
+  // In a sub-select the planner does not see the array: one plan will do for all.
   const wanted = sql`select ${source.select} from ${source.from}
     join unnest((select ${ids}::bigint[])) with ordinality as listed (listed_id, place) on listed_id = ${source.id}
     where ${visible} order by place`;
@@ -114,7 +114,7 @@ function listFilter(source: ListSource, query: ListQuery, visible: RawBuilder<un
   return all(predicates);
 }
 
-/** Ties are settled by the id, so that pages neither repeat nor skip a row. Empty values come last when descending and first when ascending: one index serves both. */
+/** Ties are resolved by the id, so that pages neither repeat nor skip a row. Empty values come last when descending and first when ascending: one index serves both. */
 function orderBy(source: ListSource, asked: Order[]): RawBuilder<unknown> {
   if (asked.length > ORDER_MAX) throw badRequest(`At most ${ORDER_MAX} columns to order by are supported.`);
   const orders = asked.length > 0 ? asked : source.defaultOrder;
@@ -122,7 +122,7 @@ function orderBy(source: ListSource, asked: Order[]): RawBuilder<unknown> {
   const terms: RawBuilder<unknown>[] = [];
   for (const { column, descending } of orders) {
     const known = knownColumn(source.columns, column);
-    // Nothing is left to settle behind an id, and it is never empty.
+    // Nothing is left to resolve behind an id, and it is never empty.
     if (known === source.columns.get("id")) {
       return sql.join([...terms, descending ? sql`${source.id} desc` : source.id]);
     }

@@ -93,7 +93,7 @@ test("nested messages, numbers and lists come back as they were sent, and so doe
   assert.deepEqual([told.parts[0]?.id, told.size?.width], [part?.id, 1.5]);
 });
 
-test("PATCH adds and changes things within, and keeps the others and what it does not name", async () => {
+test("PATCH adds and changes items of a list, and keeps other items and members that are not sent", async () => {
   const sample = await add({ name: "Parts", parts: [{ label: "A", order: 7 }, { label: "B" }] });
   const [a, b] = sample.parts;
   const changed = await edit(
@@ -106,7 +106,7 @@ test("PATCH adds and changes things within, and keeps the others and what it doe
   assert.equal(new Set(changed.parts.map(({ id }) => id)).size, 3);
 });
 
-test("PUT removes the things within that are not sent", async () => {
+test("PUT removes the items of a list that are not sent", async () => {
   const sample = await add({ name: "Parts", parts: [{ label: "A" }, { label: "B" }] });
   const keptId = sample.parts[1]?.id ?? 0;
   const replaced = await edit(sample.id, { name: "Parts", parts: [{ label: "C" }, { id: keptId }] }, "*");
@@ -138,6 +138,8 @@ test("declared rules hold for nested messages too, and every violation is named"
   await refused(add({ name: " ", kind: "odd", parts }), "name", "kind", "parts[1].label");
   await refused(add({ name: "x".repeat(192), numbers: [1, 2, 3, 4, 5, 6], kind: "odd" }), "name", "numbers");
   await refused(add({ name: "A", parts: [{ label: "x".repeat(21) }] }), "parts[0].label");
+  const sized = [0, 10, -1, 11].map((size) => ({ label: "A", size }));
+  await refused(add({ name: "A", parts: sized }), "parts[2].size", "parts[3].size");
 });
 
 test("a choice that is taken back is the one of the beginning", async () => {
@@ -148,7 +150,7 @@ test("a choice that is taken back is the one of the beginning", async () => {
   assert.equal((await edit(id, { name: "Fancy" }, "*")).kind, "plain");
 });
 
-test("a list refers to things that are there, each once; one that is gone stays, and a bad one is named", async () => {
+test("a list refers to entities that are there, each once; a deleted one stays, and a bad one is named", async () => {
   await query(
     "insert into categories (id, version, title, alias, bundle) values (4, 1, 'Gone', 'gone', 'form')",
   );

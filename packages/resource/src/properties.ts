@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { Violation } from "@tidings/rpc/fault";
-import { textOf, wholeNumberOf, withoutTags } from "@tidings/runtime/plain-text";
+import { textOf, wholeNumberOf, withoutTags, yesOrNoOf } from "@tidings/runtime/plain-text";
 import { isNothing, isObject, type JsonObject, jsonOf, kept, notValid } from "./json-member.ts";
 import type { NamedThings } from "./needs.ts";
 
@@ -10,7 +10,7 @@ import type { NamedThings } from "./needs.ts";
  */
 export interface PropertyReader {
   (value: unknown): unknown;
-  /** The things whose ids it reads. */
+  /** The kind of entity whose ids it reads. */
   names?: DescMessage;
 }
 
@@ -38,13 +38,11 @@ export const html: PropertyReader = textOf;
 export const object: PropertyReader = (value) =>
   value === "" ? null : typeof value === "object" ? value : undefined;
 
-/** 0 or 1, as clients know it. */
-export const flag: PropertyReader = (value) => FLAGS.get(textOf(value)?.toLowerCase() ?? "none");
-
-const FLAGS = new Map([
-  ...["1", "true", "on", "yes"].map((word) => [word, 1] as const),
-  ...["0", "false", "off", "no", ""].map((word) => [word, 0] as const),
-]);
+/** 0 or 1, as clients know it; no when it is empty. */
+export const flag: PropertyReader = (value) => {
+  const isYes = value === "" ? false : yesOrNoOf(value);
+  return isYes === undefined ? undefined : Number(isYes);
+};
 
 export const number: PropertyReader = (value) => {
   const read = textOf(value)?.trim();
@@ -95,12 +93,12 @@ function entriesOf(value: unknown): unknown[] {
   return typeof value === "string" ? value.split("|") : [value];
 }
 
-/** The numbers that a reader answers are ids of such things. */
+/** The numbers that a reader answers are ids of such entities. */
 export function naming(schema: DescMessage, read: PropertyReader): PropertyReader {
   return Object.assign((value: unknown) => read(value), { names: schema });
 }
 
-/** The things that properties name, sent or settled; `path` is the way to them. */
+/** The entities that properties name, as sent or as kept; `path` leads to them. */
 export function thingsNamedIn(
   properties: Uint8Array | undefined,
   readers: PropertyReaders,
@@ -109,14 +107,14 @@ export function thingsNamedIn(
   return Object.entries(propertiesOf({ properties })).flatMap(([name, value]) => {
     const read = Object.hasOwn(readers, name) && value !== null ? readers[name] : undefined;
     if (!read?.names) return [];
-    const settled = read(value);
-    const held = isObject(settled) ? Object.values(settled) : [settled].flat();
+    const resolved = read(value);
+    const held = isObject(resolved) ? Object.values(resolved) : [resolved].flat();
     const ids = held.filter((each) => typeof each === "number");
     return ids.length > 0 ? [{ field: `${path}.${name}`, schema: read.names, ids }] : [];
   });
 }
 
-/** An object with one thing in it: `{email: 5}`. */
+/** An object with one member: `{email: 5}`. */
 export function holding(name: string, read: PropertyReader): PropertyReader {
   const holder: PropertyReader = (value) => {
     if (isNothing(value)) return null;
@@ -131,7 +129,7 @@ export function holding(name: string, read: PropertyReader): PropertyReader {
  * Checks the properties of something, and brings them into the form in which they are kept, in place. `path` is the way to
  * them: `events[0].properties`.
  */
-export function settleProperties(
+export function resolveProperties(
   item: { properties?: Uint8Array | undefined },
   readers: PropertyReaders,
   path: string,
@@ -145,9 +143,9 @@ export function settleProperties(
   const violations: Violation[] = [];
   const properties = Object.entries(sent).map(([name, value]): [string, unknown] => {
     const read = Object.hasOwn(readers, name) && value !== null ? readers[name] : undefined;
-    const settled = read ? read(value) : value;
-    if (settled === undefined) violations.push(notValid(`${path}.${name}`));
-    return [name, settled];
+    const resolved = read ? read(value) : value;
+    if (resolved === undefined) violations.push(notValid(`${path}.${name}`));
+    return [name, resolved];
   });
   item.properties = kept(Object.fromEntries(properties));
   return violations;

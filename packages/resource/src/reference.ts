@@ -4,10 +4,10 @@ import type { Row } from "@tidings/database/statement";
 import { missing, reference, required } from "@tidings/proto/tidings/api/v1/options";
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import type { Call } from "@tidings/rpc/call";
-import { Code, Fault, type Violation } from "@tidings/rpc/fault";
+import { Code, Fault, NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { type Column, readField, writeField } from "./columns.ts";
 
-/** One kind of thing that resources refer to, as its service knows it. */
+/** A kind of entity that resources refer to, as its service knows it. */
 export interface ReferenceKind {
   /** The rows that the caller may view, by requested id. The `id` of a row differs where the entity was merged. */
   find(queryable: Queryable, ids: number[], call: Call): Promise<Map<number, Row>>;
@@ -28,23 +28,21 @@ export interface Referring {
   call: Call;
 }
 
-/** A column of a resource and the kind of thing it refers to. */
+/** A column of a resource and the kind of entity it refers to. */
 export interface ReferenceColumn {
   column: Column;
   kind: ReferenceKind;
 }
 
 /** One write: what was there, who asks, and what was found of what it names. */
-interface Settling {
+interface Resolving {
   before: Message | undefined;
   call: Call;
   referred: Referred;
 }
 
-/** Things that were found for the references of a write, by column and id. */
+/** Entities that were found for the references of a write, by column and id. */
 export type Referred = Map<Column, Map<number, Row>>;
-
-const NOT_VALID = "This value is not valid.";
 
 /** Which columns refer to something. Throws when the service does not know the kind. */
 export function referenceColumns(columns: Column[], kinds: Record<string, ReferenceKind>): ReferenceColumn[] {
@@ -84,19 +82,19 @@ export async function findReferred(
 }
 
 /**
- * Settles what a draft refers to: something that is there for the caller. What stays as it was is not judged again, and a
+ * Resolves what a draft refers to: something that is there for the caller. What stays as it was is not judged again, and a
  * change that does not name what is required keeps it.
  */
-export function settleReferences(
+export function resolveReferences(
   columns: ReferenceColumn[],
   draft: Message,
-  { before, call, referred }: Settling,
+  { before, call, referred }: Resolving,
 ): Violation[] | Fault {
   const violations: Violation[] = [];
   for (const { column, kind } of columns) {
     const { field } = column;
     if (field.fieldKind === "list") {
-      violations.push(...settleList(column, kind, draft, { before, call, referred }));
+      violations.push(...resolveList(column, kind, draft, { before, call, referred }));
       continue;
     }
     const kept = before && referenceIn(before, column);
@@ -117,15 +115,15 @@ export function settleReferences(
 }
 
 /** The same for a list, in which nothing stands twice. */
-function settleList(
+function resolveList(
   column: Column,
   kind: ReferenceKind,
   draft: Message,
-  { before, call, referred }: Settling,
+  { before, call, referred }: Resolving,
 ): Violation[] {
   const { field } = column;
   const kept = new Set(before ? referencesIn(before, column).map(({ id }) => id) : []);
-  const settled = new Set<number>();
+  const resolved = new Set<number>();
   for (const { id } of referencesIn(draft, column)) {
     const row = kept.has(id) ? undefined : referred.get(column)?.get(id);
     if (!row && !kept.has(id))
@@ -133,12 +131,12 @@ function settleList(
     const refusal = row && kind.refuse?.(row, { schema: field.parent, isNew: before === undefined, call });
     if (refusal !== undefined)
       return [{ field: field.jsonName, message: refusal instanceof Fault ? refusal.message : refusal }];
-    settled.add(row ? Number(row.id) : id);
+    resolved.add(row ? Number(row.id) : id);
   }
   writeField(
     draft,
     column,
-    [...settled].map((id) => create(ReferenceSchema, { id })),
+    [...resolved].map((id) => create(ReferenceSchema, { id })),
   );
   return [];
 }

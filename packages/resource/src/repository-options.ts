@@ -17,7 +17,7 @@ import type { Deletion } from "./row-statements.ts";
 export interface ResourceContext {
   database: Database;
   outbox: Outbox;
-  /** The kinds of things its resources refer to, by name. */
+  /** The kinds of entities its resources refer to, by name. */
   references?: Record<string, ReferenceKind>;
   /** Finds entities that properties name. Needed by repositories with the option `needs`. */
   findVisible?: FindVisible;

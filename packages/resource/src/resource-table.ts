@@ -1,5 +1,5 @@
 /**
- * The table of a resource that tells who made and changed it and when, and that may be published: `columns` are those it has
+ * The table of a resource with stamps: who made and changed it and when, and that may be published: `columns` are those it has
  * besides.
  */
 export function resourceTable(table: string, columns: string): string {

@@ -48,7 +48,7 @@ test("a row is as it was written before the read, beside concurrent reads", asyn
   await others;
 });
 
-test("a statement that fails is told to all who wait for it, and to nobody after", async () => {
+test("a statement that fails rejects all calls that wait for it, and none after", async () => {
   const broken = prepared(
     "plants_broken",
     "select id, 1 / (id - id) as name from plants where id = any ($1::integer[])",

@@ -5,6 +5,8 @@ import type { Ownership } from "./ownership.ts";
 /** A deleted row is removed, or kept and hidden with the time in `date_deleted`. */
 export type Deletion = "gone" | "kept";
 
+export type RowStatements = ReturnType<typeof rowStatements>;
+
 /** The statements of a table whose rows are written as JSON, prepared once for a process. */
 export function rowStatements(
   table: string,

@@ -1,19 +1,22 @@
-import { type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import {
   choices as choicesOption,
+  keyed,
   length_max as lengthMaxOption,
+  max as maxOption,
+  min as minOption,
   missing,
   reference,
   required,
 } from "@tidings/proto/tidings/api/v1/options";
-import type { Violation } from "@tidings/rpc/fault";
+import { notOneOf, type Violation } from "@tidings/rpc/fault";
 import { readField, writeField } from "./columns.ts";
 
 /** The checks that a message declares for its fields. */
 export interface Rules {
   /** `length_max`, of all texts, lists and JSON: what is too long is not worked on any further. */
   lengths: Check;
-  /** `required` and `choices`. A required text is trimmed first. */
+  /** `required`, `choices`, `min` and `max`. A required text is trimmed first. */
   values: Check;
 }
 
@@ -26,7 +29,7 @@ type Rule = (value: unknown) => string | undefined;
 export function rulesOf(schema: DescMessage): Rules {
   const lengths = schema.fields.map((field) => checkOf(field, [lengthRule(field)], ({ lengths }) => lengths));
   const values = schema.fields.map((field) =>
-    checkOf(field, [requiredRule(field), choicesRule(field)], ({ values }) => values),
+    checkOf(field, [requiredRule(field), choicesRule(field), rangeRule(field)], ({ values }) => values),
   );
   // Options are read once: of a message with many within it that would be most of the work.
   const requiredFields = schema.fields.filter((field) => getOption(field, required));
@@ -63,7 +66,7 @@ function trim(fields: DescField[], draft: Message): void {
 /** Fields whose name stands in the message: "A title is required." */
 const NAMED = new Set(["name", "title", "label", "subject"]);
 
-/** A reference is settled where it is looked up. */
+/** A reference is resolved where it is looked up. */
 function requiredRule(field: DescField): Rule | undefined {
   if (!getOption(field, required) || getOption(field, reference) !== "") return undefined;
   const usual = NAMED.has(field.name) ? `A ${field.name} is required.` : "A value is required.";
@@ -84,24 +87,40 @@ function lengthRule(field: DescField): Rule | undefined {
 function choicesRule(field: DescField): Rule | undefined {
   const choices = getOption(field, choicesOption);
   if (choices.length === 0) return undefined;
-  const message = `This value is not valid. It is one of ${choices.join(", ")}.`;
+  const message = notOneOf(choices);
   return (value) =>
     value === undefined || value === "" || choices.includes(value as string) ? undefined : message;
 }
 
-/** The rules of a message within, whose fields are told of with the way to them: `fields[2].label`. */
+function rangeRule(field: DescField): Rule | undefined {
+  if (!hasOption(field, minOption) && !hasOption(field, maxOption)) return undefined;
+  const [min, max] = [getOption(field, minOption), getOption(field, maxOption)];
+  const message = `It is from ${min} to ${max}.`;
+  return (value) => (typeof value === "number" && (value < min || value > max) ? message : undefined);
+}
+
+/** The rules of a nested message, whose fields are named by their path: `fields[2].label`. */
 function nestedRules(field: DescField, within: (rules: Rules) => Check): (value: unknown) => Violation[] {
   if (!field.message || field.message.typeName.startsWith("google.protobuf.")) return () => [];
   const check = within(rulesOf(field.message));
-  const told = (path: string, message: Message) =>
+  const named = (path: string, message: Message) =>
     check(message, undefined).map((violation) => ({ ...violation, field: `${path}.${violation.field}` }));
   if (field.fieldKind !== "list")
-    return (value) => (value === undefined ? [] : told(field.jsonName, value as Message));
+    return (value) => (value === undefined ? [] : named(field.jsonName, value as Message));
+  const key = getOption(field, keyed) ? keyOf : (_message: Message, index: number) => String(index);
   return (value) =>
-    (value as Message[]).flatMap((message, index) => told(`${field.jsonName}[${index}]`, message));
+    (value as Message[]).flatMap((message, index) =>
+      named(`${field.jsonName}[${key(message, index)}]`, message),
+    );
 }
 
 /** Characters of a text, entries of a list, bytes of JSON. */
 function sizeOf(value: unknown): number {
   return typeof value === "string" || Array.isArray(value) || value instanceof Uint8Array ? value.length : 1;
+}
+
+/** An item of an object by ids is named by the id that it was sent with; a new one without any by its place. */
+function keyOf(message: Message, index: number): string {
+  const { sentId, id } = message as Message & { sentId?: string; id?: number };
+  return sentId || String(id || index);
 }

@@ -7,7 +7,7 @@ import { type Implementation, implement } from "@tidings/rpc/server";
 import { columnsOf, fillFromRow } from "./columns.ts";
 import { placeOf } from "./resource.ts";
 
-/** Things of one type, in the order of ids, from after `afterId` on. */
+/** Entities of one type, in the order of ids, from after `afterId` on. */
 export interface SnapshotSource {
   type: string;
   list(page: { afterId: number; pageSize: number }, deadlineMs: number): Promise<Snapshot[]>;
@@ -15,7 +15,7 @@ export interface SnapshotSource {
 
 const PAGE_MAX = 1_000;
 
-/** The rows of a resource's table, as its events tell of them. */
+/** The rows of a resource's table, as its events carry them. */
 export function resourceSnapshots(database: Database, schema: DescMessage): SnapshotSource {
   const { table } = placeOf(schema);
   const columns = columnsOf(schema);

@@ -69,7 +69,7 @@ function records<T extends Resource>(stored: Stored<T>[], columns: Column[]): st
   return JSON.stringify(stored.map(({ message, version }) => ({ ...toRecord(message, columns), version })));
 }
 
-/** Gives ids to the things within new and changed rows that have none: `<table>_<column>_ids` counts them. */
+/** Gives ids to the items within new and changed rows that have none: `<table>_<column>_ids` counts them. */
 async function numberItems(
   transaction: Transaction,
   table: string,

@@ -48,7 +48,7 @@ test("a key that nobody trusts, a changed token and none at all are refused", ()
     assert.throws(() => verify(token), withReason("ACTOR_INVALID"), token);
 });
 
-test("a token of a process whose clock is off by more than a minute is told apart, either way", (t) => {
+test("a token of a process whose clock is off by more than a minute has an error of its own, either way", (t) => {
   const verify = actorVerifier([`user+client:${keys.publicKey}`], "contact");
   for (const skewMs of [-90_000, 90_000]) {
     const now = Date.now();

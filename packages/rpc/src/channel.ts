@@ -6,7 +6,7 @@ const MEGABYTE = 1024 * 1024;
 
 /**
  * Options both ends share. The flow-control window is what limits pages of 25 KB and more when left at its default;
- * keep-alive finds dead peers that no packet tells of.
+ * keep-alive finds dead peers that send no packet.
  */
 export const channelOptions: ChannelOptions = {
   "grpc-node.flow_control_window": 4 * MEGABYTE,

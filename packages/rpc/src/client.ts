@@ -17,7 +17,7 @@ import type { Connection } from "./stream/connection.ts";
 /** The context that a caller sends with each request. */
 export interface Outgoing {
   actor: Actor;
-  /** Milliseconds since the epoch; the server is told how much of it is left. */
+  /** Milliseconds since the epoch; the server receives the time that is left. */
   deadlineMs: number;
   requestId: string;
 }

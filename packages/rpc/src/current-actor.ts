@@ -3,7 +3,7 @@ import type { Actor } from "./actor.ts";
 
 const storage = new AsyncLocalStorage<Actor>();
 
-/** Does work for an actor: whatever is told of it names who did it. */
+/** Does work for an actor: its events name that actor. */
 export function actingAs<T>(actor: Actor, work: () => T): T {
   return storage.run(actor, work);
 }

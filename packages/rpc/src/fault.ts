@@ -50,6 +50,14 @@ export function denied(): Fault {
   return new Fault({ code: Code.PERMISSION_DENIED, reason: "PERMISSION_DENIED", message });
 }
 
+/** The reason of a violation where its field says enough. */
+export const NOT_VALID = "This value is not valid.";
+
+/** The reason where only these values are. */
+export function notOneOf(values: Iterable<string | number>): string {
+  return `${NOT_VALID} It is one of ${[...values].join(", ")}.`;
+}
+
 /** Bad input. The message joins the violations as `field: text`, the way the API prints them. */
 export function invalid(violations: Violation[]): Fault {
   const message = violations.map(({ field, message }) => `${field}: ${message}`).join(", ");

@@ -43,7 +43,7 @@ export function requirementOf(service: DescService, method: DescMethod): Require
 
 /** How far an actor gets with a verb. Ownerless rows count as somebody else's. */
 export function reach(actor: Actor, base: string, needed: Verb): Reach {
-  // A process may ask for what processes may be told, and has no rights of its own beyond that.
+  // A process may call internal methods, and has no other rights of its own.
   if (actor.kind === "service") return needed === Verb.INTERNAL ? "all" : "none";
   if (needed === Verb.INTERNAL) return "none";
   if (needed === Verb.ANY) return "all";

@@ -115,7 +115,7 @@ for (const [way, open] of [
       );
     });
 
-    test("a missing thing stays a missing thing", async () => {
+    test("NOT_FOUND stays NOT_FOUND", async () => {
       getTag = () => {
         throw notFound();
       };

@@ -94,7 +94,7 @@ test("new files are in use without a restart, and connections that stand stay", 
   assert.equal((await standing()).tag, "a tag");
 });
 
-test("some of the files, or those that do not fit, are told at the start", async () => {
+test("missing files, and files that do not fit, end the process at its start with their names", async () => {
   const { TLS_CERT_FILE, ...some } = await theirs.issue("whole", ["client"]);
   assert.throws(() => openTls(some, log), /all three or none/);
   const unfit = { ...some, TLS_CERT_FILE: theirs.caFile };

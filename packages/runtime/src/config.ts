@@ -18,13 +18,13 @@ export const list = z.string().transform((text) =>
 export const processConfig = {
   LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "silent"]).default("info"),
   OPS_PORT: port.default(9090),
-  /** The address on which other processes and operators find this one: all of the machine's unless it is told one. */
+  /** The address on which other processes and operators find this one: all of the machine's unless one is set. */
   INTERNAL_ADDRESS: z.union([z.ipv4(), z.ipv6()]).default("0.0.0.0"),
   /** PEM files of the connections between processes, all three or none: certificate, its key, and whose certificates count. */
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
   TLS_CA_FILE: z.string().optional(),
-  /** How long a process that was told to stop goes on serving, not ready, until nobody sends it requests any more. */
+  /** How long a process goes on serving after the signal to stop, not ready, until nobody sends it requests any more. */
   SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(60_000).default(5_000),
 };
 
@@ -53,7 +53,7 @@ export const serviceConfig = {
   ACTOR_PUBLIC_KEYS: list,
 };
 
-/** The names under which processes own things: that of their schema, their events and their proto package. */
+/** The names of owners: they name the schema, the events and the proto package of a process. */
 export const OWNERS = ["contact", "content", "campaign", "identity"] as const;
 export type Owner = (typeof OWNERS)[number];
 
@@ -106,7 +106,7 @@ export function readConfig<Shape extends z.ZodRawShape>(
 
 /**
  * The clients that the API answers for, where clients differ: `mautic` answers nested collections as arrays and filters as they were sent,
- * names triggers and the version header as that product does, and keeps ids in properties of things that are not there.
+ * names triggers and the version header as that product does, and keeps ids in properties of entities that are not there.
  */
 export const apiDialect = z.enum(["tidings", "mautic"]).default("tidings");
 export type ApiDialect = z.infer<typeof apiDialect>;

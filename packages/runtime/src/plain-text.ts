@@ -5,6 +5,16 @@ export function textOf(value: unknown): string | undefined {
     : undefined;
 }
 
+const YES_AND_NO = new Map([
+  ...["1", "true", "on", "yes"].map((word) => [word, true] as const),
+  ...["0", "false", "off", "no"].map((word) => [word, false] as const),
+]);
+
+/** Yes or no in any way that clients write it; undefined for anything else. */
+export function yesOrNoOf(value: unknown): boolean | undefined {
+  return YES_AND_NO.get(textOf(value)?.toLowerCase() ?? "");
+}
+
 /** A whole number, as a number or as text. */
 export function wholeNumberOf(value: unknown): number | undefined {
   const text = typeof value === "boolean" ? "" : (textOf(value)?.trim() ?? "");

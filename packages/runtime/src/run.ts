@@ -8,12 +8,12 @@ import { flushSpans, startTracing } from "./telemetry.ts";
 export interface Lifecycle {
   /** Registers how to stop something that was just started. */
   onStop(name: string, stop: () => Promise<void> | void): void;
-  /** Was the process told to stop? It still serves for a moment. */
+  /** True once the process has received the signal to stop. It still serves for a moment. */
   isStopping(): boolean;
 }
 
 export interface Started {
-  /** Ports the process serves on, by name; told to a parent process that waits for them. */
+  /** Ports the process serves on, by name; sent to a parent process that waits for them. */
   ports: Record<string, number>;
   /** May this process get work now? Its own database counts, NATS and Redis do not. */
   isReady(): Promise<boolean>;

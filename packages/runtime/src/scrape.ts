@@ -24,7 +24,7 @@ export interface Source {
 
 /** A scrape takes no longer, whatever is away. */
 const READ_MS = 2_000;
-/** Several who scrape are told the same. */
+/** Concurrent scrapes share one answer. */
 const CACHED_MS = 1_000;
 
 const sources = new Set<Source>();

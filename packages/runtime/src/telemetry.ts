@@ -66,7 +66,7 @@ export async function inSpan<T>(
   });
 }
 
-/** Sends the spans still in memory; the last thing a process does. */
+/** Sends the spans still in memory, as the last step of a process. */
 export async function flushSpans(): Promise<void> {
   await tracing?.flush();
 }

@@ -8,7 +8,7 @@ import {
 } from "@opentelemetry/resources";
 import { BatchSpanProcessor, NodeTracerProvider } from "@opentelemetry/sdk-trace-node";
 
-/** Exports what is traced by OTLP. `OTEL_*` say where to, how much of it, and what else is told of the process. */
+/** Exports spans by OTLP. `OTEL_*` set the endpoint, the sampling and the resource attributes of the process. */
 export function registerTracing(service: string): { tracer: Tracer; flush(): Promise<void> } {
   const resource = defaultResource()
     .merge(resourceFromAttributes({ "service.namespace": "tidings", "service.name": service }))

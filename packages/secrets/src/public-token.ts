@@ -34,7 +34,7 @@ export function publicTokens(keys: string[], purpose: string): PublicTokens {
       if (token.length > TOKEN_LENGTH_MAX || at < 0 || token[at] !== ".") return undefined;
       const encoded = token.slice(0, at);
       const mac = Buffer.from(token.slice(at + 1), "base64url");
-      // Every key is tried, so that the time tells nothing of which one signed.
+      // Every key is tried, so that the time does not reveal which one signed.
       const matches = derived.filter(
         (key) => mac.length === MAC_BYTES && timingSafeEqual(mac, macOf(encoded, key)),
       );

@@ -12,6 +12,6 @@ function isKey(text: string): boolean {
     parseKey(text);
     return true;
   } catch {
-    return false; // why is told with the name of the variable
+    return false; // the error of the variable says why
   }
 }

@@ -12,10 +12,10 @@ import type { Upstreams } from "./upstreams.ts";
 const process: Actor = { kind: "service", id: null, name: "References", admin: false, permissions: {} };
 
 interface Finding {
-  /** Kinds of things that this process owns. */
+  /** Kinds of entities that this process owns. */
   own: VisibleRows[];
   upstreams: Upstreams;
-  /** The product with the same API keeps ids of things that are not there. A caller who sees everything learns nothing from that. */
+  /** The product with the same API keeps ids of entities that are not there. A caller who sees everything learns nothing from that. */
   dialect: ApiDialect;
 }
 

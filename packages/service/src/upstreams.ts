@@ -7,7 +7,7 @@ import type { Tls } from "@tidings/runtime/tls";
 
 /** Clients of the other services whose addresses are configured. Calls are signed with the key of this process. */
 export interface Upstreams {
-  /** Throws when this process was not told where `owner` is. */
+  /** Throws when no address of `owner` is configured. */
   client<S extends DescService>(owner: string, service: S): RpcClient<S>;
   close(): void;
 }

@@ -24,7 +24,7 @@ test("terminated backends lose their connection, later ones work", async (t) => 
   const client = new Client({ connectionString: database.adminUrl });
   await client.connect();
   const lost = new Promise<void>((resolve) => client.once("end", resolve));
-  client.on("error", () => undefined); // told as errors, too
+  client.on("error", () => undefined); // the failure is an error of the query, too
   await terminateBackends(database);
   await lost;
   const again = await clientOf(t, database.adminUrl);

@@ -43,7 +43,7 @@ test("a dripped answer arrives whole", async (t) => {
   assert.equal(await (await fetch(receiver.url)).text(), "drop by drop");
 });
 
-test("waiting for more requests than arrive fails and tells how many did", async (t) => {
+test("waiting for more requests than arrive fails and says how many did", async (t) => {
   const receiver = await receiverOf(t);
   await fetch(receiver.url);
   await assert.rejects(receiver.waitFor(2, { timeoutMs: 50 }), /1 of 2 requests received/);

@@ -46,7 +46,7 @@ export interface ReceiverOptions {
   host?: string;
 }
 
-/** An HTTP server that records what it gets and answers as told; 200 without a body when not told. */
+/** An HTTP server that records what it gets and answers as the test sets it; 200 without a body by default. */
 export async function startReceiver({
   respond,
   host = "127.0.0.1",

@@ -17,7 +17,7 @@ import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { id, ids, listOf, naming } from "@tidings/resource/properties";
 
-/** Readers of properties that name one thing of a kind, or several of them. */
+/** Readers of properties that name one entity of a kind, or several of them. */
 
 export const assets = naming(AssetSchema, ids);
 export const campaigns = naming(CampaignSchema, ids);

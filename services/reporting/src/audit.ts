@@ -26,7 +26,7 @@ const writeStatement = prepared(
      object text, object_id integer, action text, details jsonb)`,
 );
 
-/** Writes down who changed what, as all services tell it. */
+/** Records who changed what, from the events of all services. */
 export function startAuditing(database: Database, bus: Bus): { stop(): Promise<void> } {
   const consumptions = AUDITED_OWNERS.map((owner): Consumption => {
     const stream = streamOf(owner);
@@ -54,7 +54,7 @@ interface Known {
   fields: Fields;
 }
 
-/** Writes down a batch, each event once. What a thing was before is kept beside: events tell what it is. */
+/** Records a batch, each event once. The state before a change is kept beside: events carry the state after it. */
 export async function audit(database: Database, consumer: string, events: Event[]): Promise<void> {
   const known = events.flatMap((event) => {
     const audited = auditedBySubject(event.subject);

@@ -10,7 +10,7 @@ export interface Audited {
   bundle: string;
   object: string;
   action: string;
-  /** The thing as the event tells it. */
+  /** The entity as the event carries it. */
   fieldsOf(payload: Uint8Array): Record<string, unknown>;
   /** The changes that the event itself carries. */
   details?(payload: Uint8Array): object;
@@ -24,7 +24,7 @@ const ACTIONS = new Map([
   ["merged", "merge"],
 ]);
 
-/** Stamps of a change, which its entry tells anyway. */
+/** Stamps of a change, which its entry has anyway. */
 const STAMPS = /^(id|version|(date_added|date_modified|created_by|modified_by)(_user)?)$/;
 
 /** Contacts and companies say what changed of them, and not what it was. */
@@ -56,7 +56,7 @@ const resources = new Map(
     }),
 );
 
-/** The processes whose resources these are. This one tells nothing. */
+/** The processes whose resources these are. This one publishes nothing. */
 export const AUDITED_OWNERS = [
   ...new Set(resourceSchemas.map(({ typeName }) => typeName.split(".")[1] ?? "")),
 ].filter((owner) => owner !== "reporting");

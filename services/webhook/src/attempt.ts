@@ -13,7 +13,7 @@ export interface AttemptOptions {
   schedule: number[];
   /** Opens the secrets of webhooks. */
   box: SecretBox;
-  /** Told to receivers as the origin. */
+  /** Sent to receivers as the origin. */
   siteUrl: string;
 }
 

@@ -23,7 +23,7 @@ export const webhookVariables = {
   WEBHOOK_SCHEDULE: seconds.default(DEFAULT_SCHEDULE),
   /** Seconds an attempt may take. */
   WEBHOOK_TIMEOUT: z.coerce.number().positive().default(20),
-  /** Told to receivers as the origin of a delivery. */
+  /** Sent to receivers as the origin of a delivery. */
   SITE_URL: z.url().default("http://localhost:8080"),
   API_DIALECT: apiDialect,
   /** The word before the dot in the names of triggers; by the dialect when absent. */

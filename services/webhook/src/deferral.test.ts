@@ -86,7 +86,7 @@ for (const [order, expected] of [
     await receiver.stop();
   });
 
-test("events that come while webhooks begin and end to be deferred are told once each, in their order", async () => {
+test("events that come while webhooks begin and end to be deferred are delivered once each, in their order", async () => {
   await using scene = await openScene();
   const hooks = await Promise.all(
     [1, 2, 3].map(() => scene.webhook({ url: NOWHERE, triggers, order: "ASC" })),

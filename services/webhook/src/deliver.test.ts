@@ -89,7 +89,7 @@ test("Retry-After is waited for", async () => {
   await receiver.stop();
 });
 
-test("410 unpublishes the webhook and tells of it", async () => {
+test("410 unpublishes the webhook and publishes that change", async () => {
   await using scene = await openScene();
   const receiver = await startReceiver({ respond: () => ({ status: 410 }) });
   const id = await scene.webhook({ url: receiver.url });

@@ -112,7 +112,7 @@ for (const { what, event, item, trigger } of expectations) {
   });
 }
 
-test("a save that changed much is told in as many ways, each with an id of its own, once however often the event comes", async () => {
+test("a save fires a trigger for each kind of change, each with an id of its own, once however often the event comes", async () => {
   await using scene = await openScene();
   const triggers = prefixedTriggers("svc").map(({ name }) => name);
   await scene.webhook({ url: "http://127.0.0.1:1/", triggers });
@@ -140,7 +140,7 @@ test("a save that changed much is told in as many ways, each with an id of its o
   assert.equal(rows.at(-1)?.event_id, saved.id);
 });
 
-test("a receiver is told of each contact that came into a segment, once, however often the event comes", async () => {
+test("a receiver gets one delivery for each contact that came into a segment, however often the event comes", async () => {
   await using scene = await openScene();
   await scene.webhook({ url: "http://127.0.0.1:1/", triggers: ["svc.lead_list_change"] });
   const change = { segmentId: 4, name: "Friends", alias: "friends", action: "added", contactIds: [1, 2, 3] };
@@ -155,7 +155,7 @@ test("a receiver is told of each contact that came into a segment, once, however
   );
 });
 
-test("a webhook is told of nothing that happened before it was made, whenever the event comes", async () => {
+test("a webhook receives no event from before it was made, whenever the event comes", async () => {
   await using scene = await openScene();
   const triggers = ["svc.lead_post_save_new"];
   const url = "http://127.0.0.1:1/";
@@ -213,7 +213,7 @@ test("each published webhook that names the trigger gets one delivery, however o
   );
 });
 
-test("a webhook is told under the names it calls triggers by", async () => {
+test("a webhook receives triggers under the names that it has for them", async () => {
   await using scene = await openScene();
   const created = event("created", ContactSavedSchema, { snapshot, identified: true });
   for (const prefix of ["svc", "other", "other"])
@@ -226,7 +226,7 @@ test("a webhook is told under the names it calls triggers by", async () => {
   );
 });
 
-test("a webhook is told of what its owner may view, and of nothing once the owner is gone or has no right", async () => {
+test("a webhook receives records that its owner may view, and nothing once the owner is gone or has no right", async () => {
   await using scene = await openScene();
   const permissions = (actions: string[]) => JSON.stringify({ "lead:leads": actions });
   await scene.query(

@@ -1,7 +1,7 @@
 import type { Event } from "@tidings/bus/event";
-import { textArray } from "@tidings/database/binary-array";
 import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import { textArray } from "@tidings/database/wire/binary-array";
 import { recordEvents } from "@tidings/messaging/inbox";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { slices } from "@tidings/runtime/slices";
@@ -21,18 +21,18 @@ export interface FanOutOptions {
   onDeliveries(): void;
 }
 
-/** A webhook that wants to be told of a trigger, as it calls it. */
+/** A webhook that subscribes to a trigger, under its own name for it. */
 interface Subscriber {
   webhookId: number;
   prefix: string;
-  /** It is told of what happened later than this: milliseconds since the epoch. */
+  /** It receives events from this time on: milliseconds since the epoch. */
   sinceMs: number;
   owner: Owner;
   /** It fails, or is deferred already. */
   mayBeDeferred: boolean;
 }
 
-/** Something that happened, with those who want to be told and may view something of the kind at all. */
+/** An occurrence with its subscribers whose owners may view records of the kind at all. */
 interface Notification extends Occurrence {
   subscribers: Subscriber[];
 }
@@ -77,9 +77,9 @@ const insertDeliveries = prepared(
 const recordStatement = prepared("fan_out_record", recordEvents);
 
 /**
- * Turns a batch of events into deliveries for the webhooks that name their triggers and whose owners may view what they
- * tell of. Large batches are done in slices: a delivery that is there is not made again, and the events count as consumed
- * with the last slice.
+ * Turns a batch of events into deliveries for the webhooks that name their triggers and whose owners may view their
+ * contact or company. Large batches are done in slices: a delivery that is there is not made again, and the events count as
+ * consumed with the last slice.
  */
 export function createFanOut(options: FanOutOptions): (events: Event[]) => Promise<void> {
   const { database, firstDelaySeconds } = options;
@@ -198,7 +198,7 @@ async function renderEach<S>(
   return sources.map((source) => source && rendered.next().value);
 }
 
-/** A text for each way in which it is told: triggers have names of the webhook's choice, owners see more or less. */
+/** One body for each variant: triggers have names of the webhook's choice, owners see more or less. */
 function deliveriesOf(
   { subscribers, ...occurrence }: Notification,
   contact: Rendered | undefined,

@@ -6,8 +6,8 @@ import { CATEGORIES_TABLE, PROJECTION_TABLES } from "@tidings/projection/tables"
 import { type Kysely, sql } from "kysely";
 
 /**
- * Tells whether a missing owner is still to be replicated or was deleted. It was deleted where an event named it, or where its id is one of
- * those that the projection was made from: what was gone by then is not told of any more.
+ * Says whether a missing owner is still to be replicated or was deleted. It was deleted where an event named it, or where its id is one of
+ * those that the projection was made from: no event comes of an owner that was gone by then.
  */
 const OWNERS_TO_COME = [
   `create function is_told(kind text, id integer) returns boolean stable

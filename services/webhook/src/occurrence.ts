@@ -12,6 +12,7 @@ import {
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import type { CompanySnapshot, ContactSnapshot } from "@tidings/proto/tidings/contact/v1/snapshot";
+import { parseJson } from "@tidings/resource/json-member";
 import type { TriggerName } from "./triggers.ts";
 
 /** A trigger that an event fires, with the data of its deliveries. */
@@ -30,14 +31,14 @@ export interface Occurrence {
   segment?: { id: number; isGlobal: boolean; createdBy: number | undefined };
 }
 
-/** A contact or company as it was when something happened to it, or the id of one that is told as it is. */
+/** A contact or company as it was when something happened to it, or the id of one that is sent as it is now. */
 export type Source<S> = { snapshot: S } | { id: number };
 
 const CONTACT = "tidings.contact.contact.";
 const COMPANY = "tidings.contact.company.";
 const SEGMENT = "tidings.contact.segment.";
 
-/** None when no webhook is ever told of such an event. */
+/** Empty for events that no trigger is for. */
 export function occurrencesOf(event: Event): Occurrence[] {
   const told = (
     trigger: TriggerName,
@@ -72,7 +73,7 @@ export function occurrencesOf(event: Event): Occurrence[] {
   }
 }
 
-/** One save is told in as many ways as it changed something that is listened for. The save itself has the event's id. */
+/** One save can fire several triggers (saved, points changed, …). The save itself has the event's id. */
 function contactSaves(event: Event): Occurrence[] {
   const saved = fromBinary(ContactSavedSchema, event.payload);
   const { identified, newlyIdentified, points, channels, companies } = saved;
@@ -121,13 +122,11 @@ function sourceOf<S>(snapshotOf: (row: Row) => S) {
     { aggregateId }: Event,
   ): Source<S> => {
     if (snapshot) return { snapshot };
-    return row.length > 0
-      ? { snapshot: snapshotOf(JSON.parse(Buffer.from(row).toString())) }
-      : { id: aggregateId };
+    return row.length > 0 ? { snapshot: snapshotOf(parseJson(row)) } : { id: aggregateId };
   };
 }
 
-/** One event tells of many contacts; receivers are told of each. */
+/** One event is about many contacts; receivers get one delivery for each. */
 function membershipChanges(event: Event): Occurrence[] {
   const { segmentId, name, alias, action, contactIds, isGlobal, createdBy } = fromBinary(
     SegmentMembershipChangedSchema,

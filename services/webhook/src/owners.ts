@@ -5,6 +5,7 @@ import { replicate } from "@tidings/projection/replicate";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import { parseJson } from "@tidings/resource/json-member";
 import type { Reach } from "@tidings/rpc/call";
 import { reachOfAction } from "@tidings/rpc/permission";
 
@@ -76,7 +77,7 @@ export const ownerProjections: Projection[] = [
     row: ({ isAdmin, isPublished, permissions: bytes }) => ({
       is_admin: isAdmin,
       is_published: isPublished ?? false,
-      permissions: (bytes && JSON.parse(Buffer.from(bytes).toString())) ?? {},
+      permissions: (bytes && parseJson(bytes)) ?? {},
     }),
   }),
   replicate(ClientSchema, {

@@ -60,7 +60,7 @@ function stampMembers(record: ContactSnapshot | CompanySnapshot) {
   };
 }
 
-/** Things that are referred to have no stamps here. */
+/** Owners and categories have no stamps here. */
 const NO_STAMPS = { createdByUser: null, modifiedByUser: null };
 
 function ownerMember(owner: RecordOwner | undefined) {

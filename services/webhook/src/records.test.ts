@@ -123,7 +123,7 @@ test("a contact is written with the definitions of fields and the colours that t
   assert.deepEqual([fields.personal.colour.value, fields.personal.colour.normalizedValue], ["r", "Red!"]);
 });
 
-test("a contact that an event names by its id is told as it is, and by its id alone when it is gone", async () => {
+test("a contact that an event names by its id is sent as it is now, and by its id alone when it is gone", async () => {
   await using scene = await openScene();
   await define(scene);
   const writer = recordWriter(scene.database, ownerOf([snapshotOf({ firstname: "Ada", ownerId: 2 })]));

@@ -69,7 +69,7 @@ export interface NamedTrigger {
 const NAMES: ReadonlySet<string> = new Set(TRIGGERS.map(({ name }) => name));
 const PREFIX = /^[A-Za-z][A-Za-z0-9_-]{0,49}$/;
 
-/** Undefined for what nobody can be told of. */
+/** Undefined for a name that is no trigger. */
 export function parseTrigger(text: string): NamedTrigger | undefined {
   const dot = text.indexOf(".");
   if (dot < 0) return undefined;

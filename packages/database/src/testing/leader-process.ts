@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { createLog } from "@tidings/runtime/log";
 import { electLeader } from "../leader.ts";
 
-// A process that runs for leadership and tells its parent whether it leads.
+// A process that runs for leadership and reports to its parent whether it leads.
 const leadership = electLeader({
   url: process.argv[2] ?? "",
   name: process.argv[3] ?? "",

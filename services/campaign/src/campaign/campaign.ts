@@ -17,7 +17,7 @@ import { followEvents } from "./event-table.ts";
 import { eventTypes } from "./event-types.ts";
 import { freeEventIds } from "./free-ids.ts";
 import { pathOf } from "./links.ts";
-import { settleEvents } from "./settle-events.ts";
+import { resolveEvents } from "./resolve-events.ts";
 import { showNeighbours } from "./show-events.ts";
 
 /** Campaigns, whose events and canvas are one graph. */
@@ -27,7 +27,7 @@ export function campaignsOf(context: ResourceContext, allowed: Range[]): Reposit
     load: (transaction, _call, messages, ids) => freeEventIds(transaction, messages, ids),
     prepare(draft, { before, sent, loaded }) {
       if (before && !sent.updateMask?.paths.includes("*")) keepSources(draft, before);
-      return settleEvents(draft, { before, sent, freeIds: loaded, allowed });
+      return resolveEvents(draft, { before, sent, freeIds: loaded, allowed });
     },
     needs: ({ events }) => events.flatMap((event) => needsOfTyped(event, eventTypes, `${pathOf(event)}.`)),
     changed(transaction, changes) {

@@ -121,7 +121,7 @@ const COLUMN = 200;
 const ROW = 150;
 
 /**
- * The canvas of a campaign whose events are settled: what was drawn stays where it was, events that were not are laid out
+ * The canvas of a campaign whose events are resolved: what was drawn stays where it was, events that were not are laid out
  * below each other. `sources` are those it has.
  */
 export function writeCanvas(

@@ -12,6 +12,7 @@ import {
   type EventLogEdit,
   EventLogEditSchema,
 } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { parseJson } from "@tidings/resource/json-member";
 import { rulesOf } from "@tidings/resource/rules";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, denied, Fault, invalid, notFound } from "@tidings/rpc/fault";
@@ -177,7 +178,7 @@ function rowOf({ edit, event, member }: Decided) {
     trigger_date: edit.triggerDate ? isoOf(edit.triggerDate) : null,
     date_triggered: edit.dateTriggered ? isoOf(edit.dateTriggered) : null,
     ip_address: edit.ipAddress || null,
-    metadata: edit.metadata ? JSON.parse(Buffer.from(edit.metadata).toString()) : null,
+    metadata: edit.metadata ? parseJson(edit.metadata) : null,
     channel: edit.channel || null,
     channel_id: edit.channelId ?? null,
     non_action_path_taken: edit.nonActionPathTaken ?? null,

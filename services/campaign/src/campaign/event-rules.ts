@@ -1,22 +1,20 @@
 import type { CampaignEvent } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
-import { propertiesOf, settleProperties } from "@tidings/resource/properties";
+import { propertiesOf, resolveProperties } from "@tidings/resource/properties";
 import type { Violation } from "@tidings/rpc/fault";
 import { type EventType, eventTypes } from "./event-types.ts";
 import { readName } from "./json.ts";
 import { type Named, pathOf } from "./links.ts";
 
 const MODES: ReadonlySet<string> = new Set(["immediate", "interval", "date", "optimized"]);
-const UNITS: ReadonlySet<string> = new Set(["i", "h", "d", "m", "y"]);
-const INTERVAL_MAX = 100_000;
 /** A shorter wait would send a contact through its own campaign in a loop. */
 const RESTART_MINUTES_MIN = 30;
 
 /**
- * Checks events whose places in the graph are settled, and sets, in place, what follows from their types: kind,
+ * Checks events whose places in the graph are resolved, and sets, in place, what follows from their types: kind,
  * channel, the target of a jump.
  */
-export function settleTypes(events: CampaignEvent[], named: Named): Violation[] {
+export function resolveTypes(events: CampaignEvent[], named: Named): Violation[] {
   const byId = new Map(events.map((event) => [event.id, event]));
   return events.flatMap((event) => {
     const type = eventTypes.get(event.type);
@@ -27,14 +25,14 @@ export function settleTypes(events: CampaignEvent[], named: Named): Violation[] 
         { field: pathOf(event, "eventType"), message: `An event of type ${event.type} is a ${type.kind}.` },
       ];
     event.eventType = type.kind;
-    const misfits = settleProperties(event, type.properties, pathOf(event, "properties"));
+    const misfits = resolveProperties(event, type.properties, pathOf(event, "properties"));
     const properties = propertiesOf(event);
     return [
       ...misfits,
       ...jumpProblems(event, properties, named),
       ...placeProblems(event, type, event.parent && byId.get(event.parent.id)),
-      ...settleTrigger(event, type, properties),
-      ...settleChannel(event, type, properties),
+      ...resolveTrigger(event, type, properties),
+      ...resolveChannel(event, type, properties),
     ];
   });
 }
@@ -78,17 +76,13 @@ function placeProblems(
 }
 
 /** Decisions wait for the contact and for nothing else. */
-function settleTrigger(event: CampaignEvent, { kind }: EventType, properties: JsonObject): Violation[] {
+function resolveTrigger(event: CampaignEvent, { kind }: EventType, properties: JsonObject): Violation[] {
   const problem = (member: string, message: string) => [{ field: pathOf(event, member), message }];
   if (kind === "decision" || event.triggerMode === "") delete event.triggerMode;
   const { triggerMode, triggerInterval, triggerIntervalUnit } = event;
   if (triggerMode !== undefined && !MODES.has(triggerMode))
     return problem("triggerMode", `This is not one of ${[...MODES].join(", ")}.`);
-  if (triggerInterval !== undefined && (triggerInterval < 0 || triggerInterval > INTERVAL_MAX))
-    return problem("triggerInterval", `It is from 0 to ${INTERVAL_MAX}.`);
   if (triggerIntervalUnit === "") delete event.triggerIntervalUnit;
-  else if (triggerIntervalUnit !== undefined && !UNITS.has(triggerIntervalUnit))
-    return problem("triggerIntervalUnit", `This is not one of ${[...UNITS].join(", ")}.`);
   for (const member of ["triggerHour", "triggerRestrictedStartHour", "triggerRestrictedStopHour"] as const) {
     const sent = event[member];
     const hour = sent === undefined || sent === "" ? undefined : hourIn(sent);
@@ -118,8 +112,8 @@ function hourIn(text: string): string | undefined {
   return hour === "" ? undefined : `${hour.padStart(2, "0")}:${minute}`;
 }
 
-/** The thing is known where the property, which is settled, names a single one. */
-function settleChannel(event: CampaignEvent, { channel }: EventType, properties: JsonObject): Violation[] {
+/** The entity is known where the property names a single one. */
+function resolveChannel(event: CampaignEvent, { channel }: EventType, properties: JsonObject): Violation[] {
   delete event.channel;
   delete event.channelId;
   if (!channel) return [];

@@ -21,7 +21,7 @@ export interface EventType extends TypeNeeds {
   kind: EventKind;
   /** Readers of its known properties. Other properties are kept unchanged. */
   properties: PropertyReaders;
-  /** The channel it acts through, and the property that names the thing in it. */
+  /** The channel it acts through, and the property that names the entity in it. */
   channel?: { name: string; property?: string };
   /** The types under which it makes sense, with the way there. */
   under?: { types: readonly string[]; path?: "yes" };

@@ -10,7 +10,7 @@ import type { Link } from "./canvas.ts";
 /** Events by what they are called: their ids, and what they were sent as. */
 export type Named = ReadonlyMap<string, CampaignEvent>;
 
-/** Throws nothing: two events that were sent under one name are told of. */
+/** Returns the violations; two events that were sent under one name are one. */
 export function namesOf(events: CampaignEvent[]): { named: Named; violations: Violation[] } {
   const named = new Map(events.map((event) => [String(event.id), event]));
   const violations: Violation[] = [];

@@ -34,7 +34,7 @@ export async function addByHand(
   tellMemberships(transaction, outbox, await transaction.query(addStatement, [campaignId, contactIds]));
 }
 
-/** `$3` tells whether the removal is an exit, after which a campaign with restarts takes the contact again by itself. */
+/** `$3`: the removal is an exit, after which a campaign with restarts takes the contact again by itself. */
 const removeStatement = prepared(
   "campaign_contacts_remove",
   `with held as materialized (

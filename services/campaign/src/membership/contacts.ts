@@ -9,6 +9,7 @@ import {
   type ContactSaved,
   ContactSavedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
+import { parseJson } from "@tidings/resource/json-member";
 import { moveMemberships } from "./merge.ts";
 
 const MERGED = "tidings.contact.contact.merged";
@@ -70,6 +71,6 @@ function ownerIn({ snapshot, row }: ContactSaved): number | null {
   if (snapshot) return snapshot.ownerId ?? null;
   // An event from before snapshots were messages.
   if (row.length === 0) return null;
-  const { owner_id: ownerId } = JSON.parse(Buffer.from(row).toString()) as { owner_id?: string };
+  const { owner_id: ownerId } = parseJson(row) as { owner_id?: string };
   return ownerId ? Number(ownerId) : null;
 }

@@ -8,7 +8,7 @@ import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign
 export const CHANGED =
   "m.id, m.campaign_id, m.contact_id, m.version, m.date_added, m.manually_added, m.manually_removed";
 
-/** Tells of memberships that were changed: rows of CHANGED. */
+/** Events of memberships that changed: rows of CHANGED. */
 export function tellMemberships(transaction: Transaction, outbox: Outbox, rows: Row[]): void {
   outbox.append(
     transaction,

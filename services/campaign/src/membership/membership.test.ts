@@ -322,7 +322,7 @@ test("a contact whose earlier membership only the log has does not enter by itse
   assert.equal((await readMember(campaignId, contactId))?.rotation, 2);
 });
 
-test("an event that comes again, and members that are told of after their contact is gone, change nothing", async () => {
+test("an event that comes again, and events of members after the deletion of their contact, change nothing", async () => {
   const segment = await newSegment();
   const campaignId = await newCampaign([segment], true);
   const [contactId = 0, gone = 0] = await newContacts(2);
@@ -433,7 +433,7 @@ test("members of before campaigns were there come in when they are read, but for
   const [stays, leaves, returns] = (await newContacts(3)) as [number, number, number];
   await run("insert into projection_builds (name) values ('segment_contacts') on conflict do nothing");
   await tell(moved(one, [leaves, returns], false), moved(one, [returns], true));
-  // Read before those two were told of.
+  // Read before the events of those two came.
   await project({ database, projections }, undefined, [
     listed(stays, [one, two]),
     listed(leaves, [one]),

@@ -19,7 +19,7 @@ const NAME = "segment_contacts";
 /** Contacts that are followed at once; more of them are a job. */
 const AT_ONCE = 20_000;
 
-/** A contact that is gone is in no segment, whatever is told of it later. */
+/** A deleted contact is in no segment, whatever event comes later. */
 const addText = (others = "") => `insert into segment_contacts (segment_id, contact_id)
    select t.segment_id, t.contact_id from unnest($1::integer[], $2::integer[]) as t (segment_id, contact_id)
    where not ${isGone("t.contact_id")} ${others}
@@ -60,7 +60,7 @@ interface Move {
   isAdded: boolean;
 }
 
-/** The last that is told of a contact in a segment is how it is. */
+/** The last event about a contact in a segment decides. */
 function movesIn(events: Event[]): Move[] {
   const moves = new Map<string, Move>();
   for (const { payload } of events) {
@@ -97,7 +97,7 @@ function move(transaction: Transaction, moves: Move[]): void {
   transaction.execute(leftStatement, left);
 }
 
-/** The table `segment_contacts`, as the contact service tells who comes and goes; campaigns follow in the same transaction. */
+/** The table `segment_contacts`, from the membership events of the contact service; campaigns follow in the same transaction. */
 export function segmentMembers(outbox: Outbox): Projection {
   return {
     owner: "contact",

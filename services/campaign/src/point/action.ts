@@ -4,7 +4,7 @@ import { repository } from "@tidings/resource/repository";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { needsOfTyped } from "@tidings/resource/typed-needs";
 import * as named from "../named.ts";
-import { type Kind, settleTyped } from "./kind.ts";
+import { type Kind, resolveTyped } from "./kind.ts";
 
 const count = wholeNumber(0);
 
@@ -41,7 +41,7 @@ export const actionKinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
 
 export function pointActions(context: ResourceContext): Repository<PointAction> {
   return repository<PointAction>(context, PointActionSchema, {
-    prepare: (draft, { before }) => settleTyped(draft, actionKinds, before),
+    prepare: (draft, { before }) => resolveTyped(draft, actionKinds, before),
     needs: (action) => needsOfTyped(action, actionKinds),
   });
 }

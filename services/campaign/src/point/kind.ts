@@ -1,7 +1,7 @@
 import { isNothing, notValid } from "@tidings/resource/json-member";
-import { propertiesOf, settleProperties } from "@tidings/resource/properties";
+import { propertiesOf, resolveProperties } from "@tidings/resource/properties";
 import type { TypeNeeds } from "@tidings/resource/typed-needs";
-import type { Violation } from "@tidings/rpc/fault";
+import { notOneOf, type Violation } from "@tidings/rpc/fault";
 
 /** A type of point action or trigger event. */
 export interface Kind extends TypeNeeds {
@@ -22,7 +22,7 @@ interface Typed {
  * Brings the properties into the form in which they are kept, in place, and answers what is wrong with them or the type.
  * An unchanged item is not judged again. `prefix` is its path: `events[0].`.
  */
-export function settleTyped(
+export function resolveTyped(
   typed: Typed,
   kinds: ReadonlyMap<string, Kind>,
   before: Typed | undefined,
@@ -31,16 +31,13 @@ export function settleTyped(
   // The message's own rules require a type.
   if (typed.type === "" || (before && isSame(before, typed))) return [];
   const kind = kinds.get(typed.type);
-  if (!kind)
-    return [
-      notValid(`${prefix}type`, `This value is not valid. It is one of ${[...kinds.keys()].join(", ")}.`),
-    ];
+  if (!kind) return [notValid(`${prefix}type`, notOneOf(kinds.keys()))];
   const path = `${prefix}properties`;
-  const violations = settleProperties(typed, kind.properties, path);
-  const settled = propertiesOf(typed);
+  const violations = resolveProperties(typed, kind.properties, path);
+  const resolved = propertiesOf(typed);
   const told = new Set(violations.map(({ field }) => field));
   const missing = (kind.required ?? []).filter(
-    (name) => isNothing(settled[name] ?? null) && !told.has(`${path}.${name}`),
+    (name) => isNothing(resolved[name] ?? null) && !told.has(`${path}.${name}`),
   );
   return [...violations, ...missing.map((name) => notValid(`${path}.${name}`, "A value is required."))];
 }

@@ -11,7 +11,7 @@ import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { EDIT_CONTACTS } from "@tidings/service/rights";
 import * as named from "../named.ts";
-import { type Kind, settleTyped } from "./kind.ts";
+import { type Kind, resolveTyped } from "./kind.ts";
 
 const CONTACT_FIELD = /^\{contactfield=[a-z0-9_]+\}$/;
 
@@ -80,7 +80,7 @@ export function pointTriggers(context: ResourceContext): Repository<PointTrigger
       draft.events.forEach((event, index) => {
         event.order = index + 1;
       });
-      return [...checkColor(draft, before), ...settleEvents(draft.events, before?.events ?? [])];
+      return [...checkColor(draft, before), ...resolveEvents(draft.events, before?.events ?? [])];
     },
     needs: ({ events }) =>
       events.flatMap((event, index) => needsOfTyped(event, eventKinds, `events[${index}].`)),
@@ -93,9 +93,9 @@ function checkColor({ color }: PointTrigger, before: PointTrigger | undefined): 
   return [{ field: "color", message: "A color has six hexadecimal digits, as in a0acb8." }];
 }
 
-function settleEvents(events: PointTriggerEvent[], before: PointTriggerEvent[]): Violation[] {
+function resolveEvents(events: PointTriggerEvent[], before: PointTriggerEvent[]): Violation[] {
   const known = new Map(before.map((event) => [event.id, event]));
   return events.flatMap((event, index) =>
-    settleTyped(event, eventKinds, known.get(event.id), `events[${index}].`),
+    resolveTyped(event, eventKinds, known.get(event.id), `events[${index}].`),
   );
 }

@@ -15,7 +15,7 @@ import { mayReach } from "../record/reach.ts";
 export const OWNED_THROUGH_CONTACT = { by: "contact_id", through: "contacts", column: "owner_id" };
 
 /**
- * A contact that something belongs to. Who may not see it is told what is told of one that does not exist, and nothing is
+ * A contact that an entity belongs to. A hidden one has the same error as one that does not exist, and nothing is
  * given to a contact that the caller may not change.
  */
 export function contactReference(catalogues: FieldCatalogues): ReferenceKind {

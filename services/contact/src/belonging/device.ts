@@ -1,11 +1,11 @@
 import { type Device, DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
+import { parseJson } from "@tidings/resource/json-member";
 import { repository } from "@tidings/resource/repository";
 import type { ResourceContext } from "@tidings/resource/repository-options";
 import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
-import { parseJson } from "../input/json.ts";
 import { listOfContact, OWNED_THROUGH_CONTACT } from "./contact-reference.ts";
 
 export function deviceRepository(context: ResourceContext) {

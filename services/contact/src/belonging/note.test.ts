@@ -234,7 +234,7 @@ test("notes follow a merge, under the id of either contact, and go with their co
   await assert.rejects(getNote(id), isFault(Code.NOT_FOUND));
 });
 
-test("a note changes nothing of its contact, and tells of itself", async () => {
+test("a note changes nothing of its contact, and has events of its own", async () => {
   const contactId = await scene.addContact(ADA);
   const contact = "select version, date_modified from contacts where id = $1";
   const [before] = await scene.query(contact, [contactId]);

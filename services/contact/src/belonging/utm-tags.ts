@@ -1,6 +1,7 @@
 import { prepared } from "@tidings/database/database";
 import { dateTimeText } from "@tidings/database/timestamp";
 import type { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
+import { parseJson } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, invalid } from "@tidings/rpc/fault";
@@ -9,7 +10,6 @@ import { textOf as readText } from "@tidings/runtime/plain-text";
 import { editContact } from "../contact/edit.ts";
 import { writeContact } from "../contact/read.ts";
 import type { ContactContext } from "../contact/save.ts";
-import { parseJson } from "../input/json.ts";
 import type { ContactRow } from "../rows/contact.ts";
 import { noteDevice } from "./user-agent.ts";
 

@@ -212,7 +212,7 @@ test("named fields of contacts are read in one call, merged contacts as their su
   );
 });
 
-test("contacts that said no, are paused or had enough mails are told apart from those that may be mailed", async () => {
+test("contacts that unsubscribed, are paused or had enough mails are refused with the reason", async () => {
   const rule = (members: object) => JSON.stringify({ email: { channel: "email", ...members } });
   const add = async (columns: Record<string, string>) => {
     const id = await scene.addContact({});

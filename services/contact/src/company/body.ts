@@ -1,9 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
+import { parseJson } from "@tidings/resource/json-member";
 import type { Violation } from "@tidings/rpc/fault";
 import type { FieldSet } from "../field/catalogue.ts";
 import { type ChangeMode, readFieldValues } from "../field/values.ts";
-import { parseJson } from "../input/json.ts";
 import { readReference } from "../input/reference.ts";
 import type { RecordChange } from "../record/kind.ts";
 

@@ -164,7 +164,7 @@ test("the contact's company is the name of the primary one, and follows it", asy
   assert.deepEqual(await linksOf(id), []);
 });
 
-test("a contact whose company is called otherwise, or gone, is told of as it is", async () => {
+test("the event of a contact whose company is renamed or deleted carries the contact as it is", async () => {
   const company = await addCompany({ companyname: name() });
   const field = create(FieldSchema, { label: "Shoe size", type: "number" });
   await fieldsOf(scene.context, "lead").create(field, call);
@@ -244,7 +244,7 @@ test("`companies` replaces all, `company` adds a primary one, a PUT without it r
   await assert.rejects(editContact(id, {}, { companies: [999_999] }), { code: Code.INVALID_ARGUMENT });
 });
 
-test("each link that comes or goes is told with its contact and company", async () => {
+test("each link that comes or goes is in an event with its contact and company", async () => {
   const company = await addCompany({ companyname: name() });
   const { id } = await addContact({ firstname: "Told" });
   await companies.addCompanyContact(link(company.id, id), call);

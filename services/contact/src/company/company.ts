@@ -13,7 +13,7 @@ import type { ContactContext } from "../contact/save.ts";
 import { withCustomValues } from "../field/values.ts";
 import { limitBatch } from "../record/limit-batch.ts";
 import { listRecords } from "../record/list.ts";
-import { batchOf, rowOf, type SettledOutcome, savedAs, saveOf } from "../record/outcome.ts";
+import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
 import { COMPANY_SELECT } from "../rows/company.ts";
 import { companyWriter } from "./company-json.ts";
@@ -39,12 +39,12 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
   const write = async (row: Row) =>
     companyWriter(await catalogues.atLeast(Number(row.field_revision ?? 0))).message(row);
 
-  const saved = async (outcome: SettledOutcome | undefined) => ({
+  const saved = async (outcome: KnownOutcome | undefined) => ({
     company: await write(rowOf(outcome)),
     ...savedAs(outcome),
   });
 
-  const batchResponse = async (outcomes: SettledOutcome[]) => {
+  const batchResponse = async (outcomes: KnownOutcome[]) => {
     const message = companyWriter(await catalogues.current()).messages();
     const { items, statuses } = batchOf(outcomes, message, () => create(CompanySchema));
     return { companies: items, statuses };

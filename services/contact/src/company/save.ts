@@ -2,7 +2,7 @@ import { prepared, type Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
-import { type Fault, invalid } from "@tidings/rpc/fault";
+import { type Fault, invalid, NOT_VALID } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
 import { missingValues, setFieldValues } from "../field/values.ts";
@@ -52,7 +52,7 @@ function applyChange(application: Application<CompanyChange, Owners>): Row | Fau
   if (change.score !== undefined) row.score = String(change.score);
   if (change.owner !== undefined) {
     const owner = change.owner === null ? null : lookups.get(change.owner);
-    if (owner === undefined) return invalid([{ field: "owner", message: "This value is not valid." }]);
+    if (owner === undefined) return invalid([{ field: "owner", message: NOT_VALID }]);
     Object.assign(row, { owner_id: change.owner === null ? null : String(change.owner), owner });
   }
   const sent = isNew || mode === "replace" ? "all" : new Set(Object.keys(change.sent));

@@ -1,6 +1,6 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "@tidings/rpc/actor";
-import { type Fault, invalid, type Violation } from "@tidings/rpc/fault";
+import { type Fault, invalid, NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import type { FieldSet } from "../field/catalogue.ts";
 import { isoTime } from "../field/value.ts";
@@ -22,8 +22,6 @@ import { applyDoNotContact } from "./do-not-contact.ts";
 import type { ContactLookups } from "./look-up.ts";
 
 type ContactApplication = Application<ContactChange, ContactLookups>;
-
-const NOT_VALID = "This value is not valid.";
 
 /** The contact after a change; the very same row when the change changes nothing. */
 export function applyChange(application: ContactApplication): ContactRow | Fault {

@@ -2,12 +2,12 @@ import { create } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { dateTimeText } from "@tidings/database/timestamp";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
-import type { Violation } from "@tidings/rpc/fault";
+import { parseJson } from "@tidings/resource/json-member";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import ipaddr from "ipaddr.js";
 import type { FieldSet } from "../field/catalogue.ts";
 import { type ChangeMode, type FieldValues, readFieldValues } from "../field/values.ts";
-import { parseJson } from "../input/json.ts";
 import { readId, readReference } from "../input/reference.ts";
 import type { RecordChange } from "../record/kind.ts";
 import { cleanTag } from "../tag/tag.ts";
@@ -71,7 +71,6 @@ function readValues(
   return values;
 }
 
-const NOT_VALID = "This value is not valid.";
 const TAG_LENGTH_MAX = 191;
 const TAGS_MAX = 100;
 
@@ -91,7 +90,7 @@ function readTags(json: Uint8Array, violations: Violation[]): { addTags: string[
   };
 }
 
-/** Private and malformed addresses tell nothing about a contact and are ignored. */
+/** Private and malformed addresses identify nobody and are ignored. */
 function publicAddress(text: string | undefined): string | undefined {
   if (!text || text.length > ADDRESS_LENGTH_MAX || !ipaddr.isValid(text)) return undefined;
   const address = ipaddr.process(text);

@@ -68,7 +68,7 @@ async function allow(id: number, channel: string) {
   return { found, entries: parse(contact?.doNotContact as Uint8Array) };
 }
 
-test("a channel has one entry, of reason 3 unless said otherwise, and lifting it tells whether there was one", async () => {
+test("a channel has one entry, of reason 3 unless said otherwise, and lifting it answers whether there was one", async () => {
   const { id } = await add({ firstname: "A" });
   const [entry] = await stop(id, "email", { comments: "asked by phone" });
   assert.deepEqual([entry.channel, entry.reason, entry.comments], ["email", 3, "asked by phone"]);
@@ -107,7 +107,7 @@ test("channels called like members of every object are only names", async () => 
   await assert.rejects(stop(id, "__proto__"), { code: Code.INVALID_ARGUMENT });
 });
 
-test("each change of a channel is told with the status before and after", async () => {
+test("the event of a change of a channel has the status before and after", async () => {
   const { id } = await add({ firstname: "A" });
   await stop(id, "email", { reason: 2 });
   await stop(id, "email", { reason: 2 });

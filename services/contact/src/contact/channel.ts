@@ -1,8 +1,8 @@
 import { prepared } from "@tidings/database/database";
+import { parseJson } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { Fault, notFound } from "@tidings/rpc/fault";
 import { isoTime } from "../field/value.ts";
-import { parseJson } from "../input/json.ts";
 import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import { applyDoNotContact, readAddition } from "./do-not-contact.ts";
 import { editContact } from "./edit.ts";
@@ -29,7 +29,7 @@ export function addDoNotContact(
   });
 }
 
-/** Lifts the entry of a channel. `found` tells whether there was one. */
+/** Lifts the entry of a channel. `found`: there was one. */
 export async function removeDoNotContact(
   context: ContactContext,
   { id, channel }: { id: number; channel: string },

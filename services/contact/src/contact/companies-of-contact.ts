@@ -25,7 +25,7 @@ export async function listContactCompanies(database: Database, contactId: number
   return { companies: Buffer.from(JSON.stringify(companies)), totalSize: rows.length };
 }
 
-/** A company that the caller does not see: what the contact itself tells of it. */
+/** A company that the caller does not see: only its name, which the contact itself shows. */
 function namedRow(row: Row): Row {
   return Object.fromEntries(Object.entries(row).filter(([name]) => TOLD_BY_CONTACT.has(name)));
 }

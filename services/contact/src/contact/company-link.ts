@@ -1,5 +1,5 @@
 import { prepared, type Transaction } from "@tidings/database/database";
-import type { Violation } from "@tidings/rpc/fault";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import type { Application, RowChange } from "../record/kind.ts";
 import { type CompanyLink, type ContactRow, companiesOf } from "../rows/contact.ts";
@@ -19,7 +19,7 @@ export function applyCompanies(
   if (companies) {
     // Present companies of a contact stay, whether or not the caller sees them.
     const known = companies.map((id) => links.find((link) => link.id === id) ?? lookups.companyById(id));
-    if (known.includes(undefined)) return [{ field: "companies", message: "This value is not valid." }];
+    if (known.includes(undefined)) return [{ field: "companies", message: NOT_VALID }];
     links = known.flatMap((company) => {
       const isPrimary = links.some(({ id, isPrimary }) => isPrimary && id === company?.id);
       return company ? [{ ...company, isPrimary }] : [];

@@ -134,7 +134,7 @@ test("with `force` no company is looked for, and the name is still one company's
   await assert.rejects(addCompany(name, { force: true }), { code: Code.ALREADY_EXISTS });
 });
 
-test("a tag that a contact brings along is told of; one that only a refused contact named is not there", async () => {
+test("a tag that a contact brings along has an event; one that only a refused contact named is not there", async () => {
   const tagged = contactBody({ firstname: "T" }, { tags: ["brought along"] });
   await scene.handlers.createContact(
     { $typeName: "tidings.contact.v1.CreateContactRequest", contact: tagged },
@@ -163,7 +163,7 @@ test("a tag that a contact brings along is told of; one that only a refused cont
   );
 });
 
-test("a company that is called otherwise, or is gone, is told by each of its contacts", async () => {
+test("the rename or deletion of a company has an event for each of its contacts", async () => {
   const company = await addCompany();
   const { id } = await addContact({ firstname: "Told", company: company.name });
   const body = create(CompanySchema, {

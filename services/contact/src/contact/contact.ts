@@ -3,7 +3,7 @@ import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import type { Handlers } from "@tidings/rpc/definition";
 import { listRecords } from "../record/list.ts";
-import { batchOf, rowOf, type SettledOutcome, savedAs, saveOf } from "../record/outcome.ts";
+import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/outcome.ts";
 import { contactWriter } from "./contact-json.ts";
 import { followMerge, survivorOf } from "./edit.ts";
 import { contactListSource } from "./list.ts";
@@ -15,12 +15,12 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
   const { database, catalogues } = context;
   const saver = contactSaver(context);
 
-  const saved = async (outcome: SettledOutcome | undefined) => ({
+  const saved = async (outcome: KnownOutcome | undefined) => ({
     contact: await writeContact(context, rowOf(outcome)),
     ...savedAs(outcome),
   });
 
-  const batchResponse = async (outcomes: SettledOutcome[]) => {
+  const batchResponse = async (outcomes: KnownOutcome[]) => {
     const message = contactWriter(await catalogues.current()).messages();
     const { items, statuses } = batchOf(outcomes, message, () => create(ContactSchema));
     return { contacts: items, statuses };

@@ -1,4 +1,5 @@
-import { badRequest, type Fault, invalid, type Violation } from "@tidings/rpc/fault";
+import { parseJson } from "@tidings/resource/json-member";
+import { badRequest, type Fault, invalid, NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
 import type { DoNotContactEntry } from "../rows/contact.ts";
 
@@ -19,12 +20,12 @@ const CHANGES_MAX = 20;
 /** Reads `doNotContact: [{channel, reason, comments, channelId}]`; channel email and reason 3 when not given. */
 export function readDoNotContact(json: Uint8Array, violations: Violation[]): DoNotContactChange[] {
   if (json.length === 0) return [];
-  const input: unknown = JSON.parse(Buffer.from(json).toString());
+  const input: unknown = parseJson(json);
   if (input === null) return [];
   const items = input !== null && typeof input === "object" ? Object.values(input) : undefined;
   const changes = items?.slice(0, CHANGES_MAX).map(readEntry);
   if (!changes || items === undefined || items.length > CHANGES_MAX || changes.includes(undefined)) {
-    violations.push({ field: "doNotContact", message: "This value is not valid." });
+    violations.push({ field: "doNotContact", message: NOT_VALID });
     return [];
   }
   return changes as DoNotContactChange[];
@@ -55,7 +56,7 @@ export function readAddition(channel: string, sent: Record<string, unknown>): Do
   if (!((wholeNumberOf(reason) ?? 0) > REASONS.contactable))
     return badRequest("Invalid reason code given", "Reason code needs to be an integer and higher than 0.");
   const entry = readEntry({ channel, reason, comments, channelId });
-  return entry ?? invalid([{ field: "doNotContact", message: "This value is not valid." }]);
+  return entry ?? invalid([{ field: "doNotContact", message: NOT_VALID }]);
 }
 
 /**

@@ -37,7 +37,7 @@ export function contactUpdated(
   return domainEvent(UPDATED, aggregateOf(row), ContactSavedSchema, saved);
 }
 
-/** All contacts as the event of their last save told of them, what it changed apart. */
+/** All contacts as the event of their last save carried them, without what it changed. */
 export function contactSnapshots(context: Pick<FieldContext, "database" | "catalogues">): SnapshotSource {
   return recordSnapshots(context, {
     type: ContactSavedSchema.typeName,
@@ -79,7 +79,7 @@ function subjectOf(before: ContactRow | undefined, row: ContactRow): string {
   return before.owner_id === row.owner_id ? UPDATED : REASSIGNED;
 }
 
-/** The sets that are tables of their own are told like columns. */
+/** The sets that are tables of their own are named like columns. */
 function changedSets(before: ContactRow, row: ContactRow): string[] {
   return ["companies", "utm_tags"].filter((name) => (before[name] ?? null) !== (row[name] ?? null));
 }

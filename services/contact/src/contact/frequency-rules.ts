@@ -1,5 +1,6 @@
 import { dateTimeText } from "@tidings/database/timestamp";
-import type { Violation } from "@tidings/rpc/fault";
+import { parseJson } from "@tidings/resource/json-member";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { parseDateText } from "@tidings/runtime/date-text";
 import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
 import { isoTime } from "../field/value.ts";
@@ -9,19 +10,19 @@ export type FrequencyRuleChanges = Record<string, Record<string, unknown>>;
 
 const CHANNELS = ["email", "sms", "notification", "mobile_notification", "tweet"];
 const UNITS = ["DAY", "WEEK", "MONTH"];
-const NOT_VALID = { field: "frequencyRules", message: "This value is not valid." };
+const VIOLATION = { field: "frequencyRules", message: NOT_VALID };
 
 /** Reads `frequencyRules: {"email": {"frequency_number": 3, "frequency_time": "DAY", ...}}`. */
 export function readFrequencyRules(json: Uint8Array, violations: Violation[]): FrequencyRuleChanges {
   if (json.length === 0) return {};
-  const input: unknown = JSON.parse(Buffer.from(json).toString());
+  const input: unknown = parseJson(json);
   if (input === null) return {};
   const rules: FrequencyRuleChanges = {};
   const entries = input !== null && typeof input === "object" ? Object.entries(input) : [["", input]];
   for (const [channel, rule] of entries as [string, unknown][]) {
     const read = CHANNELS.includes(channel) ? readRule(channel, rule) : undefined;
     if (read) rules[channel] = read;
-    else if (!violations.includes(NOT_VALID)) violations.push(NOT_VALID);
+    else if (!violations.includes(VIOLATION)) violations.push(VIOLATION);
   }
   return rules;
 }

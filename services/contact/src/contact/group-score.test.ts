@@ -81,7 +81,7 @@ test("nothing more or less changes nothing, and a score that is set to 0 is one"
   assert.deepEqual(await all(id), [[2, 0]]);
 });
 
-test("scores of groups leave the points of a contact alone, and are told of once each", async () => {
+test("scores of groups leave the points of a contact alone, and have one event each", async () => {
   const id = await add();
   await change(id, 3, "plus", 2);
   await change(id, 3, "plus", 2);

@@ -119,7 +119,7 @@ for (const [search, count] of [
   });
 }
 
-test("a page beyond the end is empty and still tells the total", async () => {
+test("a page beyond the end is empty and still has the total", async () => {
   assert.deepEqual(await list({ skip: 100 }), { names: [], totalSize: 5, ids: [] });
 });
 

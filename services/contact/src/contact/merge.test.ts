@@ -96,7 +96,7 @@ test("the merged address is free for the survivor only, and found by it", async 
   assert.equal(id === one.id, survivor === "give@example.com");
 });
 
-test("a merge tells of the update, the merge and the deletion", async () => {
+test("a merge publishes the update, the merge and the deletion", async () => {
   const one = await add({ firstname: "A" });
   const other = await add({ firstname: "B", city: "Rome" });
   await merge(one.id, other.id);

@@ -87,7 +87,7 @@ function reached(rows: ContactRow[], id: number, verb: Verb, call: Call): Contac
   return reachedRow(call, verb, row, "owner_id");
 }
 
-/** Told before the deletion: others move what they keep of the contact. */
+/** Published before the deletion: other services move their rows of the contact. */
 function mergedEvent(merged: ContactRow, mergedIntoId: number) {
   const aggregate = { id: Number(merged.id), version: Number(merged.version) + 1 };
   return domainEvent("tidings.contact.contact.merged", aggregate, ContactMergedSchema, { mergedIntoId });

@@ -59,7 +59,7 @@ function contactKind({
 
 const deleteTags = prepared("tags_delete_unused", "delete from tags where id = any ($1::integer[])");
 
-/** Tells of the tags that were made for these contacts; one that only a refused contact named goes again. */
+/** Appends events of the tags that were made for these contacts, and deletes tags that only a refused contact named. */
 function writeNewTags(
   transaction: Transaction,
   changes: RowChange[],

@@ -37,7 +37,7 @@ const addSome = async (count: number, label: string) => {
 };
 const query = (text: string) => scene.context.database.query({ text }, [], Date.now() + 5_000);
 
-test("many writes at the same time are each answered with their own contact, and each is told once", async () => {
+test("many writes at the same time are each answered with their own contact, and each has one event", async () => {
   const ids = await addSome(100, "Many");
   const answers = await Promise.all(
     ids.map((id, index) => edit(id, contactBody({}, { points: index + 1 }), ["points"])),

@@ -5,7 +5,7 @@ import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
 
-/** The secret that addresses are hashed with: without it a hash tells nothing about an address. */
+/** The secret that addresses are hashed with: without it a hash reveals nothing about an address. */
 export type SuppressionKey = KeyObject;
 
 /** The fields whose values a channel writes to. */

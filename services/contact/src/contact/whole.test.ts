@@ -55,7 +55,7 @@ const VALUES: Record<string, string> = {
 
 let unique = 1_000_000;
 
-/** Puts a row of this contact into each table; references to other things are not looked at. */
+/** Puts a row of this contact into each table; references to other entities are not checked. */
 async function fill(tables: Map<string, ColumnInfo[]>, contactId: number): Promise<void> {
   const inserts = [...tables].map(([table, columns]) => {
     const values = columns.map(({ name, type }) =>

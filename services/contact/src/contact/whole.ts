@@ -9,7 +9,7 @@ const statement = prepared(
    where c.id = any (array(select unnest($1::integer[]))) order by c.id`,
 );
 
-/** Contacts with everything that their events tell, by ids; those that are gone are left out. */
+/** Contacts with everything that their events carry, by ids; deleted ones are left out. */
 export async function wholeContacts(
   query: Queryable["query"],
   set: FieldSet,

@@ -1,6 +1,7 @@
 import type { FieldObject, FieldOption, FieldProperties } from "@tidings/contacts/shown-field";
 import type { Field as FieldMessage } from "@tidings/proto/tidings/contact/v1/field";
-import type { Violation } from "@tidings/rpc/fault";
+import { parseJson } from "@tidings/resource/json-member";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { textOf, wholeNumberOf, withoutTags } from "@tidings/runtime/plain-text";
 import type { Field } from "./catalogue.ts";
 import { readFieldValue } from "./value.ts";
@@ -48,7 +49,7 @@ function checkLabel({ label }: FieldMessage): Violation[] {
 function checkChoices({ type, group }: FieldMessage): Violation[] {
   const violations: Violation[] = [];
   if (!TYPES.has(type)) violations.push({ field: "type", message: "There's a field type not recognized." });
-  if (!GROUPS.includes(group)) violations.push({ field: "group", message: "This value is not valid." });
+  if (!GROUPS.includes(group)) violations.push({ field: "group", message: NOT_VALID });
   return violations;
 }
 
@@ -60,7 +61,7 @@ function checkLengthLimit({ charLengthLimit: limit }: FieldMessage): Violation[]
 /** A default has to be a value of the field. */
 function checkDefault(draft: FieldMessage): Violation[] {
   if (!draft.defaultValue) return [];
-  const properties: FieldProperties = JSON.parse(Buffer.from(draft.properties).toString());
+  const properties: FieldProperties = parseJson(draft.properties);
   const field = { type: draft.type, properties, charLengthLimit: draft.charLengthLimit ?? null } as Field;
   const read = readFieldValue(field, draft.defaultValue);
   if ("problem" in read) return [{ field: "defaultValue", message: read.problem }];
@@ -69,8 +70,7 @@ function checkDefault(draft: FieldMessage): Violation[] {
 }
 
 function checkProperties(draft: FieldMessage): Violation[] {
-  const sent: unknown =
-    draft.properties.length > 0 ? JSON.parse(Buffer.from(draft.properties).toString()) : {};
+  const sent: unknown = draft.properties.length > 0 ? parseJson(draft.properties) : {};
   const read = readProperties(draft.type, isObject(sent) ? sent : {});
   if (typeof read === "string") {
     draft.properties = Buffer.from("{}");

@@ -1,17 +1,18 @@
 import type { FieldOption } from "@tidings/contacts/shown-field";
 import { dateTimeText } from "@tidings/database/timestamp";
+import { NOT_VALID } from "@tidings/rpc/fault";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { EMAIL_LENGTH_MAX, isEmailAddress } from "@tidings/runtime/email-address";
-import { textOf, withoutTags } from "@tidings/runtime/plain-text";
+import { textOf, withoutTags, yesOrNoOf } from "@tidings/runtime/plain-text";
 import type { Field } from "./catalogue.ts";
 import { isCountry, isLocale, isRegion, isTimezone } from "./places.ts";
 
 /** A value in the text form its column takes (null clears it), or what is wrong with it. */
 export type FieldValue = { value: string | null } | { problem: string };
 
-const NOT_VALID = { problem: "This value is not valid." };
+const INVALID = { problem: NOT_VALID };
 const NOT_A_DATE = { problem: `This value is ${DATE_FORMS}.` };
-const EMAIL_NOT_VALID = { problem: "A valid email is required." };
+const EMAIL_INVALID = { problem: "A valid email is required." };
 const TEXT_LENGTH_MAX = 191;
 const LONG_TEXT_LENGTH_MAX = 65_535;
 
@@ -20,7 +21,7 @@ export function readFieldValue(field: Field, input: unknown): FieldValue {
   if (input === null || input === undefined) return { value: null };
   if (field.type === "multiselect") return readOptions(input, field);
   const text = textOf(input)?.trim();
-  if (text === undefined) return NOT_VALID;
+  if (text === undefined) return INVALID;
   if (text === "") return { value: null };
   // Whatever else is done with it takes the longer the longer it is.
   if (text.length > LONG_TEXT_LENGTH_MAX) return tooLong(LONG_TEXT_LENGTH_MAX);
@@ -38,10 +39,10 @@ const READERS = new Map<string, (text: string, field: Field) => FieldValue>([
   ["date", readDate],
   ["datetime", readDateTime],
   ["time", readTime],
-  ["country", (text) => (isCountry(text) ? { value: text } : NOT_VALID)],
-  ["region", (text) => (isRegion(text) ? { value: text } : NOT_VALID)],
-  ["locale", (text) => (isLocale(text) ? { value: text } : NOT_VALID)],
-  ["timezone", (text) => (isTimezone(text) ? { value: text } : NOT_VALID)],
+  ["country", (text) => (isCountry(text) ? { value: text } : INVALID)],
+  ["region", (text) => (isRegion(text) ? { value: text } : INVALID)],
+  ["locale", (text) => (isLocale(text) ? { value: text } : INVALID)],
+  ["timezone", (text) => (isTimezone(text) ? { value: text } : INVALID)],
 ]);
 
 function readText(text: string, field: Field): FieldValue {
@@ -50,7 +51,7 @@ function readText(text: string, field: Field): FieldValue {
 
 function readEmail(text: string): FieldValue {
   if (text.length > EMAIL_LENGTH_MAX) return tooLong(EMAIL_LENGTH_MAX);
-  return isEmailAddress(text) ? { value: text } : EMAIL_NOT_VALID;
+  return isEmailAddress(text) ? { value: text } : EMAIL_INVALID;
 }
 
 function limited(text: string, lengthMax: number): FieldValue {
@@ -62,18 +63,13 @@ function tooLong(lengthMax: number): FieldValue {
   return { problem: `This value is too long. It should have ${lengthMax} characters or less.` };
 }
 
-const SWITCHES = new Map([
-  ...["true", "1", "on", "yes"].map((word) => [word, "1"] as const),
-  ...["false", "0", "off", "no"].map((word) => [word, "0"] as const),
-]);
-
 function readBoolean(text: string): FieldValue {
-  const value = SWITCHES.get(text.toLowerCase());
-  return value === undefined ? NOT_VALID : { value };
+  const isYes = yesOrNoOf(text);
+  return isYes === undefined ? INVALID : { value: isYes ? "1" : "0" };
 }
 
 function readOption(text: string, field: Field): FieldValue {
-  return isOption(field.properties.list, text) ? { value: text } : NOT_VALID;
+  return isOption(field.properties.list, text) ? { value: text } : INVALID;
 }
 
 /** Several options, as a list or separated by bars; stored in the second form. */
@@ -81,12 +77,12 @@ function readOptions(input: unknown, field: Field): FieldValue {
   const items = typeof input === "object" ? Object.values(input ?? {}) : (textOf(input) ?? "").split("|");
   const { list = [] } = field.properties;
   // An option may be named again, but nobody needs to name each of them often.
-  if (items.length > 2 * list.length + 2) return NOT_VALID;
+  if (items.length > 2 * list.length + 2) return INVALID;
   const texts = items.map(textOf);
-  if (texts.includes(undefined)) return NOT_VALID;
+  if (texts.includes(undefined)) return INVALID;
   const values = [...new Set(texts.map((text) => (text ?? "").trim()))].filter((text) => text !== "");
   const options = new Set(list.map(({ value }) => value));
-  if (!values.every((value) => options.has(value))) return NOT_VALID;
+  if (!values.every((value) => options.has(value))) return INVALID;
   return { value: values.length === 0 ? null : values.join("|") };
 }
 
@@ -98,7 +94,7 @@ const NUMBER_MAX = 1e15;
 
 function readNumber(text: string, field: Field): FieldValue {
   const number = Number(text);
-  if (!Number.isFinite(number) || Math.abs(number) > NUMBER_MAX) return NOT_VALID;
+  if (!Number.isFinite(number) || Math.abs(number) > NUMBER_MAX) return INVALID;
   const { scale = 0, roundmode = HALF_EVEN } = field.properties;
   return { value: String(round(number, scale, roundmode)) };
 }
@@ -137,7 +133,7 @@ function readDate(text: string): FieldValue {
 function readTime(text: string): FieldValue {
   const [, hours = "", minutes = "", seconds = "00"] =
     /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text) ?? [];
-  return hours === "" ? NOT_VALID : { value: `${hours.padStart(2, "0")}:${minutes}:${seconds}` };
+  return hours === "" ? INVALID : { value: `${hours.padStart(2, "0")}:${minutes}:${seconds}` };
 }
 
 /** The same text as the API writes date-times: `2024-05-01T10:00:00+00:00` */

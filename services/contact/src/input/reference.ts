@@ -1,5 +1,5 @@
-import type { Violation } from "@tidings/rpc/fault";
-import { parseJson } from "./json.ts";
+import { parseJson } from "@tidings/resource/json-member";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 
 /** Values that clients send for "nothing". */
 const EMPTY = new Set<unknown>([null, "", 0, "0"]);
@@ -15,7 +15,7 @@ export function readReference(
   if (EMPTY.has(input)) return null;
   const id = typeof input === "object" && !Array.isArray(input) ? input.id : input;
   const read = readId(id);
-  if (read === undefined) violations.push({ field, message: "This value is not valid." });
+  if (read === undefined) violations.push({ field, message: NOT_VALID });
   return read;
 }
 

@@ -48,7 +48,7 @@ const moveStatement = prepared(
    where not i.manually_removed`,
 );
 
-/** Lets a contact inherit the memberships of another one; answers the events that tell of it. */
+/** Lets a contact inherit the memberships of another one; returns the events. */
 export async function inheritMemberships(
   transaction: Transaction,
   id: number,

@@ -11,7 +11,7 @@ export interface MembershipChange {
   isAdded: boolean;
 }
 
-/** A segment as far as those are told that hear of its members. */
+/** A segment as membership events carry it. */
 export interface NamedSegment {
   id: number;
   version: number;
@@ -21,7 +21,7 @@ export interface NamedSegment {
   createdBy: number | undefined;
 }
 
-/** Tells who came and went, many contacts in one event. */
+/** Events of contacts that came or went, many contacts in one event. */
 export function membershipEvents(
   changes: MembershipChange[],
   segmentOf: (segmentId: number) => NamedSegment | undefined,

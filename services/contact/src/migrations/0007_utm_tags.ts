@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 
-/** How a contact came: one row for each time it was told. */
+/** How a contact came: one row for each visit that was recorded. */
 export async function createUtmTags(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table utm_tags (

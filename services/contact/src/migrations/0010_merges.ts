@@ -10,7 +10,7 @@ export async function createMerges(db: Kysely<unknown>): Promise<void> {
     )`.execute(db);
   await sql`create index contact_redirects_contact_id on contact_redirects (contact_id)`.execute(db);
 
-  // Do-not-contact entries of a deleted contact are kept under a keyed hash of its address, which tells nothing else of it.
+  // Do-not-contact entries of a deleted contact are kept under a keyed hash of its address, which reveals nothing else of it.
   await sql`
     create table suppressions (
       hash bytea not null,

@@ -23,7 +23,7 @@ export async function createSegments(db: Kysely<unknown>): Promise<void> {
     )`.execute(db);
   await sql`create index segments_by_name on segments (name, id)`.execute(db);
 
-  // Every replica keeps the definitions; this tells when to read them again.
+  // Every replica keeps the definitions; this says when to read them again.
   await sql`create table segment_revision (revision integer not null)`.execute(db);
   await sql`insert into segment_revision values (1)`.execute(db);
   await sql`

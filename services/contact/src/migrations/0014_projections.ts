@@ -3,7 +3,7 @@ import { type Kysely, sql } from "kysely";
 /** Facts of other services about contacts: as much as segments and searches need. */
 export async function createProjections(db: Kysely<unknown>): Promise<void> {
   const contact = sql`contact_id integer not null references contacts on delete cascade`;
-  // The latest version that was seen of each thing, those that are gone among them: what comes late changes nothing.
+  // The latest version that was seen of each entity, deleted ones too: a late event changes nothing.
   await sql`
     create table projected_versions (
       kind text not null,

@@ -1,7 +1,7 @@
 import { statements } from "@tidings/database/statements";
 import { JOB_TABLE } from "@tidings/jobs/tables";
 
-/** Builds and upkeep are jobs, and planned by who changes the definition: triggers only tell that something changed. */
+/** Builds and upkeep are jobs, and planned by who changes the definition: triggers only note that something changed. */
 export const moveToJobs = statements(
   ...JOB_TABLE,
   // It never ends: each day has the next one built.

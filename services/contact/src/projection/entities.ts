@@ -75,7 +75,7 @@ const emailSegments: Projection = {
   },
 };
 
-/** Things of other services that contacts and segments refer to. */
+/** Entities of other services that contacts and segments refer to. */
 export const entities: Projection[] = [
   owners,
   stages,

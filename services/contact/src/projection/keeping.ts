@@ -23,7 +23,7 @@ export function segmentKeeping(services: BuildServices): Keeping {
         catalogue = await services.catalogues.latest();
         await work();
       }),
-    async settle(transaction, changed) {
+    async finish(transaction, changed) {
       changes = [...changed].flatMap(([projection, ids]) => {
         const about: AboutContacts | undefined = aboutContacts.find((candidate) => candidate === projection);
         return about ? ids.map((contactId) => ({ contactId, changed: [about.table] })) : [];

@@ -25,7 +25,7 @@ export function companySaved({ before, row }: RowChange, set: FieldSet): DomainE
   return domainEvent(`${SUBJECT}.updated`, aggregate, CompanyUpdatedSchema, { snapshot, changed });
 }
 
-/** All companies as the event of their last save told of them, what it changed apart. */
+/** All companies as the event of their last save carried them, without what it changed. */
 export function companySnapshots(context: Pick<FieldContext, "database" | "catalogues">): SnapshotSource {
   return recordSnapshots(context, {
     type: CompanyUpdatedSchema.typeName,

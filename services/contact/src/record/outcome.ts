@@ -5,7 +5,7 @@ import type { Fault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 
 /** The outcome of one item of a batch. */
-export type SettledOutcome =
+export type KnownOutcome =
   | {
       row: Row;
       created?: boolean;
@@ -15,14 +15,14 @@ export type SettledOutcome =
   | { fault: Fault };
 
 /** The record, or its fault thrown: for a batch of one. */
-export function rowOf(outcome: SettledOutcome | undefined): Row {
+export function rowOf(outcome: KnownOutcome | undefined): Row {
   if (!outcome) throw new Error("a batch of one has one outcome");
   if ("fault" in outcome) throw outcome.fault;
   return outcome.row;
 }
 
 /** The answer to a single write besides the record. */
-export function savedAs(outcome: SettledOutcome | undefined): { created: boolean; ignored: string[] } {
+export function savedAs(outcome: KnownOutcome | undefined): { created: boolean; ignored: string[] } {
   return {
     created: outcome !== undefined && isCreated(outcome),
     ignored: outcome && "row" in outcome ? (outcome.ignored ?? []) : [],
@@ -31,7 +31,7 @@ export function savedAs(outcome: SettledOutcome | undefined): { created: boolean
 
 /** The answer to a batch: an empty record for a failed item, beside its status. */
 export function batchOf<T>(
-  outcomes: SettledOutcome[],
+  outcomes: KnownOutcome[],
   write: (row: Row) => T,
   none: () => T,
 ): { items: T[]; statuses: ItemStatus[] } {
@@ -51,6 +51,6 @@ export function saveOf<T>(
   return { id, message, isReplaced: updateMask?.paths.includes("*") ?? false, allowMissing };
 }
 
-function isCreated(outcome: SettledOutcome): boolean {
+function isCreated(outcome: KnownOutcome): boolean {
   return "row" in outcome && outcome.created === true;
 }

@@ -42,20 +42,20 @@ export function recordSaver<M, C extends RecordChange, L>(
   return {
     many: (requests, call) =>
       underCatalogue(context.catalogues, async (current) =>
-        settled(await write(await read(requests, current, call), false)),
+        known(await write(await read(requests, current, call), false)),
       ),
     one: (request, call) =>
       underCatalogue(context.catalogues, async (current) => {
         const own = await read([request], current, call);
-        const [outcome] = settled([(await share(own)) ?? (await write(own, false))[0]]);
+        const [outcome] = known([(await share(own)) ?? (await write(own, false))[0]]);
         if (!outcome) throw new Error("one record has one outcome");
         return outcome;
       }),
   };
 }
 
-/** Nothing is said of what must be saved alone; there is no such thing in a batch of one caller's own. */
-function settled(outcomes: (SaveOutcome | undefined)[]): SaveOutcome[] {
+/** Undefined for an item that must be saved alone; a batch of one caller has none. */
+function known(outcomes: (SaveOutcome | undefined)[]): SaveOutcome[] {
   return outcomes.flatMap((outcome) => outcome ?? []);
 }
 

@@ -31,7 +31,7 @@ async function told(
   return fromBinary<typeof ContactSavedSchema | typeof CompanyUpdatedSchema>(schema, payload).snapshot;
 }
 
-test("a contact is listed as the event of its last save told of it, page by page", async () => {
+test("a contact is listed as in the event of its last save, page by page", async () => {
   for (const values of [
     { firstname: "Ada", company: "Engines" },
     { email: "grace@example.com" },
@@ -51,7 +51,7 @@ test("a contact is listed as the event of its last save told of it, page by page
   }
 });
 
-test("a company is listed as the event of its last save told of it", async () => {
+test("a company is listed as in the event of its last save", async () => {
   const values = Buffer.from(JSON.stringify({ companyname: "Bell & Sons", companycity: "Boston" }));
   const companies = companyHandlers(scene.context);
   await companies.createCompany(create(CreateCompanyRequestSchema, { company: { values } }), callAs());

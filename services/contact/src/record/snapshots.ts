@@ -7,7 +7,7 @@ import type { FieldCatalogue, FieldContext, FieldSet } from "../field/catalogue.
 import { withCustomValues } from "../field/values.ts";
 
 interface RecordKind {
-  /** The message that tells of a saved one. */
+  /** The message of the event of a save. */
   type: string;
   table: string;
   /** The select list of a row whose table is called `alias`. */
@@ -18,7 +18,7 @@ interface RecordKind {
   saved(row: Row): Uint8Array;
 }
 
-/** Records as the event of their last save told of them, for those who keep something of all there are. */
+/** Records as the event of their last save carried them, for services that build a replica. */
 export function recordSnapshots(
   { database, catalogues }: Pick<FieldContext, "database" | "catalogues">,
   { type, table, select, alias, fields, saved }: RecordKind,

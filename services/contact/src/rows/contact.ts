@@ -78,7 +78,7 @@ export const CONTACT_SELECT = selectList({ ...DERIVED, ...FIELD_REVISION });
 const GROUP_SCORES = `(select json_agg(json_build_object('groupId', s.group_id, 'score', s.score) order by s.group_id)
     from contact_group_scores s where s.contact_id = c.id)`;
 
-/** The select list of a contact `c` with everything that its events tell. */
+/** The select list of a contact `c` with everything that its events carry. */
 export const WHOLE_CONTACT_SELECT = selectList({
   ...DERIVED,
   ...FIELD_REVISION,

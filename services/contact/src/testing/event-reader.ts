@@ -14,7 +14,7 @@ const SCHEMAS = {
   merged: ContactMergedSchema,
 };
 
-/** For tests: what was told of a contact, in order. */
+/** For tests: the events of a contact, in order. */
 export async function contactEventsOf(database: Database, id: number) {
   const rows = await database.query(
     {

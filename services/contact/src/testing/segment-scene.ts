@@ -25,7 +25,7 @@ export async function segmentScene() {
   const services = {
     ...contacts.context,
     readDefinitions: definitionReader(),
-    // Things of other services are as good as there.
+    // Entities of other services count as there.
     findVisible: async (_schema: unknown, ids: number[]) => new Set(ids),
     log: createLog("contact", "silent"),
   };

@@ -6,7 +6,7 @@ import type { Violation } from "@tidings/rpc/fault";
 import { isWebAddress } from "../family/web-address.ts";
 import { extensionOf, mimeOf } from "../file/kind.ts";
 import { forgetAssets } from "../message/forget.ts";
-import { type ClaimableFile, claimableFiles, settleFiles } from "./claim.ts";
+import { type ClaimableFile, claimableFiles, resolveFiles } from "./claim.ts";
 import { addMeasuring } from "./measure.ts";
 
 /** `siteUrl` is where people find what is published. */
@@ -24,9 +24,9 @@ export function assets(context: ResourceContext, siteUrl: string): Repository<As
         Object.assign(draft, { file: before.file, storageLocation: before.storageLocation });
     },
     prepare: (draft, { before, loaded }) =>
-      isSameFile(draft, before) ? [] : isRemote(draft) ? settleRemote(draft) : settleLocal(draft, loaded),
+      isSameFile(draft, before) ? [] : isRemote(draft) ? resolveRemote(draft) : resolveLocal(draft, loaded),
     async changed(transaction, changes) {
-      await settleFiles(transaction, changes);
+      await resolveFiles(transaction, changes);
       forgetAssets(
         transaction,
         idsOf(changes, ({ after }) => !after),
@@ -52,8 +52,8 @@ function isSameFile(asset: Asset, before: Asset | undefined): boolean {
   return before !== undefined && asset.file === before.file && isRemote(asset) === isRemote(before);
 }
 
-/** Properties of a remote file that its name tells, before its server is asked. */
-function settleRemote(draft: Asset): Violation[] {
+/** Properties of a remote file by its name, before its server is asked. */
+function resolveRemote(draft: Asset): Violation[] {
   if (!draft.file) return [];
   if (!isWebAddress(draft.file)) return [notValid("remotePath", "The remote should be a valid URL.")];
   const extension = extensionOf(new URL(draft.file).pathname.split("/").at(-1) ?? "");
@@ -61,7 +61,7 @@ function settleRemote(draft: Asset): Violation[] {
   return [];
 }
 
-function settleLocal(draft: Asset, files: Map<string, ClaimableFile>): Violation[] {
+function resolveLocal(draft: Asset, files: Map<string, ClaimableFile>): Violation[] {
   // Another location does not exist, which is a violation already.
   if (!draft.file || draft.storageLocation !== "local") return [];
   const file = files.get(draft.file);

@@ -53,7 +53,7 @@ export async function claimableFiles(
 }
 
 /** Gives assets their files, and lets those go that they have no more, with their bytes. */
-export async function settleFiles(transaction: Transaction, changes: Changed<Asset>[]): Promise<void> {
+export async function resolveFiles(transaction: Transaction, changes: Changed<Asset>[]): Promise<void> {
   const ids = changes.map(({ before, after }) => (after ?? before)?.id ?? 0);
   const names = changes.map(({ after }) =>
     after?.storageLocation === "remote" ? null : (after?.file ?? null),

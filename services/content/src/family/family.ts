@@ -4,7 +4,7 @@ import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
 import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/resource/json-member";
 import { placeOf } from "@tidings/resource/resource";
 import type { Call } from "@tidings/rpc/call";
-import type { Violation } from "@tidings/rpc/fault";
+import { notOneOf, type Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { type RawBuilder, sql } from "kysely";
 
@@ -106,7 +106,7 @@ const CRITERIA = new Set([
   "asset.downloads",
 ]);
 
-/** `{weight, winnerCriteria}` of a variant: its share in percent, and what the winner is told by. */
+/** `{weight, winnerCriteria}` of a variant: its share in percent, and the criterion of the winner. */
 export function checkVariantSettings(draft: { variantSettings?: Uint8Array | undefined }): Violation[] {
   const sent = jsonOf(draft.variantSettings);
   if (isNothing(sent)) {
@@ -119,12 +119,7 @@ export function checkVariantSettings(draft: { variantSettings?: Uint8Array | und
     return [notValid("variantSettings.weight", "The weight is a whole number of percent.")];
   const { winnerCriteria } = sent;
   if (winnerCriteria !== undefined && winnerCriteria !== null && !CRITERIA.has(textOf(winnerCriteria) ?? ""))
-    return [
-      notValid(
-        "variantSettings.winnerCriteria",
-        `This value is not valid. It is one of ${[...CRITERIA].join(", ")}.`,
-      ),
-    ];
+    return [notValid("variantSettings.winnerCriteria", notOneOf(CRITERIA))];
   draft.variantSettings = kept({ weight, winnerCriteria: winnerCriteria ?? null });
   return [];
 }

@@ -98,12 +98,12 @@ function arrival(
     parser.on("finish", () => {
       if (!file) return reject(missing(MISSING));
       const { part, name, target, written } = file;
-      const settle = () => {
+      const accept = () => {
         const size = target.bytesWritten;
         if (size > 0) resolve({ part, name, size });
         else reject(badRequest("The file is empty."));
       };
-      written.then(settle, reject);
+      written.then(accept, reject);
     });
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
@@ -123,7 +123,7 @@ function openParser(contentType: string, bytesMax: number): BusboyInstance {
     return new Busboy({
       headers: { "content-type": contentType },
       preservePath: true,
-      // One more of each than is taken: that there is one is told.
+      // One more of each than is allowed, so that the excess is noticed.
       limits: { files: 2, fields: PARTS_MAX, parts: PARTS_MAX, fileSize: bytesMax, fieldSize: 1_024 },
     });
   } catch {

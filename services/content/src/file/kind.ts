@@ -30,7 +30,7 @@ const KINDS = new Map([
   ["xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
 ]);
 
-/** Kinds that only their extension tells apart: one container, three programs. */
+/** Kinds that differ in their extension alone: one container, three programs. */
 const IN_COMPOUND_FILES = new Set(["doc", "ppt", "xls"]);
 const TEXTS = new Set(["csv", "txt"]);
 /** Other words for the same. */
@@ -55,7 +55,7 @@ export function extensionOf(name: string): string | undefined {
 }
 
 /**
- * The extension of the file at `path` by what is in it. What only its sender can tell (text, older office files) has the one
+ * The extension of the file at `path` by what is in it. A kind that its bytes do not show (text, older office files) has the one
  * it was sent with. Throws UPLOAD_REFUSED for everything that is not on the list, and for markup and scripts by any name.
  */
 export async function extensionByContent(path: string, sentName: string): Promise<string> {

@@ -16,7 +16,7 @@ import {
   naming,
   oneOf,
   propertiesOf,
-  settleProperties,
+  resolveProperties,
   text,
   texts,
   wholeNumber,
@@ -82,7 +82,7 @@ export function checkAction(
   path: string,
   { before, allowed, box }: { before: FormAction | undefined; allowed: Range[]; box: SecretBox },
 ): Violation[] {
-  const violations = settleProperties(
+  const violations = resolveProperties(
     action,
     actionTypes.get(action.type)?.properties ?? {},
     `${path}.properties`,

@@ -2,12 +2,11 @@ import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
 import { freeAlias } from "@tidings/resource/alias";
 import { FIELD_WORD_MAX, fieldWord } from "@tidings/resource/field-word";
 import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/resource/json-member";
-import { settleProperties } from "@tidings/resource/properties";
-import { badRequest, type Fault, type Violation } from "@tidings/rpc/fault";
+import { resolveProperties } from "@tidings/resource/properties";
+import { badRequest, type Fault, notOneOf, type Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import type { ContactFields } from "./contact-field.ts";
 import { FIELD_PROPERTIES } from "./field-types.ts";
-import { SUBMISSIONS_SEEN_MAX } from "./profiling.ts";
 
 /** Names that mean something else in what is sent with a form, or in what is answered of it. */
 const RESERVED = new Set(["message", "error", "id", "return", "name", "messenger", "svcpage", "form_id"]);
@@ -21,7 +20,7 @@ export interface Conditions {
 }
 
 /** Fills and checks what concerns single fields and how they stand to each other; `mapped` has what they are mapped to. */
-export function settleFields(
+export function resolveFields(
   draft: Form,
   before: Form | undefined,
   mapped: ContactFields,
@@ -33,12 +32,11 @@ export function settleFields(
     const path = `fields[${index}]`;
     const old = known.get(field.id);
     return [
-      ...settleProperties(field, FIELD_PROPERTIES.get(field.type) ?? {}, `${path}.properties`),
-      ...settleValidation(field, `${path}.validation`),
-      ...settleMapping(field, old, { mapped, path: `${path}.mappedField` }),
-      ...checkProfiling(field, `${path}.showAfterXSubmissions`),
-      ...settleParent(field, old, draft.fields, `${path}.parent`),
-      ...settleConditions(field, `${path}.conditions`),
+      ...resolveProperties(field, FIELD_PROPERTIES.get(field.type) ?? {}, `${path}.properties`),
+      ...resolveValidation(field, `${path}.validation`),
+      ...resolveMapping(field, old, { mapped, path: `${path}.mappedField` }),
+      ...resolveParent(field, old, draft.fields, `${path}.parent`),
+      ...resolveConditions(field, `${path}.conditions`),
     ];
   });
 }
@@ -67,14 +65,14 @@ export function aliasOf(text: string): string {
   return RESERVED.has(word) ? `f_${word}` : word;
 }
 
-function settleValidation(field: FormField, path: string): Violation[] {
+function resolveValidation(field: FormField, path: string): Violation[] {
   const validation = jsonOf(field.validation);
   if (isNothing(validation)) field.validation = kept({});
   return isNothing(validation) || isObject(validation) ? [] : [notValid(path)];
 }
 
 /** Older clients say `leadField`, of a contact or of its company; who says it last is right. */
-function settleMapping(
+function resolveMapping(
   field: FormField,
   old: FormField | undefined,
   { mapped, path }: { mapped: ContactFields; path: string },
@@ -98,14 +96,8 @@ function settleMapping(
     : [notValid(path, `There is no such field of a ${field.mappedObject}.`)];
 }
 
-function checkProfiling({ showAfterXSubmissions: count = 0 }: FormField, path: string): Violation[] {
-  return count >= 0 && count <= SUBMISSIONS_SEEN_MAX
-    ? []
-    : [notValid(path, `It is from 0 to ${SUBMISSIONS_SEEN_MAX}.`)];
-}
-
 /** A field that the one it depended on has left stands for itself. */
-function settleParent(
+function resolveParent(
   field: FormField,
   old: FormField | undefined,
   fields: FormField[],
@@ -129,7 +121,7 @@ function settleParent(
   return [];
 }
 
-function settleConditions(field: FormField, path: string): Violation[] {
+function resolveConditions(field: FormField, path: string): Violation[] {
   const sent = jsonOf(field.conditions);
   if (isNothing(sent)) {
     field.conditions = kept({});
@@ -137,8 +129,7 @@ function settleConditions(field: FormField, path: string): Violation[] {
   }
   if (!isObject(sent)) return [notValid(path)];
   const { expr = "in", any = false, values = [] } = sent;
-  if (expr !== "in" && expr !== "notIn")
-    return [notValid(`${path}.expr`, "This value is not valid. It is one of in, notIn.")];
+  if (expr !== "in" && expr !== "notIn") return [notValid(`${path}.expr`, notOneOf(["in", "notIn"]))];
   const list = isNothing(values)
     ? []
     : isObject(values) || Array.isArray(values)

@@ -78,7 +78,7 @@ test("one bad field or action fails the whole form, with a message of its own", 
   assert.deepEqual(labels(await scene.rows.get(form.id, callAs())), ["A"]);
 });
 
-test("a form is told what to do after it was sent", async () => {
+test("a form keeps its action after a submission", async () => {
   const post = (postAction: string, postActionProperty?: string) =>
     scene.add({ postAction, ...(postActionProperty && { postActionProperty }) });
   await assert.rejects(post("message"), isFault(Code.INVALID_ARGUMENT));

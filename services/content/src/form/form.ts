@@ -23,7 +23,7 @@ import { sql } from "kysely";
 import { isWebAddress } from "../family/web-address.ts";
 import { actionTypes, checkAction } from "./action.ts";
 import { awaitFields, type ContactFields, isSynced, mappedFields, withSyncedLists } from "./contact-field.ts";
-import { settleFields } from "./field.ts";
+import { resolveFields } from "./field.ts";
 import { formHtml } from "./html.ts";
 import { choicesLength } from "./input-html.ts";
 import { hideHeaders } from "./repost-secret.ts";
@@ -53,7 +53,7 @@ const commands = new Map<string, SearchCommand>([
 ]);
 
 /**
- * Forms with their fields and actions. What is wrong with one of these fails the form, and is told in its own words. They are sent
+ * Forms with their fields and actions. A fault of one of these fails the form, with its own message. They are sent
  * to `siteUrl`.
  */
 export function forms(
@@ -65,7 +65,7 @@ export function forms(
     commands,
     before: (messages, { deadlineMs }) => awaitFields(database, messages, deadlineMs),
     load: (transaction, _call, messages) => mappedFields(transaction, messages),
-    prepare: (draft, { before, loaded }) => settle(draft, before, { mapped: loaded, allowed, box }),
+    prepare: (draft, { before, loaded }) => resolve(draft, before, { mapped: loaded, allowed, box }),
     needs: ({ actions }) =>
       actions.flatMap((action, index) => needsOfTyped(action, actionTypes, `actions[${index}].`)),
     changed: forgetForms,
@@ -96,7 +96,7 @@ export function formMethods(rows: Repository<Form>): Handlers<typeof FormMethodS
   };
 }
 
-interface Settling {
+interface Resolving {
   mapped: ContactFields;
   /** Private ranges that a form may post to all the same. */
   allowed: Range[];
@@ -104,16 +104,16 @@ interface Settling {
   box: SecretBox;
 }
 
-function settle(draft: Form, before: Form | undefined, settling: Settling): Violation[] | Fault {
+function resolve(draft: Form, before: Form | undefined, resolving: Resolving): Violation[] | Fault {
   draft.alias = latinWord(draft.alias || before?.alias || draft.name, ALIAS_LENGTH_MAX) || "form";
-  return settleItems(draft, before, settling) ?? [...checkPostAction(draft), ...checkLimit(draft)];
+  return resolveItems(draft, before, resolving) ?? [...checkPostAction(draft), ...checkLimit(draft)];
 }
 
 /** Fields and actions in their order. Answers what is wrong with the first of them that is not right. */
-function settleItems(
+function resolveItems(
   draft: Form,
   before: Form | undefined,
-  { mapped, allowed, box }: Settling,
+  { mapped, allowed, box }: Resolving,
 ): Fault | undefined {
   draft.fields = inOrder(draft.fields);
   draft.actions = inOrder(draft.actions);
@@ -123,7 +123,7 @@ function settleItems(
   ];
   const [first] = declared;
   if (first) return badRequest(first.message);
-  const fields = settleFields(draft, before, mapped);
+  const fields = resolveFields(draft, before, mapped);
   if (fields instanceof Fault) return fields;
   const known = new Map(before?.actions.map((action) => [action.id, action]));
   const [wrong] = [

@@ -163,7 +163,7 @@ function groupOf(field: FormField, { inputId }: FieldPlace): string {
   return rows.map(({ markup }) => markup).join("");
 }
 
-/** Several are told apart by `|`. */
+/** Several are separated by `|`. */
 function defaultsOf({ defaultValue }: FormField): Set<string> {
   return new Set((defaultValue ?? "").split("|").filter((value) => value !== ""));
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { FormActionSchema } from "@tidings/proto/tidings/content/v1/form";
 import { jsonBytes, jsonOf } from "@tidings/resource/json-member";
-import { settleProperties } from "@tidings/resource/properties";
+import { resolveProperties } from "@tidings/resource/properties";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { checkAction } from "./action.ts";
 import { FIELD_PROPERTIES } from "./field-types.ts";
@@ -11,9 +11,9 @@ import { FIELD_PROPERTIES } from "./field-types.ts";
 const box = secretBox([generateSecretKey()]);
 
 /** The kept properties, or the member that is wrong. */
-function settled(type: string, properties: unknown): unknown {
+function resolved(type: string, properties: unknown): unknown {
   const item = { type, properties: jsonBytes(properties) };
-  const [wrong] = settleProperties(item, FIELD_PROPERTIES.get(item.type) ?? {}, "properties");
+  const [wrong] = resolveProperties(item, FIELD_PROPERTIES.get(item.type) ?? {}, "properties");
   return wrong ? wrong.field : jsonOf(item.properties);
 }
 
@@ -30,40 +30,40 @@ test("the choices of a list are kept in one form, however they were written", ()
   ];
   const kept = { list: { list } };
   for (const written of [list, { list }, { r: "Red", b: "Blue" }, { list: { r: "Red", b: "Blue" } }])
-    assert.deepEqual(settled("select", { list: written }), kept, JSON.stringify(written));
+    assert.deepEqual(resolved("select", { list: written }), kept, JSON.stringify(written));
   const plain = { list: { list: [{ label: "a", value: "a" }] } };
   for (const written of [["a"], { 0: "a" }, [{ value: "a" }], [{ label: "a" }]])
-    assert.deepEqual(settled("select", { list: written }), plain, JSON.stringify(written));
-  assert.deepEqual(settled("radiogrp", { optionlist: { list: [] } }), { optionlist: { list: [] } });
+    assert.deepEqual(resolved("select", { list: written }), plain, JSON.stringify(written));
+  assert.deepEqual(resolved("radiogrp", { optionlist: { list: [] } }), { optionlist: { list: [] } });
   for (const wrong of ["a|b", 1, [[1]], [{ label: {} }]])
-    assert.equal(settled("select", { list: wrong }), "properties.list", JSON.stringify(wrong));
+    assert.equal(resolved("select", { list: wrong }), "properties.list", JSON.stringify(wrong));
 });
 
 test("properties are what their type has them be, and others stay as they are", () => {
-  assert.deepEqual(settled("text", { placeholder: "<b>Name</b>", mine: { a: 1 } }), {
+  assert.deepEqual(resolved("text", { placeholder: "<b>Name</b>", mine: { a: 1 } }), {
     placeholder: "Name",
     mine: { a: 1 },
   });
-  assert.deepEqual(settled("freehtml", { text: "<b>Hello</b>" }), { text: "<b>Hello</b>" });
-  assert.deepEqual(settled("file", { allowed_file_extensions: "PDF, .png", allowed_file_size: "2" }), {
+  assert.deepEqual(resolved("freehtml", { text: "<b>Hello</b>" }), { text: "<b>Hello</b>" });
+  assert.deepEqual(resolved("file", { allowed_file_extensions: "PDF, .png", allowed_file_size: "2" }), {
     allowed_file_extensions: ["pdf", "png"],
     allowed_file_size: 2,
   });
-  assert.deepEqual(settled("country", { multiple: "yes" }), { multiple: 1 });
-  assert.deepEqual(settled("text", []), []);
-  assert.deepEqual(settled("text", ""), []);
-  assert.equal(settled("text", "many"), "properties");
-  assert.equal(settled("text", { placeholder: {} }), "properties.placeholder");
-  assert.equal(settled("number", { precision: 99 }), "properties.precision");
-  assert.equal(settled("button", { type: "explode" }), "properties.type");
-  assert.equal(settled("file", { allowed_file_extensions: ["../x"] }), "properties.allowed_file_extensions");
+  assert.deepEqual(resolved("country", { multiple: "yes" }), { multiple: 1 });
+  assert.deepEqual(resolved("text", []), []);
+  assert.deepEqual(resolved("text", ""), []);
+  assert.equal(resolved("text", "many"), "properties");
+  assert.equal(resolved("text", { placeholder: {} }), "properties.placeholder");
+  assert.equal(resolved("number", { precision: 99 }), "properties.precision");
+  assert.equal(resolved("button", { type: "explode" }), "properties.type");
+  assert.equal(resolved("file", { allowed_file_extensions: ["../x"] }), "properties.allowed_file_extensions");
   assert.deepEqual(
-    settled("text", JSON.parse('{"__proto__": {"placeholder": 1}, "constructor": 2}')),
+    resolved("text", JSON.parse('{"__proto__": {"placeholder": 1}, "constructor": 2}')),
     JSON.parse('{"__proto__": {"placeholder": 1}, "constructor": 2}'),
   );
 });
 
-test("actions are told numbers, operators and addresses, and unknown ones whatever was sent", () => {
+test("properties of actions are checked as numbers, operators and addresses; unknown actions keep theirs as sent", () => {
   assert.deepEqual(action("lead.pointschange", { operator: "plus", points: "5", group: "" }), {
     operator: "plus",
     points: 5,

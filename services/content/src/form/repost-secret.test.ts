@@ -44,7 +44,7 @@ async function opened(form: Form): Promise<unknown> {
   return typeof sealed === "string" ? scene.box.open(sealed) : undefined;
 }
 
-test("the header of a form that posts elsewhere is sealed, shown to nobody and told in no event", async () => {
+test("the header of a form that posts elsewhere is sealed, in no answer and in no event", async () => {
   const form = await addForm({ post_url: URL, [HEADER]: "Bearer 1234567" });
   assert.match(String((await kept(form))[HEADER]), /^sealed:/);
   const shown = [form, await scene.rows.get(form.id, callAs())].map(({ actions: [action] }) => action);

@@ -44,7 +44,7 @@ async function upkeep(): Promise<void> {
   }
 }
 
-test("a submission is stored and told of once, however often it is sent with the same key", async () => {
+test("a submission is one row and one event, however often it is sent with the same key", async () => {
   const { id } = await scene.add({ fields: FIELDS });
   const request = submissionOf(id, MAIL, { contactId: 7 });
   const answers = await Promise.all(

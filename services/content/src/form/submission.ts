@@ -10,7 +10,7 @@ import {
 import { type ListQuery, ListQuerySchema, OrderSchema } from "@tidings/proto/tidings/type/v1/list";
 import type { ColumnType } from "@tidings/resource/columns";
 import { EVERYTHING, type Filterable } from "@tidings/resource/condition";
-import { isObject, jsonBytes } from "@tidings/resource/json-member";
+import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { type ListSource, listPage } from "@tidings/resource/list";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { idsCommand } from "@tidings/resource/search";
@@ -77,7 +77,7 @@ export function submissionHandlers(
       if (!submission) throw notFound();
       submission.results = jsonBytes({
         form_id: String(formId),
-        ...JSON.parse(Buffer.from(submission.results).toString()),
+        ...parseJson(submission.results),
       });
       return submission;
     },
@@ -116,7 +116,7 @@ function resultOf(fieldId: number): RawBuilder<unknown> {
 
 function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>): Submission {
   const { id, name, alias, category } = form;
-  const shown = category ? JSON.parse(Buffer.from(category.shown).toString()) : null;
+  const shown = category ? parseJson(category.shown) : null;
   const lead = row.contact_id ? submitters.get(Number(row.contact_id)) : undefined;
   return create(SubmissionSchema, {
     id: Number(row.id),

@@ -54,7 +54,7 @@ export interface Submitting extends Pick<Known, "blockedEmails"> {
 }
 
 /**
- * Takes what somebody filled in: it is stored and told of, both or neither. The same key again answers what became of the
+ * Takes a submission: the row and its event are stored, both or neither. The same key again answers what became of the
  * first. Throws INVALID_ARGUMENT with what is wrong, by the aliases of the fields, and FAILED_PRECONDITION when the form takes
  * nothing.
  */

@@ -1,7 +1,7 @@
 import type { Form, FormField } from "@tidings/proto/tidings/content/v1/form";
 import { isObject, type JsonObject, jsonOf } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
-import type { Violation } from "@tidings/rpc/fault";
+import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 import { isWebAddress } from "../family/web-address.ts";
@@ -30,7 +30,7 @@ const INTERNATIONAL = /^\+[1-9]\d{6,14}$/;
 /** A value as it was sent: texts, of which a file has one, its name. */
 interface Sent {
   texts: string[];
-  /** Bytes of a file, as far as they were told. */
+  /** Bytes of a file, as far as they were sent. */
   size: number;
 }
 
@@ -64,7 +64,7 @@ export function readSubmitted(
     const chosen = field.type === "companyLookup" && value ? named(value, companies) : value;
     const error =
       chosen === undefined
-        ? "This value is not valid."
+        ? NOT_VALID
         : (blockedError(field, chosen, blockedEmails) ?? readField(field, chosen, submitted));
     if (error !== undefined && !hidden.has(field.id))
       submitted.errors.push({ field: field.alias, message: error });

@@ -1,7 +1,7 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { type Contact, ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
-import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
+import { type JsonObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { textOf } from "@tidings/rpc/formed-json";
@@ -53,7 +53,7 @@ export function submittersOf(upstreams: Upstreams): Submitters {
 }
 
 function isOwn({ owner }: Contact, { actor: { id } }: Call): boolean {
-  return id !== null && owner !== undefined && JSON.parse(Buffer.from(owner).toString()).id === id;
+  return id !== null && owner !== undefined && parseJson(owner).id === id;
 }
 
 /** A contact in one object: what it is, and the values of all of its fields. */

@@ -59,7 +59,7 @@ function checkAddresses({ fromAddress, replyToAddress, bccAddress }: Email): Vio
   return [
     ...(isFrom ? [] : [notValid("fromAddress", "A valid email is required.")]),
     ...checkEach("replyToAddress", replyToAddress ? [replyToAddress] : []),
-    // Several are told apart by commas.
+    // Several are separated by commas.
     ...checkEach("bccAddress", bccAddress ? bccAddress.split(",") : []),
   ];
 }

@@ -19,7 +19,7 @@ interface Channel {
 
 const NOTIFICATIONS = { table: "notifications", permission: "notification:notifications" };
 
-/** Where the things are that a message may say in a channel. */
+/** The kinds of entities that a message may send in a channel. */
 const CHANNELS = new Map<string, Channel>([
   ["email", { table: "emails", permission: "email:emails" }],
   ["sms", { table: "smses", permission: "sms:smses" }],
@@ -90,7 +90,7 @@ async function find({ query }: Pick<Queryable, "query">, channels: MessageChanne
   );
 }
 
-/** A message says one thing in a channel: what is sent for one that it has changes that. */
+/** A message has one entity in a channel: one that is sent for a channel it has replaces that. */
 function oneOfEach(channels: MessageChannel[]): MessageChannel[] {
   const byName = new Map<string, MessageChannel>();
   for (const channel of channels) {

@@ -2,6 +2,7 @@ import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { notValid } from "@tidings/resource/json-member";
 import { repository } from "@tidings/resource/repository";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
+import { notOneOf } from "@tidings/rpc/fault";
 import { sql } from "kysely";
 import { checkVariantSettings, type Family, family } from "../family/family.ts";
 import { PAGE_SHOWN } from "../family/references.ts";
@@ -31,8 +32,7 @@ export function pages(context: ResourceContext): Repository<Page> {
 
 function checkRedirect({ redirectType, redirectUrl }: Page) {
   if (redirectType === undefined) return [];
-  if (!REDIRECTS.includes(redirectType))
-    return [notValid("redirectType", `This value is not valid. It is one of ${REDIRECTS.join(", ")}.`)];
+  if (!REDIRECTS.includes(redirectType)) return [notValid("redirectType", notOneOf(REDIRECTS))];
   return redirectUrl && isWebAddress(redirectUrl)
     ? []
     : [notValid("redirectUrl", "A valid URL is required.")];

@@ -11,7 +11,7 @@ const CONFIG_BYTES_MAX = 64 * 1024;
 const RATIO_MAX = 100;
 const NAME = /^(?:[A-Za-z0-9_ -][A-Za-z0-9_. -]{0,99}\/){0,5}(?:[A-Za-z0-9_ -][A-Za-z0-9_. -]{0,99})?$/;
 const EXTENSION = /\.(?:html|twig|json|css|txt|md|png|jpe?g|gif|webp|woff2?|ttf)$/i;
-/** The bits of a Unix mode that tell what a file is (POSIX, sys/stat.h), and a plain one, a folder, or nothing said. */
+/** The bits of a Unix mode with the type of a file (POSIX, sys/stat.h), and a plain one, a folder, or nothing said. */
 const TYPE_BITS = 0o170000;
 const PLAIN_TYPES = new Set([0o100000, 0o040000, 0]);
 const DOS_ENCRYPTED = 0x1;

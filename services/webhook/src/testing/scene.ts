@@ -26,7 +26,7 @@ export const SECRET = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
 export const localhost: Range[] = parseRanges(["127.0.0.1/32"]).ranges;
 export const box = secretBox([generateSecretKey()]);
 export const rules = { allowed: localhost, box, triggerPrefix: "svc" };
-/** An administrator, whose webhooks are told of everything. */
+/** An administrator, whose webhooks receive everything. */
 export const ADMINISTRATOR_ID = 1;
 
 /** A database of the webhook service, with what tests put into it and ask of it. */

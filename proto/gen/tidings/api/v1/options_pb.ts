@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tidings/api/v1/options.proto.
  */
 export const file_tidings_api_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSKKAQoIUmVzb3VyY2USEgoKcGVybWlzc2lvbhgBIAEoCRIOCgZwbHVyYWwYAiABKAkSEAoIc2VydmljZXMYAyADKAkSDgoGYnVuZGxlGAQgASgJEhkKEXBlcm1pc3Npb25fYnlfcm93GAcgASgIEg4KBnNlYXJjaBgFIAMoCRINCgVvcmRlchgGIAMoCSI+CgVBbGlhcxIKCgJvZhgBIAEoCRIOCgZ3aXRoaW4YAiABKAkSGQoRa2VlcHNfdW5kZXJzY29yZXMYAyABKAgqjwEKBFZlcmISFAoQVkVSQl9VTlNQRUNJRklFRBAAEg0KCVZFUkJfVklFVxABEg8KC1ZFUkJfQ1JFQVRFEAISDQoJVkVSQl9FRElUEAMSDwoLVkVSQl9ERUxFVEUQBBIMCghWRVJCX0FOWRAFEhEKDVZFUkJfSU5URVJOQUwQBhIQCgxWRVJCX1BVQkxJU0gQBzpXCghyZXNvdXJjZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjkhgMgASgLMhgudGlkaW5ncy5hcGkudjEuUmVzb3VyY2VSCHJlc291cmNlOkEKCnBlcm1pc3Npb24SHy5nb29nbGUucHJvdG9idWYuU2VydmljZU9wdGlvbnMY0YYDIAEoCVIKcGVybWlzc2lvbjpKCgR2ZXJiEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMY0oYDIAEoDjIULnRpZGluZ3MuYXBpLnYxLlZlcmJSBHZlcmI6QAoLb3V0cHV0X29ubHkSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNOGAyABKAhSCm91dHB1dE9ubHk6PgoKaW5wdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1IYDIAEoCFIJaW5wdXRPbmx5OjoKCHJhd19qc29uEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjVhgMgASgIUgdyYXdKc29uOkIKDG9wZW5fbWVtYmVycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY1oYDIAEoCFILb3Blbk1lbWJlcnM6OQoHZGVyaXZlZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY14YDIAEoCFIHZGVyaXZlZDo5Cgdpbml0aWFsEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjZhgMgASgJUgdpbml0aWFsOjcKBnNlY3JldBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2IYDIAEoCFIGc2VjcmV0OjMKBGh0bWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNuGAyABKAhSBGh0bWw6OwoIaW50ZXJuYWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNqGAyABKAhSCGludGVybmFsOjsKCHJlcXVpcmVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjchgMgASgIUghyZXF1aXJlZDo+CgpsZW5ndGhfbWF4Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjdhgMgASgFUglsZW5ndGhNYXg6OQoHY2hvaWNlcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY3oYDIAMoCVIHY2hvaWNlczo9CglyZWZlcmVuY2USHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN+GAyABKAlSCXJlZmVyZW5jZTo5CgdtaXNzaW5nEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjghgMgASgJUgdtaXNzaW5nOj0KCWltbXV0YWJsZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4oYDIAEoCFIJaW1tdXRhYmxlOkwKBWFsaWFzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjhhgMgASgLMhUudGlkaW5ncy5hcGkudjEuQWxpYXNSBWFsaWFzOjMKBGFsc28SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOiGAyABKAlSBGFsc286NQoFa2V5ZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOOGAyABKAhSBWtleWVkOjgKB3NlbnRfaWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOSGAyABKAhSBnNlbnRJZGIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSKbAQoIUmVzb3VyY2USEgoKcGVybWlzc2lvbhgBIAEoCRIOCgZwbHVyYWwYAiABKAkSEAoIc2VydmljZXMYAyADKAkSDgoGYnVuZGxlGAQgASgJEhkKEXBlcm1pc3Npb25fYnlfcm93GAcgASgIEg8KB3N0YW1wZWQYCCABKAgSDgoGc2VhcmNoGAUgAygJEg0KBW9yZGVyGAYgAygJIj4KBUFsaWFzEgoKAm9mGAEgASgJEg4KBndpdGhpbhgCIAEoCRIZChFrZWVwc191bmRlcnNjb3JlcxgDIAEoCCqPAQoEVmVyYhIUChBWRVJCX1VOU1BFQ0lGSUVEEAASDQoJVkVSQl9WSUVXEAESDwoLVkVSQl9DUkVBVEUQAhINCglWRVJCX0VESVQQAxIPCgtWRVJCX0RFTEVURRAEEgwKCFZFUkJfQU5ZEAUSEQoNVkVSQl9JTlRFUk5BTBAGEhAKDFZFUkJfUFVCTElTSBAHOlcKCHJlc291cmNlEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGOSGAyABKAsyGC50aWRpbmdzLmFwaS52MS5SZXNvdXJjZVIIcmVzb3VyY2U6QQoKcGVybWlzc2lvbhIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjRhgMgASgJUgpwZXJtaXNzaW9uOkoKBHZlcmISHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgOMhQudGlkaW5ncy5hcGkudjEuVmVyYlIEdmVyYjpACgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY04YDIAEoCFIKb3V0cHV0T25seTo+CgppbnB1dF9vbmx5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjUhgMgASgIUglpbnB1dE9ubHk6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNWGAyABKAhSB3Jhd0pzb246QgoMb3Blbl9tZW1iZXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgIUgtvcGVuTWVtYmVyczo5CgdkZXJpdmVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgdkZXJpdmVkOjkKB2luaXRpYWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmGAyABKAlSB2luaXRpYWw6NwoGc2VjcmV0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgZzZWNyZXQ6MwoEaHRtbBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY24YDIAEoCFIEaHRtbDo7CghpbnRlcm5hbBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCFIIaW50ZXJuYWw6OwoIcmVxdWlyZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNyGAyABKAhSCHJlcXVpcmVkOj4KCmxlbmd0aF9tYXgSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN2GAyABKAVSCWxlbmd0aE1heDo5CgdjaG9pY2VzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjehgMgAygJUgdjaG9pY2VzOjQKA21pbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5YYDIAEoBVIDbWluiAEBOjQKA21heBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5oYDIAEoBVIDbWF4iAEBOj0KCXJlZmVyZW5jZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY34YDIAEoCVIJcmVmZXJlbmNlOjkKB21pc3NpbmcSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOCGAyABKAlSB21pc3Npbmc6PQoJaW1tdXRhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjihgMgASgIUglpbW11dGFibGU6TAoFYWxpYXMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOGGAyABKAsyFS50aWRpbmdzLmFwaS52MS5BbGlhc1IFYWxpYXM6MwoEYWxzbxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY6IYDIAEoCVIEYWxzbzo1CgVrZXllZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY44YDIAEoCFIFa2V5ZWQ6OAoHc2VudF9pZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5IYDIAEoCFIGc2VudElkYgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Makes a message a resource. Its standard methods (AIP-131 to 135, 231 to 235), their requests and answers are
@@ -58,6 +58,14 @@ export type Resource = Message<"tidings.api.v1.Resource"> & {
    * @generated from field: bool permission_by_row = 7;
    */
   permissionByRow: boolean;
+
+  /**
+   * Rows have stamps: `id`, `date_added`, `created_by`, `created_by_user`, `date_modified`, `modified_by` and `modified_by_user` are
+   * output only, and an `optional` `is_published` is initially true.
+   *
+   * @generated from field: bool stamped = 8;
+   */
+  stamped: boolean;
 
   /**
    * Columns that a plain search term looks into.
@@ -245,7 +253,7 @@ export const derived: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
   extDesc(file_tidings_api_v1_options, 7);
 
 /**
- * JSON of the value a new row gets when the caller sends none. The field is `optional` to tell "not sent" from
+ * JSON of the value a new row gets when the caller sends none. The field is `optional` to distinguish "not sent" from
  * "sent empty", yet its column is not nullable: what is cleared becomes the zero value.
  *
  * @generated from extension: string initial = 50009;
@@ -302,13 +310,27 @@ export const choices: GenExtension<FieldOptions, string[]> = /*@__PURE__*/
   extDesc(file_tidings_api_v1_options, 14);
 
 /**
- * On a tidings.type.v1.Reference: the kind of thing referred to, as its service knows it, e.g. "category". Its id is
+ * The least and the most a number may be.
+ *
+ * @generated from extension: optional int32 min = 50021;
+ */
+export const min: GenExtension<FieldOptions, number> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 15);
+
+/**
+ * @generated from extension: optional int32 max = 50022;
+ */
+export const max: GenExtension<FieldOptions, number> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 16);
+
+/**
+ * On a tidings.type.v1.Reference: the kind of entity referred to, as its service knows it, e.g. "category". Its id is
  * kept in the column `<field>_id`; of a list of them the ids are, in the column of the field.
  *
  * @generated from extension: string reference = 50015;
  */
 export const reference: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 15);
+  extDesc(file_tidings_api_v1_options, 17);
 
 /**
  * The message for a missing required value, where it is not the usual one.
@@ -316,15 +338,15 @@ export const reference: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: string missing = 50016;
  */
 export const missing: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 16);
+  extDesc(file_tidings_api_v1_options, 18);
 
 /**
- * Told when it is made and never changed: what an edit says of it is ignored.
+ * Set when it is made and never changed: what an edit says of it is ignored.
  *
  * @generated from extension: bool immutable = 50018;
  */
 export const immutable: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 17);
+  extDesc(file_tidings_api_v1_options, 19);
 
 /**
  * How an alias comes about.
@@ -332,7 +354,7 @@ export const immutable: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: tidings.api.v1.Alias alias = 50017;
  */
 export const alias: GenExtension<FieldOptions, Alias> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 18);
+  extDesc(file_tidings_api_v1_options, 20);
 
 /**
  * Another name under which callers send it.
@@ -340,7 +362,7 @@ export const alias: GenExtension<FieldOptions, Alias> = /*@__PURE__*/
  * @generated from extension: string also = 50024;
  */
 export const also: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 19);
+  extDesc(file_tidings_api_v1_options, 21);
 
 /**
  * On a list of messages with ids: callers see an object with an entry for each, by its id.
@@ -348,7 +370,7 @@ export const also: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: bool keyed = 50019;
  */
 export const keyed: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 20);
+  extDesc(file_tidings_api_v1_options, 22);
 
 /**
  * On a message with an id: the id as it was sent. An item may be sent with an id that no item has: it is new then, and
@@ -357,5 +379,5 @@ export const keyed: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool sent_id = 50020;
  */
 export const sent_id: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 21);
+  extDesc(file_tidings_api_v1_options, 23);
 

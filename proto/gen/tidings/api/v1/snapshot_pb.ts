@@ -18,7 +18,7 @@ export const file_tidings_api_v1_snapshot: GenFile = /*@__PURE__*/
  */
 export type ListSnapshotsRequest = Message<"tidings.api.v1.ListSnapshotsRequest"> & {
   /**
-   * The message of the thing: tidings.content.v1.Category.
+   * The message of the entity: tidings.content.v1.Category.
    *
    * @generated from field: string type = 1;
    */
@@ -64,7 +64,7 @@ export const ListSnapshotsResponseSchema: GenMessage<ListSnapshotsResponse> = /*
   messageDesc(file_tidings_api_v1_snapshot, 1);
 
 /**
- * A thing as its events tell of it.
+ * An entity as its events carry it.
  *
  * @generated from message tidings.api.v1.Snapshot
  */
@@ -99,7 +99,7 @@ export const SnapshotSchema: GenMessage<Snapshot> = /*@__PURE__*/
  */
 export const SnapshotService: GenService<{
   /**
-   * NOT_FOUND for a kind of thing that the process does not own.
+   * NOT_FOUND for a kind of entity that the process does not own.
    *
    * @generated from rpc tidings.api.v1.SnapshotService.ListSnapshots
    */

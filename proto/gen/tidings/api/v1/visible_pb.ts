@@ -18,7 +18,7 @@ export const file_tidings_api_v1_visible: GenFile = /*@__PURE__*/
  */
 export type FindVisibleRequest = Message<"tidings.api.v1.FindVisibleRequest"> & {
   /**
-   * The message of the things: tidings.content.v1.Email.
+   * The message of the entities: tidings.content.v1.Email.
    *
    * @generated from field: string type = 1;
    */
@@ -30,7 +30,7 @@ export type FindVisibleRequest = Message<"tidings.api.v1.FindVisibleRequest"> & 
   ids: number[];
 
   /**
-   * The user whose things alone are looked among, besides those that are shared; absent: everybody's.
+   * Only entities of this user and shared ones count; absent: those of everybody.
    *
    * @generated from field: optional int32 user_id = 3;
    */
@@ -64,13 +64,13 @@ export const FindVisibleResponseSchema: GenMessage<FindVisibleResponse> = /*@__P
   messageDesc(file_tidings_api_v1_visible, 1);
 
 /**
- * Tells which entities of a process a caller may see, for a service whose caller names them. Every owner serves it.
+ * Answers which entities of a process a caller may see, for a service whose caller names them. Every owner serves it.
  *
  * @generated from service tidings.api.v1.VisibleService
  */
 export const VisibleService: GenService<{
   /**
-   * NOT_FOUND for a kind of thing that the process does not own.
+   * NOT_FOUND for a kind of entity that the process does not own.
    *
    * @generated from rpc tidings.api.v1.VisibleService.FindVisible
    */

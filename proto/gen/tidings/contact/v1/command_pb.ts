@@ -452,7 +452,7 @@ export const ContactCommandService: GenService<{
   /**
    * Carries out up to 1,000 commands, each once however often its key is sent, and each on its own. The outcomes are in the order of the
    * commands. Commands of one call take effect by kind: edits first, then changes of points, scores, stages and companies in their order, then
-   * segments, then deletions. UNAVAILABLE and DEADLINE_EXCEEDED tell nothing: send the same commands again.
+   * segments, then deletions. After UNAVAILABLE and DEADLINE_EXCEEDED nothing is known: send the same commands again.
    *
    * @generated from rpc tidings.contact.v1.ContactCommandService.CarryOutCommands
    */

@@ -183,7 +183,7 @@ export const ContactDeletedSchema: GenMessage<ContactDeleted> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_events, 4);
 
 /**
- * tidings.contact.contact.merged: told of the contact that is no more, besides its deletion
+ * tidings.contact.contact.merged: about the contact that became a part of the other one; its deletion follows
  *
  * @generated from message tidings.contact.v1.ContactMerged
  */

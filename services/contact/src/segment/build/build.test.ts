@@ -33,7 +33,7 @@ async function stateOf(id: number) {
   return scene.segments.getSegmentBuild(request, listCall());
 }
 
-test("a build goes on where another replica left it, and tells how far it is", async () => {
+test("a build goes on where another replica left it, and shows its progress", async () => {
   const { id, ids } = await unbuilt();
   const other = { ...scene.services, readDefinitions: definitionReader() };
   assert.equal(await buildStep(scene.services, 25), true);

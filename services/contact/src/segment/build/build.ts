@@ -30,7 +30,7 @@ export interface BuildServices extends SegmentServices {
 
 /**
  * Finds the members of segments that were defined anew. A slice of contacts is one statement in a transaction of its own, which
- * also settles the job. Any number of replicas may do so; what a crash takes along is a slice, and a definition that changes
+ * also decides the job. Any number of replicas may do so; what a crash takes along is a slice, and a definition that changes
  * meanwhile begins again.
  */
 export function building(services: BuildServices): JobOptions {
@@ -95,7 +95,7 @@ const finishStatement = prepared(
 /** The others have their turn before what failed is tried again. */
 const POSTPONED_SECONDS = 0.5;
 
-/** A build that cannot be done is given up with its problem, which its segment tells. */
+/** A build that cannot be done is given up; its segment shows the problem. */
 async function buildFailure(
   { database }: BuildServices,
   { key }: Job,

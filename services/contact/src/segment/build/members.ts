@@ -33,7 +33,7 @@ export type ChangeMembers = (
 
 /**
  * Changes of one segment that come at the same time are one transaction and one event: they would wait for each other's turn
- * all the same. Who made them is told, so that each transaction has those of one actor.
+ * all the same. Events name their actor, so each transaction has the changes of one actor.
  */
 export function memberChanges(services: BuildServices): ChangeMembers {
   const ask = coalesce((wishes: Wish[]) => grant(services, wishes));

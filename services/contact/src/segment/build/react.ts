@@ -54,7 +54,7 @@ async function followAll(
   });
 }
 
-/** One member more of each company than are looked at, to tell whether there are more. */
+/** One member more of each company than are handled, so that an excess is noticed. */
 const membersStatement = prepared(
   "segment_company_contacts",
   `select company.id as company_id, member.contact_id from unnest($1::integer[]) as company (id)

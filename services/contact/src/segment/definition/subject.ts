@@ -49,7 +49,7 @@ export function leftOf(from: RawBuilder<unknown>, value: RawBuilder<unknown>): R
   return sql`(select coalesce(json_agg(v), '[]') from (select distinct ${value} as v from ${from} limit ${sql.lit(LEFT_MAX)}) l)`;
 }
 
-/** Several things that belong to a contact, by id or by name. */
+/** Several entities that belong to a contact, by id or by name. */
 export interface IdSet {
   type: string;
   reads: string[];

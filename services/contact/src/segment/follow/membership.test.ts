@@ -202,7 +202,7 @@ test("only segments that read what changed are asked again", async () => {
   assert.deepEqual(await scene.members(id), [contactId]);
 });
 
-test("each change of members is told once, many contacts in one event", async () => {
+test("each change of members is in one event, many contacts together", async () => {
   const city = newCity();
   for (let count = 0; count < 3; count += 1) await scene.addContact({ city });
   const { id, alias } = await scene.addSegment([isFrom(city)]);
@@ -417,7 +417,7 @@ test("contacts of a company follow its name, and leave with it", async () => {
   assert.deepEqual(await membersOfBoth(), [[], []]);
 });
 
-test("changes by hand that come at the same time are told once for each who makes them", async () => {
+test("changes by hand at the same time have one event for each actor", async () => {
   const { id } = await scene.addSegment([]);
   const contacts = [];
   for (let count = 0; count < 12; count += 1) contacts.push(await scene.addContact({ city: newCity() }));

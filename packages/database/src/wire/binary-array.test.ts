@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase } from "@tidings/testkit/postgres";
+import { openDatabase } from "../database.ts";
 import { byteaArray, textArray } from "./binary-array.ts";
-import { openDatabase } from "./database.ts";
 
 test("arrays in binary format arrive as they were sent: quotes, commas, nulls, other alphabets, nothing", async () => {
   const testDatabase = await createTestDatabase();

@@ -16,7 +16,7 @@ const publishAgain = prepared(
    select max(id) as last from slice`,
 );
 
-export interface SettleOptions {
+export interface ReconcileOptions {
   database: Database;
   bus: Bus;
   stream: StreamDefinition;
@@ -29,8 +29,8 @@ export interface SettleOptions {
  * a crash, it is made anew before. Consumers know by their inbox what they have had. `publishedSeq` is that of a message that the
  * stream has acknowledged; answers false where it is another stream now.
  */
-export async function settleStream(
-  { database, bus, stream: definition, log }: SettleOptions,
+export async function reconcileStream(
+  { database, bus, stream: definition, log }: ReconcileOptions,
   publishedSeq: number,
 ): Promise<boolean> {
   const found = await ensureStream(bus, definition);

@@ -4,13 +4,13 @@ import type { Sent } from "@tidings/resource/draft";
 import { propertiesOf } from "@tidings/resource/properties";
 import { badRequest, type Fault, invalid, unfit, type Violation } from "@tidings/rpc/fault";
 import { type Link, linksIn, readCanvas, writeCanvas } from "./canvas.ts";
-import { settleTypes } from "./event-rules.ts";
+import { resolveTypes } from "./event-rules.ts";
 import { link, type Named, namesOf, ownLinks, pathOf } from "./links.ts";
 
 /** Bytes of all properties of a campaign together. */
 const PROPERTIES_MAX = 1_000_000;
 
-interface Settling {
+interface Resolving {
   before: Campaign | undefined;
   sent: Sent<Campaign>;
   freeIds: number[];
@@ -22,14 +22,14 @@ interface Settling {
  * Makes one graph of the events and the canvas of a draft, in place. Where both were sent the canvas says what leads where,
  * otherwise events do by themselves. New events take their ids from `freeIds`. A write that names neither is not judged.
  */
-export function settleEvents(
+export function resolveEvents(
   draft: Campaign,
-  { before, sent, freeIds, allowed }: Settling,
+  { before, sent, freeIds, allowed }: Resolving,
 ): Fault | Violation[] {
   const paths = sent.updateMask?.paths ?? ["*"];
   if (before && !["*", "events", "canvas_settings", "lists", "forms"].some((path) => paths.includes(path)))
     return [];
-  // Told of by the rules of the message.
+  // The rules of the message report it.
   if (draft.events.some(({ name, type }) => name === "" || type === "")) return [];
   const unnamed = sent.updateMask && paths.includes("*") ? unnamedIn(sent.message?.events ?? []) : undefined;
   if (unnamed) return unnamed;
@@ -46,7 +46,7 @@ export function settleEvents(
   const links = withoutRemoved(isDrawn ? linksIn(canvas) : ownLinks(draft.events), before, named);
   const misfits = [
     ...link(draft.events, links, named),
-    ...settleTypes(draft.events, named),
+    ...resolveTypes(draft.events, named),
     ...callProblems(draft.events, before, allowed),
   ];
   if (misfits.length > 0) return unfit(misfits);

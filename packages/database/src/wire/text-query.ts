@@ -1,5 +1,6 @@
 import { Query } from "pg";
-import type { Row, Statement } from "./statement.ts";
+import pgPackage from "pg/package.json" with { type: "json" };
+import type { Row, Statement } from "../statement.ts";
 
 interface Columns {
   names: string[];
@@ -17,6 +18,10 @@ interface Known {
 
 const NONE: Columns = { names: [], empty: {} };
 const known = new WeakMap<object, Known>();
+
+const TESTED = "8.23.1";
+if (pgPackage.version !== TESTED)
+  throw new Error(`Statements use private parts of pg ${TESTED}, and ${pgPackage.version} is installed`);
 
 /** The private parts of pg's connection that its own query uses. */
 const { prepare } = Query.prototype as unknown as { prepare(connection: object): void };

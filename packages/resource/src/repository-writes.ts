@@ -1,0 +1,139 @@
+import { joined, type Transaction } from "@tidings/database/database";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Call } from "@tidings/rpc/call";
+import { denied, Fault } from "@tidings/rpc/fault";
+import { checkLength } from "./answer-length.ts";
+import { type Decisions, decisions } from "./decide.ts";
+import { findNamed, type Visible } from "./needs.ts";
+import { changeable } from "./reach.ts";
+import { awaitReferred, findReferred } from "./reference.ts";
+import type { Update } from "./repository-options.ts";
+import type { RepositoryParts } from "./repository-parts.ts";
+import type { Resource } from "./resource.ts";
+import { type Locked, lastOfEach, type Outcome, type Writing } from "./row-change.ts";
+import { rowEvents, rowWriter } from "./write-rows.ts";
+
+/** Writes of several rows in one transaction, with an outcome for each in their order. */
+export interface RepositoryWrites<T> {
+  create(messages: (T | undefined)[], call: Call): Promise<Outcome<T>[]>;
+  update(updates: Update<T>[], call: Call): Promise<Outcome<T>[]>;
+  delete(ids: number[], call: Call): Promise<Outcome<T>[]>;
+}
+
+export function repositoryWrites<T extends Resource, L>(parts: RepositoryParts<T, L>): RepositoryWrites<T> {
+  const { database, outbox, schema, columns, referring, statements, options } = parts;
+  const decide = decisions(schema, columns, referring, options);
+  const write = rowWriter<T>(schema, { outbox, columns, statements, changed: options.changed });
+
+  return {
+    async create(messages, call) {
+      const visible = await lookUp(parts, messages, call);
+      return database.transaction(call.deadlineMs, async (transaction) => {
+        const writing = await load(parts, transaction, call, { messages, visible, ids: [] });
+        const outcomes = messages.map((message) => decide.ofNew({ message, updateMask: undefined }, writing));
+        await write(transaction, outcomes);
+        return showWritten(parts, transaction, outcomes, call);
+      });
+    },
+
+    async update(updates, call) {
+      const messages = updates.map(({ message }) => message);
+      const ids = updates.map(({ id }) => id);
+      const visible = await lookUp(parts, messages, call);
+      return database.transaction(call.deadlineMs, async (transaction) => {
+        const writing = await load(parts, transaction, call, { messages, visible, ids });
+        const locked = await lock(parts, transaction, ids, call);
+        const outcomes = updates.map((update) => decideUpdate(decide, locked, update, writing));
+        await write(transaction, lastOfEach(outcomes));
+        return showWritten(parts, transaction, outcomes, call);
+      });
+    },
+
+    delete: (ids, call) =>
+      database.transaction(call.deadlineMs, async (transaction) => {
+        const locked = await lock(parts, transaction, ids, call);
+        const outcomes = ids.map((id) => decideDeletion(locked, id, call));
+        const deleted = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved] : []));
+        transaction.execute(statements.delete, [deleted.map(({ message }) => message.id)]);
+        outbox.append(transaction, rowEvents(schema, "deleted", deleted));
+        const gone = deleted.map(({ message }) => ({ before: message, after: undefined }));
+        if (gone.length > 0) await options.changed?.(transaction, gone);
+        return showWritten(parts, transaction, outcomes, call);
+      }),
+  };
+}
+
+/** Waits for other services before the transaction begins, so that no database connection is held meanwhile. */
+async function lookUp<T extends Resource, L>(
+  { options, referring, findVisible }: RepositoryParts<T, L>,
+  messages: (T | undefined)[],
+  call: Call,
+): Promise<Visible> {
+  await options.before?.(messages, call);
+  await awaitReferred(referring, messages, call);
+  const needs = messages.flatMap((message) => (message && options.needs?.(message)) ?? []);
+  return findNamed(needs, findVisible, call);
+}
+
+async function load<T extends Resource, L>(
+  { options, referring }: RepositoryParts<T, L>,
+  transaction: Transaction,
+  call: Call,
+  { messages, visible, ids }: { messages: (T | undefined)[]; visible: Visible; ids: number[] },
+): Promise<Writing<L>> {
+  return {
+    call,
+    visible,
+    loaded: (await options.load?.(transaction, call, messages, ids)) as L,
+    referred: await findReferred(referring, transaction, messages, call),
+  };
+}
+
+async function lock<T extends Resource, L>(
+  { statements, toLocked }: RepositoryParts<T, L>,
+  transaction: Transaction,
+  ids: number[],
+  call: Call,
+): Promise<Map<number, Locked<T>>> {
+  if (ids.length === 0) return new Map();
+  const rows = await transaction.query(statements.lock, [ids, call.actor.id]);
+  return new Map(rows.map((row) => [Number(row.id), toLocked(row)]));
+}
+
+/** The next update of the same row builds on this one. */
+function decideUpdate<T extends Resource, L>(
+  decide: Decisions<T, L>,
+  locked: Map<number, Locked<T>>,
+  update: Update<T>,
+  writing: Writing<L>,
+): Outcome<T> {
+  const { call } = writing;
+  if (!locked.has(update.id) && update.allowMissing)
+    return call.reach(Verb.CREATE) === "none" ? { fault: denied() } : decide.ofNew(update, writing);
+  const before = changeable(locked.get(update.id), Verb.EDIT, call);
+  if (before instanceof Fault) return { fault: before };
+  const outcome = decide.ofChange(before, update, writing);
+  if ("saved" in outcome) locked.set(update.id, { ...before, ...outcome.saved });
+  return outcome;
+}
+
+/** An id that is named twice is deleted once. */
+function decideDeletion<T>(locked: Map<number, Locked<T>>, id: number, call: Call): Outcome<T> {
+  const before = changeable(locked.get(id), Verb.DELETE, call);
+  if (before instanceof Fault) return { fault: before };
+  locked.delete(id);
+  return { saved: { message: before.message, version: before.version + 1 }, before, isChanged: true };
+}
+
+/** Completes the answer to a write before its commit: what fails here, or is too long, has changed nothing. */
+async function showWritten<T extends Resource, L>(
+  { database, show }: RepositoryParts<T, L>,
+  transaction: Transaction,
+  outcomes: Outcome<T>[],
+  call: Call,
+): Promise<Outcome<T>[]> {
+  const items = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved.message] : []));
+  await show(items, call, joined(database, transaction));
+  if (items.length > 1) checkLength(items);
+  return outcomes;
+}
