@@ -12,7 +12,7 @@ import { serve } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { createLog } from "@tidings/runtime/log";
 import { run } from "@tidings/runtime/run";
-import { openTls } from "@tidings/runtime/tls";
+import { openTls, type Tls } from "@tidings/runtime/tls";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp } from "./app.ts";
 import { openBearers } from "./auth/bearer.ts";
@@ -57,6 +57,44 @@ const options = {
 };
 await run(options, async ({ onStop, isStopping }) => {
   const tls = openTls(config, log);
+  const stores = await openStores(onStop);
+  const { database, outbox } = stores;
+  if (config.ADMIN_PASSWORD)
+    await ensureAdministrator(database, outbox, {
+      username: config.ADMIN_USERNAME,
+      password: config.ADMIN_PASSWORD,
+    });
+  const purging = startPurging(database, log);
+  onStop("purge", purging.stop);
+  const app = createApp({
+    ...(await signingIn(stores)),
+    ...openUpstreams(onStop, tls, stores),
+    ...apiSettings(),
+    isStopping,
+  });
+  const shown = [implementSnapshots(identitySnapshots(database)), implementVisible([visibleUsers(database)])];
+  const rpc = await serve(shown, {
+    port: config.GRPC_PORT,
+    host: config.INTERNAL_ADDRESS,
+    tls,
+    log,
+    verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, "identity"),
+    inFlightMax: RPC_IN_FLIGHT_MAX,
+  });
+  onStop("rpc server", rpc.drain);
+  const server = await serveHttp({ port: config.PORT }, app);
+  onStop("http server", server.drain);
+  return {
+    ports: { http: server.port, grpc: rpc.port },
+    isReady: async () => (await database.ping()) && (await isMigrated(database, migrations)),
+  };
+});
+
+type OnStop = Parameters<Parameters<typeof run>[1]>[0]["onStop"];
+type Stores = Awaited<ReturnType<typeof openStores>>;
+
+/** The database, once it is migrated, Redis where there is one, and the bus with the relay of this process' events. */
+async function openStores(onStop: OnStop) {
   const database = openDatabase({ url: config.DATABASE_URL, log });
   onStop("database", database.close);
   await untilMigrated(database, migrations, log);
@@ -68,50 +106,16 @@ await run(options, async ({ onStop, isStopping }) => {
   const databaseUrl = config.DATABASE_URL;
   const relay = startRelay({ database, databaseUrl, outbox, bus, stream: identityStream, log });
   onStop("relay", relay.stop);
-  const clients = openClients({
-    addresses: addressesOf(config),
-    tls,
-    actorPrivateKey: config.ACTOR_PRIVATE_KEY,
-    identity: { database, outbox },
-  });
-  onStop("clients", clients.close);
-  const transfer = openTransfer({
-    address: config.CONTENT_WEB_ADDRESS,
-    tls,
-    actorPrivateKey: config.ACTOR_PRIVATE_KEY,
-  });
-  onStop("transfer", transfer.close);
-  const shedding = loadShedding(config.REQUESTS_IN_FLIGHT);
-  onStop("shedding", shedding.stop);
-  if (config.ADMIN_PASSWORD)
-    await ensureAdministrator(database, outbox, {
-      username: config.ADMIN_USERNAME,
-      password: config.ADMIN_PASSWORD,
-    });
+  const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
+  return { database, redis, outbox, clientIp, rates: apiRateLimits(config.API_RATE_LIMIT, redis) };
+}
 
+/** Credentials, tokens and the pages on which people sign in. */
+async function signingIn({ database, redis, outbox, clientIp, rates }: Stores) {
   const principals = openPrincipals(database);
   const credentials = await openCredentials(database, principals, loginThrottle(redis));
-  const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
-  const rates = apiRateLimits(config.API_RATE_LIMIT, redis);
-  const publicWeb = webLimits({
-    clientIp,
-    ratePerSecond: config.PUBLIC_RATE_LIMIT,
-    inFlightMax: config.PUBLIC_REQUESTS_IN_FLIGHT,
-    redis,
-  });
-  onStop("public web", publicWeb.shedding.stop);
-  const version = VERSIONS[config.API_DIALECT];
   const apiUrl = config.API_URL ? new URL(config.API_URL) : undefined;
-  const purging = startPurging(database, log);
-  onStop("purge", purging.stop);
-
-  const app = createApp({
-    log,
-    versionHeader: config.VERSION_HEADER ?? version.header,
-    version: config.VERSION_HEADER_VALUE ?? version.value,
-    nested: config.API_DIALECT === "mautic" ? "array" : "byId",
-    isStopping,
-    isEnabled: config.API_ENABLED,
+  return {
     authentication: {
       credentials,
       bearers: openBearers(database, principals),
@@ -136,40 +140,45 @@ await run(options, async ({ onStop, isStopping }) => {
       anonymousRate: rates.anonymous,
       clientIp,
     },
+    apiOrigin: apiUrl?.origin,
     clientIp,
-    clients,
-    transfer,
+    rates,
+  };
+}
+
+/** The services behind this process, and what may be on its way to them at once. */
+function openUpstreams(onStop: OnStop, tls: Tls | undefined, { database, outbox, redis, clientIp }: Stores) {
+  const { ACTOR_PRIVATE_KEY: actorPrivateKey, CONTENT_WEB_ADDRESS: address } = config;
+  const identity = { database, outbox };
+  const clients = openClients({ addresses: addressesOf(config), tls, actorPrivateKey, identity });
+  onStop("clients", clients.close);
+  const transfer = openTransfer({ address, tls, actorPrivateKey });
+  onStop("transfer", transfer.close);
+  const shedding = loadShedding(config.REQUESTS_IN_FLIGHT);
+  onStop("shedding", shedding.stop);
+  const limits = webLimits({
+    clientIp,
+    ratePerSecond: config.PUBLIC_RATE_LIMIT,
+    inFlightMax: config.PUBLIC_REQUESTS_IN_FLIGHT,
+    redis,
+  });
+  onStop("public web", limits.shedding.stop);
+  const host = config.PUBLIC_URL ? new URL(config.PUBLIC_URL).host : undefined;
+  return { clients, transfer, shedding, arrivals: bodyArrivals(), web: { address, tls, host, limits } };
+}
+
+function apiSettings() {
+  const version = VERSIONS[config.API_DIALECT];
+  return {
+    log,
+    versionHeader: config.VERSION_HEADER ?? version.header,
+    version: config.VERSION_HEADER_VALUE ?? version.value,
+    nested: config.API_DIALECT === "mautic" ? ("array" as const) : ("byId" as const),
+    isEnabled: config.API_ENABLED,
     limits: {
       pageSize: config.API_PAGE_SIZE,
       limitMax: config.API_MAX_LIMIT,
       batchMax: config.API_BATCH_LIMIT,
     },
-    rates,
-    shedding,
-    arrivals: bodyArrivals(),
-    apiOrigin: apiUrl?.origin,
-    web: {
-      address: config.CONTENT_WEB_ADDRESS,
-      tls,
-      host: config.PUBLIC_URL ? new URL(config.PUBLIC_URL).host : undefined,
-      limits: publicWeb,
-    },
-  });
-  const shown = [implementSnapshots(identitySnapshots(database)), implementVisible([visibleUsers(database)])];
-  const rpc = await serve(shown, {
-    port: config.GRPC_PORT,
-    host: config.INTERNAL_ADDRESS,
-    tls,
-    log,
-    verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, "identity"),
-    inFlightMax: RPC_IN_FLIGHT_MAX,
-  });
-  onStop("rpc server", rpc.drain);
-  const server = await serveHttp({ port: config.PORT }, app);
-  onStop("http server", server.drain);
-
-  return {
-    ports: { http: server.port, grpc: rpc.port },
-    isReady: async () => (await database.ping()) && (await isMigrated(database, migrations)),
   };
-});
+}

@@ -1,7 +1,6 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Projection } from "@tidings/projection/projection";
 import { replicate } from "@tidings/projection/replicate";
-import { PointGroupSchema } from "@tidings/proto/tidings/campaign/v1/point_group";
 import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { jsonOf } from "@tidings/resource/json-member";
 import type { ShownFields } from "./fields-json.ts";
@@ -39,7 +38,6 @@ export const DEFINITION_TABLES = [
      field_group text not null, field_order integer not null, is_published boolean not null, is_fixed boolean not null,
      default_value text, properties jsonb not null)`,
   POINT_TRIGGERS_TABLE,
-  "create table point_groups (id integer primary key, version integer not null)",
 ];
 
 /** Replicas of the definitions of fields, and of the point triggers that colour contacts. */
@@ -72,12 +70,15 @@ export const definitionProjections: Projection[] = [
     }),
   }),
   pointTriggers,
-  replicate(PointGroupSchema, {
-    table: "point_groups",
-    columns: {},
-    row: () => ({}),
-    changed: (transaction, { gone }) => ungroupTriggers(transaction, gone),
-  }),
+  {
+    owner: "campaign",
+    subjects: ["tidings.campaign.point_group.deleted"],
+    async keep(transaction, events) {
+      const groupIds = events.map(({ aggregateId }) => aggregateId);
+      ungroupTriggers(transaction, groupIds);
+      return groupIds;
+    },
+  },
 ];
 
 const FRESH_MS = 1_000;

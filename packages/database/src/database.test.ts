@@ -5,7 +5,8 @@ import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, type TestDatabase, terminateBackends } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
-import { type Database, openDatabase, type Transaction, violatedConstraint } from "./database.ts";
+import { type Database, openDatabase, type Transaction } from "./database.ts";
+import { violatedConstraint } from "./failure.ts";
 
 const log = createLog("test", "silent");
 let testDatabase: TestDatabase;

@@ -1,5 +1,5 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
-import { violatedConstraint } from "@tidings/database/database";
+import { violatedConstraint } from "@tidings/database/failure";
 import { toFault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 import type {

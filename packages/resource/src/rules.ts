@@ -1,7 +1,6 @@
 import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
 import {
   choices as choicesOption,
-  keyed,
   length_max as lengthMaxOption,
   max as maxOption,
   min as minOption,
@@ -107,20 +106,11 @@ function nestedRules(field: DescField, within: (rules: Rules) => Check): (value:
     check(message, undefined).map((violation) => ({ ...violation, field: `${path}.${violation.field}` }));
   if (field.fieldKind !== "list")
     return (value) => (value === undefined ? [] : named(field.jsonName, value as Message));
-  const key = getOption(field, keyed) ? keyOf : (_message: Message, index: number) => String(index);
   return (value) =>
-    (value as Message[]).flatMap((message, index) =>
-      named(`${field.jsonName}[${key(message, index)}]`, message),
-    );
+    (value as Message[]).flatMap((message, index) => named(`${field.jsonName}[${index}]`, message));
 }
 
 /** Characters of a text, entries of a list, bytes of JSON. */
 function sizeOf(value: unknown): number {
   return typeof value === "string" || Array.isArray(value) || value instanceof Uint8Array ? value.length : 1;
-}
-
-/** An item of an object by ids is named by the id that it was sent with; a new one without any by its place. */
-function keyOf(message: Message, index: number): string {
-  const { sentId, id } = message as Message & { sentId?: string; id?: number };
-  return sentId || String(id || index);
 }

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type FieldObject, SHIPPED_ID_MAX } from "@tidings/contacts/shown-field";
-import { type Database, prepared, violatedConstraint } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import { violatedConstraint } from "@tidings/database/failure";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { ConditionSchema, type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { batchWithin } from "@tidings/resource/batch-within";

@@ -1,4 +1,5 @@
-import { type Transaction, violatedConstraint } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/database";
+import { violatedConstraint } from "@tidings/database/failure";
 import { dateTimeText } from "@tidings/database/timestamp";
 import type { Call } from "@tidings/rpc/call";
 import { Fault, taken } from "@tidings/rpc/fault";

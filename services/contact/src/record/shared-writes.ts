@@ -1,4 +1,4 @@
-import { mayBeCommitted } from "@tidings/database/database";
+import { mayBeCommitted } from "@tidings/database/failure";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { keptTraceparent } from "@tidings/runtime/telemetry";

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { create } from "@bufbuild/protobuf";
-import { backgroundDeadline, type Database, mayBeCommitted } from "@tidings/database/database";
+import { backgroundDeadline, type Database } from "@tidings/database/database";
+import { mayBeCommitted } from "@tidings/database/failure";
 import { type UploadedFile, UploadedFileSchema } from "@tidings/proto/tidings/content/v1/file";
 import type { Actor } from "@tidings/rpc/actor";
 import { withArrival } from "./arrival.ts";

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
-import { backgroundDeadline, type Database, mayBeCommitted, prepared } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { mayBeCommitted } from "@tidings/database/failure";
 import { advisoryLock } from "@tidings/database/lock";
 import { cleanAlias } from "@tidings/resource/alias";
 import type { Actor } from "@tidings/rpc/actor";
