@@ -89,7 +89,7 @@ async function createContact(email: string): Promise<number> {
 /** Everything that is kept of contacts agrees with the contacts there are. */
 async function assertConsistent(): Promise<void> {
   const ids = await contactIds();
-  // A reader whose stream was replaced finds out by two missing heartbeats, after two seconds, and builds up again.
+  // A reader whose stream was replaced finds out by two missing heartbeats, after six seconds, and builds up again.
   await eventually(async () => assert.deepEqual(await auditedIds(), ids), { timeoutMs: 60_000 });
   const members = "select contact_id as id from contact.segment_contacts order by 1";
   await eventually(async () => assert.deepEqual(await numbers(members), ids));

@@ -89,6 +89,7 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
       readSubscribers(database),
       database.query(selectKnown, [CONSUMER, ids], backgroundDeadline()),
     ]);
+    if (subscribers.size === 0) return;
     const had = new Set(known.map(({ event_id }) => event_id));
     const notifications = events
       .filter(({ id }) => !had.has(id))
