@@ -238,3 +238,18 @@ test("members that become header fields are one line, and addresses with a user 
       400,
     );
 });
+
+test("a save of dynamic content names the filters that are never asked of a contact", async () => {
+  const filter = (object: string, field: string) => ({
+    object,
+    field,
+    operator: "=",
+    filter: "x",
+    glue: "and",
+  });
+  const filters = [filter("lead", "city"), filter("company", "companycity"), filter("behaviors", "hit_url")];
+  const body = { name: "Skipped", isCampaignBased: false, slotName: "top", filters };
+  const { status, headers, text } = await api("POST", "dynamiccontents/new", body);
+  assert.equal(status, 201, text);
+  assert.equal(headers.get("tidings-ignored"), "filters%5B1%5D, filters%5B2%5D");
+});

@@ -10,6 +10,7 @@ import { type ListLimits, readListParameters, selection } from "./list-query.ts"
 import { bodyDecoder } from "./message-input.ts";
 import { messageWriter, type NestedForm } from "./message-json.ts";
 import { tellForeignParameters, tellIgnored, unwrapped } from "./newcomer.ts";
+import { skippedFilterNamer } from "./skipped-filters.ts";
 import type { Saved, StandardMethods } from "./standard-methods.ts";
 
 export interface ApiLimits extends ListLimits {
@@ -26,11 +27,12 @@ export function crudRouter(
   const router = Router({ caseSensitive: true });
   const decode = bodyDecoder(methods.resource);
   const write = messageWriter(methods.resource, nested);
+  const skippedFilters = skippedFilterNamer(methods.resource);
   const minimal = resource.minimal && new Set(resource.minimal);
   const send = (response: ApiResponse, status: number, json: string) =>
     sendJson(response, status, `{"${resource.one}":${json}}`);
   const sendSaved = (response: ApiResponse, { item, created, ignored }: Saved, others: string[]) => {
-    tellIgnored(response, [...others, ...ignored]);
+    tellIgnored(response, [...others, ...ignored, ...skippedFilters(item)]);
     if (created) response.setHeader("location", `/api/${resource.path}/${idOf(item)}`);
     send(response, created ? 201 : 200, write(item));
   };

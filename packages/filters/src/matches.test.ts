@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { checkFilters } from "./check.ts";
 import { type Filter, readFilters } from "./filter.ts";
 import { type MatchedContact, matches } from "./matches.ts";
+import { skippedFilters } from "./skipped.ts";
 
 const contact: MatchedContact = {
   value: (name) => (name === "city" ? { text: "Rome", kind: "text" } : undefined),
@@ -85,4 +86,17 @@ test("no pattern and no text of any length holds the event loop", () => {
     // A backtracking engine would take years.
     assert.ok(performance.now() - startedAt < 5_000, pattern.filter.slice(0, 20));
   }
+});
+
+test("filters on companies and on activities are named as skipped, and no others", () => {
+  const filter = (object: string, field: string) => ({ object, field, operator: "=", filter: "x" });
+  const sent = [
+    filter("lead", "city"),
+    filter("company", "companycity"),
+    filter("behaviors", "hit_url"),
+    filter("behaviors", "dnc_bounced"),
+    filter("lead", "leadlist"),
+  ];
+  assert.deepEqual(skippedFilters(sent), [1, 2]);
+  assert.deepEqual(skippedFilters("none"), []);
 });

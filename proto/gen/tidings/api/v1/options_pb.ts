@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tidings/api/v1/options.proto.
  */
 export const file_tidings_api_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSKbAQoIUmVzb3VyY2USEgoKcGVybWlzc2lvbhgBIAEoCRIOCgZwbHVyYWwYAiABKAkSEAoIc2VydmljZXMYAyADKAkSDgoGYnVuZGxlGAQgASgJEhkKEXBlcm1pc3Npb25fYnlfcm93GAcgASgIEg8KB3N0YW1wZWQYCCABKAgSDgoGc2VhcmNoGAUgAygJEg0KBW9yZGVyGAYgAygJIj4KBUFsaWFzEgoKAm9mGAEgASgJEg4KBndpdGhpbhgCIAEoCRIZChFrZWVwc191bmRlcnNjb3JlcxgDIAEoCCqPAQoEVmVyYhIUChBWRVJCX1VOU1BFQ0lGSUVEEAASDQoJVkVSQl9WSUVXEAESDwoLVkVSQl9DUkVBVEUQAhINCglWRVJCX0VESVQQAxIPCgtWRVJCX0RFTEVURRAEEgwKCFZFUkJfQU5ZEAUSEQoNVkVSQl9JTlRFUk5BTBAGEhAKDFZFUkJfUFVCTElTSBAHOlcKCHJlc291cmNlEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGOSGAyABKAsyGC50aWRpbmdzLmFwaS52MS5SZXNvdXJjZVIIcmVzb3VyY2U6QQoKcGVybWlzc2lvbhIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjRhgMgASgJUgpwZXJtaXNzaW9uOkoKBHZlcmISHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgOMhQudGlkaW5ncy5hcGkudjEuVmVyYlIEdmVyYjpACgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY04YDIAEoCFIKb3V0cHV0T25seTo+CgppbnB1dF9vbmx5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjUhgMgASgIUglpbnB1dE9ubHk6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNWGAyABKAhSB3Jhd0pzb246QgoMb3Blbl9tZW1iZXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgIUgtvcGVuTWVtYmVyczo5CgdkZXJpdmVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgdkZXJpdmVkOjkKB2luaXRpYWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmGAyABKAlSB2luaXRpYWw6NwoGc2VjcmV0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgZzZWNyZXQ6MwoEaHRtbBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY24YDIAEoCFIEaHRtbDo7CghpbnRlcm5hbBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCFIIaW50ZXJuYWw6OwoIcmVxdWlyZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNyGAyABKAhSCHJlcXVpcmVkOj4KCmxlbmd0aF9tYXgSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN2GAyABKAVSCWxlbmd0aE1heDo5CgdjaG9pY2VzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjehgMgAygJUgdjaG9pY2VzOjQKA21pbhIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5YYDIAEoBVIDbWluiAEBOjQKA21heBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5oYDIAEoBVIDbWF4iAEBOj0KCXJlZmVyZW5jZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY34YDIAEoCVIJcmVmZXJlbmNlOjkKB21pc3NpbmcSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOCGAyABKAlSB21pc3Npbmc6PQoJaW1tdXRhYmxlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjihgMgASgIUglpbW11dGFibGU6TAoFYWxpYXMSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOGGAyABKAsyFS50aWRpbmdzLmFwaS52MS5BbGlhc1IFYWxpYXM6MwoEYWxzbxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY6IYDIAEoCVIEYWxzbzo1CgVrZXllZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY44YDIAEoCFIFa2V5ZWQ6OAoHc2VudF9pZBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY5IYDIAEoCFIGc2VudElkYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("Chx0aWRpbmdzL2FwaS92MS9vcHRpb25zLnByb3RvEg50aWRpbmdzLmFwaS52MSKbAQoIUmVzb3VyY2USEgoKcGVybWlzc2lvbhgBIAEoCRIOCgZwbHVyYWwYAiABKAkSEAoIc2VydmljZXMYAyADKAkSDgoGYnVuZGxlGAQgASgJEhkKEXBlcm1pc3Npb25fYnlfcm93GAcgASgIEg8KB3N0YW1wZWQYCCABKAgSDgoGc2VhcmNoGAUgAygJEg0KBW9yZGVyGAYgAygJIj4KBUFsaWFzEgoKAm9mGAEgASgJEg4KBndpdGhpbhgCIAEoCRIZChFrZWVwc191bmRlcnNjb3JlcxgDIAEoCCqPAQoEVmVyYhIUChBWRVJCX1VOU1BFQ0lGSUVEEAASDQoJVkVSQl9WSUVXEAESDwoLVkVSQl9DUkVBVEUQAhINCglWRVJCX0VESVQQAxIPCgtWRVJCX0RFTEVURRAEEgwKCFZFUkJfQU5ZEAUSEQoNVkVSQl9JTlRFUk5BTBAGEhAKDFZFUkJfUFVCTElTSBAHOlcKCHJlc291cmNlEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGOSGAyABKAsyGC50aWRpbmdzLmFwaS52MS5SZXNvdXJjZVIIcmVzb3VyY2U6QQoKcGVybWlzc2lvbhIfLmdvb2dsZS5wcm90b2J1Zi5TZXJ2aWNlT3B0aW9ucxjRhgMgASgJUgpwZXJtaXNzaW9uOkoKBHZlcmISHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjShgMgASgOMhQudGlkaW5ncy5hcGkudjEuVmVyYlIEdmVyYjpACgtvdXRwdXRfb25seRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY04YDIAEoCFIKb3V0cHV0T25seTo+CgppbnB1dF9vbmx5Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjUhgMgASgIUglpbnB1dE9ubHk6OgoIcmF3X2pzb24SHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNWGAyABKAhSB3Jhd0pzb246QgoMb3Blbl9tZW1iZXJzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjWhgMgASgIUgtvcGVuTWVtYmVyczo5CgdkZXJpdmVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjXhgMgASgIUgdkZXJpdmVkOjkKB2luaXRpYWwSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNmGAyABKAlSB2luaXRpYWw6NwoGc2VjcmV0Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjYhgMgASgIUgZzZWNyZXQ6MwoEaHRtbBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY24YDIAEoCFIEaHRtbDo7CghpbnRlcm5hbBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY2oYDIAEoCFIIaW50ZXJuYWw6OwoIcmVxdWlyZWQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGNyGAyABKAhSCHJlcXVpcmVkOj4KCmxlbmd0aF9tYXgSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGN2GAyABKAVSCWxlbmd0aE1heDo5CgdjaG9pY2VzEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjehgMgAygJUgdjaG9pY2VzOkgKD2NvbnRhY3RfZmlsdGVycxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY54YDIAEoCFIOY29udGFjdEZpbHRlcnM6NAoDbWluEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjlhgMgASgFUgNtaW6IAQE6NAoDbWF4Eh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjmhgMgASgFUgNtYXiIAQE6PQoJcmVmZXJlbmNlEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjfhgMgASgJUglyZWZlcmVuY2U6OQoHbWlzc2luZxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4IYDIAEoCVIHbWlzc2luZzo9CglpbW11dGFibGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGOKGAyABKAhSCWltbXV0YWJsZTpMCgVhbGlhcxIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMY4YYDIAEoCzIVLnRpZGluZ3MuYXBpLnYxLkFsaWFzUgVhbGlhczozCgRhbHNvEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjohgMgASgJUgRhbHNvOjUKBWtleWVkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjjhgMgASgIUgVrZXllZDo4CgdzZW50X2lkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjkhgMgASgIUgZzZW50SWRiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Makes a message a resource. Its standard methods (AIP-131 to 135, 231 to 235), their requests and answers are
@@ -310,18 +310,26 @@ export const choices: GenExtension<FieldOptions, string[]> = /*@__PURE__*/
   extDesc(file_tidings_api_v1_options, 14);
 
 /**
+ * Holds filters of contacts that are asked of each contact in memory. A save names those that cannot be asked so.
+ *
+ * @generated from extension: bool contact_filters = 50023;
+ */
+export const contact_filters: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_tidings_api_v1_options, 15);
+
+/**
  * The least and the most a number may be.
  *
  * @generated from extension: optional int32 min = 50021;
  */
 export const min: GenExtension<FieldOptions, number> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 15);
+  extDesc(file_tidings_api_v1_options, 16);
 
 /**
  * @generated from extension: optional int32 max = 50022;
  */
 export const max: GenExtension<FieldOptions, number> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 16);
+  extDesc(file_tidings_api_v1_options, 17);
 
 /**
  * On a tidings.type.v1.Reference: the kind of entity referred to, as its service knows it, e.g. "category". Its id is
@@ -330,7 +338,7 @@ export const max: GenExtension<FieldOptions, number> = /*@__PURE__*/
  * @generated from extension: string reference = 50015;
  */
 export const reference: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 17);
+  extDesc(file_tidings_api_v1_options, 18);
 
 /**
  * The message for a missing required value, where it is not the usual one.
@@ -338,7 +346,7 @@ export const reference: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: string missing = 50016;
  */
 export const missing: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 18);
+  extDesc(file_tidings_api_v1_options, 19);
 
 /**
  * Set when it is made and never changed: what an edit says of it is ignored.
@@ -346,7 +354,7 @@ export const missing: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: bool immutable = 50018;
  */
 export const immutable: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 19);
+  extDesc(file_tidings_api_v1_options, 20);
 
 /**
  * How an alias comes about.
@@ -354,7 +362,7 @@ export const immutable: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: tidings.api.v1.Alias alias = 50017;
  */
 export const alias: GenExtension<FieldOptions, Alias> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 20);
+  extDesc(file_tidings_api_v1_options, 21);
 
 /**
  * Another name under which callers send it.
@@ -362,7 +370,7 @@ export const alias: GenExtension<FieldOptions, Alias> = /*@__PURE__*/
  * @generated from extension: string also = 50024;
  */
 export const also: GenExtension<FieldOptions, string> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 21);
+  extDesc(file_tidings_api_v1_options, 22);
 
 /**
  * On a list of messages with ids: callers see an object with an entry for each, by its id.
@@ -370,7 +378,7 @@ export const also: GenExtension<FieldOptions, string> = /*@__PURE__*/
  * @generated from extension: bool keyed = 50019;
  */
 export const keyed: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 22);
+  extDesc(file_tidings_api_v1_options, 23);
 
 /**
  * On a message with an id: the id as it was sent. An item may be sent with an id that no item has: it is new then, and
@@ -379,5 +387,5 @@ export const keyed: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
  * @generated from extension: bool sent_id = 50020;
  */
 export const sent_id: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
-  extDesc(file_tidings_api_v1_options, 23);
+  extDesc(file_tidings_api_v1_options, 24);
 
