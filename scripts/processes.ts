@@ -13,8 +13,8 @@ import { webhookVariables } from "@tidings/webhook/config";
 import { migrations as webhook } from "@tidings/webhook/migrations";
 import type { z } from "zod";
 
-export interface ProcessRow {
-  name: ProcessName;
+interface Row<N extends string> {
+  name: N;
   /** The schema of the database that belongs to the process alone. */
   schema: string;
   migrations: Migrations;
@@ -26,13 +26,9 @@ export interface ProcessRow {
   variables: string[];
   /** The durables by which it reads events: `<stream>/<name>`. */
   durables: string[];
-  /** The processes that may call it: those that read its address. */
-  callers: ProcessName[];
 }
 
-export type ProcessName = "contact" | "content" | "campaign" | "reporting" | "webhook" | "gateway";
-
-const rows: Omit<ProcessRow, "callers">[] = [
+const rows = [
   service("contact", contact, contactVariables, [
     "CONTACT/contact-segments",
     ...projections("contact", ["identity", "content", "campaign"]),
@@ -52,15 +48,18 @@ const rows: Omit<ProcessRow, "callers">[] = [
     ...projections("webhook", ["contact", "content", "campaign", "identity"]),
   ]),
   {
-    name: "gateway",
+    ...service("gateway", identity, gatewayVariables, []),
     schema: "identity",
-    migrations: identity,
     entry: "gateway/src/main.ts",
-    shape: gatewayVariables,
-    variables: Object.keys(gatewayVariables),
-    durables: [],
   },
 ];
+
+export type ProcessName = (typeof rows)[number]["name"];
+
+export interface ProcessRow extends Row<ProcessName> {
+  /** The processes that may call it: those that read its address. */
+  callers: ProcessName[];
+}
 
 /** Every process of the product, in the order they are started. */
 export const processes: ProcessRow[] = rows.map((row) => ({
@@ -73,17 +72,17 @@ export function addressOf({ schema }: Pick<ProcessRow, "schema">): string {
   return `${schema.toUpperCase()}_ADDRESS`;
 }
 
-function service(
-  name: ProcessName,
+function service<N extends string>(
+  name: N,
   migrations: Migrations,
   shape: z.ZodRawShape,
   durables: string[],
-): Omit<ProcessRow, "callers"> {
+): Row<N> {
   const entry = `services/${name}/src/main.ts`;
   return { name, schema: name, migrations, entry, shape, variables: Object.keys(shape), durables };
 }
 
 /** The durables of the replicas that a process keeps of what these owners have. */
-function projections(name: ProcessName, owners: string[]): string[] {
+function projections(name: string, owners: string[]): string[] {
   return owners.map((owner) => `${owner.toUpperCase()}/${name}-projection-${owner}`);
 }
