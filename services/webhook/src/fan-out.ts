@@ -9,7 +9,7 @@ import { bodyOf, nameOfCompany } from "./body.ts";
 import { defer, readDeferred } from "./deferral.ts";
 import { type Occurrence, occurrencesOf, type Source } from "./occurrence.ts";
 import { OWNER_COLUMNS, type Owner, ownerOf } from "./owners.ts";
-import type { Records, Rendered, Told } from "./records.ts";
+import type { Records, Rendered, Timed } from "./records.ts";
 import { parseTrigger, prefixed, type TriggerName } from "./triggers.ts";
 
 export interface FanOutOptions {
@@ -188,7 +188,7 @@ async function render(notifications: Notification[], options: FanOutOptions): Pr
 async function renderEach<S>(
   notifications: Notification[],
   sourceOf: (notification: Notification) => Source<S> | undefined,
-  renderAll: (sources: Told<S>[]) => Promise<Rendered[]>,
+  renderAll: (sources: Timed<S>[]) => Promise<Rendered[]>,
 ): Promise<(Rendered | undefined)[]> {
   const sources = notifications.map((notification) => {
     const source = sourceOf(notification);

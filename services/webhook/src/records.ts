@@ -22,12 +22,12 @@ export interface Rendered {
 
 /** Contacts and companies as receivers read them, in the order of their sources. Of one that is gone only the id is known. */
 export interface Records {
-  contacts(sources: Told<ContactSnapshot>[]): Promise<Rendered[]>;
-  companies(sources: Told<CompanySnapshot>[]): Promise<Rendered[]>;
+  contacts(sources: Timed<ContactSnapshot>[]): Promise<Rendered[]>;
+  companies(sources: Timed<CompanySnapshot>[]): Promise<Rendered[]>;
 }
 
 /** A source, and when the event was made that names it (RFC 3339). */
-export type Told<S> = Source<S> & { time: string };
+export type Timed<S> = Source<S> & { time: string };
 
 /** Reads snapshots of records as they are now, by ids. */
 export interface RecordOwner {
@@ -54,26 +54,27 @@ export function contactService(connection: Connection, sign: ActorSigner): Recor
 /** Writes records with the definitions of fields that this service replicates. Throws UNAVAILABLE while it does not know them. */
 export function recordWriter(database: Database, owner: RecordOwner): Records {
   const definitions = definitionReader(database);
+  const writer =
+    <S extends RecordSnapshot & { id: number }>({ read, json, ownerId }: Writing<S>) =>
+    async (sources: Timed<S>[]): Promise<Rendered[]> => {
+      const found = await snapshotsOf(sources, read);
+      const known = await definitionsFor(found, definitions);
+      return found.map(({ id, snapshot }) =>
+        snapshot
+          ? { json: json(snapshot, known), ownerId: ownerId(snapshot) ?? 0 }
+          : { json: JSON.stringify({ id }), ownerId: 0 },
+      );
+    };
   return {
-    contacts: async (sources) => {
-      const told = await snapshotsOf(sources, owner.contacts);
-      const known = await definitionsFor(told, definitions);
-      return told.map(({ id, snapshot }) =>
-        snapshot
-          ? { json: contactJson(snapshot, known), ownerId: snapshot.ownerId ?? 0 }
-          : { json: JSON.stringify({ id }), ownerId: 0 },
-      );
-    },
-    companies: async (sources) => {
-      const told = await snapshotsOf(sources, owner.companies);
-      const known = await definitionsFor(told, definitions);
-      return told.map(({ id, snapshot }) =>
-        snapshot
-          ? { json: companyJson(snapshot, known), ownerId: snapshot.createdBy ?? 0 }
-          : { json: JSON.stringify({ id }), ownerId: 0 },
-      );
-    },
+    contacts: writer({ read: owner.contacts, json: contactJson, ownerId: (contact) => contact.ownerId }),
+    companies: writer({ read: owner.companies, json: companyJson, ownerId: (company) => company.createdBy }),
   };
+}
+
+interface Writing<S> {
+  read(ids: number[]): Promise<S[]>;
+  json(record: S, known: Definitions): string;
+  ownerId(record: S): number | undefined;
 }
 
 interface Found<S> {
@@ -84,7 +85,7 @@ interface Found<S> {
 }
 
 async function snapshotsOf<S extends { id: number }>(
-  sources: Told<S>[],
+  sources: Timed<S>[],
   read: (ids: number[]) => Promise<S[]>,
 ): Promise<Found<S>[]> {
   const named = new Set(sources.flatMap((source) => ("id" in source ? [source.id] : [])));

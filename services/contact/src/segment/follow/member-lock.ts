@@ -1,7 +1,7 @@
 import { prepared, type Transaction } from "@tidings/database/database";
 
 const takeStatement = prepared(
-  "segment_turn",
+  "segment_members_lock",
   "select pg_advisory_xact_lock(hashtext('segment members')), set_config('jit', 'off', true)",
 );
 
