@@ -1,3 +1,4 @@
+import { passwordVariableOf } from "./migrate-config.ts";
 import { addressOf, type ProcessRow, processes } from "./processes.ts";
 
 /** Files that say where each process finds others, who may call it and what it reads. `npm run generate` writes that into them. */
@@ -17,42 +18,41 @@ const GRPC_PORT = 50051;
 
 /** Values of the chart: `consumers`, `callers` and `addresses` of each process come first. A new process gets the secrets that all have. */
 function wiredValues(text: string): string {
-  const added = ({ name, variables }: ProcessRow) => {
-    const secrets = SECRETS.filter((variable) => variables.includes(variable));
-    return `${name}:\n${section(
-      "secretEnv",
-      secrets.map((variable) => `    ${variable}: {}\n`),
-    ).join("")}\n`;
-  };
   const withPasswords = text.replace(/(?:^ {4}[A-Z]+_PASSWORD: \{\}\n){2,}/m, () =>
-    passwords("")
-      .map((name) => `    ${name}: {}\n`)
-      .join(""),
+    linesOf(passwords(""), (name) => `    ${name}: {}\n`),
   );
-  return wiredBlocks(
-    withBlocks(withPasswords, { indent: "", before: "ingress:", added }),
-    "",
-    (row, block) => {
+  return wiredBlocks(withPasswords, {
+    indent: "",
+    before: "ingress:",
+    added: ({ variables }) =>
+      `${section("secretEnv", secretsIn(variables), (name) => `    ${name}: {}\n`)}\n`,
+    wired(row, block) {
       const rest = block
         .replace(/^ {2}(consumers|addresses):\n(?: {4}.*\n)*/gm, "")
         .replace(/^ {2}callers: .*\n/m, "");
       return [
-        ...section("consumers", row.durables.map(consumerLine)),
+        section("consumers", row.durables, consumerLine),
         `  callers: [${row.callers.join(", ")}]\n`,
-        ...section(
-          "addresses",
-          addressesOf(row, "").map(([name, address]) => `    ${name}: ${address}\n`),
-        ),
+        section("addresses", addressesOf(row, ""), ([name, address]) => `    ${name}: ${address}\n`),
         rest,
       ].join("");
     },
-  );
+  });
 }
 
 const SECRETS = ["DATABASE_URL", "NATS_URL", "ACTOR_PRIVATE_KEY", "ACTOR_PUBLIC_KEYS"];
 
-function section(name: string, lines: string[]): string[] {
-  return lines.length > 0 ? [`  ${name}:\n`, ...lines] : [];
+function secretsIn(variables: string[]): string[] {
+  return SECRETS.filter((variable) => variables.includes(variable));
+}
+
+function linesOf<T>(items: T[], line: (item: T) => string): string {
+  return items.map(line).join("");
+}
+
+/** Nothing where there are no lines. */
+function section<T>(name: string, items: T[], line: (item: T) => string): string {
+  return items.length > 0 ? `  ${name}:\n${linesOf(items, line)}` : "";
 }
 
 function consumerLine(durable: string): string {
@@ -78,14 +78,14 @@ function wiredValuesSchema(text: string): string {
 /** The chart of a process stands for each of them, the gateway first. */
 function wiredDependencies(text: string): string {
   const [, version = ""] = /version: (\S+), alias/.exec(text) ?? [];
-  const lines = gatewayFirst().map((name) => `  - { name: service, version: ${version}, alias: ${name} }\n`);
-  return text.replace(/(?<=^dependencies:\n)(?: {2}- .*\n)+/m, lines.join(""));
+  const line = ({ name }: ProcessRow) => `  - { name: service, version: ${version}, alias: ${name} }\n`;
+  return text.replace(/(?<=^dependencies:\n)(?: {2}- .*\n)+/m, linesOf(gatewayFirst(), line));
 }
 
 /** A list of all processes in a template. */
 function wiredList(text: string): string {
-  const names = gatewayFirst().map((name) => ` "${name}"`);
-  return text.replaceAll(/(?<=:= list)(?: "[a-z]+"){2,}/g, names.join(""));
+  const names = linesOf(gatewayFirst(), ({ name }) => ` "${name}"`);
+  return text.replaceAll(/(?<=:= list)(?: "[a-z]+"){2,}/g, names);
 }
 
 /** The names of processes in a schema, as values and in a pattern. */
@@ -96,68 +96,69 @@ function wiredNames(text: string): string {
     .replaceAll(/(?<="\^\()contact(?:\|[a-z]+)+(?=\))/g, names.join("|"));
 }
 
-/** The variables with the passwords of all roles of the database, or of all users of the bus, that of the gateway first. */
+/** The variables with the passwords of all roles of the database, or of all users of the bus. */
 function passwords(kind: "" | "NATS_"): string[] {
-  const names = processes.map(({ name, schema }) => (kind === "" ? schema : name).toUpperCase());
-  return [...names.slice(-1), ...names.slice(0, -1)].map((name) => `${name}_${kind}PASSWORD`);
+  return gatewayFirst().map(({ name, schema }) => passwordVariableOf(kind === "" ? schema : `${name}_nats`));
 }
 
-function gatewayFirst(): string[] {
-  return ["gateway", ...processes.map(({ name }) => name).filter((name) => name !== "gateway")];
+function gatewayFirst(): ProcessRow[] {
+  const isGateway = ({ name }: ProcessRow) => name === "gateway";
+  return [...processes.filter(isGateway), ...processes.filter((row) => !isGateway(row))];
 }
 
 /** The compose file: addresses follow the URL of the bus. */
 function wiredCompose(text: string): string {
-  const added = ({ name, variables }: ProcessRow) => `  ${name}:
-    <<: *process
+  const passwordLines = (kind: "" | "NATS_") => () =>
+    linesOf(passwords(kind), (name) => `      ${name}: \${${name}}\n`);
+  const withPasswords = text
+    .replace(/(?:^ {6}([A-Z]+_PASSWORD): \$\{\1\}\n){2,}/m, passwordLines(""))
+    .replace(/(?:^ {6}([A-Z]+_NATS_PASSWORD): \$\{\1\}\n){2,}/m, passwordLines("NATS_"));
+  return wiredBlocks(withPasswords, {
+    indent: "  ",
+    before: "  migrate:",
+    added: composeBlock,
+    wired(row, block) {
+      const addresses = linesOf(addressesOf(row, `:${GRPC_PORT}`), ([name, at]) => `      ${name}: ${at}\n`);
+      return block
+        .replaceAll(/^ {6}(?!INTERNAL)\w+_ADDRESS: .*\n/gm, "")
+        .replace(/^ {6}NATS_URL: .*\n/m, (line) => line + addresses);
+    },
+  });
+}
+
+function composeBlock({ name, variables }: ProcessRow): string {
+  const upper = name.toUpperCase();
+  const keys = secretsIn(variables).filter((variable) => variable.startsWith("ACTOR_"));
+  return `    <<: *process
     image: tidings-${name}:\${TIDINGS_TAG:-0.1.0}
     build: { context: ., args: { SERVICE: ${name} } }
     environment:
-      DATABASE_URL: postgres://tidings_${name}:\${${name.toUpperCase()}_PASSWORD}@postgres:5432/tidings
-      NATS_URL: nats://${name}:\${${name.toUpperCase()}_NATS_PASSWORD}@nats:4222
-${SECRETS.slice(2)
-  .filter((variable) => variables.includes(variable))
-  .map((variable) => `      ${variable}: \${${name.toUpperCase()}_${variable}}\n`)
-  .join("")}
+      DATABASE_URL: postgres://tidings_${name}:\${${upper}_PASSWORD}@postgres:5432/tidings
+      NATS_URL: nats://${name}:\${${upper}_NATS_PASSWORD}@nats:4222
+${linesOf(keys, (key) => `      ${key}: \${${upper}_${key}}\n`)}
 `;
-  const lines = (kind: "" | "NATS_") => () =>
-    passwords(kind)
-      .map((name) => `      ${name}: \${${name}}\n`)
-      .join("");
-  const withPasswords = text
-    .replace(/(?:^ {6}([A-Z]+_PASSWORD): \$\{\1\}\n){2,}/m, lines(""))
-    .replace(/(?:^ {6}([A-Z]+_NATS_PASSWORD): \$\{\1\}\n){2,}/m, lines("NATS_"));
-  return wiredBlocks(
-    withBlocks(withPasswords, { indent: "  ", before: "  migrate:", added }),
-    "  ",
-    (row, block) => {
-      const lines = addressesOf(row, `:${GRPC_PORT}`).map(([name, address]) => `      ${name}: ${address}\n`);
-      return block
-        .replaceAll(/^ {6}(?!INTERNAL)\w+_ADDRESS: .*\n/gm, "")
-        .replace(/^ {6}NATS_URL: .*\n/m, (line) => line + lines.join(""));
-    },
-  );
 }
 
-/** Adds a block for each process that has none yet. */
-function withBlocks(
-  text: string,
-  { indent, before, added }: { indent: string; before: string; added(row: ProcessRow): string },
-): string {
-  const missing = processes.filter(({ name }) => !text.includes(`\n${indent}${name}:\n`));
-  return text.replace(`\n${before}\n`, () => `\n${missing.map(added).join("")}${before}\n`);
+interface Blocks {
+  indent: string;
+  /** The line that follows the blocks of processes. */
+  before: string;
+  /** The lines below the name of a process that has no block yet. */
+  added(row: ProcessRow): string;
+  wired(row: ProcessRow, block: string): string;
 }
 
 /** Replaces the lines below the name of each process. */
-function wiredBlocks(
-  text: string,
-  indent: string,
-  wired: (row: ProcessRow, block: string) => string,
-): string {
-  return processes.reduce((all, row) => {
-    const block = new RegExp(`(?<=^${indent}${row.name}:\\n)(?:${indent}  .*\\n)+`, "m");
-    return all.replace(block, (lines) => wired(row, lines));
-  }, text);
+function wiredBlocks(text: string, { indent, before, added, wired }: Blocks): string {
+  const missing = processes.filter(({ name }) => !text.includes(`\n${indent}${name}:\n`));
+  const blocks = linesOf(missing, (row) => `${indent}${row.name}:\n${added(row)}`);
+  return processes.reduce(
+    (all, row) => {
+      const block = new RegExp(`(?<=^${indent}${row.name}:\\n)(?:${indent}  .*\\n)+`, "m");
+      return all.replace(block, (lines) => wired(row, lines));
+    },
+    text.replace(`\n${before}\n`, () => `\n${blocks}${before}\n`),
+  );
 }
 
 /** The addresses that a process reads, in the order of the processes. */
