@@ -1,10 +1,5 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type Message,
-  mergeFromJsonString,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type Message, mergeFromJsonString } from "@bufbuild/protobuf";
+import type { GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Row } from "@tidings/database/statement";
 import {
   type CompanySnapshot,
@@ -37,7 +32,7 @@ export const contactSnapshot: (row: Row) => ContactSnapshot = snapshotMaker(Cont
 export const companySnapshot: (row: Row) => CompanySnapshot = snapshotMaker(CompanySnapshotSchema);
 
 function snapshotMaker<T extends Message & { addedFields: Record<string, string> }>(
-  schema: DescMessage & { a?: T },
+  schema: GenMessage<T>,
 ): (row: Row) => T {
   const columns = plainColumnsOf(schema);
   const parts = schema.fields.filter((field) => !isPlain(field) && field.name !== ADDED);

@@ -1,4 +1,5 @@
 import type { Occurrence } from "./occurrence.ts";
+import { isoSeconds } from "./record-json.ts";
 
 /** The JSON of what an occurrence is about. */
 export interface Parts {
@@ -27,16 +28,11 @@ export function bodyOf(trigger: string, occurrence: Occurrence, { contact, compa
     ...(contact === undefined ? [] : [`"contact":${shown(contact)}`]),
     ...(company === undefined ? [] : [`"company":${shown(company)}`]),
     ...Object.entries(members).map(([name, value]) => `"${name}":${JSON.stringify(value)}`),
-    `"timestamp":${JSON.stringify(isoSeconds(event.time))}`,
+    `"timestamp":${JSON.stringify(isoSeconds(new Date(event.time)))}`,
   ];
   return `{${JSON.stringify(trigger)}:[{${parts.join(",")}}]}`;
 }
 
 function withoutId(json: string): string {
   return JSON.stringify({ ...JSON.parse(json), id: null });
-}
-
-/** `2026-11-20T10:00:00+00:00`, as all dates of the API. */
-function isoSeconds(time: string): string {
-  return `${new Date(time).toISOString().slice(0, 19)}+00:00`;
 }

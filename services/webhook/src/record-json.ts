@@ -150,7 +150,11 @@ const NO_DETAILS = Object.fromEntries(
     .map((name) => [name, ""]),
 );
 
-/** `2026-11-20T10:00:00+00:00` */
 function isoTimeOrNull(time: Timestamp | undefined): string | null {
-  return time ? `${timestampDate(time).toISOString().slice(0, 19)}+00:00` : null;
+  return time ? isoSeconds(timestampDate(time)) : null;
+}
+
+/** `2026-11-20T10:00:00+00:00`, as all dates of the API. */
+export function isoSeconds(date: Date): string {
+  return `${date.toISOString().slice(0, 19)}+00:00`;
 }

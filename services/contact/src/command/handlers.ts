@@ -12,6 +12,7 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest } from "@tidings/rpc/fault";
 import { isOutdated, underCatalogue } from "../field/catalogue.ts";
+import { limit } from "../record/limit.ts";
 import { setCulpritsAside } from "../segment/build/culprits.ts";
 import { type CommandContext, carryOut, type KeyedCommand } from "./carry-out.ts";
 import { contactableOf } from "./contactable.ts";
@@ -64,10 +65,6 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
       return { contacts: await contactableOf(database, { channel, ids }, deadlineMs) };
     },
   };
-}
-
-function limit(count: number, max: number): void {
-  if (count > max) throw badRequest(`At most ${max} entries are supported.`);
 }
 
 function isUsable({ key, effect }: ContactCommand): boolean {

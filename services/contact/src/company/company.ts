@@ -10,8 +10,9 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { withCompany, withoutCompany } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
 import type { ContactContext } from "../contact/save.ts";
+import { catalogueOf } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
-import { limitBatch } from "../record/limit-batch.ts";
+import { limit, RECORDS_MAX } from "../record/limit.ts";
 import { listRecords } from "../record/list.ts";
 import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
@@ -36,8 +37,7 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
   const readCompany = async (id: number, call: Call): Promise<Row> =>
     visible(await database.query(getStatement, [id], call.deadlineMs), call);
 
-  const write = async (row: Row) =>
-    companyWriter(await catalogues.atLeast(Number(row.field_revision ?? 0))).message(row);
+  const write = async (row: Row) => companyWriter(await catalogueOf(catalogues, [row])).message(row);
 
   const saved = async (outcome: KnownOutcome | undefined) => ({
     company: await write(rowOf(outcome)),
@@ -112,9 +112,9 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
     },
 
     async batchGetCompanySnapshots({ ids }, { deadlineMs }) {
-      limitBatch(ids.length);
+      limit(ids.length, RECORDS_MAX);
       const rows = await database.query(currentStatement, [ids], deadlineMs);
-      const { company: set } = await catalogues.current();
+      const { company: set } = await catalogueOf(catalogues, rows);
       return { snapshots: rows.map((row) => companySnapshot(withCustomValues(row, set))) };
     },
   };

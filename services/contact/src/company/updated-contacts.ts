@@ -6,6 +6,7 @@ import { slices } from "@tidings/runtime/slices";
 import { contactUpdated } from "../contact/events.ts";
 import { wholeContacts } from "../contact/whole.ts";
 import type { FieldSet } from "../field/catalogue.ts";
+import { withCustomValues } from "../field/values.ts";
 
 /** The members of an event besides the snapshot. */
 export type ContactChanges = Omit<MessageInitShape<typeof ContactSavedSchema>, "$typeName">;
@@ -23,10 +24,10 @@ export async function appendUpdated(
   changed: ReadonlyMap<number, ContactChanges>,
 ): Promise<void> {
   for (const ids of slices([...changed.keys()], SLICE)) {
-    const rows = await wholeContacts(transaction.query, set, ids);
+    const rows = await wholeContacts(transaction.query, ids);
     outbox.append(
       transaction,
-      rows.map((row) => contactUpdated(row, changed.get(Number(row.id)) ?? {})),
+      rows.map((row) => contactUpdated(withCustomValues(row, set), changed.get(Number(row.id)) ?? {})),
     );
   }
 }

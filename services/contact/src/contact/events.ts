@@ -1,6 +1,6 @@
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { contactSnapshot } from "@tidings/contacts/row-snapshot";
-import { type DomainEvent, domainEvent } from "@tidings/messaging/outbox";
+import { type DomainEvent, domainEvent, encodeEvent } from "@tidings/messaging/outbox";
 import {
   type ChannelChangeSchema,
   type CompanyChangeSchema,
@@ -28,7 +28,7 @@ const UPDATED = `${SUBJECT}.updated`;
 /** A save that gives a contact to another owner: other services replicate whose it is. */
 const REASSIGNED = `${SUBJECT}.reassigned`;
 
-/** The payload of the event of a contact that changed with a company of it. A contact with a company is identified. */
+/** The event of a contact that changed with a company of it. A contact with a company is identified. */
 export function contactUpdated(
   row: ContactRow,
   changes: MessageInitShape<typeof ContactSavedSchema>,
@@ -46,7 +46,7 @@ export function contactSnapshots(context: Pick<FieldContext, "database" | "catal
     select: WHOLE_CONTACT_SELECT,
     fields: ({ contact }) => contact,
     saved: (row) =>
-      toBinary(
+      encodeEvent(
         ContactSavedSchema,
         create(ContactSavedSchema, {
           snapshot: contactSnapshot(row),

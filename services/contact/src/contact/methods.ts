@@ -2,8 +2,10 @@ import { contactSnapshot } from "@tidings/contacts/row-snapshot";
 import type { Queryable } from "@tidings/database/database";
 import type { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Handlers } from "@tidings/rpc/definition";
+import { catalogueOf } from "../field/catalogue.ts";
 import { fieldListJson } from "../field/field-list.ts";
-import { limitBatch } from "../record/limit-batch.ts";
+import { withCustomValues } from "../field/values.ts";
+import { limit, RECORDS_MAX } from "../record/limit.ts";
 import { addDoNotContact, removeDoNotContact } from "./channel.ts";
 import { listContactCompanies } from "./companies-of-contact.ts";
 import { contactWriter } from "./contact-json.ts";
@@ -48,18 +50,18 @@ export function contactMethods(context: ContactContext): Handlers<typeof Contact
     },
 
     async batchGetContacts({ ids }, { deadlineMs }) {
-      limitBatch(ids.length);
+      limit(ids.length, RECORDS_MAX);
       const rows = [...(await currentRows(database, ids, deadlineMs)).values()];
-      const latest = Math.max(0, ...rows.map((row) => Number(row.field_revision)));
-      return { contacts: rows.map(contactWriter(await catalogues.atLeast(latest)).messages()) };
+      return { contacts: rows.map(contactWriter(await catalogueOf(catalogues, rows)).messages()) };
     },
 
     async batchGetContactSnapshots({ ids }, { deadlineMs }) {
-      limitBatch(ids.length);
-      const { contact: set } = await catalogues.current();
+      limit(ids.length, RECORDS_MAX);
       const query: Queryable["query"] = (statement, values = []) =>
         database.query(statement, values, deadlineMs);
-      return { snapshots: (await wholeContacts(query, set, ids)).map(contactSnapshot) };
+      const rows = await wholeContacts(query, ids);
+      const { contact: set } = await catalogueOf(catalogues, rows);
+      return { snapshots: rows.map((row) => contactSnapshot(withCustomValues(row, set))) };
     },
   };
 }

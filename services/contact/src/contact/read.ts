@@ -3,7 +3,7 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import { rowById } from "@tidings/resource/row-by-id";
 import type { Call } from "@tidings/rpc/call";
-import type { FieldContext } from "../field/catalogue.ts";
+import { catalogueOf, type FieldContext } from "../field/catalogue.ts";
 import { reachedRow } from "../record/reach.ts";
 import { CONTACT_SELECT, type ContactRow } from "../rows/contact.ts";
 import { contactWriter } from "./contact-json.ts";
@@ -32,5 +32,5 @@ export async function currentRows(
 
 /** A contact as the API answers it, under the definitions of fields it was read or written with. */
 export async function writeContact({ catalogues }: FieldContext, row: ContactRow): Promise<Contact> {
-  return contactWriter(await catalogues.atLeast(Number(row.field_revision ?? 0))).message(row);
+  return contactWriter(await catalogueOf(catalogues, [row])).message(row);
 }

@@ -1,6 +1,4 @@
 import { prepared, type Queryable } from "@tidings/database/database";
-import type { FieldSet } from "../field/catalogue.ts";
-import { withCustomValues } from "../field/values.ts";
 import { type ContactRow, WHOLE_CONTACT_SELECT } from "../rows/contact.ts";
 
 const statement = prepared(
@@ -9,12 +7,7 @@ const statement = prepared(
    where c.id = any (array(select unnest($1::integer[]))) order by c.id`,
 );
 
-/** Contacts with everything that their events carry, by ids; deleted ones are left out. */
-export async function wholeContacts(
-  query: Queryable["query"],
-  set: FieldSet,
-  ids: number[],
-): Promise<ContactRow[]> {
-  const rows = await query(statement, [ids]);
-  return rows.map((row) => withCustomValues(row, set));
+/** Contacts as they are stored, with everything that their events carry, by ids; deleted ones are left out. */
+export function wholeContacts(query: Queryable["query"], ids: number[]): Promise<ContactRow[]> {
+  return query(statement, [ids]);
 }

@@ -82,9 +82,19 @@ export async function underCatalogue<T>(
   }
 }
 
+/** The definitions that rows were read with, or later ones. */
+export function catalogueOf(catalogues: FieldCatalogues, rows: Row[]): Promise<FieldCatalogue> {
+  return catalogues.atLeast(revisionOf(rows));
+}
+
+/** The latest `field_revision` of rows. */
+function revisionOf(rows: Row[]): number {
+  return rows.reduce((latest, row) => Math.max(latest, Number(row.field_revision ?? 0)), 0);
+}
+
 /** Fails when any of these rows, read in the transaction, has a later `field_revision`. */
 export function assertCurrent(catalogue: FieldCatalogue, rows: Row[]): void {
-  const revision = rows.reduce((latest, row) => Math.max(latest, Number(row.field_revision ?? 0)), 0);
+  const revision = revisionOf(rows);
   if (revision > catalogue.revision) throw new OutdatedCatalogue(revision);
 }
 

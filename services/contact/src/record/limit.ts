@@ -1,9 +1,9 @@
 import { badRequest } from "@tidings/rpc/fault";
 
-/** The memory that an answer of many records takes is bounded. */
-const BATCH_MAX = 1_000;
+/** Records that one answer holds: the memory it takes is bounded. */
+export const RECORDS_MAX = 1_000;
 
-/** Throws INVALID_ARGUMENT when more records are asked for than one answer holds. */
-export function limitBatch(count: number): void {
-  if (count > BATCH_MAX) throw badRequest(`At most ${BATCH_MAX} records are read at once.`);
+/** Throws INVALID_ARGUMENT when a call names more than so many. */
+export function limit(count: number, max: number): void {
+  if (count > max) throw badRequest(`At most ${max} entries are supported.`);
 }

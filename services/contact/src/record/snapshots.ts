@@ -3,7 +3,7 @@ import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { SnapshotSchema } from "@tidings/proto/tidings/api/v1/snapshot";
 import type { SnapshotSource } from "@tidings/resource/snapshots";
-import type { FieldCatalogue, FieldContext, FieldSet } from "../field/catalogue.ts";
+import { catalogueOf, type FieldCatalogue, type FieldContext, type FieldSet } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
 
 interface RecordKind {
@@ -31,8 +31,7 @@ export function recordSnapshots(
     type,
     async list({ afterId, pageSize }, deadlineMs) {
       const rows = await database.query(statement, [afterId, pageSize], deadlineMs);
-      const revision = Math.max(0, ...rows.map((row) => Number(row.field_revision ?? 0)));
-      const set = fields(await catalogues.atLeast(revision));
+      const set = fields(await catalogueOf(catalogues, rows));
       return rows.map((row) =>
         create(SnapshotSchema, {
           id: Number(row.id),
