@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { ContactDeletedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type ContactSnapshot, ContactSnapshotSchema } from "@tidings/proto/tidings/contact/v1/snapshot";
 import { isOutage } from "@tidings/rpc/outage";
+import { occurrencesOf } from "./occurrence.ts";
 import { recordWriter } from "./records.ts";
+import { event } from "./testing/events.ts";
 import { openScene } from "./testing/scene.ts";
 
 /** A contact service with these contacts. */
@@ -160,4 +163,30 @@ test("a value whose field was deleted since is left out", async () => {
   const snapshot = snapshotOf({ addedFields: { deleted_since: "x" } });
   const [rendered] = await writer.contacts([{ snapshot, time: longAgo }]);
   assert.equal(rendered?.json.includes("deleted_since"), false);
+});
+
+test("an event from before snapshots were messages is read from its row, and one without a row by its id", () => {
+  const row = (values: object) => Buffer.from(JSON.stringify(values));
+  const stored = {
+    id: "7",
+    is_published: "t",
+    points: "3",
+    firstname: "Ada",
+    shoe_size: "43",
+    owner_id: "4",
+  };
+  const contactOf = (
+    verb: string,
+    schema: typeof ContactSavedSchema | typeof ContactDeletedSchema,
+    values: object,
+  ) => occurrencesOf(event(verb, schema, values))[0]?.contact;
+  for (const contact of [
+    contactOf("updated", ContactSavedSchema, { row: row(stored), identified: true }),
+    contactOf("deleted", ContactDeletedSchema, { row: row({ ...stored, id: undefined }) }),
+  ]) {
+    assert.ok(contact && "snapshot" in contact);
+    const { points, firstname, ownerId, addedFields } = contact.snapshot;
+    assert.deepEqual([points, firstname, ownerId, addedFields], [3, "Ada", 4, { shoe_size: "43" }]);
+  }
+  assert.deepEqual(contactOf("reassigned", ContactSavedSchema, { identified: true }), { id: 7 });
 });
