@@ -12,8 +12,10 @@ import { migrateSchemas } from "./migrate-schemas.ts";
 import { onStopSignal } from "./stop-signal.ts";
 
 const TEMPLATE = "tidings_template";
-/** No file takes nearly as long: one that does hangs. */
-const TEST_TIMEOUT_MS = 600_000;
+/** No test takes nearly as long: one that does hangs. */
+const TEST_TIMEOUT_MS = 300_000;
+/** Loaded into the process of each file. */
+const FILE_TIME_LIMIT = join(import.meta.dirname, "file-time-limit.ts");
 /** Charts and images have commands of their own: their tools take minutes to build, and packing more than a minute. */
 const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data", "charts", "packed"]);
 
@@ -69,7 +71,15 @@ async function runTests(args: string[], env: Record<string, string>): Promise<nu
   if (files.length === 0) throw new Error(`No test files in ${paths.join(" ")}`);
   runner = spawn(
     process.execPath,
-    ["--test", "--test-concurrency=2", `--test-timeout=${TEST_TIMEOUT_MS}`, ...options, ...files],
+    [
+      "--test",
+      "--test-concurrency=2",
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
+      "--import",
+      FILE_TIME_LIMIT,
+      ...options,
+      ...files,
+    ],
     {
       env: { ...process.env, ...env },
       stdio: "inherit",
