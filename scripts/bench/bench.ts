@@ -40,6 +40,15 @@ import { workloads } from "./workloads.ts";
 
 const RESULT_FILE = join(import.meta.dirname, "../../bench-result.json");
 
+interface Bench {
+  options: BenchOptions;
+  own: TemporaryStack;
+  ours: Target;
+  ways: WaysIn;
+  /** Whether `--only` names it, or names nothing. */
+  isWanted(name: string): boolean;
+}
+
 let starting: Promise<TemporaryStack> | undefined;
 let bareServer: BareServer | undefined;
 const stopAll = async () => {
@@ -77,74 +86,85 @@ async function bench(options: BenchOptions): Promise<void> {
   const ways = await waysIn();
   starting = startTemporaryStack({ env: stackEnv(options, ways), actorKeyRing: ways.actorKeyRing });
   const own = await starting;
-  const { postgres } = own;
-  const ours = ourTarget(own);
-  const loadSeconds = await loadContacts(ours, postgres.url, options.contacts);
-  const isWanted = (name: string) =>
-    options.only.length === 0 || options.only.some((only) => name.startsWith(only));
-  await loadResources(ours, postgres.url, wantedResources(isWanted));
-  bareServer = await startBareServer("bare-server.ts", { DATABASE_URL: postgres.url });
-  const bare: Target = { url: bareServer.url, headers: {}, pids: [bareServer.pid, postgres.pid] };
+  const bench: Bench = { options, own, ours: ourTarget(own), ways, isWanted: wanted(options) };
+  const about = await load(bench);
+  printHeader(about);
+  // Webhooks while the data is still as it was loaded.
+  const latencies = bench.isWanted("webhook") ? await measureDeliveryLatency(bench.ours, options) : [];
+  const lines = await measureWorkloads(bench);
+  for (const latency of latencies) printLatency(latency);
+  writeResult(RESULT_FILE, about, lines, { latencies, ...(await measureTheRest(bench)) });
+  const worse = kept ? countWorse(options.comparedWith ?? "", kept, lines) : 0;
+  console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
+  if (worse > 0) throw new Error(`${worse} lines take more CPU than before, by more than their noise.`);
+}
 
+function wanted({ only }: BenchOptions): Bench["isWanted"] {
+  return (name) => only.length === 0 || only.some((beginning) => name.startsWith(beginning));
+}
+
+/** Loads the data and starts the bare server. */
+async function load({ options, own, ours, isWanted }: Bench) {
+  const { url } = own.postgres;
   const { contacts, seconds } = options;
-  const version = await postgresVersion(postgres.url);
-  const about = surroundings({
-    postgres: version,
+  const loadSeconds = await loadContacts(ours, url, contacts);
+  await loadResources(ours, url, wantedResources(isWanted));
+  bareServer = await startBareServer("bare-server.ts", { DATABASE_URL: url });
+  return surroundings({
+    postgres: await postgresVersion(url),
     contacts,
     loaded: Math.min(contacts, THROUGH_API_MAX),
     loadSeconds,
     secondsPerRound: seconds,
   });
-  printHeader(about);
+}
+
+/** Each workload beside the bare server. */
+async function measureWorkloads({ options, own, ours, isWanted }: Bench): Promise<Line[]> {
+  const { pid, url } = own.postgres;
+  if (!bareServer) throw new Error("the bare server is not started");
+  const bare: Target = { url: bareServer.url, headers: {}, pids: [bareServer.pid, pid] };
   const lines: Line[] = [];
   const add = (line: Line) => {
     printLine(line);
     lines.push(line);
   };
-  // Webhooks while the data is still as it was loaded.
-  const latencies = isWanted("webhook") ? await measureDeliveryLatency(ours, options) : [];
   for (const workload of [...workloads, ...resourceWorkloads].filter(({ name }) => isWanted(name))) {
     const { name, title, goal, spreadGoal } = workload;
     const comparison = await compare(workload, { ours, bare }, options);
     add({ name, title, goal, ...(spreadGoal && { spreadGoal }), ...comparison });
     if (name !== "batch") continue;
-    const raw = await measureRawBatch(postgres.url, [postgres.pid], seconds);
-    const ratio = comparison.ours.requestsPerSecond / raw.requestsPerSecond;
+    const raw = await measureRawBatch(url, [pid], options.seconds);
     add({
       name: "batch-sql",
       title: "the same / raw SQL, no answer",
       goal,
       ours: comparison.ours,
       bare: raw,
-      ratio,
+      ratio: comparison.ours.requestsPerSecond / raw.requestsPerSecond,
       costs: comparison.costs.map((cost) => (cost * comparison.bare.cpu) / raw.cpu),
     });
   }
-  for (const latency of latencies) printLatency(latency);
+  return lines;
+}
+
+/** Those that are not workloads of a bare server. Each is printed as soon as it is measured. */
+async function measureTheRest({ options, own, ours, ways, isWanted }: Bench) {
+  const { url } = own.postgres;
   const costs = isWanted("auth") ? await measureSignInCost(ours, own, ways, options) : [];
   if (costs.length > 0) printSignInCosts(costs);
-  const lists = isWanted("list") ? await measureListLatency(ours, postgres.url, options) : [];
+  const lists = isWanted("list") ? await measureListLatency(ours, url, options) : [];
   if (lists.length > 0) printListLatencies(lists);
-  const segments = isWanted("segment") ? await measureSegments(ours, postgres.url) : undefined;
-  const members = isWanted("members") ? await measureCampaignMembers(ours, postgres.url) : [];
+  const segments = isWanted("segment") ? await measureSegments(ours, url) : undefined;
+  const members = isWanted("members") ? await measureCampaignMembers(ours, url) : [];
   if (members.length > 0) printCampaignMembers(members);
   const serial = isWanted("serial") ? await measureSerialParts(ours, own) : [];
   if (serial.length > 0) printSerialParts(serial);
-  writeResult(RESULT_FILE, about, lines, {
-    latencies,
-    costs,
-    lists,
-    ...segments,
-    members,
-    serial,
-  });
-  const worse = kept ? tellChanges(options.comparedWith ?? "", kept, lines) : 0;
-  console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
-  if (worse > 0) throw new Error(`${worse} lines take more CPU than before, by more than their noise.`);
+  return { costs, lists, ...segments, members, serial };
 }
 
 /** How many lines have become worse. */
-function tellChanges(path: string, kept: KeptResult, lines: Line[]): number {
+function countWorse(path: string, kept: KeptResult, lines: Line[]): number {
   const all = changes(kept.lines, lines);
   printChanges(path, kept, all);
   return all.filter(({ verdict }) => verdict === "worse").length;
