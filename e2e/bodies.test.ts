@@ -5,8 +5,7 @@ import { resources } from "@tidings/gateway/resources";
 import { createClient } from "./client.ts";
 import { holdUps } from "./hold-ups.ts";
 import { newPerson, PASSWORD } from "./people.ts";
-import { pathOf } from "./permission/check-custom.ts";
-import { customRoutes } from "./permission/custom-routes.ts";
+import { ownRoutes, pathOf } from "./permission/routes.ts";
 import { sendRaw } from "./raw-http.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 import { authorizationOf } from "./uploader.ts";
@@ -41,9 +40,9 @@ const routes = [
     { method: "POST", path: `${path}/batch/new`, bodies: SHAPES },
     { method: "PATCH", path: `${path}/batch/edit`, bodies: SHAPES },
   ]),
-  ...customRoutes
-    .filter(({ method, template }) => method === "POST" && !/files|themes/.test(template))
-    .map(({ template }) => ({ method: "POST", path: pathOf(template), bodies: SMALL })),
+  ...ownRoutes
+    .filter(({ method, body }) => method === "POST" && !body.isUpload)
+    .map(({ path }) => ({ method: "POST", path: pathOf(path), bodies: SMALL })),
 ];
 
 async function resident(): Promise<number> {

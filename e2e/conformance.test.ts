@@ -14,8 +14,7 @@ import { placeOf } from "@tidings/resource/resource";
 import { isOutputOnly } from "@tidings/resource/stamps";
 import { processes } from "@tidings/scripts/processes";
 import { holdUps } from "./hold-ups.ts";
-import { pathOf } from "./permission/check-custom.ts";
-import { customRoutes } from "./permission/custom-routes.ts";
+import { ownRoutes, pathOf } from "./permission/routes.ts";
 import { query } from "./query.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
 import { startTestStack } from "./stack.ts";
@@ -225,7 +224,7 @@ const OTHER_MEMBERS =
   remotehost lastActive filters permissions ids password current confirm object`.split(/\s+/);
 const PARAMETERS = ["search", "orderBy", "where[0][expr]=like&where[0][col]=id&where[0][val]", "select"];
 
-for (const { template } of customRoutes.filter(({ method }) => method === "POST"))
+for (const { path: template } of ownRoutes.filter(({ method }) => method === "POST"))
   test(`no text in a body of ${template} holds up a process`, async () => {
     for (const round of rounds)
       for (let at = 0; at < OTHER_MEMBERS.length; at += MEMBERS_A_REQUEST) {

@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, test } from "node:test";
-import { resources } from "@tidings/gateway/resources";
 import { eventually } from "@tidings/testkit/eventually";
-import { pathOf } from "./permission/check-custom.ts";
-import { customRoutes, STANDARD } from "./permission/custom-routes.ts";
+import { allRoutes, pathOf } from "./permission/routes.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 import { authorizationOf } from "./uploader.ts";
 
@@ -22,10 +20,7 @@ const PIPELINED = 50;
 const ROUTES_AT_ONCE = 8;
 
 const routes = [
-  ...resources.flatMap(({ path }) =>
-    STANDARD.map(([method, rest]) => `${method} /api/${pathOf(`/${path}${rest}`)}`),
-  ),
-  ...customRoutes.map(({ method, template }) => `${method} /api/${pathOf(template)}`),
+  ...allRoutes.map(({ method, path }) => `${method} /api/${pathOf(path)}`),
   ...[
     "GET /robots.txt",
     "GET /s/login",

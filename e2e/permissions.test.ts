@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { permissionTable } from "@tidings/gateway/identity/permission-table";
-import { resources } from "@tidings/gateway/resources";
 import { createClient } from "./client.ts";
-import { checkCustomRoutes, pathOf } from "./permission/check-custom.ts";
+import { checkOwnRoutes, entitiesOf } from "./permission/check-own.ts";
 import { checkPublishing, checkStandardOperations } from "./permission/check-standard.ts";
-import { customRoutes, STANDARD } from "./permission/custom-routes.ts";
-import { mountedTemplates } from "./permission/mounted-routes.ts";
+import { allRoutes, exampleOf, ownRoutes, pathOf } from "./permission/routes.ts";
 import { type Sender, startPermissionScene } from "./permission/scene.ts";
 import { actionsOf, ownedResources } from "./permission/things.ts";
 
@@ -14,24 +12,13 @@ const scene = await startPermissionScene();
 const { stack, administrator, userWith, appWith } = scene;
 after(() => stack.stop());
 
-const everyRoute = [
-  ...ownedResources.flatMap(({ path }) =>
-    STANDARD.map(([method, rest]) => ({ method, template: `/${path}${rest}`, body: undefined })),
-  ),
-  ...customRoutes,
-];
-
-test("the matrix has every route that is mounted, with all its methods", async () => {
-  const mounted: string[] = [];
-  for (const template of new Set(mountedTemplates())) {
+test("each path answers the methods of its rows and no others", async () => {
+  for (const [template, rows] of Map.groupBy(allRoutes, ({ path }) => path)) {
     const { headers, status } = await stack.api("OPTIONS", pathOf(template));
     assert.equal(status, 405, template);
-    for (const method of headers.get("allow")?.split(", ") ?? []) mounted.push(`${method} ${template}`);
+    const allowed = headers.get("allow")?.split(", ") ?? [];
+    assert.deepEqual(allowed.toSorted(), rows.map(({ method }) => method).toSorted(), template);
   }
-  const listed = everyRoute.map(({ method, template }) => `${method} ${template}`);
-  assert.deepEqual(mounted.toSorted(), listed.toSorted());
-  const paths = ownedResources.map(({ path }) => path);
-  assert.deepEqual(paths.toSorted(), resources.map(({ path }) => path).toSorted());
 });
 
 /** Credentials are judged before the route is known. A password takes a while to be checked: some routes stand for all. */
@@ -46,13 +33,14 @@ const nobodies = {
 for (const [name, { open, stride }] of Object.entries(nobodies)) {
   test(`${name} gets 401 from every route`, async () => {
     const client = await open();
-    for (const [index, { method, template, body }] of everyRoute.entries()) {
+    for (const [index, route] of allRoutes.entries()) {
+      const { method, path } = route;
       if (index % stride !== 0 && !process.env.TEST_ALL) continue;
       // Each from an address of its own: otherwise they soon get 429.
       const headers = { "x-forwarded-for": `10.0.${index >> 8}.${index & 255}` };
-      const sent = method === "GET" || method === "DELETE" ? undefined : (body ?? {});
-      const answer = await client(method, pathOf(template), sent, headers);
-      assert.equal(answer.status, 401, `${method} ${template} ${answer.text}`);
+      const sent = method === "GET" || method === "DELETE" ? undefined : (exampleOf(route) ?? {});
+      const answer = await client(method, pathOf(path), sent, headers);
+      assert.equal(answer.status, 401, `${method} ${path} ${answer.text}`);
     }
   });
 }
@@ -103,8 +91,8 @@ const rows: Row[] = [
 for (const { name, open, about } of rows) {
   const isTried = (...asked: string[]) => about === undefined || asked.includes(about);
   const tried = ownedResources.filter(({ base, admitting = [] }) => isTried(base, ...admitting));
-  const routes = customRoutes.filter(({ right, things }) =>
-    isTried(...(right ? [right.base] : []), ...things.map(({ base }) => base)),
+  const routes = ownRoutes.filter((route) =>
+    isTried(...(route.right ? [route.right.base] : []), ...entitiesOf(route).map(({ base }) => base)),
   );
   describe(name, () => {
     let sender: Sender;
@@ -117,7 +105,6 @@ for (const { name, open, about } of rows) {
     for (const resource of tried.filter(({ isPublishedByRight }) => isPublishedByRight))
       test(`publishes of ${resource.path} what the rights say`, () =>
         checkPublishing(scene, sender, resource));
-    test("is answered by all other routes what the rights say", () =>
-      checkCustomRoutes(scene, sender, routes));
+    test("is answered by all other routes what the rights say", () => checkOwnRoutes(scene, sender, routes));
   });
 }

@@ -148,7 +148,7 @@ async function measureWorkloads({ options, own, ours, isWanted }: Bench): Promis
   return lines;
 }
 
-/** Those that are not workloads of a bare server. Each is printed as soon as it is measured. */
+/** All but the workloads of the bare server. Each is printed as soon as it is measured. */
 async function measureTheRest({ options, own, ours, ways, isWanted }: Bench) {
   const { url } = own.postgres;
   const costs = isWanted("auth") ? await measureSignInCost(ours, own, ways, options) : [];

@@ -1,7 +1,7 @@
 import { type Html, html, named } from "@tidings/runtime/html";
 import type { Request, Response } from "express";
 import { type Authorisation, listAuthorisations, revokeAuthorisation } from "../oauth/authorisations.ts";
-import { requiredId } from "../rest/exchange.ts";
+import { requiredId } from "../rest/path-id.ts";
 import { menuOf, openMember } from "./member.ts";
 import { START_PATH } from "./next.ts";
 import { noticeOf, withNotice } from "./notice.ts";
@@ -28,7 +28,7 @@ export function authorisationRevocation(options: PagesOptions) {
     const member = await openForm(request, response, options, { name: FORM, back: START_PATH });
     if (!member) return;
     const { visit, user } = member;
-    const revocation = { user, clientId: requiredId(request), clientIp: visit.clientIp };
+    const revocation = { user, clientId: requiredId(request.params.id), clientIp: visit.clientIp };
     await revokeAuthorisation(options.database, revocation, Date.now() + WORK_MS);
     sendOn(response, withNotice(START_PATH, "revoked"));
   };

@@ -11,7 +11,7 @@ import {
   secretMarkOf,
   updateClient,
 } from "../oauth/manage-clients.ts";
-import { requiredId } from "../rest/exchange.ts";
+import { requiredId } from "../rest/path-id.ts";
 import { type EditForm, editCredentialContent, namedDraftOf } from "./credential-form.ts";
 import { doneAlready, secretContent } from "./credential-views.ts";
 import { authorOf, deadline, FORM, PATH } from "./credentials.ts";
@@ -99,7 +99,7 @@ async function openClient(
   const member = await openMember(request, response, options);
   if (!member) return undefined;
   requireClientPermission(member.user, verb);
-  const client = await getClient(options.database, requiredId(request), deadline());
+  const client = await getClient(options.database, requiredId(request.params.id), deadline());
   if (!client) throw notFound();
   if (verb === Verb.EDIT && !mayChangeClient(member.user, client)) throw denied();
   return { member, client };

@@ -1,7 +1,7 @@
 import type { Actor } from "@tidings/rpc/actor";
 import type { Outgoing } from "@tidings/rpc/client";
-import { badRequest, notFound } from "@tidings/rpc/fault";
-import type { Request, Response } from "express";
+import { badRequest } from "@tidings/rpc/fault";
+import type { Response } from "express";
 import type { Query } from "./query.ts";
 
 /** The state of a request between its steps, beyond the request itself. */
@@ -39,20 +39,4 @@ export function bodyObject({ body }: Exchange): Record<string, unknown> {
   if (typeof body !== "object" || body === null || Array.isArray(body))
     throw badRequest("The body must be an object.");
   return body as Record<string, unknown>;
-}
-
-const ID_MAX = 2 ** 31 - 1;
-
-/** The id of the path; undefined when no row can have it. */
-export function pathId(request: Request, name = "id"): number | undefined {
-  const text = request.params[name];
-  const id = typeof text === "string" && /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0;
-  return id >= 1 && id <= ID_MAX ? id : undefined;
-}
-
-/** The id of the path. Throws NOT_FOUND when no row can have it. */
-export function requiredId(request: Request, name = "id", message?: string): number {
-  const id = pathId(request, name);
-  if (id === undefined) throw notFound(message);
-  return id;
 }

@@ -1,17 +1,26 @@
-import { AuditEntrySchema, type AuditEntryService } from "@tidings/proto/tidings/reporting/v1/audit_entry";
-import type { RpcClient } from "@tidings/rpc/client";
-import { Router } from "express";
-import { endpoint } from "../rest/endpoint.ts";
-import type { ListLimits } from "../rest/list-query.ts";
-import { listing } from "./listing.ts";
+import { AuditEntrySchema, AuditEntryService } from "@tidings/proto/tidings/reporting/v1/audit_entry";
+import { listAnswer, listQuery } from "../route/answer.ts";
+import { type Route, route } from "../route/route.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 /** Changes with their actors; the latest first. */
-export function auditRoutes(entries: RpcClient<typeof AuditEntryService>, limits: ListLimits): Router {
-  const router = Router({ caseSensitive: true });
-  const listEntries = listing(AuditEntrySchema, "logs", limits, () => async (query, options) => {
-    const { auditEntries: items, ...page } = await entries.listAuditEntries({ query }, options);
-    return { ...page, items };
-  });
-  endpoint(router, "/", { GET: listEntries });
-  return router;
+export function auditRoutes({ clients, limits }: RoutesContext): Route[] {
+  const entries = clients.of(AuditEntryService);
+  return [
+    route({
+      method: "GET",
+      path: "/audit",
+      summary: "List changes with their actors, the latest first",
+      rpc: AuditEntryService.method.listAuditEntries,
+      query: listQuery(limits),
+      answer: listAnswer({ many: "logs", shape: "array", total: "int" }, AuditEntrySchema),
+      handle: ({ query: parameters }) => ({
+        parameters,
+        async list(query, options) {
+          const { auditEntries: items, ...page } = await entries.listAuditEntries({ query }, options);
+          return { ...page, items };
+        },
+      }),
+    }),
+  ];
 }

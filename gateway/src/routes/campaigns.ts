@@ -5,6 +5,7 @@ import {
   CampaignMembershipSchema,
   CampaignMethodService,
   CampaignSchema,
+  type ContactCampaign,
   ContactCampaignSchema,
   type ContactLog,
   type EditedEventLog,
@@ -16,16 +17,18 @@ import {
 } from "@tidings/proto/tidings/campaign/v1/campaign";
 import { badRequest, Fault } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
-import { type Request, Router } from "express";
-import type { Clients } from "../clients.ts";
-import type { ApiLimits } from "../rest/crud.ts";
-import { endpoint, needing } from "../rest/endpoint.ts";
 import { errorEntry } from "../rest/error.ts";
-import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
-import { sendList } from "../rest/list.ts";
-import { readListParameters } from "../rest/list-query.ts";
+import { sendJson } from "../rest/exchange.ts";
 import { type Body, bodyDecoder } from "../rest/message-input.ts";
-import { messageWriter, type NestedForm } from "../rest/message-json.ts";
+import { messageWriter } from "../rest/message-json.ts";
+import { type Answer, listAnswer, listQuery, messageAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
+import { BATCH_ERROR } from "../route/batch-routes.ts";
+import { batchBody, messageBody } from "../route/body-form.ts";
+import { entityId, id } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import { arrayOf, byId, type Components, closed, extended, type Schema } from "../route/schema.ts";
+import { oldMemberPath } from "./old-paths.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 const writeLink = messageWriter(CampaignLinkSchema);
 const writeEvent = messageWriter(CampaignEventSchema);
@@ -40,160 +43,235 @@ const MEMBERS_PAGE = 100;
 /** The most log entries of one page. */
 const LOGS_PAGE_MAX = 500;
 
-/** Routes of campaigns beyond the standard operations. */
-export function campaignRoutes(clients: Clients, limits: ApiLimits, nested: NestedForm): Router {
-  const writeCampaign = messageWriter(CampaignSchema, nested);
-  const campaigns = clients.of(CampaignMethodService);
-  const router = Router({ caseSensitive: true });
-
-  const clone = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    const campaign = await campaigns.cloneCampaign({ id: requiredId(request) }, options);
-    response.setHeader("location", `/api/campaigns/${campaign.id}`);
-    sendJson(response, 201, `{"campaign":${writeCampaign(campaign)}}`);
-  };
-
-  const member = (isAdded: boolean) => async (request: Request, response: ApiResponse) => {
-    const named = { id: requiredId(request), contactId: contactOf(request) };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    if (isAdded) await campaigns.addCampaignContact(named, options);
-    else await campaigns.removeCampaignContact(named, options);
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  const listMembers = async (request: Request, response: ApiResponse) => {
-    const id = requiredId(request);
-    const { exchange } = response.locals;
-    const { query } = readListParameters(exchange.query, { ...limits, pageSize: MEMBERS_PAGE });
-    const shape = { many: "contacts", shape: "array", total: "string" } as const;
-    const list: Lister = async (asked, options) => {
-      const { contacts: items, ...page } = await campaigns.listCampaignContacts(
-        { id, query: asked },
-        options,
-      );
-      return { ...page, items };
-    };
-    await sendList(response, shape, { list }, query, (item) => writeMember(item));
-  };
-
-  const listEvents = async (_request: Request, response: ApiResponse) => {
-    const { query } = readListParameters(response.locals.exchange.query, limits);
-    const list: Lister = async (asked, options) => {
-      const { events: items, ...page } = await campaigns.listCampaignEvents({ query: asked }, options);
-      return { ...page, items };
-    };
-    await sendList(response, EVENTS, { list }, query, (item) => writeLocated(item as LocatedEvent));
-  };
-
-  const getEvent = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const event = await campaigns.getCampaignEvent({ id: requiredId(request) }, options);
-    sendJson(response, 200, `{"event":${writeLocated(event)}}`);
-  };
-
-  const listLogs = async (request: Request, response: ApiResponse) => {
-    const contactId = contactOf(request);
-    const limitMax = Math.min(limits.limitMax, LOGS_PAGE_MAX);
-    const { query } = readListParameters(response.locals.exchange.query, { ...limits, limitMax });
-    const list: Lister = async (asked, options) => {
-      const { logs: items, totalSize } = await campaigns.listContactEvents(
-        { contactId, query: asked },
-        options,
-      );
-      return { items, totalSize, ids: [] };
-    };
-    await sendList(response, EVENTS, { list }, query, (item) => {
-      const { event, log } = item as ContactLog;
-      return withMember(log ? writeLog(log) : "{}", {
-        event: event?.event ? writeEvent(event.event) : "null",
-        campaign: event?.campaign ? writeLink(event.campaign) : "null",
-      });
-    });
-  };
-
-  const listOfMember = async (request: Request, response: ApiResponse) => {
-    const named = { id: requiredId(request), contactId: contactOf(request) };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { events, campaign, membership } = await campaigns.listCampaignContactEvents(named, options);
-    const list = events.map(writeWithLogs).join(",");
-    const campaignJson = campaign ? writeLink(campaign) : "null";
-    const memberships = membership ? writeMembership(membership) : "";
-    sendJson(
-      response,
-      200,
-      `{"total":${events.length},"events":[${list}],"campaign":${campaignJson},"membership":[${memberships}]}`,
-    );
-  };
-
-  const editLog = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const named = { eventId: requiredId(request, "eventId"), contactId: contactOf(request) };
-    const edit = { ...(decodeEdit(bodyObject(exchange)).message as EventLogEdit), ...named };
-    const { results } = await campaigns.editEventLogs({ edits: [edit] }, outgoing(exchange, BUDGET_MS.write));
-    const [result] = results;
-    if (!result?.status || result.status.error) throw faultIn(result);
-    sendJson(response, result.status.created ? 201 : 200, `{"event":${writeEdited(result)}}`);
-  };
-
-  const editLogs = async (_request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const decoded = decodeAll(exchange.body, limits.batchMax);
-    const edits = decoded.flatMap((item) => (item instanceof Fault ? [] : [item]));
-    // Asked even without contacts, so that a missing right is a 403.
-    const { results } = await campaigns.editEventLogs({ edits }, outgoing(exchange, BUDGET_MS.batch));
-    const answers = results.values();
-    const outcomes = decoded.map((item) =>
-      item instanceof Fault ? item : (answers.next().value ?? faultIn()),
-    );
-    sendJson(response, 200, batchJson(outcomes));
-  };
-
-  const rpc = CampaignMethodService.method;
-  endpoint(router, "/clone/:id", { POST: needing(rpc.cloneCampaign, clone) });
-  endpoint(router, "/events", { GET: listEvents });
-  endpoint(router, "/events/batch/edit", { PUT: needing(rpc.editEventLogs, editLogs) });
-  endpoint(router, "/events/contact/:contactId", { GET: listLogs });
-  endpoint(router, "/events/:eventId/contact/:contactId/edit", { PUT: needing(rpc.editEventLogs, editLog) });
-  endpoint(router, "/events/:id", { GET: getEvent });
-  endpoint(router, "/:id/contacts", { GET: listMembers });
-  endpoint(router, "/:id/events/contact/:contactId", { GET: listOfMember });
-  endpoint(router, "/:id/contact/:contactId/add", { POST: needing(rpc.addCampaignContact, member(true)) });
-  endpoint(router, "/:id/contact/:contactId/remove", {
-    POST: needing(rpc.removeCampaignContact, member(false)),
-  });
-  // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", { POST: needing(rpc.addCampaignContact, member(true)) });
-  endpoint(router, "/:id/contact/remove/:contactId", {
-    POST: needing(rpc.removeCampaignContact, member(false)),
-  });
-  return router;
-}
-
-/** The campaigns of a contact. */
-export function contactCampaignRoutes(clients: Clients): Router {
-  const campaigns = clients.of(CampaignMethodService);
-  const router = Router({ caseSensitive: true });
-  const list = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const contactId = requiredId(request, "id", "Contact not found.");
-    const { campaigns: found } = await campaigns.listContactCampaigns({ contactId }, options);
-    const entries = found.map((campaign) => {
-      const json = writeContactCampaign(campaign);
-      // Present only where it has entries.
-      return `"${campaign.id}":${campaign.listMembership.length > 0 ? json : json.replace(',"listMembership":[]', "")}`;
-    });
-    sendJson(response, 200, `{"total":${found.length},"campaigns":{${entries.join(",")}}}`);
-  };
-  endpoint(router, "/:id/campaigns", { GET: list });
-  return router;
-}
-
-type Lister = Parameters<typeof sendList>[2]["list"];
-
 const EVENTS = { many: "events", shape: "array", total: "int" } as const;
+const NO_CONTACT = { missing: "Contact not found." };
+const viewed = entityId("campaigns", "view");
+const contact = (verb: "view" | "edit") => entityId("contacts", verb, NO_CONTACT);
 
-function contactOf(request: Request): number {
-  return requiredId(request, "contactId", "Contact not found.");
+/** Routes of campaigns beyond the standard operations. */
+export function campaignRoutes(context: RoutesContext): Route[] {
+  const { clients, nested } = context;
+  const campaigns = clients.of(CampaignMethodService);
+  const rpc = CampaignMethodService.method;
+  const cloned = messageAnswer("campaign", CampaignSchema, {
+    write: messageWriter(CampaignSchema, nested),
+    madeAt: "campaigns",
+  });
+  return [
+    route({
+      method: "POST",
+      path: "/campaigns/clone/:id",
+      summary: "Make a copy of a campaign",
+      rpc: rpc.cloneCampaign,
+      parameters: { id: entityId("campaigns", "view", { isAskedAnew: true }) },
+      answer: cloned,
+      handle: ({ parameters, options }) => campaigns.cloneCampaign(parameters, options),
+    }),
+    ...memberRoutes(context),
+    ...eventRoutes(context),
+    ...logRoutes(context),
+    route({
+      method: "GET",
+      path: "/contacts/:id/campaigns",
+      summary: "List the campaigns of a contact",
+      rpc: rpc.listContactCampaigns,
+      parameters: { id: contact("view") },
+      answer: textAnswer((components) =>
+        closed({ total: { type: "integer" }, campaigns: byId(components.answered(ContactCampaignSchema)) }),
+      ),
+      async handle({ parameters: { id: contactId }, options }) {
+        const { campaigns: found } = await campaigns.listContactCampaigns({ contactId }, options);
+        const entries = found.map((campaign) => `"${campaign.id}":${writeOfContact(campaign)}`);
+        return `{"total":${found.length},"campaigns":{${entries.join(",")}}}`;
+      },
+    }),
+  ];
+}
+
+function memberRoutes({ clients, limits }: RoutesContext): Route[] {
+  const campaigns = clients.of(CampaignMethodService);
+  const rpc = CampaignMethodService.method;
+  const parameters = { id: viewed, contactId: contact("edit") };
+  return [
+    route({
+      method: "GET",
+      path: "/campaigns/:id/contacts",
+      summary: "List the members of a campaign",
+      rpc: rpc.listCampaignContacts,
+      parameters: { id: viewed },
+      query: listQuery({ ...limits, pageSize: MEMBERS_PAGE }),
+      answer: listAnswer({ many: "contacts", shape: "array", total: "string" }, CampaignContactSchema, {
+        write: (item) => writeMember(item),
+      }),
+      handle: ({ parameters: { id }, query }) => ({
+        parameters: query,
+        async list(query, options) {
+          const { contacts: items, ...page } = await campaigns.listCampaignContacts({ id, query }, options);
+          return { ...page, items };
+        },
+      }),
+    }),
+    route({
+      method: "POST",
+      path: "/campaigns/:id/contact/:contactId/add",
+      summary: "Add a contact to a campaign",
+      rpc: rpc.addCampaignContact,
+      parameters,
+      answer: SUCCESS,
+      aliases: oldMemberPath("campaigns", "add"),
+      handle: ({ parameters: named, options }) => campaigns.addCampaignContact(named, options),
+    }),
+    route({
+      method: "POST",
+      path: "/campaigns/:id/contact/:contactId/remove",
+      summary: "Remove a contact from a campaign",
+      rpc: rpc.removeCampaignContact,
+      parameters,
+      answer: SUCCESS,
+      aliases: oldMemberPath("campaigns", "remove"),
+      handle: ({ parameters: named, options }) => campaigns.removeCampaignContact(named, options),
+    }),
+  ];
+}
+
+function eventRoutes({ clients, limits }: RoutesContext): Route[] {
+  const campaigns = clients.of(CampaignMethodService);
+  const rpc = CampaignMethodService.method;
+  return [
+    route({
+      method: "GET",
+      path: "/campaigns/events",
+      summary: "List the events of all campaigns",
+      rpc: rpc.listCampaignEvents,
+      query: listQuery(limits),
+      answer: listAnswer(EVENTS, CampaignEventSchema, {
+        write: (item) => writeLocated(item as LocatedEvent),
+        describe: describeLocated,
+      }),
+      handle: ({ query }) => ({
+        parameters: query,
+        async list(query, options) {
+          const { events: items, ...page } = await campaigns.listCampaignEvents({ query }, options);
+          return { ...page, items };
+        },
+      }),
+    }),
+    route({
+      method: "GET",
+      path: "/campaigns/events/:id",
+      summary: "Get an event of a campaign",
+      rpc: rpc.getCampaignEvent,
+      parameters: { id: id("Id of an event") },
+      answer: textAnswer((components) => closed({ event: describeLocated(components) })),
+      handle: async ({ parameters, options }) =>
+        `{"event":${writeLocated(await campaigns.getCampaignEvent(parameters, options))}}`,
+    }),
+    route({
+      method: "GET",
+      path: "/campaigns/:id/events/contact/:contactId",
+      summary: "List the events of a campaign with what became of them for a contact",
+      rpc: rpc.listCampaignContactEvents,
+      parameters: { id: viewed, contactId: contact("view") },
+      errors: [409],
+      answer: textAnswer((components) =>
+        closed({
+          total: { type: "integer" },
+          events: arrayOf(describeWithLogs(components)),
+          campaign: linkOrNull(components),
+          membership: arrayOf(components.answered(CampaignMembershipSchema)),
+        }),
+      ),
+      async handle({ parameters: named, options }) {
+        const { events, campaign, membership } = await campaigns.listCampaignContactEvents(named, options);
+        const list = events.map(writeWithLogs).join(",");
+        const memberships = membership ? writeMembership(membership) : "";
+        return `{"total":${events.length},"events":[${list}],"campaign":${writeOr(writeLink, campaign)},"membership":[${memberships}]}`;
+      },
+    }),
+  ];
+}
+
+function logRoutes({ clients, limits }: RoutesContext): Route[] {
+  const campaigns = clients.of(CampaignMethodService);
+  const rpc = CampaignMethodService.method;
+  const limitMax = Math.min(limits.limitMax, LOGS_PAGE_MAX);
+  return [
+    route({
+      method: "GET",
+      path: "/campaigns/events/contact/:contactId",
+      summary: "List what became of the events of all campaigns for a contact",
+      rpc: rpc.listContactEvents,
+      parameters: { contactId: contact("view") },
+      query: listQuery({ ...limits, limitMax }),
+      answer: listAnswer(EVENTS, EventLogSchema, {
+        write: (item) => writeContactLog(item as ContactLog),
+        describe: describeContactLog,
+      }),
+      handle: ({ parameters: { contactId }, query }) => ({
+        parameters: query,
+        async list(query, options) {
+          const { logs: items, totalSize } = await campaigns.listContactEvents({ contactId, query }, options);
+          return { items, totalSize, ids: [] };
+        },
+      }),
+    }),
+    route({
+      method: "PUT",
+      path: "/campaigns/events/:eventId/contact/:contactId/edit",
+      summary: "Change when an event of a campaign is due for a contact",
+      rpc: rpc.editEventLogs,
+      operation: "editEventLog",
+      parameters: { eventId: id("Id of an event"), contactId: id("Id of a contact", NO_CONTACT.missing) },
+      body: messageBody(EventLogEditSchema),
+      answer: EDITED,
+      errors: [409],
+      async handle({ parameters: named, body, options }) {
+        const { results } = await campaigns.editEventLogs({ edits: [{ ...body, ...named }] }, options);
+        const [result] = results;
+        if (!result?.status || result.status.error) throw faultIn(result);
+        return result;
+      },
+    }),
+    route({
+      method: "PUT",
+      path: "/campaigns/events/batch/edit",
+      summary: "Change when several events are due for contacts",
+      rpc: rpc.editEventLogs,
+      budget: "batch",
+      body: batchBody((components) => ({
+        type: "array",
+        maxItems: limits.batchMax,
+        items: components.sent(EventLogEditSchema),
+      })),
+      answer: textAnswer((components) =>
+        closed({ events: byId(describeEdited(components)), errors: byId(BATCH_ERROR) }, ["errors"]),
+      ),
+      async handle({ body, options }) {
+        const decoded = decodeAll(body, limits.batchMax);
+        const edits = decoded.flatMap((item) => (item instanceof Fault ? [] : [item]));
+        // Asked even without contacts, so that a missing right is a 403.
+        const { results } = await campaigns.editEventLogs({ edits }, options);
+        const answers = results.values();
+        const outcomes = decoded.map((item) =>
+          item instanceof Fault ? item : (answers.next().value ?? faultIn()),
+        );
+        return batchJson(outcomes);
+      },
+    }),
+  ];
+}
+
+const EDITED: Answer<EditedEventLog> = {
+  statuses: [200, 201],
+  describe: (components) => closed({ event: describeEdited(components) }),
+  send: (response, edited) =>
+    sendJson(response, edited.status?.created ? 201 : 200, `{"event":${writeEdited(edited)}}`),
+};
+
+/** The membership list is there only where it has entries. */
+function writeOfContact(campaign: ContactCampaign): string {
+  const json = writeContactCampaign(campaign);
+  return campaign.listMembership.length > 0 ? json : json.replace(',"listMembership":[]', "");
 }
 
 /** A JSON object with more members, which are JSON themselves. */
@@ -202,8 +280,34 @@ function withMember(json: string, members: Record<string, string>): string {
   return json === "{}" ? `{${added.join(",")}}` : `${json.slice(0, -1)},${added.join(",")}}`;
 }
 
+function writeOr<M>(write: (message: M) => string, message: M | undefined): string {
+  return message ? write(message) : "null";
+}
+
+function linkOrNull(components: Components): Schema {
+  return { oneOf: [components.answered(CampaignLinkSchema), { type: "null" }] };
+}
+
 function writeLocated({ event, campaign }: LocatedEvent): string {
-  return withMember(event ? writeEvent(event) : "{}", { campaign: campaign ? writeLink(campaign) : "null" });
+  return withMember(event ? writeEvent(event) : "{}", { campaign: writeOr(writeLink, campaign) });
+}
+
+function describeLocated(components: Components): Schema {
+  return extended(components.members(CampaignEventSchema), { campaign: linkOrNull(components) });
+}
+
+function writeContactLog({ event, log }: ContactLog): string {
+  return withMember(log ? writeLog(log) : "{}", {
+    event: writeOr(writeEvent, event?.event),
+    campaign: writeOr(writeLink, event?.campaign),
+  });
+}
+
+function describeContactLog(components: Components): Schema {
+  return extended(components.members(EventLogSchema), {
+    event: { oneOf: [components.answered(CampaignEventSchema), { type: "null" }] },
+    campaign: linkOrNull(components),
+  });
 }
 
 function writeWithLogs({ event, logs }: EventWithLogs): string {
@@ -212,10 +316,17 @@ function writeWithLogs({ event, logs }: EventWithLogs): string {
   });
 }
 
+function describeWithLogs(components: Components, more: Record<string, Schema> = {}): Schema {
+  const contactLog = arrayOf(components.answered(EventLogSchema));
+  return extended(components.members(CampaignEventSchema), { contactLog, ...more });
+}
+
 function writeEdited({ event, campaign }: EditedEventLog): string {
-  return withMember(event ? writeWithLogs(event) : "{}", {
-    campaign: campaign ? writeLink(campaign) : "null",
-  });
+  return withMember(event ? writeWithLogs(event) : "{}", { campaign: writeOr(writeLink, campaign) });
+}
+
+function describeEdited(components: Components): Schema {
+  return describeWithLogs(components, { campaign: linkOrNull(components) });
 }
 
 function faultIn(result?: EditedEventLog): Fault {

@@ -1,34 +1,35 @@
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
-import type { RpcClient } from "@tidings/rpc/client";
-import { type Request, Router } from "express";
-import { endpoint, needing } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
+import { SUCCESS } from "../route/answer.ts";
+import { entityId } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import { oldMemberPath } from "./old-paths.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 /** Routes of companies beyond the standard operations. */
-export function companyRoutes(companies: RpcClient<typeof CompanyMethodService>): Router {
-  const router = Router({ caseSensitive: true });
-
-  const link = (isAdded: boolean) => async (request: Request, response: ApiResponse) => {
-    const id = requiredId(request);
-    const contactId = requiredId(request, "contactId");
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    if (isAdded) await companies.addCompanyContact({ id, contactId }, options);
-    else await companies.removeCompanyContact({ id, contactId }, options);
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  endpoint(router, "/:id/contact/:contactId/add", {
-    POST: needing(CompanyMethodService.method.addCompanyContact, link(true)),
-  });
-  endpoint(router, "/:id/contact/:contactId/remove", {
-    POST: needing(CompanyMethodService.method.removeCompanyContact, link(false)),
-  });
-  // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", {
-    POST: needing(CompanyMethodService.method.addCompanyContact, link(true)),
-  });
-  endpoint(router, "/:id/contact/remove/:contactId", {
-    POST: needing(CompanyMethodService.method.removeCompanyContact, link(false)),
-  });
-  return router;
+export function companyRoutes({ clients }: RoutesContext): Route[] {
+  const companies = clients.of(CompanyMethodService);
+  const rpc = CompanyMethodService.method;
+  const parameters = { id: entityId("companies", "view"), contactId: entityId("contacts", "edit") };
+  return [
+    route({
+      method: "POST",
+      path: "/companies/:id/contact/:contactId/add",
+      summary: "Add a contact to a company",
+      rpc: rpc.addCompanyContact,
+      parameters,
+      answer: SUCCESS,
+      aliases: oldMemberPath("companies", "add"),
+      handle: ({ parameters: named, options }) => companies.addCompanyContact(named, options),
+    }),
+    route({
+      method: "POST",
+      path: "/companies/:id/contact/:contactId/remove",
+      summary: "Remove a contact from a company",
+      rpc: rpc.removeCompanyContact,
+      parameters,
+      answer: SUCCESS,
+      aliases: oldMemberPath("companies", "remove"),
+      handle: ({ parameters: named, options }) => companies.removeCompanyContact(named, options),
+    }),
+  ];
 }

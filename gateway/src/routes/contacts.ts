@@ -6,173 +6,239 @@ import {
 } from "@tidings/proto/tidings/contact/v1/group_score";
 import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
 import { badRequest } from "@tidings/rpc/fault";
-import { type Request, Router } from "express";
-import type { Clients } from "../clients.ts";
-import { endpoint, needing } from "../rest/endpoint.ts";
-import {
-  type ApiResponse,
-  BUDGET_MS,
-  bodyObject,
-  type Exchange,
-  outgoing,
-  pathId,
-  requiredId,
-  sendJson,
-} from "../rest/exchange.ts";
+import { sendJson } from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
+import { type Answer, messageAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
+import { objectBody } from "../route/body-form.ts";
+import { entityId, id, notPoints, POINTS, word } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import { arrayOf, closed, type Schema } from "../route/schema.ts";
+import { oldPath } from "./old-paths.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 const writeContact = messageWriter(ContactSchema);
 const writeScore = messageWriter(GroupScoreSchema);
-const NO_CONTACT = "Contact could not be found.";
+const NO_CONTACT = { missing: "Contact could not be found." };
 const MEMBERS = new Set(ContactSchema.fields.map(({ jsonName }) => jsonName));
 
-/** Routes of contacts beyond the standard operations. */
-export function contactRoutes(clients: Clients): Router {
-  const contacts = clients.of(ContactMethodService);
-  const groupScores = clients.of(GroupScoreService);
-  const utmTags = clients.of(UtmTagService);
-  const router = Router({ caseSensitive: true });
+const viewed = entityId("contacts", "view");
+const edited = entityId("contacts", "edit");
+const channel = word("`email` or `sms`");
+const operator = word("`plus`, `minus`, `times` or `divide`");
+const groupId = entityId("points/groups", "view", { missing: "The specified point group was not found." });
 
-  const listFields = async (_request: Request, response: ApiResponse) => {
-    const { fields } = await contacts.listContactFields(
-      {},
-      outgoing(response.locals.exchange, BUDGET_MS.read),
-    );
-    sendJson(response, 200, Buffer.from(fields).toString());
-  };
-
-  const changePoints = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const { operator, delta } = request.params;
-    const change = {
-      id: requiredId(request),
-      operator: String(operator),
-      delta: pointsOf(String(delta)),
-      ...pointsNames(exchange),
-    };
-    await contacts.changeContactPoints(change, outgoing(exchange, BUDGET_MS.write));
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  const listGroupScores = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const contactId = requiredId(request, "id", NO_CONTACT);
-    const { scores, totalSize } = await groupScores.listGroupScores({ contactId }, options);
-    sendJson(response, 200, `{"total":${totalSize},"groupScores":[${scores.map(scoreJson).join(",")}]}`);
-  };
-
-  const getGroupScore = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { score } = await groupScores.getGroupScore(scoreIds(request), options);
-    sendJson(response, 200, `{"groupScore":${scoreJson(score)}}`);
-  };
-
-  const changeGroupScore = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const operator = String(request.params.operator);
-    const change = {
-      ...scoreIds(request),
-      operator,
-      value: pointsOf(String(request.params.value), operator === "set"),
-      ...pointsNames(exchange),
-    };
-    const { score } = await groupScores.changeGroupScore(change, outgoing(exchange, BUDGET_MS.write));
-    sendJson(response, 200, `{"groupScore":${scoreJson(score)}}`);
-  };
-
-  const addDoNotContact = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const entry = Buffer.from(JSON.stringify(bodyObject(exchange)));
-    const addition = { id: requiredId(request), channel: String(request.params.channel), entry };
-    const contact = await contacts.addDoNotContact(addition, outgoing(exchange, BUDGET_MS.write));
-    sendContact(response, contact);
-  };
-
-  const removeDoNotContact = async (request: Request, response: ApiResponse) => {
-    const removal = { id: requiredId(request), channel: String(request.params.channel) };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    const { found, contact } = await contacts.removeDoNotContact(removal, options);
-    sendContact(response, contact, `"recordFound":${found},`);
-  };
-
-  const addUtmTags = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const tags = Buffer.from(JSON.stringify(bodyObject(exchange)));
-    const options = outgoing(exchange, BUDGET_MS.write);
-    sendContact(response, await utmTags.addUtmTags({ id: requiredId(request), tags }, options));
-  };
-
-  const removeUtmTags = async (request: Request, response: ApiResponse) => {
-    const removal = { id: requiredId(request), utmTagsId: pathId(request, "utmTagsId") ?? 0 };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    const { found, contact } = await utmTags.removeUtmTags(removal, options);
-    sendContact(response, contact, `"recordFound":${found},`);
-  };
-
-  const merge = async (request: Request, response: ApiResponse) => {
-    const ids = { id: requiredId(request), mergedId: requiredId(request, "mergedId") };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    sendContact(response, await contacts.mergeContacts(ids, options));
-  };
-
-  const listCompanies = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { companies, totalSize } = await contacts.listContactCompanies(
-      { id: requiredId(request) },
-      options,
-    );
-    sendJson(response, 200, `{"total":${totalSize},"companies":${Buffer.from(companies).toString()}}`);
-  };
-
-  const rpc = ContactMethodService.method;
-  const groups = GroupScoreService.method;
-  const utm = UtmTagService.method;
-  endpoint(router, "/list/fields", { GET: listFields });
-  // Before the next one, for `groups` would be taken for an operator.
-  endpoint(router, "/:id/points/groups", { GET: listGroupScores });
-  endpoint(router, "/:id/points/groups/:groupId", { GET: getGroupScore });
-  endpoint(router, "/:id/points/groups/:groupId/:operator/:value", {
-    POST: needing(groups.changeGroupScore, changeGroupScore),
-  });
-  endpoint(router, "/:id/points/:operator/:delta", { POST: needing(rpc.changeContactPoints, changePoints) });
-  endpoint(router, "/:id/utm/add", { POST: needing(utm.addUtmTags, addUtmTags) });
-  endpoint(router, "/:id/utm/:utmTagsId/remove", { POST: needing(utm.removeUtmTags, removeUtmTags) });
-  endpoint(router, "/:id/merge/:mergedId", { POST: needing(rpc.mergeContacts, merge) });
-  endpoint(router, "/:id/companies", { GET: listCompanies });
-  // As older clients call the two below: before them, for `add` would be taken for a channel.
-  endpoint(router, "/:id/dnc/add/:channel", { POST: needing(rpc.addDoNotContact, addDoNotContact) });
-  endpoint(router, "/:id/dnc/remove/:channel", { POST: needing(rpc.removeDoNotContact, removeDoNotContact) });
-  endpoint(router, "/:id/dnc/:channel/add", { POST: needing(rpc.addDoNotContact, addDoNotContact) });
-  endpoint(router, "/:id/dnc/:channel/remove", { POST: needing(rpc.removeDoNotContact, removeDoNotContact) });
-  return router;
-}
+/** The names that the log shows for a change. */
+const NAMES = objectBody({
+  type: "object",
+  properties: { eventName: { type: "string" }, actionName: { type: "string" } },
+});
 
 /** The contact without its empty members, as these operations answer it. */
-function sendContact(response: ApiResponse, contact: Contact | undefined, before = ""): void {
-  if (!contact) throw new Error("the service answered no contact");
-  sendJson(response, 200, `{${before}"contact":${writeContact(contact, MEMBERS)}}`);
+const CONTACT: Answer<Contact> = messageAnswer("contact", ContactSchema, {
+  write: (contact: Contact) => writeContact(contact, MEMBERS),
+});
+
+interface Removal {
+  found: boolean;
+  contact?: Contact | undefined;
 }
 
-function scoreIds(request: Request) {
-  return {
-    contactId: requiredId(request, "id", NO_CONTACT),
-    groupId: requiredId(request, "groupId", "The specified point group was not found."),
-  };
+const REMOVED: Answer<Removal> = {
+  statuses: [200],
+  describe: (components) =>
+    closed({ recordFound: { type: "boolean" }, contact: components.answered(ContactSchema) }),
+  send(response, { found, contact }) {
+    if (!contact) throw new Error("the service answered no contact");
+    sendJson(response, 200, `{"recordFound":${found},"contact":${writeContact(contact, MEMBERS)}}`);
+  },
+};
+
+/** Null while the contact has no points in the group. */
+const SCORE: Answer<GroupScore | undefined> = {
+  statuses: [200],
+  describe: (components) =>
+    closed({ groupScore: { oneOf: [components.answered(GroupScoreSchema), { type: "null" }] } }),
+  send: (response, score) => sendJson(response, 200, `{"groupScore":${score ? writeScore(score) : "null"}}`),
+};
+
+/** Routes of contacts beyond the standard operations. */
+export function contactRoutes(context: RoutesContext): Route[] {
+  const contacts = context.clients.of(ContactMethodService);
+  const rpc = ContactMethodService.method;
+  return [
+    route({
+      method: "GET",
+      path: "/contacts/list/fields",
+      summary: "List the fields of contacts",
+      rpc: rpc.listContactFields,
+      answer: textAnswer(() => ({ type: "object", additionalProperties: { type: "object" } })),
+      async handle({ options }) {
+        const { fields } = await contacts.listContactFields({}, options);
+        return Buffer.from(fields).toString();
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/contacts/:id/points/:operator/:delta",
+      summary: "Change the points of a contact",
+      rpc: rpc.changeContactPoints,
+      parameters: { id: edited, operator, delta: POINTS },
+      body: NAMES,
+      answer: SUCCESS,
+      handle({ parameters, body, options }) {
+        if (parameters.delta < 0) throw notPoints();
+        return contacts.changeContactPoints({ ...parameters, ...namesIn(body) }, options);
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/contacts/:id/merge/:mergedId",
+      summary: "Merge another contact into a contact",
+      rpc: rpc.mergeContacts,
+      parameters: { id: edited, mergedId: entityId("contacts", "delete") },
+      answer: CONTACT,
+      handle: ({ parameters, options }) => contacts.mergeContacts(parameters, options),
+    }),
+    route({
+      method: "GET",
+      path: "/contacts/:id/companies",
+      summary: "List the companies of a contact",
+      rpc: rpc.listContactCompanies,
+      parameters: { id: viewed },
+      answer: textAnswer(() =>
+        closed({ total: { type: "integer" }, companies: arrayOf({ type: "object" }) }),
+      ),
+      async handle({ parameters, options }) {
+        const { companies, totalSize } = await contacts.listContactCompanies(parameters, options);
+        return `{"total":${totalSize},"companies":${Buffer.from(companies).toString()}}`;
+      },
+    }),
+    ...doNotContactRoutes(context),
+    ...groupScoreRoutes(context),
+    ...utmTagRoutes(context),
+  ];
 }
 
-function scoreJson(score: GroupScore | undefined): string {
-  return score ? writeScore(score) : "null";
+function doNotContactRoutes({ clients }: RoutesContext): Route[] {
+  const contacts = clients.of(ContactMethodService);
+  const rpc = ContactMethodService.method;
+  return [
+    route({
+      method: "POST",
+      path: "/contacts/:id/dnc/:channel/add",
+      summary: "Say that a contact does not want to be contacted",
+      rpc: rpc.addDoNotContact,
+      parameters: { id: edited, channel },
+      body: objectBody({
+        type: "object",
+        properties: { reason: {}, channelId: {}, comments: { type: "string" } },
+      }),
+      answer: CONTACT,
+      aliases: oldPath("/contacts/:id/dnc/add/:channel"),
+      handle: ({ parameters, body, options }) =>
+        contacts.addDoNotContact({ ...parameters, entry: Buffer.from(JSON.stringify(body)) }, options),
+    }),
+    route({
+      method: "POST",
+      path: "/contacts/:id/dnc/:channel/remove",
+      summary: "Say that a contact may be contacted again",
+      rpc: rpc.removeDoNotContact,
+      parameters: { id: edited, channel },
+      answer: REMOVED,
+      aliases: oldPath("/contacts/:id/dnc/remove/:channel"),
+      handle: ({ parameters, options }) => contacts.removeDoNotContact(parameters, options),
+    }),
+  ];
 }
 
-function pointsOf(text: string, isSigned = false): number {
-  const isWhole = /^-?\d{1,10}$/.test(text) && Math.abs(Number(text)) < 2 ** 31;
-  if (!isWhole || (text.startsWith("-") && !isSigned)) throw badRequest("The points must be a whole number.");
-  return Number(text);
+function groupScoreRoutes({ clients }: RoutesContext): Route[] {
+  const scores = clients.of(GroupScoreService);
+  const rpc = GroupScoreService.method;
+  return [
+    route({
+      method: "GET",
+      path: "/contacts/:id/points/groups",
+      summary: "List the scores of a contact by point group",
+      rpc: rpc.listGroupScores,
+      parameters: { id: entityId("contacts", "view", NO_CONTACT) },
+      answer: textAnswer((components) =>
+        closed({ total: { type: "integer" }, groupScores: arrayOf(components.answered(GroupScoreSchema)) }),
+      ),
+      async handle({ parameters: { id: contactId }, options }) {
+        const { scores: list, totalSize } = await scores.listGroupScores({ contactId }, options);
+        return `{"total":${totalSize},"groupScores":[${list.map((score) => writeScore(score)).join(",")}]}`;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/contacts/:id/points/groups/:groupId",
+      summary: "Get the score of a contact in a point group",
+      rpc: rpc.getGroupScore,
+      parameters: { id: entityId("contacts", "view", NO_CONTACT), groupId },
+      answer: SCORE,
+      async handle({ parameters: { id: contactId, groupId }, options }) {
+        const { score } = await scores.getGroupScore({ contactId, groupId }, options);
+        return score;
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/contacts/:id/points/groups/:groupId/:operator/:value",
+      summary: "Change the score of a contact in a point group",
+      rpc: rpc.changeGroupScore,
+      parameters: {
+        id: entityId("contacts", "edit", NO_CONTACT),
+        groupId,
+        operator: word("`plus`, `minus`, `times`, `divide` or `set`"),
+        value: POINTS,
+      },
+      body: NAMES,
+      answer: SCORE,
+      async handle({ parameters: { id: contactId, ...change }, body, options }) {
+        if (change.value < 0 && change.operator !== "set") throw notPoints();
+        const { score } = await scores.changeGroupScore({ contactId, ...change, ...namesIn(body) }, options);
+        return score;
+      },
+    }),
+  ];
 }
 
-/** The names that the log shows for a change; older clients write their members in lower case. */
-function pointsNames(exchange: Exchange) {
-  const { eventName, eventname = eventName, actionName, actionname = actionName } = bodyObject(exchange);
+function utmTagRoutes({ clients }: RoutesContext): Route[] {
+  const utmTags = clients.of(UtmTagService);
+  const rpc = UtmTagService.method;
+  const text: Schema = { type: "string" };
+  const names = ["utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term"];
+  return [
+    route({
+      method: "POST",
+      path: "/contacts/:id/utm/add",
+      summary: "Add UTM tags to a contact",
+      rpc: rpc.addUtmTags,
+      parameters: { id: edited },
+      body: objectBody({
+        type: "object",
+        properties: Object.fromEntries(names.map((name) => [name, text])),
+        examples: [{ utm_source: "news" }],
+      }),
+      answer: CONTACT,
+      handle: ({ parameters, body, options }) =>
+        utmTags.addUtmTags({ ...parameters, tags: Buffer.from(JSON.stringify(body)) }, options),
+    }),
+    route({
+      method: "POST",
+      path: "/contacts/:id/utm/:utmTagsId/remove",
+      summary: "Remove UTM tags from a contact",
+      rpc: rpc.removeUtmTags,
+      parameters: { id: edited, utmTagsId: id("Id of UTM tags") },
+      answer: REMOVED,
+      handle: ({ parameters, options }) => utmTags.removeUtmTags(parameters, options),
+    }),
+  ];
+}
+
+/** Older clients write the members in lower case. */
+function namesIn(body: Record<string, unknown>) {
+  const { eventName, eventname = eventName, actionName, actionname = actionName } = body;
   return { eventName: labelOf(eventname), actionName: labelOf(actionname) };
 }
 

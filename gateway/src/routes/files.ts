@@ -1,44 +1,69 @@
 import { FileService } from "@tidings/proto/tidings/content/v1/file";
-import type { RpcClient } from "@tidings/rpc/client";
-import { type Request, Router } from "express";
-import { endpoint, needing, uploadEndpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
-import type { Transfer } from "../transfer.ts";
+import { jsonAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
+import { UPLOAD } from "../route/body-form.ts";
+import { word } from "../route/parameter.ts";
+import { textQuery } from "../route/query-form.ts";
+import { type Route, route } from "../route/route.ts";
+import { arrayOf, closed } from "../route/schema.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 /** Older clients know a listing that begins with the directory itself and the one above it. */
 const FIRST_KEY = 2;
+const directory = word("`images` or `assets`");
+const NAME = { type: "string" };
+const FILE = closed({ link: { type: "string" }, name: NAME });
 
 /** Uploaded files, by directory. */
-export function fileRoutes(files: RpcClient<typeof FileService>, transfer: Transfer): Router {
-  const router = Router({ caseSensitive: true });
-
-  const list = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const { subdir } = exchange.query;
-    const asked = { directory: directoryOf(request), subdirectory: typeof subdir === "string" ? subdir : "" };
-    const { names } = await files.listFiles(asked, outgoing(exchange, BUDGET_MS.read));
-    const byKey = Object.fromEntries(names.map((name, index) => [index + FIRST_KEY, name]));
-    sendJson(response, 200, JSON.stringify({ files: names.length > 0 ? byKey : [] }));
-  };
-
-  const upload = async (request: Request, response: ApiResponse) => {
-    const path = `files/${encodeURIComponent(directoryOf(request))}`;
-    const file = await transfer.upload(request, response.locals.exchange, path);
-    sendJson(response, 200, `{"file":${file}}`);
-  };
-
-  const remove = async (request: Request, response: ApiResponse) => {
-    const named = { directory: directoryOf(request), name: String(request.params.file) };
-    await files.deleteFile(named, outgoing(response.locals.exchange, BUDGET_MS.write));
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  endpoint(router, "/:directory", { GET: list });
-  uploadEndpoint(router, "/:directory/new", upload);
-  endpoint(router, "/:directory/:file/delete", { DELETE: needing(FileService.method.deleteFile, remove) });
-  return router;
-}
-
-function directoryOf(request: Request): string {
-  return String(request.params.directory);
+export function fileRoutes({ clients, transfer }: RoutesContext): Route[] {
+  const files = clients.of(FileService);
+  const rpc = FileService.method;
+  return [
+    route({
+      method: "GET",
+      path: "/files/:directory",
+      summary: "List the files of a directory",
+      rpc: rpc.listFiles,
+      parameters: { directory },
+      query: textQuery("subdir", "A directory within it"),
+      answer: jsonAnswer(
+        closed({
+          files: {
+            oneOf: [
+              { ...arrayOf({}), maxItems: 0 },
+              { type: "object", additionalProperties: NAME },
+            ],
+          },
+        }),
+      ),
+      async handle({ parameters: named, query: subdirectory, options }) {
+        const { names } = await files.listFiles({ ...named, subdirectory }, options);
+        const byKey = Object.fromEntries(names.map((name, index) => [index + FIRST_KEY, name]));
+        return { files: names.length > 0 ? byKey : [] };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/files/:directory/new",
+      summary: "Upload a file",
+      operation: "uploadFile",
+      right: { base: "asset:assets", verb: "create" },
+      parameters: { directory },
+      body: UPLOAD,
+      answer: textAnswer(() => closed({ file: FILE })),
+      async handle({ parameters: named, request, exchange }) {
+        const path = `files/${encodeURIComponent(named.directory)}`;
+        return `{"file":${await transfer.upload(request, exchange, path)}}`;
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/files/:directory/:file/delete",
+      summary: "Delete a file",
+      rpc: rpc.deleteFile,
+      parameters: { directory, file: word("Name of the file") },
+      answer: SUCCESS,
+      handle: ({ parameters: { directory, file }, options }) =>
+        files.deleteFile({ directory, name: file }, options),
+    }),
+  ];
 }

@@ -1,19 +1,26 @@
 import { FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
-import type { RpcClient } from "@tidings/rpc/client";
-import { type Request, Router } from "express";
-import { endpoint, needing } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
+import { jsonAnswer } from "../route/answer.ts";
+import { entityId } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import { closed } from "../route/schema.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 /** Routes of focus items beyond the standard operations: how they are shown. */
-export function focusRoutes(items: RpcClient<typeof FocusMethodService>): Router {
-  const router = Router({ caseSensitive: true });
-
-  const render = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { script } = await items.renderFocusItem({ id: requiredId(request) }, options);
-    sendJson(response, 200, JSON.stringify({ js: script }));
-  };
-
-  endpoint(router, "/:id/js", { POST: needing(FocusMethodService.method.renderFocusItem, render) });
-  return router;
+export function focusRoutes({ clients }: RoutesContext): Route[] {
+  const items = clients.of(FocusMethodService);
+  return [
+    route({
+      method: "POST",
+      path: "/focus/:id/js",
+      summary: "Get the script that shows a focus item on a website",
+      rpc: FocusMethodService.method.renderFocusItem,
+      budget: "read",
+      parameters: { id: entityId("focus", "view") },
+      answer: jsonAnswer(closed({ js: { type: "string" } })),
+      async handle({ parameters, options }) {
+        const { script } = await items.renderFocusItem(parameters, options);
+        return { js: script };
+      },
+    }),
+  ];
 }

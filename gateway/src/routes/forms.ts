@@ -1,72 +1,84 @@
 import { FormMethodService, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { SubmissionSchema, SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
-import { type Request, Router } from "express";
-import type { Clients } from "../clients.ts";
-import { endpoint, needing } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
-import { idsInQuery } from "../rest/ids-in-query.ts";
-import type { ListLimits } from "../rest/list-query.ts";
-import { messageWriter, type NestedForm, presentWriter } from "../rest/message-json.ts";
-import { listing } from "./listing.ts";
-
-const writeSubmission = messageWriter(SubmissionSchema);
-/** Members that are null are left out of the answer to a removal. */
+import { presentWriter } from "../rest/message-json.ts";
+import { type AskedList, listAnswer, listQuery, messageAnswer } from "../route/answer.ts";
+import { entityId, id } from "../route/parameter.ts";
+import { idsQuery } from "../route/query-form.ts";
+import { type Route, route } from "../route/route.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 /** Routes of forms beyond the standard operations: removal of parts, and submissions. */
-export function formRoutes(clients: Clients, limits: ListLimits, nested: NestedForm): Router {
-  const writeForm = presentWriter(FormSchema, nested);
-  const methods = clients.of(FormMethodService);
+export function formRoutes({ clients, limits, nested }: RoutesContext): Route[] {
+  const forms = clients.of(FormMethodService);
   const submissions = clients.of(SubmissionService);
-  const router = Router({ caseSensitive: true });
-
-  const removeFields = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const removal = { id: requiredId(request), fieldIds: idsInQuery(exchange.query, "fields") };
-    const form = await methods.removeFormFields(removal, outgoing(exchange, BUDGET_MS.write));
-    sendJson(response, 200, `{"form":${writeForm(form)}}`);
-  };
-
-  const removeActions = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const removal = { id: requiredId(request), actionIds: idsInQuery(exchange.query, "actions") };
-    const form = await methods.removeFormActions(removal, outgoing(exchange, BUDGET_MS.write));
-    sendJson(response, 200, `{"form":${writeForm(form)}}`);
-  };
-
-  const listOf = (contactOf: (request: Request) => number | undefined) =>
-    listing(
-      SubmissionSchema,
-      "submissions",
-      limits,
-      (request) => {
-        const formId = requiredId(request);
-        const contactId = contactOf(request);
-        return async (query, options) => {
-          const asked = { formId, query, ...(contactId !== undefined && { contactId }) };
-          const { submissions: items, ...page } = await submissions.listSubmissions(asked, options);
-          return { ...page, items };
-        };
-      },
-      "string",
-    );
-
-  const getSubmission = async (request: Request, response: ApiResponse) => {
-    const asked = { formId: requiredId(request), id: requiredId(request, "submissionId") };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const submission = await submissions.getSubmission(asked, options);
-    sendJson(response, 200, `{"submission":${writeSubmission(submission)}}`);
-  };
-
-  endpoint(router, "/:id/fields/delete", {
-    DELETE: needing(FormMethodService.method.removeFormFields, removeFields),
-  });
-  endpoint(router, "/:id/actions/delete", {
-    DELETE: needing(FormMethodService.method.removeFormActions, removeActions),
-  });
-  endpoint(router, "/:id/submissions", { GET: listOf(() => undefined) });
-  endpoint(router, "/:id/submissions/contact/:contactId", {
-    GET: listOf((request) => requiredId(request, "contactId")),
-  });
-  endpoint(router, "/:id/submissions/:submissionId", { GET: getSubmission });
-  return router;
+  const rpc = FormMethodService.method;
+  // Members that are null are left out of the answer to a removal.
+  const reduced = messageAnswer("form", FormSchema, { write: presentWriter(FormSchema, nested) });
+  const listed = listAnswer({ many: "submissions", shape: "array", total: "string" }, SubmissionSchema);
+  const listOf =
+    (named: { formId: number; contactId?: number }): AskedList["list"] =>
+    async (query, options) => {
+      const { submissions: items, ...page } = await submissions.listSubmissions({ ...named, query }, options);
+      return { ...page, items };
+    };
+  const edited = { id: entityId("forms", "edit") };
+  const viewed = { id: entityId("forms", "view") };
+  return [
+    route({
+      method: "DELETE",
+      path: "/forms/:id/fields/delete",
+      summary: "Remove fields from a form",
+      rpc: rpc.removeFormFields,
+      parameters: edited,
+      query: idsQuery("fields"),
+      answer: reduced,
+      handle: ({ parameters: { id }, query: fieldIds, options }) =>
+        forms.removeFormFields({ id, fieldIds }, options),
+    }),
+    route({
+      method: "DELETE",
+      path: "/forms/:id/actions/delete",
+      summary: "Remove actions from a form",
+      rpc: rpc.removeFormActions,
+      parameters: edited,
+      query: idsQuery("actions"),
+      answer: reduced,
+      handle: ({ parameters: { id }, query: actionIds, options }) =>
+        forms.removeFormActions({ id, actionIds }, options),
+    }),
+    route({
+      method: "GET",
+      path: "/forms/:id/submissions",
+      summary: "List the submissions of a form",
+      rpc: SubmissionService.method.listSubmissions,
+      parameters: viewed,
+      query: listQuery(limits),
+      answer: listed,
+      handle: ({ parameters: { id: formId }, query }) => ({ parameters: query, list: listOf({ formId }) }),
+    }),
+    route({
+      method: "GET",
+      path: "/forms/:id/submissions/contact/:contactId",
+      summary: "List what a contact submitted in a form",
+      rpc: SubmissionService.method.listSubmissions,
+      operation: "listContactSubmissions",
+      parameters: { ...viewed, contactId: id("Id of a contact") },
+      query: listQuery(limits),
+      answer: listed,
+      handle: ({ parameters: { id: formId, contactId }, query }) => ({
+        parameters: query,
+        list: listOf({ formId, contactId }),
+      }),
+    }),
+    route({
+      method: "GET",
+      path: "/forms/:id/submissions/:submissionId",
+      summary: "Get a submission of a form",
+      rpc: SubmissionService.method.getSubmission,
+      parameters: { ...viewed, submissionId: id("Id of a submission") },
+      answer: messageAnswer("submission", SubmissionSchema),
+      handle: ({ parameters: { id: formId, submissionId }, options }) =>
+        submissions.getSubmission({ formId, id: submissionId }, options),
+    }),
+  ];
 }

@@ -1,21 +1,26 @@
-import type { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
-import type { RpcClient } from "@tidings/rpc/client";
-import { type Request, Router } from "express";
-import { endpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
+import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
+import { jsonAnswer } from "../route/answer.ts";
+import { type Route, route } from "../route/route.ts";
+import { closed } from "../route/schema.ts";
+import type { RoutesContext } from "./routes-context.ts";
+
+const TRIGGER = closed({ label: { type: "string" }, description: { type: "string" } });
 
 /** Routes of webhooks beyond the standard operations. */
-export function hookRoutes(triggers: RpcClient<typeof TriggerService>): Router {
-  const router = Router({ caseSensitive: true });
-
-  const listTriggers = async (_request: Request, response: ApiResponse) => {
-    const listed = await triggers.listTriggers({}, outgoing(response.locals.exchange, BUDGET_MS.read));
-    const byName = Object.fromEntries(
-      listed.triggers.map(({ name, label, description }) => [name, { label, description }]),
-    );
-    sendJson(response, 200, JSON.stringify({ triggers: byName }));
-  };
-
-  endpoint(router, "/triggers", { GET: listTriggers });
-  return router;
+export function hookRoutes({ clients }: RoutesContext): Route[] {
+  const triggers = clients.of(TriggerService);
+  return [
+    route({
+      method: "GET",
+      path: "/hooks/triggers",
+      summary: "List what webhooks can be sent about",
+      rpc: TriggerService.method.listTriggers,
+      answer: jsonAnswer(closed({ triggers: { type: "object", additionalProperties: TRIGGER } })),
+      async handle({ options }) {
+        const listed = await triggers.listTriggers({}, options);
+        const entries = listed.triggers.map(({ name, label, description }) => [name, { label, description }]);
+        return { triggers: Object.fromEntries(entries) };
+      },
+    }),
+  ];
 }

@@ -4,47 +4,59 @@ import {
   PointTriggerSchema,
 } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 import type { PointType } from "@tidings/proto/tidings/campaign/v1/point_type";
-import { type Request, Router } from "express";
-import type { Clients } from "../clients.ts";
-import { endpoint, needing } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
-import { idsInQuery } from "../rest/ids-in-query.ts";
-import { type NestedForm, presentWriter } from "../rest/message-json.ts";
+import { presentWriter } from "../rest/message-json.ts";
+import { jsonAnswer, messageAnswer } from "../route/answer.ts";
+import { entityId } from "../route/parameter.ts";
+import { idsQuery } from "../route/query-form.ts";
+import { type Route, route } from "../route/route.ts";
+import { closed } from "../route/schema.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
-/** Members that are null are left out of the answer to a removal. */
+const LABELS = { type: "object", additionalProperties: { type: "string" } };
 
 /** Routes of point actions and triggers beyond the standard operations. */
-export function pointRoutes(clients: Clients, nested: NestedForm): Router {
-  const writeTrigger = presentWriter(PointTriggerSchema, nested);
+export function pointRoutes({ clients, nested }: RoutesContext): Route[] {
   const actions = clients.of(PointActionMethodService);
   const triggers = clients.of(PointTriggerMethodService);
-  const router = Router({ caseSensitive: true });
-
-  const listActionTypes = async (_request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { types } = await actions.listPointActionTypes({}, options);
-    sendJson(response, 200, JSON.stringify({ pointActionTypes: labelsOf(types) }));
-  };
-
-  const listEventTypes = async (_request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { types } = await triggers.listPointTriggerEventTypes({}, options);
-    sendJson(response, 200, JSON.stringify({ eventTypes: labelsOf(types) }));
-  };
-
-  const deleteEvents = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const removal = { id: requiredId(request), eventIds: idsInQuery(exchange.query, "events") };
-    const trigger = await triggers.deletePointTriggerEvents(removal, outgoing(exchange, BUDGET_MS.write));
-    sendJson(response, 200, `{"trigger":${writeTrigger(trigger)}}`);
-  };
-
-  endpoint(router, "/actions/types", { GET: listActionTypes });
-  endpoint(router, "/triggers/events/types", { GET: listEventTypes });
-  endpoint(router, "/triggers/:id/events/delete", {
-    DELETE: needing(PointTriggerMethodService.method.deletePointTriggerEvents, deleteEvents),
-  });
-  return router;
+  const rpc = PointTriggerMethodService.method;
+  return [
+    route({
+      method: "GET",
+      path: "/points/actions/types",
+      summary: "List what a point action can be about",
+      rpc: PointActionMethodService.method.listPointActionTypes,
+      answer: jsonAnswer(closed({ pointActionTypes: LABELS })),
+      async handle({ options }) {
+        const { types } = await actions.listPointActionTypes({}, options);
+        return { pointActionTypes: labelsOf(types) };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/points/triggers/events/types",
+      summary: "List what a point trigger can do",
+      rpc: rpc.listPointTriggerEventTypes,
+      answer: jsonAnswer(closed({ eventTypes: LABELS })),
+      async handle({ options }) {
+        const { types } = await triggers.listPointTriggerEventTypes({}, options);
+        return { eventTypes: labelsOf(types) };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/points/triggers/:id/events/delete",
+      summary: "Remove events from a point trigger",
+      rpc: rpc.deletePointTriggerEvents,
+      parameters: { id: entityId("points/triggers", "edit") },
+      query: idsQuery("events"),
+      // Members that are null are left out.
+      answer: messageAnswer("trigger", PointTriggerSchema, {
+        write: presentWriter(PointTriggerSchema, nested),
+      }),
+      handle: ({ parameters: { id }, query: eventIds, options }) =>
+        triggers.deletePointTriggerEvents({ id, eventIds }, options),
+    }),
+  ];
 }
 
 function labelsOf(types: PointType[]): Record<string, string> {

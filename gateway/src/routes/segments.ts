@@ -6,15 +6,15 @@ import {
 } from "@tidings/proto/tidings/contact/v1/segment";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
 import { parseJson } from "@tidings/resource/json-member";
-import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
-import { type Request, Router } from "express";
-import type { Clients } from "../clients.ts";
-import { endpoint, needing } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, bodyObject, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
-
-type Segments = RpcClient<typeof SegmentMethodService>;
+import { jsonAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
+import { objectBody } from "../route/body-form.ts";
+import { entityId } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import { arrayOf, byId, closed, type Schema } from "../route/schema.ts";
+import { oldMemberPath } from "./old-paths.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 const writeMembership = messageWriter(ContactSegmentSchema);
 const writeBuild = messageWriter(SegmentBuildSchema);
@@ -22,95 +22,156 @@ const writeBuild = messageWriter(SegmentBuildSchema);
 const SEGMENTS_MAX = 10_000;
 const CONTACTS_MAX = 2 ** 31;
 
+const ID: Schema = { type: "integer" };
+const TEXT: Schema = { type: "string" };
+const SWITCH: Schema = { type: "boolean" };
+const WHY = closed({
+  isMember: SWITCH,
+  isMatched: SWITCH,
+  manuallyAdded: SWITCH,
+  manuallyRemoved: SWITCH,
+  filters: arrayOf(closed({ filter: {}, left: {}, isMatched: SWITCH }, ["left"])),
+  problem: { type: ["string", "null"] },
+});
+const FILTERS = {
+  type: "object",
+  properties: { filters: arrayOf({ type: "object" }) },
+  examples: [{ filters: [] }],
+};
+
+/** Membership follows the segment's own rights: it says 403 of a segment that is there and hidden. */
+const segment = entityId("segments", "view", { hidden: 403 });
+const viewed = entityId("segments", "view");
+
 /** Routes of segments beyond the standard operations. */
-export function segmentRoutes(segments: Segments, batchMax: number): Router {
-  const router = Router({ caseSensitive: true });
-
-  const add = async (request: Request, response: ApiResponse) => {
-    const contactIds = [requiredId(request, "contactId")];
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    await segments.addSegmentContacts({ id: requiredId(request), contactIds }, options);
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  const remove = async (request: Request, response: ApiResponse) => {
-    const removal = { id: requiredId(request), contactId: requiredId(request, "contactId") };
-    await segments.removeSegmentContact(removal, outgoing(response.locals.exchange, BUDGET_MS.write));
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  const addMany = async (request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const asked = idsIn(bodyObject(exchange).ids, batchMax);
-    const known = asked.filter((id) => Number.isInteger(id) && id > 0 && id < CONTACTS_MAX);
-    const addition = { id: requiredId(request), contactIds: [...new Set(known)] };
-    const { contactIds } = await segments.addSegmentContacts(addition, outgoing(exchange, BUDGET_MS.batch));
-    const added = new Set(contactIds);
-    const details = Object.fromEntries(asked.map((id) => [id, { success: added.has(id) }]));
-    sendJson(response, 200, JSON.stringify({ success: true, details }));
-  };
-
-  const preview = async (_request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const filters = Buffer.from(JSON.stringify(bodyObject(exchange).filters ?? []));
-    const options = outgoing(exchange, BUDGET_MS.batch);
-    const { count, contactIds } = await segments.previewSegment({ filters }, options);
-    sendJson(response, 200, JSON.stringify({ count, contacts: contactIds }));
-  };
-
-  const explain = async (request: Request, response: ApiResponse) => {
-    const question = { id: requiredId(request), contactId: requiredId(request, "contactId") };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    sendJson(
-      response,
-      200,
-      JSON.stringify(writeWhy(await segments.explainSegmentContact(question, options))),
-    );
-  };
-
-  const build = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    sendJson(response, 200, writeBuild(await segments.getSegmentBuild({ id: requiredId(request) }, options)));
-  };
-
+export function segmentRoutes({ clients, limits: { batchMax } }: RoutesContext): Route[] {
+  const segments = clients.of(SegmentMethodService);
   const rpc = SegmentMethodService.method;
-  endpoint(router, "/preview", { POST: needing(rpc.previewSegment, preview) });
-  endpoint(router, "/:id/build", { GET: build });
-  endpoint(router, "/:id/contacts/add", { POST: needing(rpc.addSegmentContacts, addMany) });
-  endpoint(router, "/:id/contact/:contactId/explain", { GET: explain });
-  endpoint(router, "/:id/contact/:contactId/add", { POST: needing(rpc.addSegmentContacts, add) });
-  endpoint(router, "/:id/contact/:contactId/remove", { POST: needing(rpc.removeSegmentContact, remove) });
-  // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", { POST: needing(rpc.addSegmentContacts, add) });
-  endpoint(router, "/:id/contact/remove/:contactId", { POST: needing(rpc.removeSegmentContact, remove) });
-  return router;
+  const ids: Schema = {
+    type: "object",
+    properties: { ids: { ...arrayOf(ID), minItems: 1, maxItems: batchMax } },
+    required: ["ids"],
+    examples: [{ ids: [1, 2] }],
+  };
+  return [
+    route({
+      method: "POST",
+      path: "/segments/preview",
+      summary: "Count the contacts that filters find, with some of them",
+      rpc: rpc.previewSegment,
+      budget: "batch",
+      body: objectBody(FILTERS),
+      answer: jsonAnswer(closed({ count: ID, contacts: arrayOf(ID) })),
+      async handle({ body, options }) {
+        const filters = Buffer.from(JSON.stringify(body.filters ?? []));
+        const { count, contactIds } = await segments.previewSegment({ filters }, options);
+        return { count, contacts: contactIds };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/segments/:id/build",
+      summary: "Get how far the build of a segment is",
+      rpc: rpc.getSegmentBuild,
+      parameters: { id: viewed },
+      answer: textAnswer((components) => components.answered(SegmentBuildSchema)),
+      handle: async ({ parameters, options }) =>
+        writeBuild(await segments.getSegmentBuild(parameters, options)),
+    }),
+    route({
+      method: "POST",
+      path: "/segments/:id/contacts/add",
+      summary: "Add several contacts to a segment by hand",
+      rpc: rpc.addSegmentContacts,
+      budget: "batch",
+      parameters: { id: segment },
+      body: objectBody(ids),
+      answer: jsonAnswer(closed({ success: { const: true }, details: byId(closed({ success: SWITCH })) })),
+      async handle({ parameters: { id }, body, options }) {
+        const asked = idsIn(body.ids, batchMax);
+        const known = asked.filter((id) => Number.isInteger(id) && id > 0 && id < CONTACTS_MAX);
+        const { contactIds } = await segments.addSegmentContacts(
+          { id, contactIds: [...new Set(known)] },
+          options,
+        );
+        const added = new Set(contactIds);
+        return {
+          success: true,
+          details: Object.fromEntries(asked.map((id) => [id, { success: added.has(id) }])),
+        };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/segments/:id/contact/:contactId/explain",
+      summary: "Explain why a contact is in a segment or not",
+      rpc: rpc.explainSegmentContact,
+      parameters: { id: viewed, contactId: entityId("contacts", "view") },
+      answer: jsonAnswer(WHY),
+      handle: async ({ parameters, options }) =>
+        writeWhy(await segments.explainSegmentContact(parameters, options)),
+    }),
+    route({
+      method: "POST",
+      path: "/segments/:id/contact/:contactId/add",
+      summary: "Add a contact to a segment by hand",
+      rpc: rpc.addSegmentContacts,
+      operation: "addSegmentContact",
+      parameters: { id: segment, contactId: entityId("contacts", "edit") },
+      answer: SUCCESS,
+      aliases: oldMemberPath("segments", "add"),
+      handle: ({ parameters: { id, contactId }, options }) =>
+        segments.addSegmentContacts({ id, contactIds: [contactId] }, options),
+    }),
+    route({
+      method: "POST",
+      path: "/segments/:id/contact/:contactId/remove",
+      summary: "Remove a contact from a segment by hand",
+      rpc: rpc.removeSegmentContact,
+      parameters: { id: segment, contactId: entityId("contacts", "edit") },
+      answer: SUCCESS,
+      aliases: oldMemberPath("segments", "remove"),
+      handle: ({ parameters, options }) => segments.removeSegmentContact(parameters, options),
+    }),
+  ];
 }
 
 /** The segments of a contact, and all that contacts can be in. */
-export function contactSegmentRoutes(clients: Clients): Router {
+export function contactSegmentRoutes({ clients }: RoutesContext): Route[] {
   const methods = clients.of(SegmentMethodService);
   const segments = clients.of(SegmentService);
-  const router = Router({ caseSensitive: true });
-
-  const listOfContact = async (request: Request, response: ApiResponse) => {
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { segments: list } = await methods.listContactSegments({ contactId: requiredId(request) }, options);
-    const byId = `{${list.map((segment) => `"${segment.id}":${writeMembership(segment)}`).join(",")}}`;
-    // Documents and programs disagree on the name: both get what they look for.
-    sendJson(response, 200, `{"total":${list.length},"segments":${byId},"lists":${byId}}`);
-  };
-
-  const listAll = async (_request: Request, response: ApiResponse) => {
-    const query = { pageSize: SEGMENTS_MAX, publishedOnly: true, skipTotal: true };
-    const options = outgoing(response.locals.exchange, BUDGET_MS.read);
-    const { segments: list } = await segments.listSegments({ query }, options);
-    const byId = Object.fromEntries(list.map(({ id, name, alias }) => [id, { id, name, alias }]));
-    sendJson(response, 200, JSON.stringify(byId));
-  };
-
-  endpoint(router, "/list/segments", { GET: listAll });
-  endpoint(router, "/:id/segments", { GET: listOfContact });
-  return router;
+  return [
+    route({
+      method: "GET",
+      path: "/contacts/list/segments",
+      summary: "List the segments that contacts can be in",
+      rpc: SegmentService.method.listSegments,
+      operation: "listPublishedSegments",
+      answer: jsonAnswer(byId(closed({ id: ID, name: TEXT, alias: TEXT }))),
+      async handle({ options }) {
+        const query = { pageSize: SEGMENTS_MAX, publishedOnly: true, skipTotal: true };
+        const { segments: list } = await segments.listSegments({ query }, options);
+        return Object.fromEntries(list.map(({ id, name, alias }) => [id, { id, name, alias }]));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/contacts/:id/segments",
+      summary: "List the segments of a contact",
+      rpc: SegmentMethodService.method.listContactSegments,
+      parameters: { id: entityId("contacts", "view") },
+      answer: textAnswer((components) => {
+        const list = byId(components.answered(ContactSegmentSchema));
+        return closed({ total: ID, segments: list, lists: list });
+      }),
+      async handle({ parameters: { id: contactId }, options }) {
+        const { segments: list } = await methods.listContactSegments({ contactId }, options);
+        const entries = `{${list.map((segment) => `"${segment.id}":${writeMembership(segment)}`).join(",")}}`;
+        // Documents and programs disagree on the name: both get what they look for.
+        return `{"total":${list.length},"segments":${entries},"lists":${entries}}`;
+      },
+    }),
+  ];
 }
 
 function idsIn(sent: unknown, batchMax: number): number[] {

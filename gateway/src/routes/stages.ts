@@ -1,38 +1,32 @@
 import { StageService } from "@tidings/proto/tidings/campaign/v1/stage_service";
-import type { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
-import type { RpcClient } from "@tidings/rpc/client";
-import { type Request, Router } from "express";
-import { endpoint, needing } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, requiredId, sendJson } from "../rest/exchange.ts";
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { SUCCESS } from "../route/answer.ts";
+import { entityId } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import { oldMemberPath } from "./old-paths.ts";
+import type { RoutesContext } from "./routes-context.ts";
 
 /** Routes of stages beyond the standard operations. */
-export function stageRoutes(
-  stages: RpcClient<typeof StageService>,
-  contacts: RpcClient<typeof ContactMethodService>,
-): Router {
-  const router = Router({ caseSensitive: true });
-
-  const move = (isAdded: boolean) => async (request: Request, response: ApiResponse) => {
-    const stageId = requiredId(request);
-    const id = requiredId(request, "contactId", "Contact not found.");
-    const options = outgoing(response.locals.exchange, BUDGET_MS.write);
-    await stages.getStage({ id: stageId }, options);
-    await contacts.setContactStage({ id, stageId, isRemoved: !isAdded }, options);
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  endpoint(router, "/:id/contact/:contactId/add", {
-    POST: needing(StageService.method.getStage, move(true)),
-  });
-  endpoint(router, "/:id/contact/:contactId/remove", {
-    POST: needing(StageService.method.getStage, move(false)),
-  });
-  // As older clients call them.
-  endpoint(router, "/:id/contact/add/:contactId", {
-    POST: needing(StageService.method.getStage, move(true)),
-  });
-  endpoint(router, "/:id/contact/remove/:contactId", {
-    POST: needing(StageService.method.getStage, move(false)),
-  });
-  return router;
+export function stageRoutes({ clients }: RoutesContext): Route[] {
+  const stages = clients.of(StageService);
+  const contacts = clients.of(ContactMethodService);
+  const move = (verb: "add" | "remove", summary: string) =>
+    route({
+      method: "POST",
+      path: `/stages/:id/contact/:contactId/${verb}`,
+      summary,
+      rpc: StageService.method.getStage,
+      operation: `${verb}StageContact`,
+      parameters: {
+        id: entityId("stages", "view"),
+        contactId: entityId("contacts", "edit", { missing: "Contact not found.", isAskedAnew: true }),
+      },
+      answer: SUCCESS,
+      aliases: oldMemberPath("stages", verb),
+      async handle({ parameters: { id: stageId, contactId }, options }) {
+        await stages.getStage({ id: stageId }, options);
+        await contacts.setContactStage({ id: contactId, stageId, isRemoved: verb === "remove" }, options);
+      },
+    });
+  return [move("add", "Put a contact into a stage"), move("remove", "Take a contact out of a stage")];
 }

@@ -1,41 +1,78 @@
 import { type Theme, ThemeService } from "@tidings/proto/tidings/content/v1/theme";
-import type { RpcClient } from "@tidings/rpc/client";
-import { type Request, Router } from "express";
-import { endpoint, needing, uploadEndpoint } from "../rest/endpoint.ts";
-import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "../rest/exchange.ts";
-import type { Transfer } from "../transfer.ts";
+import { type Answer, jsonAnswer, SUCCESS } from "../route/answer.ts";
+import { UPLOAD } from "../route/body-form.ts";
+import { word } from "../route/parameter.ts";
+import { type Route, route } from "../route/route.ts";
+import { arrayOf, closed, type Schema } from "../route/schema.ts";
+import type { RoutesContext } from "./routes-context.ts";
+
+const theme = word("Key of the theme");
+const TEXT: Schema = { type: "string" };
+const TEXT_OR_NULL: Schema = { type: ["string", "null"] };
+const THEME = closed({
+  name: TEXT,
+  key: TEXT,
+  config: closed({ name: TEXT, author: TEXT_OR_NULL, authorUrl: TEXT_OR_NULL, features: arrayOf(TEXT) }),
+});
+/** The handler streams the archive itself. */
+const ARCHIVE: Answer<unknown> = {
+  statuses: [200],
+  contentType: "application/zip",
+  headers: { "content-disposition": "The name of the archive" },
+  describe: () => ({ type: "string", contentMediaType: "application/zip" }),
+  send: () => undefined,
+};
+const right = (verb: "view" | "create") => ({ base: "core:themes", verb });
 
 /** Themes of pages, emails and forms. */
-export function themeRoutes(themes: RpcClient<typeof ThemeService>, transfer: Transfer): Router {
-  const router = Router({ caseSensitive: true });
-
-  const list = async (_request: Request, response: ApiResponse) => {
-    const listed = await themes.listThemes({}, outgoing(response.locals.exchange, BUDGET_MS.read));
-    const byKey = Object.fromEntries(listed.themes.map((theme) => [theme.key, shown(theme)]));
-    sendJson(response, 200, JSON.stringify({ themes: byKey }));
-  };
-
-  const download = async (request: Request, response: ApiResponse) => {
-    const key = encodeURIComponent(String(request.params.theme));
-    await transfer.download(response, `themes/${key}`, `${key}.zip`);
-  };
-
-  const upload = async (request: Request, response: ApiResponse) => {
-    await transfer.upload(request, response.locals.exchange, "themes");
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  const remove = async (request: Request, response: ApiResponse) => {
-    const key = String(request.params.theme);
-    await themes.deleteTheme({ key }, outgoing(response.locals.exchange, BUDGET_MS.write));
-    sendJson(response, 200, '{"success":true}');
-  };
-
-  endpoint(router, "/", { GET: list });
-  uploadEndpoint(router, "/new", upload);
-  endpoint(router, "/:theme", { GET: download });
-  endpoint(router, "/:theme/delete", { DELETE: needing(ThemeService.method.deleteTheme, remove) });
-  return router;
+export function themeRoutes({ clients, transfer }: RoutesContext): Route[] {
+  const themes = clients.of(ThemeService);
+  const rpc = ThemeService.method;
+  return [
+    route({
+      method: "GET",
+      path: "/themes",
+      summary: "List themes",
+      rpc: rpc.listThemes,
+      answer: jsonAnswer(closed({ themes: { type: "object", additionalProperties: THEME } })),
+      async handle({ options }) {
+        const listed = await themes.listThemes({}, options);
+        return { themes: Object.fromEntries(listed.themes.map((theme) => [theme.key, shown(theme)])) };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/themes/new",
+      summary: "Upload a theme",
+      operation: "uploadTheme",
+      right: right("create"),
+      body: UPLOAD,
+      answer: SUCCESS,
+      handle: ({ request, exchange }) => transfer.upload(request, exchange, "themes"),
+    }),
+    route({
+      method: "GET",
+      path: "/themes/:theme",
+      summary: "Download a theme",
+      operation: "downloadTheme",
+      right: right("view"),
+      parameters: { theme },
+      answer: ARCHIVE,
+      handle({ parameters, response }) {
+        const key = encodeURIComponent(parameters.theme);
+        return transfer.download(response, `themes/${key}`, `${key}.zip`);
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: "/themes/:theme/delete",
+      summary: "Delete a theme",
+      rpc: rpc.deleteTheme,
+      parameters: { theme },
+      answer: SUCCESS,
+      handle: ({ parameters, options }) => themes.deleteTheme({ key: parameters.theme }, options),
+    }),
+  ];
 }
 
 function shown({ key, name, author, authorUrl, features }: Theme) {

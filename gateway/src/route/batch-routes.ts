@@ -2,15 +2,18 @@ import type { Message } from "@bufbuild/protobuf";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { longWork } from "@tidings/runtime/long-work";
-import { type Request, Router } from "express";
 import type { Resource } from "../resources.ts";
-import { endpoint, needing } from "./endpoint.ts";
-import { errorEntry } from "./error.ts";
-import { type ApiResponse, BUDGET_MS, type Exchange, outgoing, sendJson } from "./exchange.ts";
-import type { Body, BodyDecoder } from "./message-input.ts";
-import type { MessageWriter } from "./message-json.ts";
-import type { Query } from "./query.ts";
-import type { BatchAnswer, StandardMethods, UpdateItem } from "./standard-methods.ts";
+import { errorEntry } from "../rest/error.ts";
+import { type Exchange, sendJson } from "../rest/exchange.ts";
+import type { Body, BodyDecoder } from "../rest/message-input.ts";
+import type { MessageWriter } from "../rest/message-json.ts";
+import type { Query } from "../rest/query.ts";
+import type { BatchAnswer, StandardMethods, UpdateItem } from "../rest/standard-methods.ts";
+import type { Answer } from "./answer.ts";
+import { batchBody } from "./body-form.ts";
+import type { QueryForm } from "./query-form.ts";
+import { type Route, route } from "./route.ts";
+import { arrayOf, byId, closed, type Schema } from "./schema.ts";
 
 /** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
@@ -22,21 +25,27 @@ export function batchRoutes(
   decode: BodyDecoder,
   write: MessageWriter,
   itemsMax: number,
-): Router {
-  const router = Router();
-
-  const create = async (_request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const results = await eachDecoded(
-      batchItems(exchange.body, itemsMax),
-      (body) => decode(body).message,
-      (messages) => methods.batchCreate(messages, outgoing(exchange, BUDGET_MS.batch)),
-    );
-    sendJson(response, 201, batchJson(resource, results, write, true));
+): Route[] {
+  const at = `/${resource.path}/batch`;
+  const { rpc } = methods;
+  const items = batchBody((components) => ({
+    type: "array",
+    maxItems: itemsMax,
+    items: components.sent(methods.resource),
+  }));
+  const ids = {
+    ...batchBody(() => ({ type: "array", maxItems: itemsMax, items: { type: "integer" } })),
+    isOptional: true as const,
   };
+  const answerOf = (status: number, hasStatusCodes: boolean): Answer<Result[]> => ({
+    statuses: [status],
+    describe: (components) => describeBatch(resource, components.answered(methods.resource), hasStatusCodes),
+    send: (response, results) =>
+      sendJson(response, status, batchJson(resource, results, write, hasStatusCodes)),
+  });
 
-  const edit = (isReplaced: boolean) => async (_request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
+  const edit = (method: "PATCH" | "PUT") => {
+    const isReplaced = method === "PUT";
     const toUpdate = (body: Body): UpdateItem => {
       const id = itemId(body.id);
       if (id === undefined && !isReplaced) throw notFound();
@@ -44,28 +53,66 @@ export function batchRoutes(
       const updateMask = { paths: isReplaced ? ["*"] : paths };
       return { id: id ?? 0, message, updateMask, allowMissing: isReplaced };
     };
-    const results = await eachDecoded(batchItems(exchange.body, itemsMax), toUpdate, (items) =>
-      methods.batchUpdate(items, outgoing(exchange, BUDGET_MS.batch)),
-    );
-    sendJson(response, 200, batchJson(resource, results, write, true));
+    return route({
+      method,
+      path: `${at}/edit`,
+      summary: isReplaced
+        ? `Replace several of ${resource.path}, or create them`
+        : `Change several of ${resource.path}`,
+      rpc: rpc.batchUpdate,
+      ...(isReplaced && { operation: rpc.batchUpdate.localName.replace("Update", "Replace") }),
+      budget: "batch",
+      body: items,
+      answer: answerOf(200, true),
+      handle: ({ body, options }) =>
+        eachDecoded(batchItems(body, itemsMax), toUpdate, (updates) => methods.batchUpdate(updates, options)),
+    });
   };
 
-  const remove = async (_request: Request, response: ApiResponse) => {
-    const { exchange } = response.locals;
-    const ids = idsOf(exchange, itemsMax);
-    const answer = await methods.batchDelete(ids, outgoing(exchange, BUDGET_MS.batch));
-    sendJson(response, 200, batchJson(resource, resultsOf(answer), write, false));
-  };
-
-  const { rpc } = methods;
-  endpoint(router, "/new", { POST: needing(rpc.batchCreate, create) });
-  endpoint(router, "/edit", {
-    PATCH: needing(rpc.batchUpdate, edit(false)),
-    PUT: needing(rpc.batchUpdate, edit(true)),
-  });
-  endpoint(router, "/delete", { DELETE: needing(rpc.batchDelete, remove) });
-  return router;
+  return [
+    route({
+      method: "POST",
+      path: `${at}/new`,
+      summary: `Create several of ${resource.path}`,
+      rpc: rpc.batchCreate,
+      budget: "batch",
+      body: items,
+      answer: answerOf(201, true),
+      handle: ({ body, options }) =>
+        eachDecoded(
+          batchItems(body, itemsMax),
+          (item) => decode(item).message,
+          (messages) => methods.batchCreate(messages, options),
+        ),
+    }),
+    edit("PATCH"),
+    edit("PUT"),
+    route({
+      method: "DELETE",
+      path: `${at}/delete`,
+      summary: `Delete several of ${resource.path}`,
+      rpc: rpc.batchDelete,
+      budget: "batch",
+      query: IDS,
+      body: ids,
+      answer: answerOf(200, false),
+      async handle({ exchange, options }) {
+        return resultsOf(await methods.batchDelete(idsOf(exchange, itemsMax), options));
+      },
+    }),
+  ];
 }
+
+const IDS: QueryForm<undefined> = {
+  parameters: [
+    {
+      name: "ids",
+      description: "Ids, separated by commas; or a list of them as the body",
+      schema: { type: "string" },
+    },
+  ],
+  read: () => undefined,
+};
 
 /** Sends the items that can be read and puts the answers back in their places between those that cannot. */
 async function eachDecoded<T>(
@@ -130,6 +177,31 @@ function batchJson(
   if (errors.size > 0) members.push(`"errors":${listOrObject(errors)}`);
   return `{${members.join(",")}}`;
 }
+
+function describeBatch({ many }: Resource, item: Schema, hasStatusCodes: boolean): Schema {
+  const members: Record<string, Schema> = {
+    [many]: listOrObjectOf(item),
+    errors: listOrObjectOf(BATCH_ERROR),
+  };
+  if (hasStatusCodes) members.statusCodes = arrayOf({ type: "integer" });
+  return closed(members, ["errors"]);
+}
+
+/** A list, or an object by place once it has gaps. */
+function listOrObjectOf(item: Schema): Schema {
+  return { oneOf: [arrayOf(item), byId(item)] };
+}
+
+/** The error of one item of a batch. */
+export const BATCH_ERROR: Schema = closed(
+  {
+    code: { type: "integer" },
+    message: { type: "string" },
+    details: {},
+    type: { type: ["string", "null"] },
+  },
+  ["details"],
+);
 
 function listOrObject(entries: Map<number, string>): string {
   const hasGaps = [...entries.keys()].some((key, index) => key !== index);

@@ -1,0 +1,54 @@
+import { resources } from "@tidings/gateway/resources";
+import { type Route, withAliases } from "@tidings/gateway/route/route";
+import type { Components } from "@tidings/gateway/route/schema";
+import { apiRoutes } from "@tidings/gateway/routes/api-routes";
+import type { RoutesContext } from "@tidings/gateway/routes/routes-context";
+
+/** Nothing is called while rows are made. */
+const CONTEXT = {
+  clients: { of: () => ({}) },
+  limits: { pageSize: 30, limitMax: 100, batchMax: 200 },
+  nested: "byId",
+} as unknown as RoutesContext;
+
+/** Every route below /api, with those of older paths. */
+export const allRoutes: Route[] = apiRoutes(CONTEXT).flatMap(withAliases);
+
+const STANDARD = [
+  "",
+  "/new",
+  "/:id",
+  "/:id/edit",
+  "/:id/delete",
+  "/batch/new",
+  "/batch/edit",
+  "/batch/delete",
+];
+const standardPaths = new Set(resources.flatMap(({ path }) => STANDARD.map((rest) => `/${path}${rest}`)));
+
+/** Routes beyond the standard operations of resources. */
+export const ownRoutes = allRoutes.filter(({ path }) => !standardPaths.has(path));
+
+const NO_COMPONENTS: Components = { answered: () => ({}), members: () => ({}), sent: () => ({}) };
+
+/** A body that is good; none where the row has no example. */
+export function exampleOf({ body }: Route): object | undefined {
+  const [example] = (body.describe(NO_COMPONENTS)?.examples ?? []) as object[];
+  return example;
+}
+
+const PARAMETERS: Record<string, string> = {
+  operator: "plus",
+  delta: "1",
+  channel: "email",
+  utmTagsId: "2000000000",
+  directory: "assets",
+  file: "nothing.png",
+  theme: "nothing",
+};
+
+/** The path of a template, as it is sent below `/api/`. */
+export function pathOf(template: string, ids: Record<string, number> = {}): string {
+  const path = template.replace(/:(\w+)/g, (_, name: string) => String(ids[name] ?? PARAMETERS[name] ?? 1));
+  return path.slice(1);
+}

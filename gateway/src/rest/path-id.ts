@@ -1,0 +1,16 @@
+import { notFound } from "@tidings/rpc/fault";
+
+export const ID_MAX = 2 ** 31 - 1;
+
+/** The id in a text of a path; undefined when no row can have it. */
+export function pathId(text: unknown): number | undefined {
+  const id = typeof text === "string" && /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0;
+  return id >= 1 && id <= ID_MAX ? id : undefined;
+}
+
+/** The same. Throws NOT_FOUND when no row can have it. */
+export function requiredId(text: unknown, missing?: string): number {
+  const id = pathId(text);
+  if (id === undefined) throw notFound(missing);
+  return id;
+}

@@ -1,0 +1,25 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { requirementOf } from "@tidings/rpc/permission";
+
+/** A right that a route asks for: somebody who has it may at least do it with what is their own. */
+export interface Right {
+  base: string;
+  verb: "view" | "create" | "edit" | "delete";
+}
+
+const VERBS: Partial<Record<Verb, Right["verb"]>> = {
+  [Verb.VIEW]: "view",
+  [Verb.CREATE]: "create",
+  [Verb.EDIT]: "edit",
+  [Verb.DELETE]: "delete",
+};
+
+/** The right that an RPC declares; undefined when every signed-in caller may call it. */
+export function rightOf(rpc: DescMethod): Right | undefined {
+  const { base, verb } = requirementOf(rpc.parent, rpc);
+  if (verb === Verb.ANY) return undefined;
+  const name = VERBS[verb];
+  if (!name) throw new Error(`${rpc.parent.typeName}.${rpc.name} is for services alone`);
+  return { base, verb: name };
+}

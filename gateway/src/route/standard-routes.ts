@@ -1,0 +1,161 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { Resource } from "../resources.ts";
+import { type ApiResponse, bodyObject, sendJson } from "../rest/exchange.ts";
+import { idOf } from "../rest/id-of.ts";
+import { type ListLimits, selection } from "../rest/list-query.ts";
+import { bodyDecoder } from "../rest/message-input.ts";
+import { messageWriter, type NestedForm } from "../rest/message-json.ts";
+import { tellForeignParameters, tellIgnored, unwrapped } from "../rest/newcomer.ts";
+import { pathId } from "../rest/path-id.ts";
+import { skippedFilterNamer } from "../rest/skipped-filters.ts";
+import type { Saved, StandardMethods } from "../rest/standard-methods.ts";
+import { type Answer, listAnswer, listQuery } from "./answer.ts";
+import { batchRoutes } from "./batch-routes.ts";
+import { type BodyForm, objectBody } from "./body-form.ts";
+import { entityId, type PathParameter } from "./parameter.ts";
+import { type QueryForm, SELECT } from "./query-form.ts";
+import { type Route, route } from "./route.ts";
+import { type Components, closed } from "./schema.ts";
+
+export interface ApiLimits extends ListLimits {
+  batchMax: number;
+}
+
+const SELECTION: QueryForm<ReadonlySet<string> | undefined> = { parameters: [SELECT], read: selection };
+
+/** The standard operations of a resource: list, get, new, edit (PUT and PATCH), delete, and their batches. */
+export function standardRoutes(
+  resource: Resource,
+  methods: StandardMethods,
+  limits: ApiLimits,
+  nested: NestedForm,
+): Route[] {
+  const { path, one } = resource;
+  const { rpc } = methods;
+  const at = `/${path}`;
+  const write = messageWriter(methods.resource, nested);
+  const decode = bodyDecoder(methods.resource);
+  const minimal = resource.minimal && new Set(resource.minimal);
+  const describe = (components: Components) => closed({ [one]: components.answered(methods.resource) });
+  const written: Answer<string> = {
+    statuses: [200],
+    describe,
+    send: (response, json) => sendJson(response, 200, `{"${one}":${json}}`),
+  };
+  const saved = savedAnswer(resource, methods, nested);
+  const body: BodyForm<Record<string, unknown>> = {
+    ...objectBody({}),
+    describe: (components) => components.sent(methods.resource),
+    read: (exchange) => unwrapped(bodyObject(exchange), one),
+  };
+
+  return [
+    route({
+      method: "GET",
+      path: at,
+      summary: `List ${path}`,
+      rpc: rpc.list,
+      query: listQuery(limits),
+      answer: listAnswer(resource, methods.resource, { write }),
+      elsewhere: { POST: `${at}/new` },
+      handle({ query, exchange, response }) {
+        tellForeignParameters(response, exchange.query);
+        const select = query.select ?? (query.minimal ? minimal : undefined);
+        return { parameters: { ...query, select }, list: methods.list };
+      },
+    }),
+    route({
+      method: "POST",
+      path: `${at}/new`,
+      summary: `Create one of ${path}`,
+      rpc: rpc.create,
+      body,
+      answer: saved,
+      async handle({ body, options }) {
+        const { message, ignored } = decode(body);
+        return { saved: await methods.create(message, options), ignored };
+      },
+    }),
+    ...batchRoutes(resource, methods, decode, write, limits.batchMax),
+    route({
+      method: "GET",
+      path: `${at}/:id`,
+      summary: `Get one of ${path}`,
+      rpc: rpc.get,
+      parameters: { id: entityId(path, "view") },
+      query: SELECTION,
+      answer: written,
+      elsewhere: { PUT: `${at}/:id/edit`, PATCH: `${at}/:id/edit`, DELETE: `${at}/:id/delete` },
+      handle: async ({ parameters: { id }, query: select, options }) =>
+        write(await methods.get(id, options), select),
+    }),
+    route({
+      method: "PATCH",
+      path: `${at}/:id/edit`,
+      summary: `Change what is sent of one of ${path}`,
+      rpc: rpc.update,
+      parameters: { id: entityId(path, "edit") },
+      body,
+      answer: { ...saved, statuses: [200] },
+      async handle({ parameters: { id }, body, options }) {
+        const { message, paths, ignored } = decode(body);
+        const update = { id, message, updateMask: { paths }, allowMissing: false };
+        return { saved: await methods.update(update, options), ignored };
+      },
+    }),
+    route({
+      method: "PUT",
+      path: `${at}/:id/edit`,
+      summary: `Replace one of ${path}, or create it`,
+      rpc: rpc.update,
+      operation: rpc.update.localName.replace("update", "replace"),
+      parameters: { id: anyId(resource) },
+      body,
+      answer: { ...saved, statuses: [200, 201] },
+      async handle({ parameters: { id }, body, options }) {
+        const { message, ignored } = decode(body);
+        const update = { id, message, updateMask: { paths: ["*"] }, allowMissing: true };
+        return { saved: await methods.update(update, options), ignored };
+      },
+    }),
+    route({
+      method: "DELETE",
+      path: `${at}/:id/delete`,
+      summary: `Delete one of ${path}`,
+      rpc: rpc.delete,
+      parameters: { id: entityId(path, "delete") },
+      answer: written,
+      // A deleted entity has no id any more.
+      handle: async ({ parameters: { id }, options }) =>
+        write(await methods.delete(id, options)).replace(`"id":${id}`, '"id":null'),
+    }),
+  ];
+}
+
+/** An id that no row can have makes a new one: 0 stands for it. */
+function anyId({ path }: Resource): PathParameter<number> {
+  const schema = { type: "integer", minimum: 0 };
+  return { ...entityId(path, "edit"), schema, read: (text) => pathId(text) ?? 0 };
+}
+
+interface SavedItem {
+  saved: Saved;
+  /** Members of the body that mean nothing here. */
+  ignored: string[];
+}
+
+/** 201 with its `Location` when it was made, else 200. */
+function savedAnswer(resource: Resource, methods: StandardMethods, nested: NestedForm): Answer<SavedItem> {
+  const write: (item: Message) => string = messageWriter(methods.resource, nested);
+  const skippedFilters = skippedFilterNamer(methods.resource);
+  return {
+    statuses: [201, 200],
+    describe: (components) => closed({ [resource.one]: components.answered(methods.resource) }),
+    headers: { location: "Where the new one is", "tidings-ignored": "Members that were sent in vain" },
+    send(response: ApiResponse, { saved: { item, created, ignored }, ignored: others }) {
+      tellIgnored(response, [...others, ...ignored, ...skippedFilters(item)]);
+      if (created) response.setHeader("location", `/api/${resource.path}/${idOf(item)}`);
+      sendJson(response, created ? 201 : 200, `{"${resource.one}":${write(item)}}`);
+    },
+  };
+}

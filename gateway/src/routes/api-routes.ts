@@ -1,0 +1,59 @@
+import { resources } from "../resources.ts";
+import { standardMethods } from "../rest/standard-methods.ts";
+import { jsonAnswer } from "../route/answer.ts";
+import { type Route, route } from "../route/route.ts";
+import { closed } from "../route/schema.ts";
+import { standardRoutes } from "../route/standard-routes.ts";
+import { auditRoutes } from "./audit.ts";
+import { campaignRoutes } from "./campaigns.ts";
+import { companyRoutes } from "./companies.ts";
+import { contactListRoutes } from "./contact-lists.ts";
+import { contactRoutes } from "./contacts.ts";
+import { fileRoutes } from "./files.ts";
+import { focusRoutes } from "./focus.ts";
+import { formRoutes } from "./forms.ts";
+import { hookRoutes } from "./hooks.ts";
+import { pointRoutes } from "./points.ts";
+import type { RoutesContext } from "./routes-context.ts";
+import { contactSegmentRoutes, segmentRoutes } from "./segments.ts";
+import { stageRoutes } from "./stages.ts";
+import { themeRoutes } from "./themes.ts";
+import { userRoutes } from "./users.ts";
+
+/** The routes of all resources beyond the standard operations. */
+const OWN = [
+  auditRoutes,
+  campaignRoutes,
+  companyRoutes,
+  contactListRoutes,
+  contactRoutes,
+  contactSegmentRoutes,
+  fileRoutes,
+  focusRoutes,
+  formRoutes,
+  hookRoutes,
+  pointRoutes,
+  segmentRoutes,
+  stageRoutes,
+  themeRoutes,
+  userRoutes,
+];
+
+/** THE table of the API: every route that there is below /api. */
+export function apiRoutes(context: RoutesContext): Route[] {
+  const { clients, limits, nested } = context;
+  const standard = resources.flatMap((resource) =>
+    standardRoutes(resource, standardMethods(resource.service, clients.of(resource.service)), limits, nested),
+  );
+  return [listResources, ...standard, ...OWN.flatMap((routes) => routes(context))];
+}
+
+/** Where each resource is. What a newcomer asks for first. */
+const listResources = route({
+  method: "GET",
+  path: "/",
+  summary: "List the resources with their paths",
+  operation: "listResources",
+  answer: jsonAnswer(closed({ resources: { type: "object", additionalProperties: { type: "string" } } })),
+  handle: () => ({ resources: Object.fromEntries(resources.map(({ path }) => [path, `/api/${path}`])) }),
+});
