@@ -1,3 +1,5 @@
+import { assertDescribed } from "./openapi/described.ts";
+
 /** The members of a body that tests look at; the request decides which are there. */
 export interface Body {
   contact: Contact;
@@ -63,8 +65,25 @@ export function createClient(baseUrl: string, login?: { username: string; passwo
       ...(body !== undefined && { body: encoded(body) }),
     });
     const text = await response.text();
+    assertDescribed({
+      method,
+      path: `/api/${path}`,
+      override: overrideOf(path, body, headers),
+      status: response.status,
+      contentType: response.headers.get("content-type"),
+      text,
+    });
     return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
   };
+}
+
+/** The method that a POST says it stands for. */
+function overrideOf(path: string, body: RequestBody, headers: Record<string, string>): string | undefined {
+  const inBody =
+    body instanceof URLSearchParams ? body.get("_method") : (body as { _method?: unknown })?._method;
+  const inQuery = new URL(path, "http://localhost").searchParams.get("_method");
+  const sent = headers["x-http-method-override"] ?? inBody ?? inQuery;
+  return typeof sent === "string" ? sent : undefined;
 }
 
 function encoded(body: object | string | URLSearchParams): string | URLSearchParams {

@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { assertDescribed } from "./openapi/described.ts";
 
 export interface RawRequest {
   method: string;
@@ -36,7 +37,11 @@ export function sendRaw(
     outgoing.once("response", (incoming) => {
       isAnswered = true;
       buffer(incoming).then((bytes) => {
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text: bytes.toString() });
+        const text = bytes.toString();
+        const status = incoming.statusCode ?? 0;
+        const contentType = incoming.headers["content-type"] ?? null;
+        assertDescribed({ method, path, status, contentType, text });
+        resolve({ status, headers: incoming.headers, text });
       }, reject);
     });
     // A server that refuses a body need not read it to its end.

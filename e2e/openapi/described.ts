@@ -1,0 +1,116 @@
+import { appendFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Document, documentOf, type Operation } from "@tidings/gateway/openapi/document";
+import { generalMembers } from "@tidings/gateway/openapi/fields";
+import { PathTree } from "@tidings/gateway/route/path-tree";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { allRoutes } from "../permission/routes.ts";
+
+/** An exchange that a test had with the API. */
+export interface Exchange {
+  method: string;
+  /** With its query. */
+  path: string;
+  /** The method that a POST stands for. */
+  override?: string | undefined;
+  status: number;
+  contentType: string | null;
+  text: string;
+}
+
+/** Collections within entities are answered in one of two forms, by the dialect that an operator chose. */
+const documents = (["byId", "array"] as const).map((nested) =>
+  describe(
+    documentOf(
+      allRoutes.filter(({ alias }) => !alias),
+      { version: "0.0.0", nested, open: generalMembers },
+    ),
+  ),
+);
+const [usual] = documents as [Described, Described];
+
+const places = new PathTree<string>();
+for (const { path, parameters } of new Map(allRoutes.map((route) => [route.path, route])).values())
+  places.put(path, `/api${path === "/" ? "" : path}`.replace(/:(\w+)/g, "{$1}"), parameters);
+
+/** The file with a line for each operation and status that the tests of a run had; the command that runs them names its folder. */
+const COVERED = join(process.env.OPENAPI_COVERAGE ?? tmpdir(), "openapi-covered.txt");
+const covered = new Set<string>();
+
+/** Throws for an answer of the API that its description does not have. */
+export function assertDescribed(exchange: Exchange): void {
+  const { method, path, override, status } = exchange;
+  const pathname = path.split("?", 1)[0] ?? "";
+  if (!pathname.startsWith("/api/") && pathname !== "/api") return;
+  const place = placeOf(pathname);
+  const methods = place === undefined ? undefined : usual.document.paths[place];
+  const name = (override ?? method).toLowerCase().replace("head", "get");
+  const operation = methods?.[name];
+  if (!operation) return assertError(exchange);
+  cover(`${operation.operationId} ${status}`);
+  if (method === "HEAD") return;
+  const problems = documents.map((described) => described.problemOf(place as string, name, exchange));
+  if (problems.every((problem) => problem !== undefined))
+    throw new Error(
+      `${method} ${path} ${status} is not as described: ${problems[0]}\n${exchange.text.slice(0, 600)}`,
+    );
+}
+
+function placeOf(pathname: string): string | undefined {
+  try {
+    return places.find(pathname.slice("/api".length) || "/")?.value;
+  } catch {
+    return undefined; // a path that is not percent-encoded UTF-8 leads nowhere
+  }
+}
+
+/** Paths and methods that are not described answer errors alone. */
+function assertError({ method, path, status, text }: Exchange): void {
+  if (status < 400) throw new Error(`${method} ${path} ${status} is not described\n${text.slice(0, 300)}`);
+}
+
+function cover(line: string): void {
+  if (covered.has(line)) return;
+  covered.add(line);
+  if (process.env.OPENAPI_COVERAGE) appendFileSync(COVERED, `${line}\n`);
+}
+
+interface Described {
+  document: Document;
+  problemOf(place: string, method: string, exchange: Exchange): string | undefined;
+}
+
+function describe(document: Document): Described {
+  const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true });
+  addFormats.default(ajv);
+  ajv.addSchema(document, "api");
+  const validators = new Map<string, ValidateFunction>();
+  const validatorOf = (pointer: string): ValidateFunction => {
+    const known = validators.get(pointer) ?? ajv.compile({ $ref: `api${pointer}` });
+    validators.set(pointer, known);
+    return known;
+  };
+  return {
+    document,
+    problemOf(place, method, { status, contentType, text }) {
+      const operation = document.paths[place]?.[method] as Operation;
+      const response = operation.responses[status] as { $ref?: string; content?: Record<string, unknown> };
+      if (!response) return `the status is none of ${Object.keys(operation.responses)}`;
+      const at = response.$ref ?? `#/paths/${escaped(place)}/${method}/responses/${status}`;
+      const content = response.content ?? { "application/json": {} };
+      const type = contentType?.split(";", 1)[0] ?? "";
+      if (!(type in content)) return `the content type ${type} is none of ${Object.keys(content)}`;
+      if (type !== "application/json") return undefined;
+      const validate = validatorOf(`${at}/content/${escaped(type)}/schema`);
+      if (validate(JSON.parse(text))) return undefined;
+      return ajv.errorsText(validate.errors?.slice(0, 5), { dataVar: "answer" });
+    },
+  };
+}
+
+/** A member of a JSON pointer in a URI fragment (RFC 6901, 6). */
+function escaped(member: string): string {
+  return encodeURIComponent(member.replaceAll("~", "~0").replaceAll("/", "~1"));
+}

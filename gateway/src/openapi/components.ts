@@ -1,0 +1,191 @@
+import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence as Presence, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import {
+  also,
+  choices,
+  input_only as inputOnly,
+  internal,
+  keyed,
+  length_max as lengthMax,
+  max,
+  min,
+  open_members as openMembers,
+  raw_json as rawJson,
+  required,
+  sent_id as sentId,
+} from "@tidings/proto/tidings/api/v1/options";
+import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
+import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
+import { initialOf, isOutputOnly } from "@tidings/resource/stamps";
+import type { NestedForm } from "../rest/message-json.ts";
+import { arrayOf, byId, type Components, type Schema } from "../route/schema.ts";
+import { jsonMembers } from "./json-members.ts";
+
+/** Members that the descriptor of a message says nothing of, by the message. */
+export interface OpenMembers {
+  /** In the place of a member that was rendered by its service: the fields of a contact. */
+  answered(message: DescMessage): Schema;
+  /** In bodies, beside the members that are named. */
+  sent(message: DescMessage): Record<string, Schema>;
+}
+
+/**
+ * Describes messages as they are answered (`Tweet`) and sent (`TweetInput`), each once. An answer has no other members than those
+ * described; a body may have others, which are ignored. Members are absent where only some were selected.
+ */
+export function openComponents(nested: NestedForm, open: OpenMembers) {
+  const schemas: Record<string, Schema> = {};
+  const described = new Map<string, DescMessage>();
+  const once = (name: string, message: DescMessage, describe: () => Schema): Schema => {
+    const known = described.get(name);
+    if (known && known !== message) throw new Error(`two messages are called ${name}`);
+    if (!known) {
+      described.set(name, message);
+      schemas[name] = describe();
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  const components: Components = {
+    answered: (message) =>
+      once(message.name, message, () => ({
+        type: "object",
+        properties: components.members(message),
+        additionalProperties: false,
+      })),
+    members: (message) =>
+      Object.fromEntries(
+        message.fields
+          .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
+          .map((field) => [field.jsonName, answeredMember(field, components, nested, open)]),
+      ),
+    sent: (message) => once(`${message.name}Input`, message, () => sentObject(message, components, open)),
+  };
+  return { components, schemas };
+}
+
+const SCALARS: Partial<Record<ScalarType, Schema>> = {
+  [ScalarType.STRING]: { type: "string" },
+  [ScalarType.BOOL]: { type: "boolean" },
+  [ScalarType.INT32]: { type: "integer" },
+  [ScalarType.DOUBLE]: { type: "number" },
+};
+/** `2024-05-01T10:00:00+00:00` */
+const DATE: Schema = { type: "string", format: "date-time" };
+
+function answeredMember(
+  field: DescField,
+  components: Components,
+  nested: NestedForm,
+  open: OpenMembers,
+): Schema {
+  const value = answeredValue(field, components, nested, open);
+  // A deleted entity has no id any more, and an app that acts for itself is a user without one.
+  const isNullable =
+    field.presence === Presence.EXPLICIT || field.fieldKind === "message" || field.name === "id";
+  return isNullable ? orNull(value) : value;
+}
+
+function answeredValue(
+  field: DescField,
+  components: Components,
+  nested: NestedForm,
+  open: OpenMembers,
+): Schema {
+  if (field.fieldKind === "message") {
+    if (field.message === TimestampSchema) return DATE;
+    if (field.message === FormedJsonSchema) return open.answered(field.parent);
+    return field.message === ReferenceSchema ? REFERRED : components.answered(field.message);
+  }
+  if (field.fieldKind === "list" && field.message) {
+    if (field.message === ReferenceSchema) return arrayOf(REFERRED);
+    const item = components.answered(field.message);
+    const isKeyed = nested === "byId" && getOption(field, keyed);
+    return isKeyed ? { oneOf: [byId(item), { type: "array", maxItems: 0 }] } : arrayOf(item);
+  }
+  return plainValue(field);
+}
+
+/** The entity that is referred to, as callers may see it. */
+const REFERRED: Schema = { type: ["object", "null"] };
+
+function plainValue(field: DescField): Schema {
+  if (getOption(field, rawJson)) return jsonMember(field);
+  if (field.fieldKind === "list" && field.listKind === "scalar") return arrayOf(scalar(field.scalar, field));
+  if (field.fieldKind === "scalar") return scalar(field.scalar, field);
+  throw new Error(`${field.parent.typeName}.${field.name} has no schema`);
+}
+
+function jsonMember({ parent, jsonName }: DescField): Schema {
+  const schema = jsonMembers[`${parent.name}.${jsonName}`];
+  if (!schema) throw new Error(`${parent.name}.${jsonName} is not described in json-members.ts`);
+  return schema;
+}
+
+function scalar(type: ScalarType, { parent, name }: DescField): Schema {
+  const schema = SCALARS[type];
+  if (!schema) throw new Error(`${parent.typeName}.${name} has no schema`);
+  return schema;
+}
+
+function orNull(schema: Schema): Schema {
+  const { type } = schema;
+  if (type === undefined) return schema.oneOf || schema.$ref ? { oneOf: [schema, { type: "null" }] } : schema;
+  const types = Array.isArray(type) ? type : [type];
+  return { ...schema, type: types.includes("null") ? types : [...types, "null"] };
+}
+
+function sentObject(message: DescMessage, components: Components, open: OpenMembers): Schema {
+  const fields = message.fields.filter(
+    (field) => !isOutputOnly(field) && ![internal, openMembers].some((option) => getOption(field, option)),
+  );
+  const properties = Object.fromEntries(
+    fields.flatMap((field) => {
+      const schema = sentMember(field, components);
+      const names = [field.jsonName, getOption(field, also)].filter((name) => name !== "");
+      return names.map((name) => [name, schema] as const);
+    }),
+  );
+  const isOpen = message.fields.some((field) => getOption(field, openMembers));
+  const needed = fields.filter(
+    (field) => getOption(field, required) && initialOf(field) === "" && getOption(field, also) === "",
+  );
+  return {
+    type: "object",
+    properties: { ...(isOpen && open.sent(message)), ...properties },
+    // A change names only what it changes; a creation names these too.
+    ...(needed.length > 0 && {
+      description: `A new one needs ${needed.map(({ jsonName }) => jsonName).join(", ")}.`,
+    }),
+  };
+}
+
+/** Switches and numbers may also come as text, as forms have them; references as an object with an id. */
+function sentMember(field: DescField, components: Components): Schema {
+  if (field.name === "id" || getOption(field, sentId)) return { type: ["integer", "string", "null"] };
+  if (field.fieldKind === "message") {
+    if (field.message === TimestampSchema) return { type: ["string", "null"] };
+    if (field.message === ReferenceSchema) return { type: ["integer", "string", "object", "null"] };
+    return components.sent(field.message);
+  }
+  if (field.fieldKind === "list" && field.message)
+    return arrayOf(
+      field.message === ReferenceSchema ? { type: ["integer", "object"] } : components.sent(field.message),
+    );
+  const schema = orNull(plainValue(field));
+  return {
+    ...schema,
+    ...limitsOf(field),
+    ...(initialOf(field) !== "" && { default: JSON.parse(initialOf(field)) }),
+  };
+}
+
+function limitsOf(field: DescField): Schema {
+  const length = getOption(field, lengthMax);
+  const words = getOption(field, choices);
+  return {
+    ...(length > 0 && { [field.fieldKind === "list" ? "maxItems" : "maxLength"]: length }),
+    ...(words.length > 0 && field.fieldKind === "scalar" && { enum: [...words, "", null] }),
+    ...(hasOption(field, min) && { minimum: getOption(field, min) }),
+    ...(hasOption(field, max) && { maximum: getOption(field, max) }),
+  };
+}

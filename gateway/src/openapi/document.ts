@@ -1,0 +1,183 @@
+import { resources } from "../resources.ts";
+import type { NestedForm } from "../rest/message-json.ts";
+import { type Route, withAliases } from "../route/route.ts";
+import type { Components, Schema } from "../route/schema.ts";
+import { type OpenMembers, openComponents } from "./components.ts";
+import { ERRORS, errorStatuses, MEANINGS } from "./errors.ts";
+
+export interface DocumentOptions {
+  version: string;
+  nested: NestedForm;
+  open: OpenMembers;
+}
+
+export type Document = Record<string, unknown> & {
+  paths: Record<string, Record<string, Operation>>;
+  components: Record<string, unknown> & { schemas: Record<string, Schema> };
+};
+
+export interface Operation extends Record<string, unknown> {
+  operationId: string;
+  responses: Record<string, unknown>;
+}
+
+/** Describes the API as OpenAPI 3.1 has it (https://spec.openapis.org/oas/v3.1.1): of each route what its row says. */
+export function documentOf(routes: Route[], { version, nested, open }: DocumentOptions): Document {
+  const { components, schemas } = openComponents(nested, open);
+  const paths: Document["paths"] = {};
+  for (const route of routes.flatMap(withAliases)) {
+    const path = `/api${route.path === "/" ? "" : route.path}`.replace(/:(\w+)/g, "{$1}");
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, components) };
+  }
+  const tags = [
+    ...new Set(Object.values(paths).flatMap((methods) => Object.values(methods).flatMap(tagsOf))),
+  ];
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Tidings",
+      version,
+      summary: "Marketing automation: contacts, segments, campaigns and content behind one REST API",
+      description: DESCRIPTION,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/", description: "Where this description is" }],
+    security: [{ basic: [] }, { bearer: [] }],
+    tags: tags.map((name) => ({ name, description: `Operations of ${name}` })),
+    paths,
+    components: {
+      schemas: { ...sorted(schemas), Errors: ERRORS },
+      responses: Object.fromEntries(
+        Object.entries(MEANINGS).map(([status, text]) => [`E${status}`, errorOf(status, text)]),
+      ),
+      headers: HEADERS,
+      securitySchemes: {
+        basic: {
+          type: "http",
+          scheme: "basic",
+          description: "User name and password, where the operator allows it",
+        },
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description: "An access token of OAuth 2.0 (`/oauth/v2/token`)",
+        },
+      },
+    },
+  };
+}
+
+const DESCRIPTION =
+  `Bodies are JSON, or forms with bracket names. Members that mean nothing are ignored and named in
+\`Tidings-Ignored\`. A POST may stand for another method (\`X-HTTP-Method-Override\`, \`_method\`). Lists leave members out where
+\`select[]\` names others. Dates are ISO 8601 in UTC.`.replaceAll("\n", " ");
+
+const TEXT: Schema = { type: "string" };
+
+const HEADERS = {
+  "Retry-After": { description: "Seconds until the next request is taken", schema: { type: "integer" } },
+  "X-RateLimit-Limit": { description: "Requests that are taken in an hour", schema: { type: "integer" } },
+  Allow: { description: "The methods of the path", schema: TEXT },
+  Location: { description: "Where the new one is", schema: TEXT },
+  "Tidings-Ignored": { description: "Members and parameters that were sent in vain", schema: TEXT },
+  "Content-Disposition": { description: "The name of the file", schema: TEXT },
+  Deprecation: { description: "Since when the path is deprecated (RFC 9745)", schema: TEXT },
+  Link: { description: "The path to use instead", schema: TEXT },
+  "WWW-Authenticate": { description: "How to sign in", schema: TEXT },
+};
+
+function operationOf(route: Route, components: Components): Operation {
+  const { operation, summary, answer, alias, right, method, errors = [] } = route;
+  const body = route.body.describe(components);
+  const hasParameters = Object.keys(route.parameters).length > 0;
+  const answers = answer.statuses.map((status) => [String(status), answerOf(route, status, components)]);
+  const refused = errorStatuses({ method, hasParameters, hasBody: body !== undefined, own: errors });
+  return {
+    operationId: operation,
+    summary,
+    tags: [tagOf(route)],
+    ...(right && { description: `Needs the right \`${right.base}:${right.verb}\`.` }),
+    ...(alias && { deprecated: true }),
+    parameters: parametersOf(route),
+    ...(body && { requestBody: requestBodyOf(route, body) }),
+    responses: {
+      ...Object.fromEntries(answers),
+      ...Object.fromEntries(
+        refused.map((status) => [String(status), { $ref: `#/components/responses/E${status}` }]),
+      ),
+    },
+  };
+}
+
+function parametersOf({ parameters, query }: Route): object[] {
+  const inPath = Object.entries(parameters).map(([name, { description, schema }]) => ({
+    name,
+    in: "path",
+    required: true,
+    description,
+    schema,
+  }));
+  const inQuery = query.parameters.map(({ style, ...parameter }) => ({
+    ...parameter,
+    in: "query",
+    ...(style && { style, explode: true }),
+  }));
+  return [...inPath, ...inQuery];
+}
+
+function requestBodyOf({ body: { isUpload, isOptional } }: Route, schema: Schema) {
+  const { examples, ...plain } = schema;
+  const [example] = (examples ?? []) as unknown[];
+  const content = { schema: plain, ...(example !== undefined && { example }) };
+  const types = isUpload ? ["multipart/form-data"] : ["application/json"];
+  return {
+    required: !isOptional && (isUpload === true || "required" in schema),
+    content: Object.fromEntries(types.map((type) => [type, content])),
+  };
+}
+
+function answerOf({ answer, alias }: Route, status: number, components: Components) {
+  const { contentType = "application/json", headers = {} } = answer;
+  const names = Object.keys(HEADERS).filter(
+    (name) =>
+      (name.toLowerCase() in headers && (name !== "Location" || status === 201)) ||
+      (alias && (name === "Deprecation" || name === "Link")),
+  );
+  return {
+    description: status === 201 ? "Made" : "Done",
+    ...(names.length > 0 && {
+      headers: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
+    }),
+    content: { [contentType]: { schema: answer.describe(components) } },
+  };
+}
+
+function errorOf(status: string, description: string) {
+  const [header] = [
+    { of: ["429", "503"], name: "Retry-After" },
+    { of: ["405"], name: "Allow" },
+    { of: ["401"], name: "WWW-Authenticate" },
+  ].filter(({ of }) => of.includes(status));
+  return {
+    description,
+    ...(header && { headers: { [header.name]: { $ref: `#/components/headers/${header.name}` } } }),
+    content: { "application/json": { schema: { $ref: "#/components/schemas/Errors" } } },
+  };
+}
+
+/** The resource that a path begins with; the longest where one begins another. */
+function tagOf({ path }: Route): string {
+  const own = resources
+    .map((resource) => resource.path)
+    .filter((resource) => path === `/${resource}` || path.startsWith(`/${resource}/`))
+    .toSorted((one, other) => other.length - one.length);
+  return own[0] ?? (path.split("/")[1] || "api");
+}
+
+function tagsOf({ tags }: Operation): string[] {
+  return tags as string[];
+}
+
+function sorted(schemas: Record<string, Schema>): Record<string, Schema> {
+  return Object.fromEntries(Object.entries(schemas).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+}

@@ -1,0 +1,70 @@
+import { arrayOf, closed, type Schema } from "../route/schema.ts";
+
+const TEXT: Schema = { type: "string" };
+const TEXT_OR_NULL: Schema = { type: ["string", "null"] };
+const OBJECT: Schema = { type: "object" };
+/** Older clients know an empty object as an empty list. */
+const OBJECT_OR_LIST: Schema = { type: ["object", "array", "null"] };
+const IDS = { ...arrayOf({ type: ["integer", "string"] }) };
+const orNull = (schema: Schema): Schema => ({ oneOf: [schema, { type: "null" }] });
+
+/** A user, as contacts and companies name their owner. */
+const OWNER: Schema = closed({
+  createdByUser: TEXT_OR_NULL,
+  modifiedByUser: TEXT_OR_NULL,
+  id: { type: "integer" },
+  username: TEXT,
+  firstName: TEXT,
+  lastName: TEXT,
+});
+
+/** Members that are kept or written as JSON, of which the descriptor of their message says no more: `<Message>.<member>`. */
+export const jsonMembers: Record<string, Schema> = {
+  "AuditEntry.details": OBJECT_OR_LIST,
+  "Campaign.canvasSettings": OBJECT_OR_LIST,
+  "CampaignEvent.properties": OBJECT_OR_LIST,
+  "Company.owner": orNull(OWNER),
+  "Contact.companies": IDS,
+  "Contact.doNotContact": arrayOf(OBJECT),
+  "Contact.frequencyRules": OBJECT_OR_LIST,
+  "Contact.ipAddresses": OBJECT_OR_LIST,
+  "Contact.owner": orNull(OWNER),
+  "Contact.stage": orNull(OBJECT),
+  "Contact.tags": arrayOf(OBJECT),
+  "Contact.utmtags": OBJECT_OR_LIST,
+  "Field.properties": OBJECT_OR_LIST,
+  "Device.clientInfo": OBJECT_OR_LIST,
+  "DynamicContent.filters": OBJECT_OR_LIST,
+  "DynamicContent.utmTags": OBJECT_OR_LIST,
+  "DynamicContent.variantChildren": arrayOf(OBJECT),
+  "Email.dynamicContent": OBJECT_OR_LIST,
+  "Email.headers": OBJECT_OR_LIST,
+  "Email.translationChildren": arrayOf(OBJECT),
+  "Email.utmTags": OBJECT_OR_LIST,
+  "Email.variantChildren": arrayOf(OBJECT),
+  "Email.variantSettings": OBJECT_OR_LIST,
+  "EventLog.metadata": OBJECT_OR_LIST,
+  "EventLogEdit.metadata": OBJECT_OR_LIST,
+  "FocusItem.properties": OBJECT_OR_LIST,
+  "FocusItem.utmTags": OBJECT_OR_LIST,
+  "FormAction.properties": OBJECT_OR_LIST,
+  "FormField.conditions": OBJECT_OR_LIST,
+  "FormField.properties": OBJECT_OR_LIST,
+  "FormField.validation": OBJECT_OR_LIST,
+  "Notification.mobileSettings": OBJECT_OR_LIST,
+  "Notification.utmTags": OBJECT_OR_LIST,
+  "Page.translationChildren": arrayOf(OBJECT),
+  "Page.variantChildren": arrayOf(OBJECT),
+  "Page.variantSettings": OBJECT_OR_LIST,
+  "PointAction.properties": OBJECT_OR_LIST,
+  "PointTriggerEvent.properties": OBJECT_OR_LIST,
+  "Role.permissions": OBJECT_OR_LIST,
+  "Role.rawPermissions": OBJECT_OR_LIST,
+  "Segment.filters": arrayOf(OBJECT),
+  "Submission.form": OBJECT,
+  "Submission.ipAddress": OBJECT,
+  "Submission.lead": orNull({ type: ["object", "integer"] }),
+  "Submission.results": OBJECT_OR_LIST,
+  "User.plainPassword": OBJECT,
+  "User.role": orNull({ type: ["object", "integer"] }),
+};
