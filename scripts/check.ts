@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
 import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
+import { OPENAPI_FILE, openApiText } from "./openapi-file.ts";
+import { lintOpenApi } from "./openapi-lint.ts";
 import { unclearSentences } from "./plain-english.ts";
 import { circlesOfImports } from "./rooms.ts";
 import {
@@ -25,6 +27,7 @@ const checks: Record<string, () => Promise<ToolResult>> = {
   "proto format": () => runTool({ command: "buf", args: ["format", "--diff", "--exit-code"], cwd: "proto" }),
   "generated code": generatedCodeIsCurrent,
   "chart's values": chartValuesAreCurrent,
+  "OpenAPI file": openApiIsCurrent,
   rooms: roomsDependOneWay,
   "plain english": sentencesAreClear,
 };
@@ -57,6 +60,14 @@ async function sentencesAreClear(): Promise<ToolResult> {
 async function chartValuesAreCurrent(): Promise<ToolResult> {
   const readme = readFileSync(CHART_README, "utf8");
   return { ok: readme === withValues(readme), output: "Tables of the chart's README. Run: npm run generate" };
+}
+
+async function openApiIsCurrent(): Promise<ToolResult> {
+  const text = openApiText();
+  if (textOf(join(root, OPENAPI_FILE)) !== text)
+    return { ok: false, output: `${OPENAPI_FILE} is not as generated. Run: npm run generate` };
+  const problems = await lintOpenApi(text);
+  return { ok: problems.length === 0, output: problems.join("\n") };
 }
 
 async function generatedCodeIsCurrent(): Promise<ToolResult> {

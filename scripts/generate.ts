@@ -22,6 +22,8 @@ for (const [name, shown] of Object.entries(dashboards))
 // It names all processes: with them comes what was generated just now.
 const { NATS_PERMISSIONS_FILE, natsPermissionsFile } = await import("./nats-permissions.ts");
 await writeFile(join(root, NATS_PERMISSIONS_FILE), natsPermissionsFile());
+const { OPENAPI_FILE, openApiText } = await import("./openapi-file.ts");
+await writeFile(join(root, OPENAPI_FILE), openApiText());
 const { WIRED_FILES } = await import("./wiring.ts");
 for (const { path, wired } of WIRED_FILES)
   await writeFile(join(root, path), wired(await readFile(join(root, path), "utf8")));

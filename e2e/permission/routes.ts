@@ -1,18 +1,18 @@
+import { describedRoutes } from "@tidings/gateway/described-api";
 import { resources } from "@tidings/gateway/resources";
 import { type Route, withAliases } from "@tidings/gateway/route/route";
 import type { Components } from "@tidings/gateway/route/schema";
-import { apiRoutes } from "@tidings/gateway/routes/api-routes";
 import type { RoutesContext } from "@tidings/gateway/routes/routes-context";
 
 /** Nothing is called while rows are made. */
-const CONTEXT = {
+export const CONTEXT = {
   clients: { of: () => ({}) },
   limits: { pageSize: 30, limitMax: 100, batchMax: 200 },
   nested: "byId",
 } as unknown as RoutesContext;
 
 /** Every route below /api, with those of older paths. */
-export const allRoutes: Route[] = apiRoutes(CONTEXT).flatMap(withAliases);
+export const allRoutes: Route[] = describedRoutes(CONTEXT).flatMap(withAliases);
 
 const STANDARD = [
   "",

@@ -40,6 +40,8 @@ export interface Resource {
   service: DescService;
   /** Members of a `minimal` list; all when absent. */
   minimal?: string[];
+  /** Statuses of errors that a deletion alone has. */
+  deletionErrors?: number[];
 }
 
 const MINIMAL_CONTACT = "id isPublished dateAdded points color lastActive dateIdentified owner fields".split(
@@ -71,7 +73,7 @@ export const resources: Resource[] = [
   row("points", "point", PointActionService),
   row("points/triggers", "trigger", PointTriggerService, { many: "triggers" }),
   row("points/groups", "pointGroup", PointGroupService, { many: "pointGroups" }),
-  row("roles", "role", RoleService),
+  row("roles", "role", RoleService, { deletionErrors: [428] }),
   row("stages", "stage", StageService),
   row("tags", "tag", TagService, { shape: "byId" }),
   row("users", "user", UserService),

@@ -19,21 +19,14 @@ import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { initialOf, isOutputOnly } from "@tidings/resource/stamps";
 import type { NestedForm } from "../rest/message-json.ts";
 import { arrayOf, byId, type Components, type Schema } from "../route/schema.ts";
+import { describeFields } from "./fields.ts";
 import { jsonMembers } from "./json-members.ts";
-
-/** Members that the descriptor of a message says nothing of, by the message. */
-export interface OpenMembers {
-  /** In the place of a member that was rendered by its service: the fields of a contact. */
-  answered(message: DescMessage): Schema;
-  /** In bodies, beside the members that are named. */
-  sent(message: DescMessage): Record<string, Schema>;
-}
 
 /**
  * Describes messages as they are answered (`Tweet`) and sent (`TweetInput`), each once. An answer has no other members than those
  * described; a body may have others, which are ignored. Members are absent where only some were selected.
  */
-export function openComponents(nested: NestedForm, open: OpenMembers) {
+export function openComponents(nested: NestedForm) {
   const schemas: Record<string, Schema> = {};
   const described = new Map<string, DescMessage>();
   const once = (name: string, message: DescMessage, describe: () => Schema): Schema => {
@@ -56,9 +49,9 @@ export function openComponents(nested: NestedForm, open: OpenMembers) {
       Object.fromEntries(
         message.fields
           .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
-          .map((field) => [field.jsonName, answeredMember(field, components, nested, open)]),
+          .map((field) => [field.jsonName, answeredMember(field, components, nested)]),
       ),
-    sent: (message) => once(`${message.name}Input`, message, () => sentObject(message, components, open)),
+    sent: (message) => once(`${message.name}Input`, message, () => sentObject(message, components)),
   };
   return { components, schemas };
 }
@@ -72,41 +65,31 @@ const SCALARS: Partial<Record<ScalarType, Schema>> = {
 /** `2024-05-01T10:00:00+00:00` */
 const DATE: Schema = { type: "string", format: "date-time" };
 
-function answeredMember(
-  field: DescField,
-  components: Components,
-  nested: NestedForm,
-  open: OpenMembers,
-): Schema {
-  const value = answeredValue(field, components, nested, open);
+function answeredMember(field: DescField, components: Components, nested: NestedForm): Schema {
+  const value = answeredValue(field, components, nested);
   // A deleted entity has no id any more, and an app that acts for itself is a user without one.
   const isNullable =
     field.presence === Presence.EXPLICIT || field.fieldKind === "message" || field.name === "id";
   return isNullable ? orNull(value) : value;
 }
 
-function answeredValue(
-  field: DescField,
-  components: Components,
-  nested: NestedForm,
-  open: OpenMembers,
-): Schema {
+function answeredValue(field: DescField, components: Components, nested: NestedForm): Schema {
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return DATE;
-    if (field.message === FormedJsonSchema) return open.answered(field.parent);
+    if (field.message === FormedJsonSchema) return describeFields(field.parent.name);
     return field.message === ReferenceSchema ? REFERRED : components.answered(field.message);
   }
   if (field.fieldKind === "list" && field.message) {
     if (field.message === ReferenceSchema) return arrayOf(REFERRED);
     const item = components.answered(field.message);
     const isKeyed = nested === "byId" && getOption(field, keyed);
-    return isKeyed ? { oneOf: [byId(item), { type: "array", maxItems: 0 }] } : arrayOf(item);
+    return isKeyed ? { anyOf: [byId(item), { type: "array", maxItems: 0 }] } : arrayOf(item);
   }
   return plainValue(field);
 }
 
-/** The entity that is referred to, as callers may see it. */
-const REFERRED: Schema = { type: ["object", "null"] };
+/** The entity that is referred to, as callers may see it, or its id. */
+const REFERRED: Schema = { type: ["object", "integer", "null"] };
 
 function plainValue(field: DescField): Schema {
   if (getOption(field, rawJson)) return jsonMember(field);
@@ -129,12 +112,13 @@ function scalar(type: ScalarType, { parent, name }: DescField): Schema {
 
 function orNull(schema: Schema): Schema {
   const { type } = schema;
-  if (type === undefined) return schema.oneOf || schema.$ref ? { oneOf: [schema, { type: "null" }] } : schema;
+  if (type === undefined)
+    return schema.anyOf || schema.oneOf || schema.$ref ? { anyOf: [schema, { type: "null" }] } : schema;
   const types = Array.isArray(type) ? type : [type];
   return { ...schema, type: types.includes("null") ? types : [...types, "null"] };
 }
 
-function sentObject(message: DescMessage, components: Components, open: OpenMembers): Schema {
+function sentObject(message: DescMessage, components: Components): Schema {
   const fields = message.fields.filter(
     (field) => !isOutputOnly(field) && ![internal, openMembers].some((option) => getOption(field, option)),
   );
@@ -145,13 +129,12 @@ function sentObject(message: DescMessage, components: Components, open: OpenMemb
       return names.map((name) => [name, schema] as const);
     }),
   );
-  const isOpen = message.fields.some((field) => getOption(field, openMembers));
   const needed = fields.filter(
     (field) => getOption(field, required) && initialOf(field) === "" && getOption(field, also) === "",
   );
   return {
     type: "object",
-    properties: { ...(isOpen && open.sent(message)), ...properties },
+    properties,
     // A change names only what it changes; a creation names these too.
     ...(needed.length > 0 && {
       description: `A new one needs ${needed.map(({ jsonName }) => jsonName).join(", ")}.`,

@@ -1,14 +1,15 @@
 import { resources } from "../resources.ts";
 import type { NestedForm } from "../rest/message-json.ts";
+import { LIST_PARAMETERS, type QueryParameter } from "../route/query-form.ts";
+import type { Right } from "../route/right.ts";
 import { type Route, withAliases } from "../route/route.ts";
-import type { Components, Schema } from "../route/schema.ts";
-import { type OpenMembers, openComponents } from "./components.ts";
+import { type Components, type Schema, TEXT } from "../route/schema.ts";
+import { openComponents } from "./components.ts";
 import { ERRORS, errorStatuses, MEANINGS } from "./errors.ts";
 
 export interface DocumentOptions {
   version: string;
   nested: NestedForm;
-  open: OpenMembers;
 }
 
 export type Document = Record<string, unknown> & {
@@ -22,8 +23,8 @@ export interface Operation extends Record<string, unknown> {
 }
 
 /** Describes the API as OpenAPI 3.1 has it (https://spec.openapis.org/oas/v3.1.1): of each route what its row says. */
-export function documentOf(routes: Route[], { version, nested, open }: DocumentOptions): Document {
-  const { components, schemas } = openComponents(nested, open);
+export function documentOf(routes: Route[], { version, nested }: DocumentOptions): Document {
+  const { components, schemas } = openComponents(nested);
   const paths: Document["paths"] = {};
   for (const route of routes.flatMap(withAliases)) {
     const path = `/api${route.path === "/" ? "" : route.path}`.replace(/:(\w+)/g, "{$1}");
@@ -50,6 +51,9 @@ export function documentOf(routes: Route[], { version, nested, open }: DocumentO
       responses: Object.fromEntries(
         Object.entries(MEANINGS).map(([status, text]) => [`E${status}`, errorOf(status, text)]),
       ),
+      parameters: Object.fromEntries(
+        LIST_PARAMETERS.map((parameter) => [keyOf(parameter), queryParameter(parameter)]),
+      ),
       headers: HEADERS,
       securitySchemes: {
         basic: {
@@ -72,12 +76,8 @@ const DESCRIPTION =
 \`Tidings-Ignored\`. A POST may stand for another method (\`X-HTTP-Method-Override\`, \`_method\`). Lists leave members out where
 \`select[]\` names others. Dates are ISO 8601 in UTC.`.replaceAll("\n", " ");
 
-const TEXT: Schema = { type: "string" };
-
 const HEADERS = {
   "Retry-After": { description: "Seconds until the next request is taken", schema: { type: "integer" } },
-  "X-RateLimit-Limit": { description: "Requests that are taken in an hour", schema: { type: "integer" } },
-  Allow: { description: "The methods of the path", schema: TEXT },
   Location: { description: "Where the new one is", schema: TEXT },
   "Tidings-Ignored": { description: "Members and parameters that were sent in vain", schema: TEXT },
   "Content-Disposition": { description: "The name of the file", schema: TEXT },
@@ -96,7 +96,7 @@ function operationOf(route: Route, components: Components): Operation {
     operationId: operation,
     summary,
     tags: [tagOf(route)],
-    ...(right && { description: `Needs the right \`${right.base}:${right.verb}\`.` }),
+    ...(right && { description: neededRight(right) }),
     ...(alias && { deprecated: true }),
     parameters: parametersOf(route),
     ...(body && { requestBody: requestBodyOf(route, body) }),
@@ -109,6 +109,10 @@ function operationOf(route: Route, components: Components): Operation {
   };
 }
 
+function neededRight({ base, verb, isOneOfSeveral }: Right): string {
+  return `Needs the right \`${base}:${verb}\`${isOneOfSeveral ? ", or another to create what uses it" : ""}.`;
+}
+
 function parametersOf({ parameters, query }: Route): object[] {
   const inPath = Object.entries(parameters).map(([name, { description, schema }]) => ({
     name,
@@ -117,12 +121,21 @@ function parametersOf({ parameters, query }: Route): object[] {
     description,
     schema,
   }));
-  const inQuery = query.parameters.map(({ style, ...parameter }) => ({
-    ...parameter,
-    in: "query",
-    ...(style && { style, explode: true }),
-  }));
+  const inQuery = query.parameters.map((parameter) =>
+    LIST_PARAMETERS.includes(parameter)
+      ? { $ref: `#/components/parameters/${keyOf(parameter)}` }
+      : queryParameter(parameter),
+  );
   return [...inPath, ...inQuery];
+}
+
+function queryParameter({ style, ...parameter }: QueryParameter) {
+  return { ...parameter, in: "query", ...(style && { style, explode: true }) };
+}
+
+/** Names of components have no brackets. */
+function keyOf({ name }: QueryParameter): string {
+  return name.replace("[]", "");
 }
 
 function requestBodyOf({ body: { isUpload, isOptional } }: Route, schema: Schema) {
@@ -155,7 +168,6 @@ function answerOf({ answer, alias }: Route, status: number, components: Componen
 function errorOf(status: string, description: string) {
   const [header] = [
     { of: ["429", "503"], name: "Retry-After" },
-    { of: ["405"], name: "Allow" },
     { of: ["401"], name: "WWW-Authenticate" },
   ].filter(({ of }) => of.includes(status));
   return {

@@ -20,13 +20,12 @@ export const ERRORS: Schema = closed({
   },
 });
 
-/** What each status of an error says. */
+/** The meaning of each status of an error. */
 export const MEANINGS: Record<number, string> = {
   400: "Something in the request is not valid: the entries name it",
   401: "Nobody is signed in, or with a credential that is not valid",
   403: "The caller has no right to do this",
   404: "There is no such entity, or none that the caller may see",
-  405: "The path has no such method: `Allow` names those that it has",
   406: "The file is none of those that are taken",
   408: "The body came too slowly",
   409: "The state of the entity does not allow this",
@@ -42,7 +41,7 @@ export const MEANINGS: Record<number, string> = {
 
 /** Every request may get these. */
 const ALWAYS = [400, 401, 403, 429, 500, 503, 504];
-/** Those that have a body may get these too. */
+/** Requests with a body may get these too. */
 const OF_BODIES = [408, 413, 417];
 
 export interface ErrorsOf {

@@ -1,29 +1,89 @@
-import type { DescMessage } from "@bufbuild/protobuf";
-import { closed, type Schema } from "../route/schema.ts";
-import type { OpenMembers } from "./components.ts";
+import { closed, type Schema, TEXT } from "../route/schema.ts";
+import type { Document } from "./document.ts";
 
-const VALUE: Schema = { type: ["string", "number", "boolean", "array", "null"] };
+/** A field of contacts or companies, as far as its values are described. */
+export interface DescribedField {
+  alias: string;
+  label: string;
+  type: string;
+}
+
+/** The fields of an installation, by the message that has them. */
+export type FieldsOf = Partial<Record<"Contact" | "Company", DescribedField[]>>;
+
+const NUMBERS = new Set(["number", "boolean"]);
 const GROUPS: Record<string, string[]> = {
   Contact: ["core", "social", "personal", "professional"],
   Company: ["core", "professional", "other"],
 };
+const ANY_VALUE: Schema = { type: ["string", "number", "null"] };
 
-/** A field of a contact with its value. */
-const ENTRY: Schema = { type: "object" };
+/** The description of an installation: its contacts and companies have the fields that are known of them. */
+export function withFields(document: Document, fields: FieldsOf): Document {
+  const { schemas } = document.components;
+  const typed = Object.entries(fields).flatMap(([name, known]) => [
+    [name, extendedBy(schemas[name], { fields: describeFields(name, known) })],
+    [`${name}Input`, extendedBy(schemas[`${name}Input`], sentFields(known))],
+  ]);
+  return {
+    ...document,
+    components: { ...document.components, schemas: { ...schemas, ...Object.fromEntries(typed) } },
+  };
+}
 
-/** Contacts and companies with any fields. */
-export const generalMembers: OpenMembers = {
-  answered: (message) =>
-    fieldsOf(
-      message,
-      { type: "object", additionalProperties: ENTRY },
-      { type: "object", additionalProperties: VALUE },
-    ),
-  sent: () => ({}),
-};
+function extendedBy(schema: Schema | undefined, properties: Record<string, Schema>): Schema {
+  return { ...schema, properties: { ...(schema?.properties as Record<string, Schema>), ...properties } };
+}
 
-function fieldsOf({ name }: DescMessage, group: Schema, all: Schema): Schema {
+/** Blank values are skipped, numbers may come as text. */
+function sentFields(known: DescribedField[]): Record<string, Schema> {
+  return Object.fromEntries(
+    known.map(({ alias, label, type }) => [alias, { ...sentType(type), title: label }]),
+  );
+}
+
+/** The `fields` of a contact or a company; with any fields where none are known. */
+export function describeFields(name: string, known?: DescribedField[]): Schema {
   const groups = GROUPS[name];
   if (!groups) throw new Error(`${name} has no fields of its own`);
-  return { type: "object", additionalProperties: { oneOf: [group, all, { type: "array", maxItems: 0 }] } };
+  const entry = entryOf(ANY_VALUE);
+  const group: Schema = { type: "object", additionalProperties: entry };
+  const all = known
+    ? closed(
+        {
+          id: { type: "integer" },
+          ...Object.fromEntries(known.map((field) => [field.alias, valueOf(field)])),
+        },
+        known.map(({ alias }) => alias),
+      )
+    : { type: "object", additionalProperties: ANY_VALUE };
+  return closed({ ...Object.fromEntries(groups.map((each) => [each, group])), all });
+}
+
+/** A field with its value. */
+function entryOf(value: Schema): Schema {
+  return closed({
+    id: TEXT,
+    label: TEXT,
+    alias: TEXT,
+    type: TEXT,
+    group: TEXT,
+    object: TEXT,
+    is_fixed: { enum: ["0", "1"] },
+    field_order: TEXT,
+    properties: { type: ["object", "array"] },
+    default_value: { type: ["string", "null"] },
+    value,
+    normalizedValue: value,
+  });
+}
+
+/** Numbers and switches are answered as numbers, all else as text. */
+function valueOf({ label, type }: DescribedField): Schema {
+  return { type: [NUMBERS.has(type) ? "number" : "string", "null"], title: label };
+}
+
+function sentType(type: string): Schema {
+  if (type === "multiselect") return { type: ["string", "array", "null"] };
+  return { type: NUMBERS.has(type) ? ["number", "boolean", "string", "null"] : ["string", "number", "null"] };
 }

@@ -1,21 +1,19 @@
-import { arrayOf, closed, type Schema } from "../route/schema.ts";
+import { arrayOf, closed, type Schema, TEXT } from "../route/schema.ts";
 
-const TEXT: Schema = { type: "string" };
-const TEXT_OR_NULL: Schema = { type: ["string", "null"] };
 const OBJECT: Schema = { type: "object" };
 /** Older clients know an empty object as an empty list. */
 const OBJECT_OR_LIST: Schema = { type: ["object", "array", "null"] };
 const IDS = { ...arrayOf({ type: ["integer", "string"] }) };
-const orNull = (schema: Schema): Schema => ({ oneOf: [schema, { type: "null" }] });
+const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: "null" }] });
 
-/** A user, as contacts and companies name their owner. */
+/** The user that a contact or company belongs to. */
 const OWNER: Schema = closed({
-  createdByUser: TEXT_OR_NULL,
-  modifiedByUser: TEXT_OR_NULL,
   id: { type: "integer" },
   username: TEXT,
   firstName: TEXT,
   lastName: TEXT,
+  createdByUser: { type: "null" },
+  modifiedByUser: { type: "null" },
 });
 
 /** Members that are kept or written as JSON, of which the descriptor of their message says no more: `<Message>.<member>`. */

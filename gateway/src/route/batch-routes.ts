@@ -1,4 +1,4 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { longWork } from "@tidings/runtime/long-work";
@@ -25,6 +25,7 @@ export function batchRoutes(
   decode: BodyDecoder,
   write: MessageWriter,
   itemsMax: number,
+  nameOf: (rpc: DescMethod) => string,
 ): Route[] {
   const at = `/${resource.path}/batch`;
   const { rpc } = methods;
@@ -60,7 +61,7 @@ export function batchRoutes(
         ? `Replace several of ${resource.path}, or create them`
         : `Change several of ${resource.path}`,
       rpc: rpc.batchUpdate,
-      ...(isReplaced && { operation: rpc.batchUpdate.localName.replace("Update", "Replace") }),
+      operation: nameOf(rpc.batchUpdate).replace("Update", isReplaced ? "Replace" : "Update"),
       budget: "batch",
       body: items,
       answer: answerOf(200, true),
@@ -75,6 +76,7 @@ export function batchRoutes(
       path: `${at}/new`,
       summary: `Create several of ${resource.path}`,
       rpc: rpc.batchCreate,
+      operation: nameOf(rpc.batchCreate),
       budget: "batch",
       body: items,
       answer: answerOf(201, true),
@@ -92,6 +94,7 @@ export function batchRoutes(
       path: `${at}/delete`,
       summary: `Delete several of ${resource.path}`,
       rpc: rpc.batchDelete,
+      operation: nameOf(rpc.batchDelete),
       budget: "batch",
       query: IDS,
       body: ids,
@@ -189,7 +192,7 @@ function describeBatch({ many }: Resource, item: Schema, hasStatusCodes: boolean
 
 /** A list, or an object by place once it has gaps. */
 function listOrObjectOf(item: Schema): Schema {
-  return { oneOf: [arrayOf(item), byId(item)] };
+  return { anyOf: [arrayOf(item), byId(item)] };
 }
 
 /** The error of one item of a batch. */

@@ -1,7 +1,5 @@
 import { SpanKind } from "@opentelemetry/api";
-import type { Actor } from "@tidings/rpc/actor";
 import { denied } from "@tidings/rpc/fault";
-import { reachOfAction } from "@tidings/rpc/permission";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { NextFunction, Request } from "express";
 import { ambiguousCredentials } from "../auth/sent-credential.ts";
@@ -11,6 +9,7 @@ import type { ApiResponse, Exchange } from "../rest/exchange.ts";
 import { discard } from "../rest/receive.ts";
 import { NO_BODY } from "./body-form.ts";
 import { PathTree } from "./path-tree.ts";
+import { mayAsk } from "./right.ts";
 import { type Method, type Route, withAliases } from "./route.ts";
 
 /** Methods that a POST may stand for. */
@@ -28,7 +27,7 @@ interface Place {
 
 /**
  * Answers requests by their routes. The path is matched first, then the caller's right, then the body is read, then the method decides.
- * A method without a route is 405 with `Allow`. Throws when two routes have one path and method.
+ * A method without a route is 405 with `Allow`. Throws when two routes have one path and method, or one name.
  */
 export function dispatch(routes: Route[]) {
   const tree = treeOf(routes.flatMap(withAliases));
@@ -49,6 +48,11 @@ export function dispatch(routes: Route[]) {
 
 function treeOf(routes: Route[]): PathTree<Place> {
   const tree = new PathTree<Place>();
+  const names = new Set<string>();
+  for (const { operation } of routes) {
+    if (names.has(operation)) throw new Error(`the operation ${operation} is there twice`);
+    names.add(operation);
+  }
   const byPath = Map.groupBy(routes, ({ path }) => path);
   for (const [path, own] of byPath) {
     const byMethod = new Map<string, Route>();
@@ -82,7 +86,8 @@ async function chosen(
   const { exchange } = response.locals;
   const candidates = place.candidates.get(request.method) ?? [];
   if (candidates.length === 0) throw refused(place, request, response, texts);
-  if (!candidates.some(({ right }) => mayCall(exchange.actor, right))) {
+  // Callers without the right are refused before the body is read.
+  if (!candidates.some(({ right }) => mayAsk(exchange.actor, right))) {
     await discard(request);
     throw denied();
   }
@@ -104,11 +109,6 @@ function refused(
 
 function filled(template: string, texts: Record<string, string>): string {
   return template.replace(/:(\w+)/g, (_, name: string) => texts[name] ?? "");
-}
-
-/** Callers without the right are refused before the body is read. The service that owns the method asks for the right again. */
-function mayCall(actor: Actor, right: Route["right"]): boolean {
-  return !right || reachOfAction(actor, right.base, right.verb) !== "none";
 }
 
 /** Reads the body, which may name the method that is meant. A HEAD is a GET whose body Node leaves out. */

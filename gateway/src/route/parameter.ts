@@ -41,12 +41,12 @@ export function entityId(
   return { ...id(`Id in ${resource}`, missing), entity: { resource, verb, ...asked } };
 }
 
-/** The id of something that has no resource of its own. A word in its place is another path. */
+/** The id of something that has no resource of its own. A word in its place is another path, unless a message says what is missing. */
 export function id(description: string, missing?: string): PathParameter<number> {
   return {
     schema: ID,
     description,
-    matches: (text) => /^\d+$/.test(text),
+    ...(missing === undefined && { matches: (text: string) => /^\d+$/.test(text) }),
     read: (text) => requiredId(text, missing),
   };
 }

@@ -2,7 +2,7 @@ import { badRequest } from "@tidings/rpc/fault";
 import { type ListLimits, readListParameters } from "../rest/list-query.ts";
 import { ID_MAX } from "../rest/path-id.ts";
 import type { Query } from "../rest/query.ts";
-import type { Schema } from "./schema.ts";
+import { type Schema, TEXT } from "./schema.ts";
 
 /** A parameter of a query, as OpenAPI describes it. */
 export interface QueryParameter {
@@ -19,7 +19,6 @@ export interface QueryForm<Q> {
   read(query: Query): Q;
 }
 
-const TEXT: Schema = { type: "string" };
 const SWITCH: Schema = { type: "string", enum: ["0", "1", "true", "false"] };
 
 export const NO_QUERY: QueryForm<undefined> = { parameters: [], read: () => undefined };

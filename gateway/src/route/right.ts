@@ -1,11 +1,14 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import { requirementOf } from "@tidings/rpc/permission";
+import type { Actor } from "@tidings/rpc/actor";
+import { reachOfAction, requirementOf } from "@tidings/rpc/permission";
 
 /** A right that a route asks for: somebody who has it may at least do it with what is their own. */
 export interface Right {
   base: string;
   verb: "view" | "create" | "edit" | "delete";
+  /** Another right does as well: the service that owns the method decides. */
+  isOneOfSeveral?: true;
 }
 
 const VERBS: Partial<Record<Verb, Right["verb"]>> = {
@@ -22,4 +25,9 @@ export function rightOf(rpc: DescMethod): Right | undefined {
   const name = VERBS[verb];
   if (!name) throw new Error(`${rpc.parent.typeName}.${rpc.name} is for services alone`);
   return { base, verb: name };
+}
+
+/** Whether a caller may ask at all. The service that owns the method asks for the right again. */
+export function mayAsk(actor: Actor, right: Right | undefined): boolean {
+  return !right || right.isOneOfSeveral === true || reachOfAction(actor, right.base, right.verb) !== "none";
 }

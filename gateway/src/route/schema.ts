@@ -13,6 +13,12 @@ export interface Components {
   sent(message: DescMessage): Schema;
 }
 
+export const TEXT: Schema = { type: "string" };
+export const TEXT_OR_NULL: Schema = { type: ["string", "null"] };
+export const WHOLE_NUMBER: Schema = { type: "integer" };
+export const COUNT: Schema = { type: "integer", minimum: 0 };
+export const SWITCH: Schema = { type: "boolean" };
+
 /** An object with these members and no others; all of them are there. */
 export function closed(properties: Record<string, Schema>, optional: string[] = []): Schema {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));

@@ -1,4 +1,5 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { standardOf } from "@tidings/rpc/standard";
 import type { Resource } from "../resources.ts";
 import { type ApiResponse, bodyObject, sendJson } from "../rest/exchange.ts";
 import { idOf } from "../rest/id-of.ts";
@@ -32,6 +33,7 @@ export function standardRoutes(
 ): Route[] {
   const { path, one } = resource;
   const { rpc } = methods;
+  const nameOf = operationNamer(resource);
   const at = `/${path}`;
   const write = messageWriter(methods.resource, nested);
   const decode = bodyDecoder(methods.resource);
@@ -55,6 +57,7 @@ export function standardRoutes(
       path: at,
       summary: `List ${path}`,
       rpc: rpc.list,
+      operation: nameOf(rpc.list),
       query: listQuery(limits),
       answer: listAnswer(resource, methods.resource, { write }),
       elsewhere: { POST: `${at}/new` },
@@ -69,6 +72,7 @@ export function standardRoutes(
       path: `${at}/new`,
       summary: `Create one of ${path}`,
       rpc: rpc.create,
+      operation: nameOf(rpc.create),
       body,
       answer: saved,
       async handle({ body, options }) {
@@ -76,12 +80,13 @@ export function standardRoutes(
         return { saved: await methods.create(message, options), ignored };
       },
     }),
-    ...batchRoutes(resource, methods, decode, write, limits.batchMax),
+    ...batchRoutes(resource, methods, decode, write, limits.batchMax, nameOf),
     route({
       method: "GET",
       path: `${at}/:id`,
       summary: `Get one of ${path}`,
       rpc: rpc.get,
+      operation: nameOf(rpc.get),
       parameters: { id: entityId(path, "view") },
       query: SELECTION,
       answer: written,
@@ -94,6 +99,7 @@ export function standardRoutes(
       path: `${at}/:id/edit`,
       summary: `Change what is sent of one of ${path}`,
       rpc: rpc.update,
+      operation: nameOf(rpc.update),
       parameters: { id: entityId(path, "edit") },
       body,
       answer: { ...saved, statuses: [200] },
@@ -108,7 +114,7 @@ export function standardRoutes(
       path: `${at}/:id/edit`,
       summary: `Replace one of ${path}, or create it`,
       rpc: rpc.update,
-      operation: rpc.update.localName.replace("update", "replace"),
+      operation: nameOf(rpc.update).replace("update", "replace"),
       parameters: { id: anyId(resource) },
       body,
       answer: { ...saved, statuses: [200, 201] },
@@ -123,13 +129,22 @@ export function standardRoutes(
       path: `${at}/:id/delete`,
       summary: `Delete one of ${path}`,
       rpc: rpc.delete,
+      operation: nameOf(rpc.delete),
       parameters: { id: entityId(path, "delete") },
+      errors: resource.deletionErrors ?? [],
       answer: written,
       // A deleted entity has no id any more.
       handle: async ({ parameters: { id }, options }) =>
         write(await methods.delete(id, options)).replace(`"id":${id}`, '"id":null'),
     }),
   ];
+}
+
+/** Operations are called as their RPCs are; of two services of one message (fields) each has names of its own. */
+export function operationNamer({ service }: Resource): (rpc: DescMethod) => string {
+  const { resource } = standardOf(service);
+  const own = service.name.replace(/Service$/, "");
+  return ({ localName }) => localName.replace(resource.name, own);
 }
 
 /** An id that no row can have makes a new one: 0 stands for it. */

@@ -285,7 +285,7 @@ function writeOr<M>(write: (message: M) => string, message: M | undefined): stri
 }
 
 function linkOrNull(components: Components): Schema {
-  return { oneOf: [components.answered(CampaignLinkSchema), { type: "null" }] };
+  return { anyOf: [components.answered(CampaignLinkSchema), { type: "null" }] };
 }
 
 function writeLocated({ event, campaign }: LocatedEvent): string {
@@ -305,7 +305,7 @@ function writeContactLog({ event, log }: ContactLog): string {
 
 function describeContactLog(components: Components): Schema {
   return extended(components.members(EventLogSchema), {
-    event: { oneOf: [components.answered(CampaignEventSchema), { type: "null" }] },
+    event: { anyOf: [components.answered(CampaignEventSchema), { type: "null" }] },
     campaign: linkOrNull(components),
   });
 }

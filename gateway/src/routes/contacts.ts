@@ -57,7 +57,7 @@ const REMOVED: Answer<Removal> = {
 const SCORE: Answer<GroupScore | undefined> = {
   statuses: [200],
   describe: (components) =>
-    closed({ groupScore: { oneOf: [components.answered(GroupScoreSchema), { type: "null" }] } }),
+    closed({ groupScore: { anyOf: [components.answered(GroupScoreSchema), { type: "null" }] } }),
   send: (response, score) => sendJson(response, 200, `{"groupScore":${score ? writeScore(score) : "null"}}`),
 };
 
@@ -71,6 +71,7 @@ export function contactRoutes(context: RoutesContext): Route[] {
       path: "/contacts/list/fields",
       summary: "List the fields of contacts",
       rpc: rpc.listContactFields,
+      operation: "listFieldsForContacts",
       answer: textAnswer(() => ({ type: "object", additionalProperties: { type: "object" } })),
       async handle({ options }) {
         const { fields } = await contacts.listContactFields({}, options);

@@ -4,14 +4,15 @@ import { UPLOAD } from "../route/body-form.ts";
 import { word } from "../route/parameter.ts";
 import { textQuery } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed } from "../route/schema.ts";
+import { arrayOf, closed, TEXT } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
 /** Older clients know a listing that begins with the directory itself and the one above it. */
 const FIRST_KEY = 2;
 const directory = word("`images` or `assets`");
-const NAME = { type: "string" };
-const FILE = closed({ link: { type: "string" }, name: NAME });
+const FILE = closed({ link: TEXT, name: TEXT }, ["link"]);
+/** There is no such directory, or the file is none of those that are taken there. */
+const errors = [406];
 
 /** Uploaded files, by directory. */
 export function fileRoutes({ clients, transfer }: RoutesContext): Route[] {
@@ -24,13 +25,14 @@ export function fileRoutes({ clients, transfer }: RoutesContext): Route[] {
       summary: "List the files of a directory",
       rpc: rpc.listFiles,
       parameters: { directory },
+      errors,
       query: textQuery("subdir", "A directory within it"),
       answer: jsonAnswer(
         closed({
           files: {
             oneOf: [
               { ...arrayOf({}), maxItems: 0 },
-              { type: "object", additionalProperties: NAME },
+              { type: "object", additionalProperties: TEXT },
             ],
           },
         }),
@@ -46,8 +48,9 @@ export function fileRoutes({ clients, transfer }: RoutesContext): Route[] {
       path: "/files/:directory/new",
       summary: "Upload a file",
       operation: "uploadFile",
-      right: { base: "asset:assets", verb: "create" },
+      right: { base: "asset:assets", verb: "create", isOneOfSeveral: true },
       parameters: { directory },
+      errors,
       body: UPLOAD,
       answer: textAnswer(() => closed({ file: FILE })),
       async handle({ parameters: named, request, exchange }) {
@@ -61,6 +64,7 @@ export function fileRoutes({ clients, transfer }: RoutesContext): Route[] {
       summary: "Delete a file",
       rpc: rpc.deleteFile,
       parameters: { directory, file: word("Name of the file") },
+      errors,
       answer: SUCCESS,
       handle: ({ parameters: { directory, file }, options }) =>
         files.deleteFile({ directory, name: file }, options),

@@ -12,7 +12,7 @@ import { jsonAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
 import { entityId } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, byId, closed, type Schema } from "../route/schema.ts";
+import { arrayOf, byId, closed, type Schema, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import { oldMemberPath } from "./old-paths.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
@@ -22,9 +22,6 @@ const writeBuild = messageWriter(SegmentBuildSchema);
 const SEGMENTS_MAX = 10_000;
 const CONTACTS_MAX = 2 ** 31;
 
-const ID: Schema = { type: "integer" };
-const TEXT: Schema = { type: "string" };
-const SWITCH: Schema = { type: "boolean" };
 const WHY = closed({
   isMember: SWITCH,
   isMatched: SWITCH,
@@ -49,7 +46,7 @@ export function segmentRoutes({ clients, limits: { batchMax } }: RoutesContext):
   const rpc = SegmentMethodService.method;
   const ids: Schema = {
     type: "object",
-    properties: { ids: { ...arrayOf(ID), minItems: 1, maxItems: batchMax } },
+    properties: { ids: { ...arrayOf(WHOLE_NUMBER), minItems: 1, maxItems: batchMax } },
     required: ["ids"],
     examples: [{ ids: [1, 2] }],
   };
@@ -61,7 +58,7 @@ export function segmentRoutes({ clients, limits: { batchMax } }: RoutesContext):
       rpc: rpc.previewSegment,
       budget: "batch",
       body: objectBody(FILTERS),
-      answer: jsonAnswer(closed({ count: ID, contacts: arrayOf(ID) })),
+      answer: jsonAnswer(closed({ count: WHOLE_NUMBER, contacts: arrayOf(WHOLE_NUMBER) })),
       async handle({ body, options }) {
         const filters = Buffer.from(JSON.stringify(body.filters ?? []));
         const { count, contactIds } = await segments.previewSegment({ filters }, options);
@@ -147,7 +144,7 @@ export function contactSegmentRoutes({ clients }: RoutesContext): Route[] {
       summary: "List the segments that contacts can be in",
       rpc: SegmentService.method.listSegments,
       operation: "listPublishedSegments",
-      answer: jsonAnswer(byId(closed({ id: ID, name: TEXT, alias: TEXT }))),
+      answer: jsonAnswer(byId(closed({ id: WHOLE_NUMBER, name: TEXT, alias: TEXT }))),
       async handle({ options }) {
         const query = { pageSize: SEGMENTS_MAX, publishedOnly: true, skipTotal: true };
         const { segments: list } = await segments.listSegments({ query }, options);
@@ -162,7 +159,7 @@ export function contactSegmentRoutes({ clients }: RoutesContext): Route[] {
       parameters: { id: entityId("contacts", "view") },
       answer: textAnswer((components) => {
         const list = byId(components.answered(ContactSegmentSchema));
-        return closed({ total: ID, segments: list, lists: list });
+        return closed({ total: WHOLE_NUMBER, segments: list, lists: list });
       }),
       async handle({ parameters: { id: contactId }, options }) {
         const { segments: list } = await methods.listContactSegments({ contactId }, options);

@@ -7,7 +7,7 @@ import { objectBody } from "../route/body-form.ts";
 import { entityId } from "../route/parameter.ts";
 import { nameFilterQuery } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed, type Schema } from "../route/schema.ts";
+import { arrayOf, COUNT, closed, type Schema, TEXT } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
 const writeUser = messageWriter(UserSchema);
@@ -15,8 +15,6 @@ const SELF = new Set(
   `id username firstName lastName email position role timezone locale lastLogin lastActive
   signature`.split(/\s+/),
 );
-const TEXT: Schema = { type: "string" };
-const COUNT: Schema = { type: "integer", minimum: 0 };
 const PASSWORD: Schema = {
   type: "object",
   properties: { password: TEXT, confirm: TEXT, current: TEXT },

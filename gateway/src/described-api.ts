@@ -1,0 +1,65 @@
+import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { CompanyFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
+import type { Outgoing } from "@tidings/rpc/client";
+import packageJson from "../package.json" with { type: "json" };
+import { type Document, documentOf } from "./openapi/document.ts";
+import { type DescribedField, type FieldsOf, withFields } from "./openapi/fields.ts";
+import { textAnswer } from "./route/answer.ts";
+import { mayAsk, rightOf } from "./route/right.ts";
+import { type Route, route } from "./route/route.ts";
+import { apiRoutes } from "./routes/api-routes.ts";
+import type { RoutesContext } from "./routes/routes-context.ts";
+
+/** The place of the description below /api. Whoever is signed in gets it with the fields of this installation. */
+export const DESCRIPTION_PATH = "/openapi.json";
+/** More fields than a table has. */
+const FIELDS_MAX = 1_000;
+
+/** The routes of the API, and the one that describes them all. */
+export function describedRoutes(context: RoutesContext): Route[] {
+  const contacts = context.clients.of(ContactMethodService);
+  const companyFields = context.clients.of(CompanyFieldService);
+  // Descriptions differ by their fields alone: the last one is kept.
+  let last = { fields: "", json: "" };
+  const describe = route({
+    method: "GET",
+    path: DESCRIPTION_PATH,
+    summary: "Describe this API",
+    operation: "describe",
+    answer: textAnswer(() => ({ type: "object" })),
+    async handle({ options }) {
+      const fields = await fieldsOf(options);
+      const text = JSON.stringify(fields);
+      if (text !== last.fields)
+        last = { fields: text, json: JSON.stringify(withFields(describeApi(routes, context), fields)) };
+      return last.json;
+    },
+  });
+  const fieldsOf = async (options: Outgoing): Promise<FieldsOf> => {
+    const { fields } = await contacts.listContactFields({}, options);
+    const query = { pageSize: FIELDS_MAX, skipTotal: true };
+    const mayList = mayAsk(options.actor, rightOf(CompanyFieldService.method.listFields));
+    const ofCompanies = mayList ? await companyFields.listFields({ query }, options) : undefined;
+    return {
+      Contact: Object.values(
+        JSON.parse(Buffer.from(fields).toString()) as Record<string, DescribedField>,
+      ).map(shown),
+      ...(ofCompanies && { Company: ofCompanies.fields.map(shown) }),
+    };
+  };
+  const routes = [...apiRoutes(context), describe];
+  return routes;
+}
+
+const described = new WeakMap<Route[], Document>();
+
+/** The description that every installation has in common. It takes a tenth of a second to make: once. */
+export function describeApi(routes: Route[], { nested }: Pick<RoutesContext, "nested">): Document {
+  const document = described.get(routes) ?? documentOf(routes, { version: packageJson.version, nested });
+  described.set(routes, document);
+  return document;
+}
+
+function shown({ alias, label, type }: DescribedField): DescribedField {
+  return { alias, label, type };
+}
