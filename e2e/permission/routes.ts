@@ -29,7 +29,12 @@ const standardPaths = new Set(resources.flatMap(({ path }) => STANDARD.map((rest
 /** Routes beyond the standard operations of resources. */
 export const ownRoutes = allRoutes.filter(({ path }) => !standardPaths.has(path));
 
-const NO_COMPONENTS: Components = { answered: () => ({}), members: () => ({}), sent: () => ({}) };
+const NO_COMPONENTS: Components = {
+  answered: () => ({}),
+  members: () => ({}),
+  named: () => ({}),
+  sent: () => ({}),
+};
 
 /** A body that is good; none where the row has no example. */
 export function exampleOf({ body }: Route): object | undefined {

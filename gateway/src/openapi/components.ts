@@ -51,6 +51,10 @@ export function openComponents(nested: NestedForm) {
           .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
           .map((field) => [field.jsonName, answeredMember(field, components, nested)]),
       ),
+    named(name, schema) {
+      schemas[name] = schema;
+      return { $ref: `#/components/schemas/${name}` };
+    },
     sent: (message) => once(`${message.name}Input`, message, () => sentObject(message, components)),
   };
   return { components, schemas };

@@ -13,7 +13,16 @@ import type { Answer } from "./answer.ts";
 import { batchBody } from "./body-form.ts";
 import type { QueryForm } from "./query-form.ts";
 import { type Route, route } from "./route.ts";
-import { arrayOf, byId, closed, type Schema } from "./schema.ts";
+import {
+  arrayOf,
+  byId,
+  type Components,
+  closed,
+  type Schema,
+  TEXT,
+  TEXT_OR_NULL,
+  WHOLE_NUMBER,
+} from "./schema.ts";
 
 /** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
@@ -40,7 +49,7 @@ export function batchRoutes(
   };
   const answerOf = (status: number, hasStatusCodes: boolean): Answer<Result[]> => ({
     statuses: [status],
-    describe: (components) => describeBatch(resource, components.answered(methods.resource), hasStatusCodes),
+    describe: (components) => describeBatch(resource, methods, components, hasStatusCodes),
     send: (response, results) =>
       sendJson(response, status, batchJson(resource, results, write, hasStatusCodes)),
   });
@@ -181,12 +190,17 @@ function batchJson(
   return `{${members.join(",")}}`;
 }
 
-function describeBatch({ many }: Resource, item: Schema, hasStatusCodes: boolean): Schema {
+function describeBatch(
+  { many }: Resource,
+  { resource }: StandardMethods,
+  components: Components,
+  hasStatusCodes: boolean,
+): Schema {
   const members: Record<string, Schema> = {
-    [many]: listOrObjectOf(item),
-    errors: listOrObjectOf(BATCH_ERROR),
+    [many]: listOrObjectOf(components.answered(resource)),
+    errors: listOrObjectOf(batchError(components)),
   };
-  if (hasStatusCodes) members.statusCodes = arrayOf({ type: "integer" });
+  if (hasStatusCodes) members.statusCodes = arrayOf(WHOLE_NUMBER);
   return closed(members, ["errors"]);
 }
 
@@ -195,16 +209,14 @@ function listOrObjectOf(item: Schema): Schema {
   return { anyOf: [arrayOf(item), byId(item)] };
 }
 
+const BATCH_ERROR = closed({ code: WHOLE_NUMBER, message: TEXT, details: {}, type: TEXT_OR_NULL }, [
+  "details",
+]);
+
 /** The error of one item of a batch. */
-export const BATCH_ERROR: Schema = closed(
-  {
-    code: { type: "integer" },
-    message: { type: "string" },
-    details: {},
-    type: { type: ["string", "null"] },
-  },
-  ["details"],
-);
+export function batchError(components: Components): Schema {
+  return components.named("BatchError", BATCH_ERROR);
+}
 
 function listOrObject(entries: Map<number, string>): string {
   const hasGaps = [...entries.keys()].some((key, index) => key !== index);

@@ -9,6 +9,8 @@ export interface Components {
   answered(message: DescMessage): Schema;
   /** The schemas of its members. */
   members(message: DescMessage): Record<string, Schema>;
+  /** A schema that is no message's, by reference. */
+  named(name: string, schema: Schema): Schema;
   /** The schema of a message as it is sent, by reference. */
   sent(message: DescMessage): Schema;
 }

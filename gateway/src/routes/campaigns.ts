@@ -22,7 +22,7 @@ import { sendJson } from "../rest/exchange.ts";
 import { type Body, bodyDecoder } from "../rest/message-input.ts";
 import { messageWriter } from "../rest/message-json.ts";
 import { type Answer, listAnswer, listQuery, messageAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
-import { BATCH_ERROR } from "../route/batch-routes.ts";
+import { batchError } from "../route/batch-routes.ts";
 import { batchBody, messageBody } from "../route/body-form.ts";
 import { entityId, id } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
@@ -244,7 +244,9 @@ function logRoutes({ clients, limits }: RoutesContext): Route[] {
         items: components.sent(EventLogEditSchema),
       })),
       answer: textAnswer((components) =>
-        closed({ events: byId(describeEdited(components)), errors: byId(BATCH_ERROR) }, ["errors"]),
+        closed({ events: byId(describeEdited(components)), errors: byId(batchError(components)) }, [
+          "errors",
+        ]),
       ),
       async handle({ body, options }) {
         const decoded = decodeAll(body, limits.batchMax);

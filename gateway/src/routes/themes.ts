@@ -3,7 +3,7 @@ import { type Answer, jsonAnswer, SUCCESS } from "../route/answer.ts";
 import { UPLOAD } from "../route/body-form.ts";
 import { word } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed, type Schema, TEXT, TEXT_OR_NULL } from "../route/schema.ts";
+import { arrayOf, closed, TEXT, TEXT_OR_NULL } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
 const theme = word("Key of the theme");
