@@ -9,6 +9,7 @@ import { serverProgram } from "@tidings/embedded/server-program";
 import { Client } from "pg";
 import { bundlePrograms } from "./bundle.ts";
 import { migrateSchemas } from "./migrate-schemas.ts";
+import { tellCoverage } from "./openapi-coverage.ts";
 import { onStopSignal } from "./stop-signal.ts";
 
 const TEMPLATE = "tidings_template";
@@ -43,7 +44,10 @@ async function runWithServers(args: string[]): Promise<number> {
     ]);
     await createTemplate(postgres.url);
     stopped.signal.throwIfAborted();
-    return await runTests(args, { TEST_POSTGRES_URL: postgres.url, TMPDIR: folder });
+    const coverage = join(folder, "openapi-coverage.txt");
+    const env = { TEST_POSTGRES_URL: postgres.url, TMPDIR: folder, OPENAPI_COVERAGE: coverage };
+    const code = await runTests(args, env);
+    return args.length > 0 || (await tellCoverage(coverage)) ? code : 1;
   } catch (error) {
     console.error(stopped.signal.aborted ? "Stopped." : error);
     return 1;

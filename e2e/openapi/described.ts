@@ -1,6 +1,4 @@
 import { appendFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describeApi } from "@tidings/gateway/described-api";
 import type { Document, Operation } from "@tidings/gateway/openapi/document";
 import { PathTree } from "@tidings/gateway/route/path-tree";
@@ -35,8 +33,8 @@ const places = new PathTree<string>();
 for (const { path, parameters } of new Map(allRoutes.map((route) => [route.path, route])).values())
   places.put(path, `/api${path === "/" ? "" : path}`.replace(/:(\w+)/g, "{$1}"), parameters);
 
-/** The file with a line for each operation and status that the tests of a run had; the command that runs them names its folder. */
-const COVERED = join(process.env.OPENAPI_COVERAGE ?? tmpdir(), "openapi-covered.txt");
+/** A line for each operation and status that was seen goes there: the command that runs all tests asks for it. */
+const { OPENAPI_COVERAGE } = process.env;
 const covered = new Set<string>();
 
 /** Throws for an answer of the API that its description does not have. */
@@ -48,17 +46,13 @@ export function assertDescribed(exchange: Exchange): void {
   const methods = place === undefined ? undefined : usual.document.paths[place];
   const name = (override ?? method).toLowerCase().replace("head", "get");
   const operation = methods?.[name];
-  if (!operation) return assertError(exchange);
+  if (!operation) {
+    assertError(exchange);
+    return;
+  }
   cover(`${operation.operationId} ${status}`);
   if (method === "HEAD") return;
   const problems = documents.map((described) => described.problemOf(place as string, name, exchange));
-  if (process.env.OPENAPI_RECORD && problems.every((problem) => problem !== undefined)) {
-    appendFileSync(
-      process.env.OPENAPI_RECORD,
-      `${method} ${place} ${status} ${problems[0]}\t${path}\t${exchange.text.slice(0, 3000)}\n`,
-    );
-    return;
-  }
   if (problems.every((problem) => problem !== undefined))
     throw new Error(
       `${method} ${path} ${status} is not as described: ${problems[0]}\n${exchange.text.slice(0, 600)}`,
@@ -75,17 +69,13 @@ function placeOf(pathname: string): string | undefined {
 
 /** Paths and methods that are not described answer errors alone. */
 function assertError({ method, path, status, text }: Exchange): void {
-  if (status < 400 && process.env.OPENAPI_RECORD) {
-    appendFileSync(process.env.OPENAPI_RECORD, `${method} ${path} ${status} undescribed\n`);
-    return;
-  }
   if (status < 400) throw new Error(`${method} ${path} ${status} is not described\n${text.slice(0, 300)}`);
 }
 
 function cover(line: string): void {
   if (covered.has(line)) return;
   covered.add(line);
-  if (process.env.OPENAPI_COVERAGE) appendFileSync(COVERED, `${line}\n`);
+  if (OPENAPI_COVERAGE) appendFileSync(OPENAPI_COVERAGE, `${line}\n`);
 }
 
 interface Described {

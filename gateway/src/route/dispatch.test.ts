@@ -50,7 +50,8 @@ test("an older path that ends says when", async () => {
 });
 
 test("two rows of one path and method, and a row without a name, are errors of the program", () => {
-  assert.throws(() => dispatch([row("/a"), row("/a")]), /POST \/a is there twice/);
+  assert.throws(() => dispatch([row("/a"), row("/a", { operation: "other" })]), /POST \/a is there twice/);
+  assert.throws(() => dispatch([row("/a"), row("/b", { operation: "do/a" })]), /do\/a is there twice/);
   const nameless = {
     method: "GET",
     path: "/a",
