@@ -52,7 +52,7 @@ export function describeFields(name: string, known?: DescribedField[]): Schema {
     ? closed(
         {
           id: { type: "integer" },
-          ...Object.fromEntries(known.map((field) => [field.alias, valueOf(field)])),
+          ...Object.fromEntries(known.map((field) => [field.alias, typedValue(field)])),
         },
         known.map(({ alias }) => alias),
       )
@@ -79,7 +79,7 @@ function entryOf(value: Schema): Schema {
 }
 
 /** Numbers and switches are answered as numbers, all else as text. */
-function valueOf({ label, type }: DescribedField): Schema {
+function typedValue({ label, type }: DescribedField): Schema {
   return { type: [NUMBERS.has(type) ? "number" : "string", "null"], title: label };
 }
 
