@@ -8,6 +8,7 @@ import { OPENAPI_FILE, openApiText } from "./openapi-file.ts";
 import { lintOpenApi } from "./openapi-lint.ts";
 import { unclearSentences } from "./plain-english.ts";
 import { circlesOfImports } from "./rooms.ts";
+import { README, withRoutes } from "./routes-table.ts";
 import {
   handWrittenFiles,
   presentServices,
@@ -63,6 +64,9 @@ async function chartValuesAreCurrent(): Promise<ToolResult> {
 }
 
 async function openApiIsCurrent(): Promise<ToolResult> {
+  const readme = readFileSync(README, "utf8");
+  if (withRoutes(readme) !== readme)
+    return { ok: false, output: "Routes in README.md are not as generated. Run: npm run generate" };
   const text = openApiText();
   if (textOf(join(root, OPENAPI_FILE)) !== text)
     return { ok: false, output: `${OPENAPI_FILE} is not as generated. Run: npm run generate` };

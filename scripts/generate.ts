@@ -27,4 +27,6 @@ await writeFile(join(root, OPENAPI_FILE), openApiText());
 const { WIRED_FILES } = await import("./wiring.ts");
 for (const { path, wired } of WIRED_FILES)
   await writeFile(join(root, path), wired(await readFile(join(root, path), "utf8")));
+const { README, withRoutes } = await import("./routes-table.ts");
+await writeFile(README, withRoutes(await readFile(README, "utf8")));
 await writeFile(CHART_README, withValues(await readFile(CHART_README, "utf8")));

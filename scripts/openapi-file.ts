@@ -1,4 +1,5 @@
 import { describeApi, describedRoutes } from "@tidings/gateway/described-api";
+import type { Route } from "@tidings/gateway/route/route";
 import type { RoutesContext } from "@tidings/gateway/routes/routes-context";
 
 /** The description of the API that every installation has in common, as clients are generated from it. */
@@ -12,5 +13,9 @@ const CONTEXT = {
 } as unknown as RoutesContext;
 
 export function openApiText(): string {
-  return `${JSON.stringify(describeApi(describedRoutes(CONTEXT), CONTEXT), undefined, 1)}\n`;
+  return `${JSON.stringify(describeApi(routesOfDefaults(), CONTEXT), undefined, 1)}\n`;
+}
+
+export function routesOfDefaults(): Route[] {
+  return describedRoutes(CONTEXT);
 }

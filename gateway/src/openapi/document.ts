@@ -178,12 +178,13 @@ function errorOf(status: string, description: string) {
 }
 
 /** The resource that a path begins with; the longest where one begins another. */
-function tagOf({ path }: Route): string {
+export function tagOf({ path }: Pick<Route, "path">): string {
   const own = resources
     .map((resource) => resource.path)
     .filter((resource) => path === `/${resource}` || path.startsWith(`/${resource}/`))
     .toSorted((one, other) => other.length - one.length);
-  return own[0] ?? (path.split("/")[1] || "api");
+  const [, word = ""] = path.split("/");
+  return own[0] ?? (/^\w+$/.test(word) ? word : "api");
 }
 
 function tagsOf({ tags }: Operation): string[] {

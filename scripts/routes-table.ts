@@ -1,0 +1,50 @@
+import { join } from "node:path";
+import { tagOf } from "@tidings/gateway/openapi/document";
+import { resources } from "@tidings/gateway/resources";
+import type { Route } from "@tidings/gateway/route/route";
+import { routesOfDefaults } from "./openapi-file.ts";
+import { root } from "./tool.ts";
+
+/** The README that lists the routes. */
+export const README = join(root, "README.md");
+
+const STANDARD = new Set([
+  "",
+  "/new",
+  "/:id",
+  "/:id/edit",
+  "/:id/delete",
+  "/batch/new",
+  "/batch/edit",
+  "/batch/delete",
+]);
+
+/** The README as it should be: between its marks stands a row for each resource, with its routes beside the standard ones. */
+export function withRoutes(readme: string): string {
+  return readme.replace(
+    /(<!-- routes -->\n).*?(?=<!-- end -->)/s,
+    (_all, mark: string) => `${mark}\n${table()}\n`,
+  );
+}
+
+function table(): string {
+  const byTag = Map.groupBy(routesOfDefaults(), tagOf);
+  const rows = [...byTag].map(([tag, routes]) => ({
+    tag,
+    own: routes.filter((route) => !isStandard(tag, route)),
+  }));
+  const plain = rows.filter(({ own }) => own.length === 0).map(({ tag }) => `\`${tag}\``);
+  const lines = rows
+    .filter(({ own }) => own.length > 0)
+    .map(({ tag, own }) => `| \`${tag}\` | ${own.map((route) => shown(tag, route)).join(", ")} |\n`);
+  return `| below \`/api\` | beside the eight |\n|---|---|\n${lines.join("")}| ${plain.join(", ")} | |\n`;
+}
+
+function isStandard(tag: string, { path }: Route): boolean {
+  return resources.some((resource) => resource.path === tag) && STANDARD.has(path.slice(tag.length + 1));
+}
+
+function shown(tag: string, { method, path }: Route): string {
+  const rest = path.slice(tag.length + 2);
+  return `\`${method}${rest === "" ? "" : ` ${rest}`}\``;
+}
