@@ -1,8 +1,12 @@
 import { prepared, type Transaction } from "@tidings/database/database";
+import { lockKey } from "@tidings/database/lock";
+
+/** The key that replicas of the version before take alone, in a rolling upgrade: it goes with the next version. */
+const KEY_BEFORE = "hashtext('segment members')";
 
 const takeStatement = prepared(
   "segment_members_lock",
-  "select pg_advisory_xact_lock(hashtext('segment members')), set_config('jit', 'off', true)",
+  `select pg_advisory_xact_lock(${KEY_BEFORE}), pg_advisory_xact_lock(${lockKey("segment members")}), set_config('jit', 'off', true)`,
 );
 
 /**
