@@ -100,7 +100,8 @@ test("impossible segments are refused with 4xx", async () => {
   assert.equal(await statusOf(`segments/${id}/contact/2000000000/add`), 404);
   assert.equal(await statusOf(`segments/2000000000/contact/${contactId}/add`), 404);
   assert.equal(await statusOf(`segments/${id}/contacts/add`, {}), 400);
-  assert.equal(await statusOf(`segments/${id}/contacts/add`, { ids: [{}] }), 400);
+  for (const bad of [{}, 1.5, -1, 2.5e-42])
+    assert.equal(await statusOf(`segments/${id}/contacts/add`, { ids: [bad] }), 400);
   assert.equal(
     await statusOf(`segments/${id}/contacts/add`, { ids: Array.from({ length: 201 }, (_, n) => n + 1) }),
     400,

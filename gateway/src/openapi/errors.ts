@@ -33,6 +33,7 @@ export const MEANINGS: Record<number, string> = {
   417: "The expectation cannot be met",
   422: "The values contradict what is there",
   428: "Something else has to be done first",
+  431: "The path or a header is too long",
   429: "Too many requests: `Retry-After` says when the next one is taken",
   500: "Something went wrong on our side",
   503: "A part of the service cannot be reached: `Retry-After` says when to try again",
@@ -40,7 +41,7 @@ export const MEANINGS: Record<number, string> = {
 };
 
 /** Every request may get these. */
-const ALWAYS = [400, 401, 403, 429, 500, 503, 504];
+const ALWAYS = [400, 401, 403, 429, 431, 500, 503, 504];
 /** Requests with a body may get these too. */
 const OF_BODIES = [408, 413, 417];
 

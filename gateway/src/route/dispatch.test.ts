@@ -17,6 +17,11 @@ test("an older path answers as its successor does, since when it is deprecated, 
   assert.equal(status, successor.status);
   assert.match(headers.get("deprecation") ?? "", /^@\d{10}$/);
   assert.equal(headers.get("link"), '</api/segments/1/contact/2/add>; rel="successor-version"');
+  const odd = await api("POST", "/api/contacts/1/dnc/add/%F0%90%80%80%0Aa");
+  assert.equal(
+    odd.headers.get("link"),
+    '</api/contacts/1/dnc/%F0%90%80%80%0Aa/add>; rel="successor-version"',
+  );
   assert.deepEqual([successor.headers.get("deprecation"), successor.headers.get("link")], [null, null]);
 });
 

@@ -108,7 +108,7 @@ function refused(
 }
 
 function filled(template: string, texts: Record<string, string>): string {
-  return template.replace(/:(\w+)/g, (_, name: string) => texts[name] ?? "");
+  return template.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(texts[name] ?? ""));
 }
 
 /** Reads the body, which may name the method that is meant. A HEAD is a GET whose body Node leaves out. */

@@ -86,7 +86,7 @@ export function segmentRoutes({ clients, limits: { batchMax } }: RoutesContext):
       answer: jsonAnswer(closed({ success: { const: true }, details: byId(closed({ success: SWITCH })) })),
       async handle({ parameters: { id }, body, options }) {
         const asked = idsIn(body.ids, batchMax);
-        const known = asked.filter((id) => Number.isInteger(id) && id > 0 && id < CONTACTS_MAX);
+        const known = asked.filter((id) => id > 0 && id < CONTACTS_MAX);
         const { contactIds } = await segments.addSegmentContacts(
           { id, contactIds: [...new Set(known)] },
           options,
@@ -175,9 +175,13 @@ function idsIn(sent: unknown, batchMax: number): number[] {
   const ids = typeof sent === "object" && sent !== null ? Object.values(sent) : [];
   if (ids.length === 0) throw badRequest("ids must be a list of contact ids.");
   if (ids.length > batchMax) throw badRequest(`At most ${batchMax} contacts can be added at once.`);
-  if (!ids.every((id) => typeof id === "number" || (typeof id === "string" && /^\d{1,10}$/.test(id))))
+  if (!ids.every((id) => isWholeNumber(id) || (typeof id === "string" && /^\d{1,10}$/.test(id))))
     throw badRequest("ids must be a list of contact ids.");
   return ids.map(Number);
+}
+
+function isWholeNumber(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function writeWhy(why: ExplainSegmentContactResponse) {

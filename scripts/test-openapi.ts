@@ -1,0 +1,93 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+import { startTemporaryStack, type TemporaryStack } from "./bench/temporary-stack.ts";
+import { OPENAPI_FILE } from "./openapi-file.ts";
+import { onStopSignal } from "./stop-signal.ts";
+import { root } from "./tool.ts";
+
+// Sends what the API's description allows, and what it does not, to a product of its own: no 5xx, and no answer that is not described.
+const SCHEMATHESIS = "4.32.5";
+const VENV = join(root, ".cache/schemathesis", SCHEMATHESIS);
+const HALF_AN_HOUR = 1_800;
+const CHECKS = [
+  "not_a_server_error",
+  "status_code_conformance",
+  "content_type_conformance",
+  "response_headers_conformance",
+  "response_schema_conformance",
+];
+
+const { values } = parseArgs({ options: { seconds: { type: "string" }, seed: { type: "string" } } });
+const seconds = Number(values.seconds ?? HALF_AN_HOUR);
+const seed = Number(values.seed ?? Date.now() % 1_000_000);
+
+let starting: Promise<TemporaryStack> | undefined;
+const stop = async () => {
+  const own = await starting?.catch(() => undefined); // its starter reports it
+  await own?.stop();
+};
+onStopSignal({
+  async stop() {
+    await stop();
+    process.exit(130);
+  },
+  kill: () => undefined, // every child ends with this process
+});
+
+try {
+  await install();
+  process.exitCode = await test();
+} finally {
+  await stop();
+}
+
+/** Once for each version, into a folder of its own. */
+async function install(): Promise<void> {
+  if (existsSync(join(VENV, "installed"))) return;
+  await mkdir(dirname(VENV), { recursive: true });
+  await succeed("python3", ["-m", "venv", VENV]);
+  await succeed(join(VENV, "bin/pip"), ["install", "--quiet", `schemathesis==${SCHEMATHESIS}`]);
+  await succeed("touch", [join(VENV, "installed")]);
+}
+
+async function test(): Promise<number> {
+  starting = startTemporaryStack();
+  const { baseUrl, password } = await starting;
+  const credentials = Buffer.from(`admin:${password}`).toString("base64");
+  console.log(`${seconds} s, seed ${seed}`);
+  return run(join(VENV, "bin/schemathesis"), [
+    ...["run", join(root, OPENAPI_FILE), "--url", baseUrl, "--header", `Authorization: Basic ${credentials}`],
+    ...["--checks", CHECKS.join(","), "--phases", "examples,fuzzing,stateful", "--continue-on-failure"],
+    ...[
+      "--max-time",
+      String(seconds),
+      "--seed",
+      String(seed),
+      "--workers",
+      "2",
+      "--warnings",
+      "off",
+      "--no-color",
+    ],
+    ...["--max-examples", "1000", "--generation-database", "none"],
+    // A changed password or an ended session would sign the sender out.
+    ...["--exclude-path-regex", "/users/(self|\\{id\\})/(password|sessions)$"],
+  ]);
+}
+
+async function succeed(command: string, args: string[]): Promise<void> {
+  const code = await run(command, args);
+  if (code !== 0)
+    throw new Error(`${command} ${args.join(" ")} ended with ${code}; Python 3.10 or later is needed`);
+}
+
+async function run(command: string, args: string[]): Promise<number> {
+  // It keeps notes in the folder that it runs in.
+  const child = spawn(command, args, { stdio: "inherit", cwd: dirname(VENV) });
+  const [code] = await once(child, "close");
+  return code ?? 1;
+}
