@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
 import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
+import { breakingChanges, NAMED_CHANGES_FILE } from "./openapi-changes.ts";
 import { OPENAPI_FILE, openApiText } from "./openapi-file.ts";
 import { lintOpenApi } from "./openapi-lint.ts";
 import { unclearSentences } from "./plain-english.ts";
@@ -70,7 +71,12 @@ async function openApiIsCurrent(): Promise<ToolResult> {
   const text = openApiText();
   if (textOf(join(root, OPENAPI_FILE)) !== text)
     return { ok: false, output: `${OPENAPI_FILE} is not as generated. Run: npm run generate` };
-  const problems = await lintOpenApi(text);
+  const named = readFileSync(join(root, NAMED_CHANGES_FILE), "utf8");
+  const breaking = (await breakingChanges(text)).filter((change) => !named.includes(change));
+  const problems = [
+    ...(await lintOpenApi(text)),
+    ...breaking.map((change) => `Breaks clients and is not named in ${NAMED_CHANGES_FILE}: ${change}`),
+  ];
   return { ok: problems.length === 0, output: problems.join("\n") };
 }
 
