@@ -4,8 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { eventually } from "@tidings/testkit/eventually";
 import { type ReceivedRequest, type Receiver, startReceiver } from "@tidings/testkit/receiver";
 import { Webhook } from "standardwebhooks";
-import { startTemporaryStack, type TemporaryStack } from "./bench/temporary-stack.ts";
-import { onStopSignal } from "./stop-signal.ts";
+import { stackOfCommand } from "./bench/temporary-stack.ts";
 
 const NEW = "svc.lead_post_save_new";
 const UPDATED = "svc.lead_post_save_update";
@@ -38,18 +37,7 @@ interface Answer {
 /** There must be one delivery for each trigger since the last call, and no others. */
 type ExpectDeliveries = (answer: Answer, triggers: string[]) => Promise<void>;
 
-let starting: Promise<TemporaryStack> | undefined;
-const stopOwn = async () => {
-  const own = await starting?.catch(() => undefined); // its starter reports it
-  await own?.stop();
-};
-onStopSignal({
-  async stop() {
-    await stopOwn();
-    process.exit(130);
-  },
-  kill: () => undefined, // every child ends with this process
-});
+const own = stackOfCommand();
 process.exit(await runDemo());
 
 async function runDemo(): Promise<number> {
@@ -64,7 +52,7 @@ async function runDemo(): Promise<number> {
     return 1;
   } finally {
     await receiver.stop();
-    await stopOwn();
+    await own.stop();
   }
 }
 
@@ -77,8 +65,7 @@ async function findApi(): Promise<Api> {
     return { baseUrl: BASE_URL.replace(/\/$/, ""), password: ADMIN_PASSWORD };
   }
   console.log("Starting Postgres, NATS and Tidings in a temporary folder ...");
-  starting = startTemporaryStack({ env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } } });
-  return starting;
+  return own.start({ env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } } });
 }
 
 async function tellStory(api: Api, receiver: Receiver): Promise<void> {

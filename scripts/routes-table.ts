@@ -2,22 +2,12 @@ import { join } from "node:path";
 import { tagOf } from "@tidings/gateway/openapi/document";
 import { resources } from "@tidings/gateway/resources";
 import type { Route } from "@tidings/gateway/route/route";
+import { STANDARD_PATHS } from "@tidings/gateway/route/standard-routes";
 import { routesOfDefaults } from "./openapi-file.ts";
 import { root } from "./tool.ts";
 
 /** The README that lists the routes. */
 export const README = join(root, "README.md");
-
-const STANDARD = new Set([
-  "",
-  "/new",
-  "/:id",
-  "/:id/edit",
-  "/:id/delete",
-  "/batch/new",
-  "/batch/edit",
-  "/batch/delete",
-]);
 
 /** The README as it should be: between its marks stands a row for each resource, with its routes beside the standard ones. */
 export function withRoutes(readme: string): string {
@@ -41,7 +31,9 @@ function table(): string {
 }
 
 function isStandard(tag: string, { path }: Route): boolean {
-  return resources.some((resource) => resource.path === tag) && STANDARD.has(path.slice(tag.length + 1));
+  return (
+    resources.some((resource) => resource.path === tag) && STANDARD_PATHS.includes(path.slice(tag.length + 1))
+  );
 }
 
 function shown(tag: string, { method, path }: Route): string {

@@ -4,9 +4,8 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { startTemporaryStack, type TemporaryStack } from "./bench/temporary-stack.ts";
+import { stackOfCommand } from "./bench/temporary-stack.ts";
 import { OPENAPI_FILE } from "./openapi-file.ts";
-import { onStopSignal } from "./stop-signal.ts";
 import { root } from "./tool.ts";
 
 // Sends what the API's description allows, and what it does not, to a product of its own: no 5xx, and no answer that is not described.
@@ -25,24 +24,12 @@ const { values } = parseArgs({ options: { seconds: { type: "string" }, seed: { t
 const seconds = Number(values.seconds ?? HALF_AN_HOUR);
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 
-let starting: Promise<TemporaryStack> | undefined;
-const stop = async () => {
-  const own = await starting?.catch(() => undefined); // its starter reports it
-  await own?.stop();
-};
-onStopSignal({
-  async stop() {
-    await stop();
-    process.exit(130);
-  },
-  kill: () => undefined, // every child ends with this process
-});
-
+const own = stackOfCommand();
 try {
   await install();
   process.exitCode = await test();
 } finally {
-  await stop();
+  await own.stop();
 }
 
 /** Once for each version, into a folder of its own. */
@@ -55,8 +42,7 @@ async function install(): Promise<void> {
 }
 
 async function test(): Promise<number> {
-  starting = startTemporaryStack();
-  const { baseUrl, password } = await starting;
+  const { baseUrl, password } = await own.start();
   const credentials = Buffer.from(`admin:${password}`).toString("base64");
   console.log(`${seconds} s, seed ${seed}`);
   return run(join(VENV, "bin/schemathesis"), [

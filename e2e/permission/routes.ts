@@ -2,6 +2,7 @@ import { describedRoutes } from "@tidings/gateway/described-api";
 import { resources } from "@tidings/gateway/resources";
 import { type Route, withAliases } from "@tidings/gateway/route/route";
 import type { Components } from "@tidings/gateway/route/schema";
+import { STANDARD_PATHS } from "@tidings/gateway/route/standard-routes";
 import type { RoutesContext } from "@tidings/gateway/routes/routes-context";
 
 /** Nothing is called while rows are made. */
@@ -14,17 +15,9 @@ export const CONTEXT = {
 /** Every route below /api, with those of older paths. */
 export const allRoutes: Route[] = describedRoutes(CONTEXT).flatMap(withAliases);
 
-const STANDARD = [
-  "",
-  "/new",
-  "/:id",
-  "/:id/edit",
-  "/:id/delete",
-  "/batch/new",
-  "/batch/edit",
-  "/batch/delete",
-];
-const standardPaths = new Set(resources.flatMap(({ path }) => STANDARD.map((rest) => `/${path}${rest}`)));
+const standardPaths = new Set(
+  resources.flatMap(({ path }) => STANDARD_PATHS.map((rest) => `/${path}${rest}`)),
+);
 
 /** Routes beyond the standard operations of resources. */
 export const ownRoutes = allRoutes.filter(({ path }) => !standardPaths.has(path));

@@ -8,6 +8,7 @@ import { startPostgres } from "@tidings/embedded/postgres";
 import { bundlePrograms } from "../bundle.ts";
 import { forScreen } from "../log-files.ts";
 import { type Stack, type StackOptions, startStack } from "../stack.ts";
+import { onStopSignal } from "../stop-signal.ts";
 
 export interface TemporaryStack {
   stack: Stack;
@@ -19,6 +20,29 @@ export interface TemporaryStack {
   natsUrl: string;
   /** Ends every process and removes the data. */
   stop(): Promise<void>;
+}
+
+/** The one stack of a command: it ends when the command stops it, and on Ctrl-C. */
+export function stackOfCommand() {
+  let starting: Promise<TemporaryStack> | undefined;
+  const stop = async () => {
+    const own = await starting?.catch(() => undefined); // its starter reports it
+    await own?.stop();
+  };
+  onStopSignal({
+    async stop() {
+      await stop();
+      process.exit(130);
+    },
+    kill: () => undefined, // every child ends with this process
+  });
+  return {
+    start(...options: Parameters<typeof startTemporaryStack>): Promise<TemporaryStack> {
+      starting = startTemporaryStack(...options);
+      return starting;
+    },
+    stop,
+  };
 }
 
 /** The whole product with a durable Postgres and a NATS of its own in a temporary folder. Warnings go to the screen. */

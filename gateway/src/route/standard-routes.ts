@@ -4,8 +4,8 @@ import type { Resource } from "../resources.ts";
 import { type ApiResponse, bodyObject, sendJson } from "../rest/exchange.ts";
 import { idOf } from "../rest/id-of.ts";
 import { type ListLimits, selection } from "../rest/list-query.ts";
-import { bodyDecoder } from "../rest/message-input.ts";
-import { messageWriter, type NestedForm } from "../rest/message-json.ts";
+import { type BodyDecoder, bodyDecoder } from "../rest/message-input.ts";
+import { type MessageWriter, messageWriter, type NestedForm } from "../rest/message-json.ts";
 import { tellForeignParameters, tellIgnored, unwrapped } from "../rest/newcomer.ts";
 import { pathId } from "../rest/path-id.ts";
 import { skippedFilterNamer } from "../rest/skipped-filters.ts";
@@ -16,13 +16,39 @@ import { type BodyForm, objectBody } from "./body-form.ts";
 import { entityId, type PathParameter } from "./parameter.ts";
 import { type QueryForm, SELECT } from "./query-form.ts";
 import { type Route, route } from "./route.ts";
-import { type Components, closed } from "./schema.ts";
+import { closed } from "./schema.ts";
 
 export interface ApiLimits extends ListLimits {
   batchMax: number;
 }
 
 const SELECTION: QueryForm<ReadonlySet<string> | undefined> = { parameters: [SELECT], read: selection };
+
+/** The paths of the standard operations, below that of their resource. */
+export const STANDARD_PATHS = [
+  "",
+  "/new",
+  "/:id",
+  "/:id/edit",
+  "/:id/delete",
+  "/batch/new",
+  "/batch/edit",
+  "/batch/delete",
+];
+
+/** A resource with its readers and writers, from which its routes are made. */
+interface Parts {
+  resource: Resource;
+  methods: StandardMethods;
+  at: string;
+  nameOf(rpc: DescMethod): string;
+  decode: BodyDecoder;
+  write: MessageWriter;
+  /** One entity, written already. */
+  written: Answer<string>;
+  saved: Answer<SavedItem>;
+  body: BodyForm<Record<string, unknown>>;
+}
 
 /** The standard operations of a resource: list, get, new, edit (PUT and PATCH), delete, and their batches. */
 export function standardRoutes(
@@ -31,26 +57,44 @@ export function standardRoutes(
   limits: ApiLimits,
   nested: NestedForm,
 ): Route[] {
-  const { path, one } = resource;
-  const { rpc } = methods;
-  const nameOf = operationNamer(resource);
-  const at = `/${path}`;
-  const write = messageWriter(methods.resource, nested);
-  const decode = bodyDecoder(methods.resource);
-  const minimal = resource.minimal && new Set(resource.minimal);
-  const describe = (components: Components) => closed({ [one]: components.answered(methods.resource) });
-  const written: Answer<string> = {
-    statuses: [200],
-    describe,
-    send: (response, json) => sendJson(response, 200, `{"${one}":${json}}`),
-  };
-  const saved = savedAnswer(resource, methods, nested);
-  const body: BodyForm<Record<string, unknown>> = {
-    ...objectBody({}),
-    describe: (components) => components.sent(methods.resource),
-    read: (exchange) => unwrapped(bodyObject(exchange), one),
-  };
+  const parts = partsOf(resource, methods, nested);
+  const { decode, write, nameOf } = parts;
+  return [
+    ...readRoutes(parts, limits),
+    createRoute(parts),
+    ...batchRoutes(resource, methods, decode, write, limits.batchMax, nameOf),
+    ...editRoutes(parts),
+    deleteRoute(parts),
+  ];
+}
 
+function partsOf(resource: Resource, methods: StandardMethods, nested: NestedForm): Parts {
+  const { one } = resource;
+  return {
+    resource,
+    methods,
+    at: `/${resource.path}`,
+    nameOf: operationNamer(resource),
+    decode: bodyDecoder(methods.resource),
+    write: messageWriter(methods.resource, nested),
+    written: {
+      statuses: [200],
+      describe: (components) => closed({ [one]: components.answered(methods.resource) }),
+      send: (response, json) => sendJson(response, 200, `{"${one}":${json}}`),
+    },
+    saved: savedAnswer(resource, methods, nested),
+    body: {
+      ...objectBody({}),
+      describe: (components) => components.sent(methods.resource),
+      read: (exchange) => unwrapped(bodyObject(exchange), one),
+    },
+  };
+}
+
+function readRoutes({ resource, methods, at, nameOf, write, written }: Parts, limits: ApiLimits): Route[] {
+  const { path } = resource;
+  const { rpc } = methods;
+  const minimal = resource.minimal && new Set(resource.minimal);
   return [
     route({
       method: "GET",
@@ -68,20 +112,6 @@ export function standardRoutes(
       },
     }),
     route({
-      method: "POST",
-      path: `${at}/new`,
-      summary: `Create one of ${path}`,
-      rpc: rpc.create,
-      operation: nameOf(rpc.create),
-      body,
-      answer: saved,
-      async handle({ body, options }) {
-        const { message, ignored } = decode(body);
-        return { saved: await methods.create(message, options), ignored };
-      },
-    }),
-    ...batchRoutes(resource, methods, decode, write, limits.batchMax, nameOf),
-    route({
       method: "GET",
       path: `${at}/:id`,
       summary: `Get one of ${path}`,
@@ -94,6 +124,30 @@ export function standardRoutes(
       handle: async ({ parameters: { id }, query: select, options }) =>
         write(await methods.get(id, options), select),
     }),
+  ];
+}
+
+function createRoute({ resource, methods, at, nameOf, decode, saved, body }: Parts): Route {
+  const { rpc } = methods;
+  return route({
+    method: "POST",
+    path: `${at}/new`,
+    summary: `Create one of ${resource.path}`,
+    rpc: rpc.create,
+    operation: nameOf(rpc.create),
+    body,
+    answer: saved,
+    async handle({ body, options }) {
+      const { message, ignored } = decode(body);
+      return { saved: await methods.create(message, options), ignored };
+    },
+  });
+}
+
+function editRoutes({ resource, methods, at, nameOf, decode, saved, body }: Parts): Route[] {
+  const { path } = resource;
+  const { rpc } = methods;
+  return [
     route({
       method: "PATCH",
       path: `${at}/:id/edit`,
@@ -124,24 +178,28 @@ export function standardRoutes(
         return { saved: await methods.update(update, options), ignored };
       },
     }),
-    route({
-      method: "DELETE",
-      path: `${at}/:id/delete`,
-      summary: `Delete one of ${path}`,
-      rpc: rpc.delete,
-      operation: nameOf(rpc.delete),
-      parameters: { id: entityId(path, "delete") },
-      errors: resource.deletionErrors ?? [],
-      answer: written,
-      // A deleted entity has no id any more.
-      handle: async ({ parameters: { id }, options }) =>
-        write(await methods.delete(id, options)).replace(`"id":${id}`, '"id":null'),
-    }),
   ];
 }
 
+function deleteRoute({ resource, methods, at, nameOf, write, written }: Parts): Route {
+  const { rpc } = methods;
+  return route({
+    method: "DELETE",
+    path: `${at}/:id/delete`,
+    summary: `Delete one of ${resource.path}`,
+    rpc: rpc.delete,
+    operation: nameOf(rpc.delete),
+    parameters: { id: entityId(resource.path, "delete") },
+    errors: resource.deletionErrors ?? [],
+    answer: written,
+    // A deleted entity has no id any more.
+    handle: async ({ parameters: { id }, options }) =>
+      write(await methods.delete(id, options)).replace(`"id":${id}`, '"id":null'),
+  });
+}
+
 /** Operations are called as their RPCs are; of two services of one message (fields) each has names of its own. */
-export function operationNamer({ service }: Resource): (rpc: DescMethod) => string {
+function operationNamer({ service }: Resource): (rpc: DescMethod) => string {
   const { resource } = standardOf(service);
   const own = service.name.replace(/Service$/, "");
   return ({ localName }) => localName.replace(resource.name, own);

@@ -5,6 +5,7 @@ import { type Route, route } from "../route/route.ts";
 import { closed } from "../route/schema.ts";
 import { standardRoutes } from "../route/standard-routes.ts";
 import { auditRoutes } from "./audit.ts";
+import { eventLogRoutes } from "./campaign-event-logs.ts";
 import { campaignRoutes } from "./campaigns.ts";
 import { companyRoutes } from "./companies.ts";
 import { contactListRoutes } from "./contact-lists.ts";
@@ -24,6 +25,7 @@ import { userRoutes } from "./users.ts";
 const OWN = [
   auditRoutes,
   campaignRoutes,
+  eventLogRoutes,
   companyRoutes,
   contactListRoutes,
   contactRoutes,

@@ -8,21 +8,16 @@ import { type Route, route } from "../route/route.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
 /** Routes of forms beyond the standard operations: removal of parts, and submissions. */
-export function formRoutes({ clients, limits, nested }: RoutesContext): Route[] {
+export function formRoutes(context: RoutesContext): Route[] {
+  return [...removalRoutes(context), ...submissionRoutes(context)];
+}
+
+function removalRoutes({ clients, nested }: RoutesContext): Route[] {
   const forms = clients.of(FormMethodService);
-  const submissions = clients.of(SubmissionService);
   const rpc = FormMethodService.method;
   // Members that are null are left out of the answer to a removal.
   const reduced = messageAnswer("form", FormSchema, { write: presentWriter(FormSchema, nested) });
-  const listed = listAnswer({ many: "submissions", shape: "array", total: "string" }, SubmissionSchema);
-  const listOf =
-    (named: { formId: number; contactId?: number }): AskedList["list"] =>
-    async (query, options) => {
-      const { submissions: items, ...page } = await submissions.listSubmissions({ ...named, query }, options);
-      return { ...page, items };
-    };
   const edited = { id: entityId("forms", "edit") };
-  const viewed = { id: entityId("forms", "view") };
   return [
     route({
       method: "DELETE",
@@ -46,6 +41,20 @@ export function formRoutes({ clients, limits, nested }: RoutesContext): Route[] 
       handle: ({ parameters: { id }, query: actionIds, options }) =>
         forms.removeFormActions({ id, actionIds }, options),
     }),
+  ];
+}
+
+function submissionRoutes({ clients, limits }: RoutesContext): Route[] {
+  const submissions = clients.of(SubmissionService);
+  const viewed = { id: entityId("forms", "view") };
+  const listed = listAnswer({ many: "submissions", shape: "array", total: "string" }, SubmissionSchema);
+  const listOf =
+    (named: { formId: number; contactId?: number }): AskedList["list"] =>
+    async (query, options) => {
+      const { submissions: items, ...page } = await submissions.listSubmissions({ ...named, query }, options);
+      return { ...page, items };
+    };
+  return [
     route({
       method: "GET",
       path: "/forms/:id/submissions",

@@ -41,15 +41,13 @@ const segment = entityId("segments", "view", { hidden: 403 });
 const viewed = entityId("segments", "view");
 
 /** Routes of segments beyond the standard operations. */
-export function segmentRoutes({ clients, limits: { batchMax } }: RoutesContext): Route[] {
+export function segmentRoutes(context: RoutesContext): Route[] {
+  return [...questionRoutes(context), ...memberRoutes(context)];
+}
+
+function questionRoutes({ clients }: RoutesContext): Route[] {
   const segments = clients.of(SegmentMethodService);
   const rpc = SegmentMethodService.method;
-  const ids: Schema = {
-    type: "object",
-    properties: { ids: { ...arrayOf(WHOLE_NUMBER), minItems: 1, maxItems: batchMax } },
-    required: ["ids"],
-    examples: [{ ids: [1, 2] }],
-  };
   return [
     route({
       method: "POST",
@@ -76,6 +74,29 @@ export function segmentRoutes({ clients, limits: { batchMax } }: RoutesContext):
         writeBuild(await segments.getSegmentBuild(parameters, options)),
     }),
     route({
+      method: "GET",
+      path: "/segments/:id/contact/:contactId/explain",
+      summary: "Explain why a contact is in a segment or not",
+      rpc: rpc.explainSegmentContact,
+      parameters: { id: viewed, contactId: entityId("contacts", "view") },
+      answer: jsonAnswer(WHY),
+      handle: async ({ parameters, options }) =>
+        writeWhy(await segments.explainSegmentContact(parameters, options)),
+    }),
+  ];
+}
+
+function memberRoutes({ clients, limits: { batchMax } }: RoutesContext): Route[] {
+  const segments = clients.of(SegmentMethodService);
+  const rpc = SegmentMethodService.method;
+  const ids: Schema = {
+    type: "object",
+    properties: { ids: { ...arrayOf(WHOLE_NUMBER), minItems: 1, maxItems: batchMax } },
+    required: ["ids"],
+    examples: [{ ids: [1, 2] }],
+  };
+  return [
+    route({
       method: "POST",
       path: "/segments/:id/contacts/add",
       summary: "Add several contacts to a segment by hand",
@@ -97,16 +118,6 @@ export function segmentRoutes({ clients, limits: { batchMax } }: RoutesContext):
           details: Object.fromEntries(asked.map((id) => [id, { success: added.has(id) }])),
         };
       },
-    }),
-    route({
-      method: "GET",
-      path: "/segments/:id/contact/:contactId/explain",
-      summary: "Explain why a contact is in a segment or not",
-      rpc: rpc.explainSegmentContact,
-      parameters: { id: viewed, contactId: entityId("contacts", "view") },
-      answer: jsonAnswer(WHY),
-      handle: async ({ parameters, options }) =>
-        writeWhy(await segments.explainSegmentContact(parameters, options)),
     }),
     route({
       method: "POST",
