@@ -1,5 +1,4 @@
-import { describeApi, describedRoutes } from "@tidings/gateway/described-api";
-import type { Route } from "@tidings/gateway/route/route";
+import { type DescribedApi, describedApi } from "@tidings/gateway/described-api";
 import type { RoutesContext } from "@tidings/gateway/routes/routes-context";
 
 /** The description of the API that every installation has in common, as clients are generated from it. */
@@ -13,9 +12,10 @@ const CONTEXT = {
 } as unknown as RoutesContext;
 
 export function openApiText(): string {
-  return `${JSON.stringify(describeApi(routesOfDefaults(), CONTEXT), undefined, 1)}\n`;
+  return `${JSON.stringify(apiOfDefaults().document, undefined, 1)}\n`;
 }
 
-export function routesOfDefaults(): Route[] {
-  return describedRoutes(CONTEXT);
+/** The API as it is without settings of its own, or with those of another dialect. */
+export function apiOfDefaults(own: Partial<RoutesContext> = {}): DescribedApi {
+  return describedApi({ ...CONTEXT, ...own });
 }

@@ -3,7 +3,7 @@ import { tagOf } from "@tidings/gateway/openapi/document";
 import { resources } from "@tidings/gateway/resources";
 import type { Route } from "@tidings/gateway/route/route";
 import { STANDARD_PATHS } from "@tidings/gateway/route/standard-routes";
-import { routesOfDefaults } from "./openapi-file.ts";
+import { apiOfDefaults } from "./openapi-file.ts";
 import { root } from "./tool.ts";
 
 /** The README that lists the routes. */
@@ -18,7 +18,7 @@ export function withRoutes(readme: string): string {
 }
 
 function table(): string {
-  const byTag = Map.groupBy(routesOfDefaults(), tagOf);
+  const byTag = Map.groupBy(apiOfDefaults().routes, tagOf);
   const rows = [...byTag].map(([tag, routes]) => ({
     tag,
     own: routes.filter((route) => !isStandard(tag, route)),
@@ -37,6 +37,7 @@ function isStandard(tag: string, { path }: Route): boolean {
 }
 
 function shown(tag: string, { method, path }: Route): string {
-  const rest = path.slice(tag.length + 2);
+  const isBelow = path === `/${tag}` || path.startsWith(`/${tag}/`);
+  const rest = path.slice(isBelow ? tag.length + 2 : 1);
   return `\`${method}${rest === "" ? "" : ` ${rest}`}\``;
 }

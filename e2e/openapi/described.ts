@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
-import { describeApi } from "@tidings/gateway/described-api";
-import type { Document, Operation } from "@tidings/gateway/openapi/document";
+import { type Document, type Operation, templateOf } from "@tidings/gateway/openapi/document";
 import { PathTree } from "@tidings/gateway/route/path-tree";
+import { apiOfDefaults } from "@tidings/scripts/openapi-file";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { allRoutes } from "../permission/routes.ts";
@@ -19,19 +19,12 @@ export interface Exchange {
 }
 
 /** Collections within entities are answered in one of two forms, by the dialect that an operator chose. */
-const documents = (["byId", "array"] as const).map((nested) =>
-  describe(
-    describeApi(
-      allRoutes.filter(({ alias }) => !alias),
-      { nested },
-    ),
-  ),
-);
+const documents = (["byId", "array"] as const).map((nested) => describe(apiOfDefaults({ nested }).document));
 const [usual] = documents as [Described, Described];
 
 const places = new PathTree<string>();
 for (const { path, parameters } of new Map(allRoutes.map((route) => [route.path, route])).values())
-  places.put(path, `/api${path === "/" ? "" : path}`.replace(/:(\w+)/g, "{$1}"), parameters);
+  places.put(path, templateOf(path), parameters);
 
 /** A line for each operation and status that was seen goes there: the command that runs all tests asks for it. */
 const { OPENAPI_COVERAGE } = process.env;

@@ -1,19 +1,11 @@
-import { describedRoutes } from "@tidings/gateway/described-api";
 import { resources } from "@tidings/gateway/resources";
 import { type Route, withAliases } from "@tidings/gateway/route/route";
 import type { Components } from "@tidings/gateway/route/schema";
 import { STANDARD_PATHS } from "@tidings/gateway/route/standard-routes";
-import type { RoutesContext } from "@tidings/gateway/routes/routes-context";
-
-/** Nothing is called while rows are made. */
-export const CONTEXT = {
-  clients: { of: () => ({}) },
-  limits: { pageSize: 30, limitMax: 100, batchMax: 200 },
-  nested: "byId",
-} as unknown as RoutesContext;
+import { apiOfDefaults } from "@tidings/scripts/openapi-file";
 
 /** Every route below /api, with those of older paths. */
-export const allRoutes: Route[] = describedRoutes(CONTEXT).flatMap(withAliases);
+export const allRoutes: Route[] = apiOfDefaults().routes.flatMap(withAliases);
 
 const standardPaths = new Set(
   resources.flatMap(({ path }) => STANDARD_PATHS.map((rest) => `/${path}${rest}`)),

@@ -3,18 +3,18 @@ import { type NextFunction, type Request, type Response, Router } from "express"
 import { type AuthenticationOptions, authenticate, recognise } from "./auth/authenticate.ts";
 import { sentCredential, withoutToken } from "./auth/sent-credential.ts";
 import type { ClientIp } from "./client-ip.ts";
-import { DESCRIPTION_PATH, describeApi, describedRoutes } from "./described-api.ts";
+import { DESCRIPTION_PATH, describedApi } from "./described-api.ts";
 import { addressKey } from "./limits/address-key.ts";
 import type { ApiRateLimits } from "./limits/api-limits.ts";
 import { type Arrivals, waitAs } from "./limits/arrivals.ts";
 import { consume } from "./limits/rate-limit.ts";
 import type { Shedding } from "./limits/shedding.ts";
+import type { Document } from "./openapi/document.ts";
 import { isForm, readTokenForm } from "./rest/body.ts";
 import { type ApiResponse, sendJson } from "./rest/exchange.ts";
 import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { dispatch } from "./route/dispatch.ts";
-import type { Route } from "./route/route.ts";
 import type { RoutesContext } from "./routes/routes-context.ts";
 
 export interface LoadOptions {
@@ -39,8 +39,8 @@ export function apiRouter(options: ApiOptions): Router {
   router.use(requireEnabled(options.isEnabled));
   router.use(shedLoad(options));
   router.use(refuseForeignWrites(options.apiOrigin));
-  const routes = describedRoutes(options);
-  router.use(describeToAnyone(routes, options));
+  const { routes, document } = describedApi(options);
+  router.use(describeToAnyone(document));
   router.use(identify(options));
   router.use(dispatch(routes));
   router.use(() => {
@@ -50,8 +50,8 @@ export function apiRouter(options: ApiOptions): Router {
 }
 
 /** Callers who are not signed in get the description that is the same everywhere. */
-function describeToAnyone(routes: Route[], options: RoutesContext): Step {
-  const json = JSON.stringify(describeApi(routes, options));
+function describeToAnyone(document: Document): Step {
+  const json = JSON.stringify(document);
   return (request, response, next) => {
     const isAsked = request.path === DESCRIPTION_PATH && request.method === "GET";
     if (!isAsked || request.headers.authorization !== undefined || request.url.includes("access_token"))

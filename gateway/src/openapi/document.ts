@@ -27,7 +27,7 @@ export function documentOf(routes: Route[], { version, nested }: DocumentOptions
   const { components, schemas } = openComponents(nested);
   const paths: Document["paths"] = {};
   for (const route of routes.flatMap(withAliases)) {
-    const path = `/api${route.path === "/" ? "" : route.path}`.replace(/:(\w+)/g, "{$1}");
+    const path = templateOf(route.path);
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, components) };
   }
   const tags = [
@@ -69,6 +69,11 @@ export function documentOf(routes: Route[], { version, nested }: DocumentOptions
       },
     },
   };
+}
+
+/** The path of a route as OpenAPI writes it: `/api/contacts/{id}`. */
+export function templateOf(path: string): string {
+  return `/api${path === "/" ? "" : path}`.replace(/:(\w+)/g, "{$1}");
 }
 
 const DESCRIPTION =
@@ -150,10 +155,10 @@ function requestBodyOf({ body: { isUpload, isOptional } }: Route, schema: Schema
 }
 
 function answerOf({ answer, alias }: Route, status: number, components: Components) {
-  const { contentType = "application/json", headers = {} } = answer;
+  const { contentType = "application/json", headers = [] } = answer;
   const names = Object.keys(HEADERS).filter(
     (name) =>
-      (name.toLowerCase() in headers && (name !== "Location" || status === 201)) ||
+      (headers.includes(name) && (name !== "Location" || status === 201)) ||
       (alias && (name === "Deprecation" || name === "Link")),
   );
   return {

@@ -9,7 +9,7 @@ import { type ListLimits, type ListParameters, readListParameters } from "../res
 import { type MessageWriter, messageWriter } from "../rest/message-json.ts";
 import type { Listed } from "../rest/standard-methods.ts";
 import { LIST_PARAMETERS, type QueryForm } from "./query-form.ts";
-import { arrayOf, byId, type Components, closed, type Schema } from "./schema.ts";
+import { arrayOf, byId, COUNT, type Components, closed, type Schema } from "./schema.ts";
 
 /** How the result of a route is answered, and what OpenAPI says of it. */
 export interface Answer<T> {
@@ -18,8 +18,8 @@ export interface Answer<T> {
   describe(components: Components): Schema;
   /** application/json when absent. */
   contentType?: string;
-  /** Headers beyond those of every answer, with what each says. */
-  headers?: Record<string, string>;
+  /** The names of headers beyond those of every answer. */
+  headers?: string[];
   send(response: ApiResponse, result: T): Promise<void> | void;
 }
 
@@ -31,10 +31,10 @@ export const SUCCESS: Answer<unknown> = {
 };
 
 /** An object that is written as it is. */
-export function jsonAnswer(schema: Schema | ((components: Components) => Schema)): Answer<object> {
+export function jsonAnswer(schema: Schema): Answer<object> {
   return {
     statuses: [200],
-    describe: typeof schema === "function" ? schema : () => schema,
+    describe: () => schema,
     send: (response, result) => sendJson(response, 200, JSON.stringify(result)),
   };
 }
@@ -59,7 +59,7 @@ export function messageAnswer<M extends Message>(
   const status = madeAt === undefined ? 200 : 201;
   return {
     statuses: [status],
-    ...(madeAt !== undefined && { headers: { location: "Where the new one is" } }),
+    ...(madeAt !== undefined && { headers: ["Location"] }),
     describe: (components) => closed({ [one]: components.answered(message) }),
     send(response, item) {
       if (madeAt !== undefined) response.setHeader("location", `/api/${madeAt}/${idOf(item)}`);
@@ -91,8 +91,7 @@ export function listAnswer(
     statuses: [200],
     describe(components) {
       const row = describe?.(components) ?? components.answered(message);
-      const total: Schema =
-        shape.total === "string" ? { type: "string", pattern: "^\\d+$" } : { type: "integer", minimum: 0 };
+      const total: Schema = shape.total === "string" ? { type: "string", pattern: "^\\d+$" } : COUNT;
       return closed({ total, [shape.many]: shape.shape === "array" ? arrayOf(row) : byId(row) });
     },
     send: (response, { parameters, list }) =>

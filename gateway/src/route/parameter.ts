@@ -1,7 +1,7 @@
 import { badRequest, type Fault } from "@tidings/rpc/fault";
 import { ID_MAX, requiredId } from "../rest/path-id.ts";
 import type { Right } from "./right.ts";
-import type { Schema } from "./schema.ts";
+import { type Schema, TEXT } from "./schema.ts";
 
 /** A parameter of a path: what it may be, and how it is read. */
 export interface PathParameter<T> {
@@ -52,8 +52,8 @@ export function id(description: string, missing?: string): PathParameter<number>
 }
 
 /** Any text that is one segment of a path. */
-export function word(description: string, schema: Schema = {}): PathParameter<string> {
-  return { schema: { type: "string", ...schema }, description, read: (text) => text };
+export function word(description: string): PathParameter<string> {
+  return { schema: TEXT, description, read: (text) => text };
 }
 
 export const POINTS: PathParameter<number> = {

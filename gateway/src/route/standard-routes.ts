@@ -224,7 +224,7 @@ function savedAnswer(resource: Resource, methods: StandardMethods, nested: Neste
   return {
     statuses: [201, 200],
     describe: (components) => closed({ [resource.one]: components.answered(methods.resource) }),
-    headers: { location: "Where the new one is", "tidings-ignored": "Members that were sent in vain" },
+    headers: ["Location", "Tidings-Ignored"],
     send(response: ApiResponse, { saved: { item, created, ignored }, ignored: others }) {
       tellIgnored(response, [...others, ...ignored, ...skippedFilters(item)]);
       if (created) response.setHeader("location", `/api/${resource.path}/${idOf(item)}`);

@@ -2,7 +2,7 @@ import { resources } from "../resources.ts";
 import { standardMethods } from "../rest/standard-methods.ts";
 import { jsonAnswer } from "../route/answer.ts";
 import { type Route, route } from "../route/route.ts";
-import { closed } from "../route/schema.ts";
+import { closed, TEXT } from "../route/schema.ts";
 import { standardRoutes } from "../route/standard-routes.ts";
 import { auditRoutes } from "./audit.ts";
 import { eventLogRoutes } from "./campaign-event-logs.ts";
@@ -56,6 +56,6 @@ const listResources = route({
   path: "/",
   summary: "List the resources with their paths",
   operation: "listResources",
-  answer: jsonAnswer(closed({ resources: { type: "object", additionalProperties: { type: "string" } } })),
+  answer: jsonAnswer(closed({ resources: { type: "object", additionalProperties: TEXT } })),
   handle: () => ({ resources: Object.fromEntries(resources.map(({ path }) => [path, `/api/${path}`])) }),
 });

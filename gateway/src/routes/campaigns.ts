@@ -12,7 +12,7 @@ import { messageWriter } from "../rest/message-json.ts";
 import { listAnswer, listQuery, messageAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
 import { entityId, id } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, byId, closed } from "../route/schema.ts";
+import { arrayOf, byId, closed, WHOLE_NUMBER } from "../route/schema.ts";
 import {
   describeLocated,
   describeWithLogs,
@@ -65,7 +65,7 @@ export function campaignRoutes(context: RoutesContext): Route[] {
       rpc: rpc.listContactCampaigns,
       parameters: { id: contact("view") },
       answer: textAnswer((components) =>
-        closed({ total: { type: "integer" }, campaigns: byId(components.answered(ContactCampaignSchema)) }),
+        closed({ total: WHOLE_NUMBER, campaigns: byId(components.answered(ContactCampaignSchema)) }),
       ),
       async handle({ parameters: { id: contactId }, options }) {
         const { campaigns: found } = await campaigns.listContactCampaigns({ contactId }, options);
@@ -163,7 +163,7 @@ function eventRoutes({ clients, limits }: RoutesContext): Route[] {
       errors: [409],
       answer: textAnswer((components) =>
         closed({
-          total: { type: "integer" },
+          total: WHOLE_NUMBER,
           events: arrayOf(describeWithLogs(components)),
           campaign: linkOrNull(components),
           membership: arrayOf(components.answered(CampaignMembershipSchema)),

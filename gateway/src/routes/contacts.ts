@@ -5,6 +5,7 @@ import {
   GroupScoreService,
 } from "@tidings/proto/tidings/contact/v1/group_score";
 import { UtmTagService } from "@tidings/proto/tidings/contact/v1/utm_tags";
+import { jsonBytes } from "@tidings/resource/json-member";
 import { badRequest } from "@tidings/rpc/fault";
 import { sendJson } from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
@@ -12,7 +13,7 @@ import { type Answer, messageAnswer, SUCCESS, textAnswer } from "../route/answer
 import { objectBody } from "../route/body-form.ts";
 import { entityId, id, notPoints, POINTS, word } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed, type Schema } from "../route/schema.ts";
+import { arrayOf, closed, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import { oldPath } from "./old-paths.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
@@ -30,7 +31,7 @@ const groupId = entityId("points/groups", "view", { missing: "The specified poin
 /** The names that the log shows for a change. */
 const NAMES = objectBody({
   type: "object",
-  properties: { eventName: { type: "string" }, actionName: { type: "string" } },
+  properties: { eventName: TEXT, actionName: TEXT },
 });
 
 /** The contact without its empty members, as these operations answer it. */
@@ -45,8 +46,7 @@ interface Removal {
 
 const REMOVED: Answer<Removal> = {
   statuses: [200],
-  describe: (components) =>
-    closed({ recordFound: { type: "boolean" }, contact: components.answered(ContactSchema) }),
+  describe: (components) => closed({ recordFound: SWITCH, contact: components.answered(ContactSchema) }),
   send(response, { found, contact }) {
     if (!contact) throw new Error("the service answered no contact");
     sendJson(response, 200, `{"recordFound":${found},"contact":${writeContact(contact, MEMBERS)}}`);
@@ -106,9 +106,7 @@ export function contactRoutes(context: RoutesContext): Route[] {
       summary: "List the companies of a contact",
       rpc: rpc.listContactCompanies,
       parameters: { id: viewed },
-      answer: textAnswer(() =>
-        closed({ total: { type: "integer" }, companies: arrayOf({ type: "object" }) }),
-      ),
+      answer: textAnswer(() => closed({ total: WHOLE_NUMBER, companies: arrayOf({ type: "object" }) })),
       async handle({ parameters, options }) {
         const { companies, totalSize } = await contacts.listContactCompanies(parameters, options);
         return `{"total":${totalSize},"companies":${Buffer.from(companies).toString()}}`;
@@ -132,12 +130,12 @@ function doNotContactRoutes({ clients }: RoutesContext): Route[] {
       parameters: { id: edited, channel },
       body: objectBody({
         type: "object",
-        properties: { reason: {}, channelId: {}, comments: { type: "string" } },
+        properties: { reason: {}, channelId: {}, comments: TEXT },
       }),
       answer: CONTACT,
       aliases: oldPath("/contacts/:id/dnc/add/:channel"),
       handle: ({ parameters, body, options }) =>
-        contacts.addDoNotContact({ ...parameters, entry: Buffer.from(JSON.stringify(body)) }, options),
+        contacts.addDoNotContact({ ...parameters, entry: jsonBytes(body) }, options),
     }),
     route({
       method: "POST",
@@ -163,7 +161,7 @@ function groupScoreRoutes({ clients }: RoutesContext): Route[] {
       rpc: rpc.listGroupScores,
       parameters: { id: entityId("contacts", "view", NO_CONTACT) },
       answer: textAnswer((components) =>
-        closed({ total: { type: "integer" }, groupScores: arrayOf(components.answered(GroupScoreSchema)) }),
+        closed({ total: WHOLE_NUMBER, groupScores: arrayOf(components.answered(GroupScoreSchema)) }),
       ),
       async handle({ parameters: { id: contactId }, options }) {
         const { scores: list, totalSize } = await scores.listGroupScores({ contactId }, options);
@@ -207,7 +205,6 @@ function groupScoreRoutes({ clients }: RoutesContext): Route[] {
 function utmTagRoutes({ clients }: RoutesContext): Route[] {
   const utmTags = clients.of(UtmTagService);
   const rpc = UtmTagService.method;
-  const text: Schema = { type: "string" };
   const names = ["utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term"];
   return [
     route({
@@ -218,12 +215,12 @@ function utmTagRoutes({ clients }: RoutesContext): Route[] {
       parameters: { id: edited },
       body: objectBody({
         type: "object",
-        properties: Object.fromEntries(names.map((name) => [name, text])),
+        properties: Object.fromEntries(names.map((name) => [name, TEXT])),
         examples: [{ utm_source: "news" }],
       }),
       answer: CONTACT,
       handle: ({ parameters, body, options }) =>
-        utmTags.addUtmTags({ ...parameters, tags: Buffer.from(JSON.stringify(body)) }, options),
+        utmTags.addUtmTags({ ...parameters, tags: jsonBytes(body) }, options),
     }),
     route({
       method: "POST",

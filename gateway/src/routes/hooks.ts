@@ -1,10 +1,10 @@
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { jsonAnswer } from "../route/answer.ts";
 import { type Route, route } from "../route/route.ts";
-import { closed } from "../route/schema.ts";
+import { closed, TEXT } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
-const TRIGGER = closed({ label: { type: "string" }, description: { type: "string" } });
+const TRIGGER = closed({ label: TEXT, description: TEXT });
 
 /** Routes of webhooks beyond the standard operations. */
 export function hookRoutes({ clients }: RoutesContext): Route[] {

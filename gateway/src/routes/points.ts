@@ -9,10 +9,10 @@ import { jsonAnswer, messageAnswer } from "../route/answer.ts";
 import { entityId } from "../route/parameter.ts";
 import { idsQuery } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
-import { closed } from "../route/schema.ts";
+import { closed, TEXT } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
-const LABELS = { type: "object", additionalProperties: { type: "string" } };
+const LABELS = { type: "object", additionalProperties: TEXT };
 
 /** Routes of point actions and triggers beyond the standard operations. */
 export function pointRoutes({ clients, nested }: RoutesContext): Route[] {

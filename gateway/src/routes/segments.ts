@@ -5,14 +5,24 @@ import {
   SegmentMethodService,
 } from "@tidings/proto/tidings/contact/v1/segment";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
-import { parseJson } from "@tidings/resource/json-member";
+import { jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { badRequest } from "@tidings/rpc/fault";
 import { messageWriter } from "../rest/message-json.ts";
+import { ID_MAX } from "../rest/path-id.ts";
 import { jsonAnswer, SUCCESS, textAnswer } from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
 import { entityId } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, byId, closed, type Schema, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
+import {
+  arrayOf,
+  byId,
+  closed,
+  type Schema,
+  SWITCH,
+  TEXT,
+  TEXT_OR_NULL,
+  WHOLE_NUMBER,
+} from "../route/schema.ts";
 import { oldMemberPath } from "./old-paths.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
@@ -20,7 +30,6 @@ const writeMembership = messageWriter(ContactSegmentSchema);
 const writeBuild = messageWriter(SegmentBuildSchema);
 /** More segments than anybody reads. */
 const SEGMENTS_MAX = 10_000;
-const CONTACTS_MAX = 2 ** 31;
 
 const WHY = closed({
   isMember: SWITCH,
@@ -28,7 +37,7 @@ const WHY = closed({
   manuallyAdded: SWITCH,
   manuallyRemoved: SWITCH,
   filters: arrayOf(closed({ filter: {}, left: {}, isMatched: SWITCH }, ["left"])),
-  problem: { type: ["string", "null"] },
+  problem: TEXT_OR_NULL,
 });
 const FILTERS = {
   type: "object",
@@ -58,7 +67,7 @@ function questionRoutes({ clients }: RoutesContext): Route[] {
       body: objectBody(FILTERS),
       answer: jsonAnswer(closed({ count: WHOLE_NUMBER, contacts: arrayOf(WHOLE_NUMBER) })),
       async handle({ body, options }) {
-        const filters = Buffer.from(JSON.stringify(body.filters ?? []));
+        const filters = jsonBytes(body.filters ?? []);
         const { count, contactIds } = await segments.previewSegment({ filters }, options);
         return { count, contacts: contactIds };
       },
@@ -107,7 +116,7 @@ function memberRoutes({ clients, limits: { batchMax } }: RoutesContext): Route[]
       answer: jsonAnswer(closed({ success: { const: true }, details: byId(closed({ success: SWITCH })) })),
       async handle({ parameters: { id }, body, options }) {
         const asked = idsIn(body.ids, batchMax);
-        const known = asked.filter((id) => id > 0 && id < CONTACTS_MAX);
+        const known = asked.filter((id) => id > 0 && id <= ID_MAX);
         const { contactIds } = await segments.addSegmentContacts(
           { id, contactIds: [...new Set(known)] },
           options,

@@ -16,7 +16,7 @@ const THEME = closed({
 const ARCHIVE: Answer<unknown> = {
   statuses: [200],
   contentType: "application/zip",
-  headers: { "content-disposition": "The name of the archive" },
+  headers: ["Content-Disposition"],
   describe: () => ({ type: "string", contentMediaType: "application/zip" }),
   send: () => undefined,
 };

@@ -1,4 +1,5 @@
 import { UserMethodService, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
+import { jsonBytes } from "@tidings/resource/json-member";
 import { badRequest } from "@tidings/rpc/fault";
 import type { Exchange } from "../rest/exchange.ts";
 import { messageWriter } from "../rest/message-json.ts";
@@ -7,7 +8,7 @@ import { objectBody } from "../route/body-form.ts";
 import { entityId } from "../route/parameter.ts";
 import { nameFilterQuery } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, COUNT, closed, type Schema, TEXT } from "../route/schema.ts";
+import { arrayOf, COUNT, closed, type Schema, SWITCH, TEXT } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
 const writeUser = messageWriter(UserSchema);
@@ -165,15 +166,11 @@ function otherRoutes({ clients }: RoutesContext): Route[] {
 }
 
 const ENDED = jsonAnswer(closed({ success: { const: true }, sessions: COUNT, grants: COUNT }));
-const HELD = jsonAnswer({ type: "object", additionalProperties: { type: "boolean" } });
+const HELD = jsonAnswer({ type: "object", additionalProperties: SWITCH });
 
 function ownId({ actor }: Exchange): number {
   if (actor.id === null) throw badRequest("An API credential has no password and no session.");
   return actor.id;
-}
-
-function jsonBytes(value: object): Uint8Array {
-  return Buffer.from(JSON.stringify(value));
 }
 
 /** One permission or several. */
