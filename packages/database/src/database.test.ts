@@ -185,3 +185,68 @@ test("a prepared statement answers the same columns each time, after an error to
   const [first, none, last] = await Promise.all([ask(10), ask(11), ask(10)]);
   assert.deepEqual([first, none, last], [one, [], one]);
 });
+
+test("what a savepoint did is taken back when it fails, and the transaction goes on", async () => {
+  await run(async (transaction) => {
+    transaction.execute(insert("savepoint-1"));
+    const failed = transaction.savepoint(async (part) => {
+      part.execute(insert("savepoint-2"));
+      part.execute(insert("savepoint-1"));
+    });
+    await assert.rejects(failed, (error) => violatedConstraint(error) !== undefined);
+    await transaction.savepoint(async (part) => part.execute(insert("savepoint-3")));
+  });
+  assert.deepEqual(await tags("savepoint-"), ["savepoint-1", "savepoint-3"]);
+});
+
+test("what enclosed work does with the database is one transaction: all of it, or nothing", async () => {
+  const heard: string[] = [];
+  const work = (tag: string) =>
+    Promise.all(
+      [`${tag}-1`, `${tag}-2`].map((name) =>
+        database.transaction(soon(), async (transaction) => {
+          transaction.execute(insert(name));
+          transaction.afterCommit(() => heard.push(name));
+        }),
+      ),
+    );
+  const failing = database.enclose(soon(), async () => {
+    await work("enclosed-lost");
+    assert.deepEqual(await tags("enclosed-lost"), ["enclosed-lost-1", "enclosed-lost-2"]);
+    assert.deepEqual(await database.outside(() => tags("enclosed-lost")), []);
+    throw new Error("after all");
+  });
+  await assert.rejects(failing, /after all/);
+  await database.enclose(soon(), () => work("enclosed-kept"));
+  assert.deepEqual(await tags("enclosed-"), ["enclosed-kept-1", "enclosed-kept-2"]);
+  assert.deepEqual(heard, ["enclosed-kept-1", "enclosed-kept-2"]);
+});
+
+test("a transaction that fails within enclosed work can be made up for", async () => {
+  await database.enclose(soon(), async () => {
+    await database.query(insert("made-up-for"), [], soon());
+    await database
+      .transaction(soon(), (transaction) => transaction.query(insert("made-up-for")))
+      .catch(() => database.query(insert("made-up-for-2"), [], soon()));
+  });
+  assert.deepEqual(await tags("made-up-for"), ["made-up-for", "made-up-for-2"]);
+});
+
+test("half of the connections at most have enclosed work: the others are free", async () => {
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+  const enclosed = Array.from({ length: 20 }, () => database.enclose(soon(), () => isOver));
+  assert.deepEqual(await tags("nothing"), []);
+  end();
+  await Promise.all(enclosed);
+});
+
+test("enclosed work that nobody waits for goes on outside of the transaction", async () => {
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>();
+  let late: Promise<unknown> | undefined;
+  await database.enclose(soon(), async () => {
+    late = isOver.then(() => database.query(insert("late"), [], soon()));
+  });
+  end();
+  await late;
+  assert.deepEqual(await tags("late"), ["late"]);
+});

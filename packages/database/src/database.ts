@@ -1,12 +1,15 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as pause } from "node:timers/promises";
 import { deadlineExceeded, unavailable } from "@tidings/rpc/fault";
+import { alone, together } from "@tidings/runtime/alone";
+import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { Pool, type PoolClient } from "pg";
-import { databaseFault, isAfterFailure, isRetryable } from "./failure.ts";
+import { isRetryable } from "./failure.ts";
 import { watchPool } from "./pool-use.ts";
 import type { Row, Statement } from "./statement.ts";
+import { runTransaction, send } from "./transaction.ts";
 import { gatheringSocket } from "./wire/socket.ts";
-import { TextQuery } from "./wire/text-query.ts";
 
 export interface Queryable {
   query(statement: Statement, values?: unknown[]): Promise<Row[]>;
@@ -17,6 +20,11 @@ export interface Transaction extends Queryable {
   execute(statement: Statement, values?: unknown[]): void;
   /** Runs once the transaction is durable. */
   afterCommit(listener: () => void): void;
+  /**
+   * Runs `work` as a part of this transaction that can fail alone: what it did is taken back then, and the transaction goes on (a savepoint).
+   * One runs at a time; others wait for their turn.
+   */
+  savepoint<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
 }
 
 export interface Database {
@@ -31,6 +39,14 @@ export interface Database {
     work: (transaction: Transaction) => Promise<T>,
     options?: TransactionOptions,
   ): Promise<T>;
+  /**
+   * Runs `work` as a transaction with all that it does with this database, whatever functions it calls for that: their transactions
+   * become savepoints. It runs again like the work of a transaction. Half of the connections at most do this at a time, since `work` may wait
+   * for other services meanwhile.
+   */
+  enclose<T>(deadlineMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Does within `enclose` what is not a part of its transaction: what other calls share. */
+  outside<T>(work: () => T): T;
   /** Can a query be answered at all? */
   ping(): Promise<boolean>;
   close(): Promise<void>;
@@ -59,6 +75,7 @@ export interface DatabaseOptions {
  */
 export const WITHOUT_FLUSH = "(select set_config('synchronous_commit', 'off', true)) is not null";
 
+const CONNECTIONS_MAX = 20;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A database that said nothing until so long after its statement should have ended is not there. */
 const SILENCE_MS = 1_000;
@@ -85,7 +102,7 @@ export function preparedStatements(): Required<Statement>[] {
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = new Pool({
     connectionString: options.url,
-    max: options.connectionsMax ?? 20,
+    max: options.connectionsMax ?? CONNECTIONS_MAX,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
@@ -94,6 +111,19 @@ export function openDatabase(options: DatabaseOptions): Database {
     stream: gatheringSocket,
   });
   const unwatch = watchPool(pool);
+  const enclosing = new AsyncLocalStorage<Enclosure | undefined>();
+  const takeTurn = limited(Math.max(1, Math.floor((options.connectionsMax ?? CONNECTIONS_MAX) / 2)));
+  /** The transaction that the present work is a part of, until that ends. */
+  const enclosure = () => enclosing.getStore()?.transaction;
+  const within = async <T>(transaction: Transaction, work: (transaction: Transaction) => Promise<T>) => {
+    const enclosure: Enclosure = { transaction };
+    try {
+      return await enclosing.run(enclosure, () => work(transaction));
+    } finally {
+      // Work that nobody waited for goes on without it.
+      enclosure.transaction = undefined;
+    }
+  };
   // Without a listener a lost connection would end the process.
   pool.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
   pool.on("connect", (client) => {
@@ -130,13 +160,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   };
 
-  return {
+  const database: Database = {
     query: (statement, values, deadlineMs) =>
+      enclosure()?.query(statement, values) ??
       withClient(deadlineMs, (client) => send(client, statement, values)),
     async transaction(deadlineMs, work, options = {}) {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await withClient(deadlineMs, (client) => runTransaction(client, work, options));
+          const part = enclosure()?.savepoint((transaction) => within(transaction, work));
+          return await (part ?? withClient(deadlineMs, (client) => runTransaction(client, work, options)));
         } catch (error) {
           if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
           // The winner of the deadlock takes its locks before this transaction asks for them again.
@@ -144,6 +176,11 @@ export function openDatabase(options: DatabaseOptions): Database {
         }
       }
     },
+    enclose: (deadlineMs, work) =>
+      takeTurn(() =>
+        database.transaction(deadlineMs, (transaction) => alone(() => within(transaction, work))),
+      ),
+    outside: (work) => together(() => enclosing.run(undefined, work)),
     async ping() {
       await withClient(Date.now() + PING_MS, (client) => send(client, { text: "select 1" }, []));
       return true;
@@ -153,6 +190,11 @@ export function openDatabase(options: DatabaseOptions): Database {
       return pool.end();
     },
   };
+  return database;
+}
+
+interface Enclosure {
+  transaction: Transaction | undefined;
 }
 
 /** The database as seen from within a transaction: what is done with it is a part of that. */
@@ -162,57 +204,6 @@ export function joined(database: Database, transaction: Transaction): Database {
     query: (statement, values) => transaction.query(statement, values),
     transaction: (_deadlineMs, work) => work(transaction),
   };
-}
-
-async function runTransaction<T>(
-  client: PoolClient,
-  work: (transaction: Transaction) => Promise<T>,
-  { lockWaitMs, byIndex = false }: TransactionOptions,
-): Promise<T> {
-  const pending: Promise<unknown>[] = [];
-  const listeners: (() => void)[] = [];
-  const enqueue = (statement: Statement, values: unknown[] = []) => {
-    const result = send(client, statement, values);
-    result.catch(() => undefined); // seen again when the transaction ends
-    pending.push(result);
-    return result;
-  };
-  enqueue(byIndex ? BEGIN_BY_INDEX : BEGIN);
-  if (lockWaitMs !== undefined) enqueue({ text: `set local lock_timeout = ${lockWaitMs}` });
-  try {
-    const result = await work({
-      query: enqueue,
-      execute: (statement, values) => void enqueue(statement, values),
-      afterCommit: (listener) => listeners.push(listener),
-    });
-    enqueue(COMMIT);
-    await Promise.all(pending);
-    for (const listener of listeners) listener();
-    return result;
-  } catch (error) {
-    await send(client, ROLLBACK, []).catch(() => undefined); // the connection is gone: so is the transaction
-    throw isAfterFailure(error) ? await firstFailure(pending) : error;
-  }
-}
-
-/** Why the first of the statements that failed did. */
-async function firstFailure(pending: Promise<unknown>[]): Promise<unknown> {
-  const outcomes = await Promise.allSettled(pending);
-  return outcomes.find((outcome) => outcome.status === "rejected")?.reason;
-}
-
-const BEGIN = { text: "begin" };
-const BEGIN_BY_INDEX = {
-  text: "begin; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_sort = off",
-};
-const COMMIT = { text: "commit" };
-const ROLLBACK = { text: "rollback" };
-
-function send(client: PoolClient, statement: Statement, values: unknown[]): Promise<Row[]> {
-  return new Promise((resolve, reject) => {
-    const done = (error: Error | null, rows: Row[]) => (error ? reject(databaseFault(error)) : resolve(rows));
-    client.query(new TextQuery(statement, values, done));
-  });
 }
 
 /** Seconds that a connection's statements may take at present; asked for again only when it changes. */

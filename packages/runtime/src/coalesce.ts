@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { isAlone } from "./alone.ts";
 
 interface Batch<I, R> {
   items: I[];
@@ -22,7 +23,8 @@ export interface CoalesceOptions {
 /**
  * Coalesces calls into batches (as DataLoader, and group commit of databases): items of one key that come in one turn of the event
  * loop, or while as many batches as may be are running, are one call of `work`. A call is never delayed to wait for others. It gets the result or
- * the failure of a batch that begins after it and has its item. A batch runs in the asynchronous context of its first call.
+ * the failure of a batch that begins after it and has its item. A batch runs in the asynchronous context of its first call. An item of work
+ * that is done `alone` is a batch of its own, at once.
  */
 export function coalesce<I, R>(
   work: (items: I[]) => Promise<R>,
@@ -43,6 +45,7 @@ export function coalesce<I, R>(
     if (queue.running === 0 && queue.waiting.length === 0) queues.delete(key);
   };
   return (key, item) => {
+    if (isAlone()) return work([item]);
     const queue = queues.get(key) ?? { running: 0, waiting: [] };
     queues.set(key, queue);
     const last = queue.waiting.at(-1);
