@@ -1,4 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { answerOnceIn } from "@tidings/commands/answer-once";
 import type { Database } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
@@ -37,11 +38,13 @@ export function openClients({ addresses, tls, actorPrivateKey, identity }: Clien
       { connection: connect(address, { tls }), sign: actorSigner(actorPrivateKey, name) },
     ]),
   );
-  const users = userHandlers(identity.database, identity.outbox);
+  const { database, outbox } = identity;
+  const answerOnce = answerOnceIn(database);
+  const users = userHandlers(database, outbox);
   const clients = new Map<DescService, RpcClient<DescService>>([
-    [UserService, local(UserService, users)],
-    [UserMethodService, local(UserMethodService, users)],
-    [RoleService, local(RoleService, roleHandlers(identity.database, identity.outbox))],
+    [UserService, local(UserService, users, answerOnce)],
+    [UserMethodService, local(UserMethodService, users, answerOnce)],
+    [RoleService, local(RoleService, roleHandlers(database, outbox), answerOnce)],
   ]);
   const open = (service: DescService) => {
     const process = processes.get(processOf(service));

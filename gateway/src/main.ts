@@ -1,5 +1,6 @@
 import { busOptions, connectBus } from "@tidings/bus/connect";
 import { identityStream } from "@tidings/bus/streams";
+import { startForgettingAnswers } from "@tidings/commands/answer-once";
 import { openDatabase } from "@tidings/database/database";
 import { isMigrated } from "@tidings/database/migrate";
 import { untilMigrated } from "@tidings/database/until-migrated";
@@ -64,6 +65,7 @@ await run(options, async ({ onStop, isStopping }) => {
       username: config.ADMIN_USERNAME,
       password: config.ADMIN_PASSWORD,
     });
+  onStop("kept answers", startForgettingAnswers(database, log).stop);
   const purging = startPurging(database, log);
   onStop("purge", purging.stop);
   const app = createApp({

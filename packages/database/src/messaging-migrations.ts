@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { Migration } from "kysely/migration";
 import { statements } from "./statements.ts";
 
-/** Tables of every schema for events: outbox, inbox and dead letters. */
+/** Tables of every schema: outbox, inbox and dead letters of events, and answers to calls that may come again. */
 export const messagingMigrations: Record<string, Migration> = {
   "0000_messaging": { up: createMessaging },
   // The actor of the event: {kind, id, name}; null for work without a caller.
@@ -22,6 +22,25 @@ export const messagingMigrations: Record<string, Migration> = {
   "0000_messaging_retries": statements(
     "alter table dead_letter add column retry_at timestamptz",
     "create index dead_letter_retry_at on dead_letter (consumer, id) where retry_at is not null",
+  ),
+  // Answers to calls with an idempotency key, sealed. A partition for each of three days, in turn: today's, yesterday's, and one to be emptied.
+  "0000_kept_answers": statements(
+    `create table kept_answers (slot smallint not null, id bytea not null, sealed bytea not null, primary key (slot, id))
+     partition by list (slot)`,
+    "alter table kept_answers alter column sealed set storage external",
+    ...[0, 1, 2].map(
+      (slot) => `create table kept_answers_${slot} partition of kept_answers for values in (${slot})`,
+    ),
+    // A process may not truncate tables, so a function of the schema's owner does it: this one, and no other.
+    `create function forget_kept_answers() returns void language plpgsql security definer
+     set search_path from current set lock_timeout = '1s' as $$
+     declare
+       old text := 'kept_answers_' || mod(extract(epoch from now())::bigint / 86400 + 1, 3);
+       has_rows boolean;
+     begin
+       execute format('select exists (select from %I)', old) into has_rows;
+       if has_rows then execute format('truncate %I', old); end if;
+     end $$`,
   ),
 };
 

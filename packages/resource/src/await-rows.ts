@@ -37,10 +37,11 @@ export async function awaitRows(
   const rows = await database.query(statement, [wanted], deadlineMs);
   const known = new Set(rows.map(({ id }) => Number(id)));
   const missing = wanted.filter((id) => !known.has(id));
-  if (missing.length > 0) await askers.get(database)?.byId(table, missing, deadlineMs);
+  if (missing.length === 0) return;
+  await database.outside(() => askers.get(database)?.byId(table, missing, deadlineMs));
 }
 
 /** The same for rows that are known by something else than their id. */
 export async function awaitNewest(database: Database, table: string, deadlineMs: number): Promise<void> {
-  await askers.get(database)?.newest(table, deadlineMs);
+  await database.outside(() => askers.get(database)?.newest(table, deadlineMs));
 }

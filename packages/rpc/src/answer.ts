@@ -8,6 +8,7 @@ import type { Call } from "./call.ts";
 import { actingAs } from "./current-actor.ts";
 import { methodName } from "./definition.ts";
 import { Code, deadlineExceeded, exhausted, type Fault, toFault } from "./fault.ts";
+import { type Answered, type AnswerOnce, answered, type IdempotencyKey } from "./idempotency.ts";
 import { permittedCall, type Requirement } from "./permission.ts";
 
 /** A call as it comes in, on a line or alone. */
@@ -20,10 +21,11 @@ export interface Incoming {
   traceparent: string | undefined;
   /** When the caller gives up, in milliseconds since the epoch; not finite when it does not say. */
   deadlineMs: number;
+  idempotencyKey?: IdempotencyKey | undefined;
 }
 
 /** Answers a call. Whatever goes wrong is thrown as a Fault, counted and, where it is ours, logged. */
-export type Answering = (incoming: Incoming) => Promise<Message>;
+export type Answering = (incoming: Incoming) => Promise<Answered>;
 
 export type Handler = (request: Message, call: Call) => unknown;
 
@@ -32,6 +34,7 @@ export interface AnsweringOptions {
   verifyActor: ActorVerifier;
   /** All calls being worked on, whatever their method. Those above `max` are refused at once instead of queued. */
   admission: { inFlight: number; max: number };
+  answerOnce: AnswerOnce | undefined;
 }
 
 /** A hop keeps this much of the deadline for the way back. */
@@ -55,18 +58,21 @@ export function answering(
   method: DescMethod,
   handler: Handler,
   requirement: Requirement,
-  { log, verifyActor, admission }: AnsweringOptions,
+  { log, verifyActor, admission, answerOnce }: AnsweringOptions,
 ): Answering {
   const name = methodName(method);
   return async (incoming) => {
     const startedAt = performance.now();
     const finish = (code: Code) =>
       duration.observe({ method: name, code: Code[code] }, (performance.now() - startedAt) / 1000);
-    const work = async (): Promise<Message> => {
+    const work = (): Promise<Answered> => {
       if (admission.inFlight > admission.max) throw exhausted("The service is busy.");
       const call = readCall(incoming, requirement, verifyActor);
-      const answer = await actingAs(call.actor, () => handler(incoming.request(), call));
-      return create(method.output, answer as Message);
+      const { deadlineMs } = call;
+      return answered(method, { key: incoming.idempotencyKey, answerOnce, deadlineMs }, async () => {
+        const answer = await actingAs(call.actor, () => handler(incoming.request(), call));
+        return create(method.output, answer as Message);
+      });
     };
     admission.inFlight += 1;
     try {

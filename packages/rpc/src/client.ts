@@ -7,10 +7,10 @@ import {
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import type { Actor, ActorSigner } from "./actor.ts";
 import { methodDefinition, methodName } from "./definition.ts";
+import { isRead, type OutgoingIdempotencyKey } from "./idempotency.ts";
 import { isUnanswered, isUnreached, type RetryBudget, retryBudget } from "./retry.ts";
 import type { Connection } from "./stream/connection.ts";
 
@@ -20,6 +20,7 @@ export interface Outgoing {
   /** Milliseconds since the epoch; the server receives the time that is left. */
   deadlineMs: number;
   requestId: string;
+  idempotencyKey?: OutgoingIdempotencyKey | undefined;
 }
 
 export type RpcClient<S extends DescService> = {
@@ -46,10 +47,10 @@ export function rpcClient<S extends DescService>(
 function unary(method: DescMethod, connection: Connection, sign: ActorSigner, retries: RetryBudget) {
   const { requestSerialize, responseDeserialize } = methodDefinition(method);
   const name = methodName(method);
-  const mayRepeat = method.idempotency === Idempotency.NO_SIDE_EFFECTS ? isUnanswered : isUnreached;
+  const mayRepeat = isRead(method) ? isUnanswered : isUnreached;
   return async (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
     const message = requestSerialize(create(method.input, request));
-    const { actor, requestId, deadlineMs } = outgoing;
+    const { actor, requestId, deadlineMs, idempotencyKey } = outgoing;
     const call = () =>
       connection.call({
         method: name,
@@ -58,6 +59,7 @@ function unary(method: DescMethod, connection: Connection, sign: ActorSigner, re
         traceparent: currentTraceparent() ?? "",
         message,
         deadlineMs,
+        idempotencyKey,
       });
     return responseDeserialize((await retries.run(call, mayRepeat)) as Buffer);
   };

@@ -3,22 +3,31 @@ import type { Call } from "./call.ts";
 import type { Outgoing, RpcClient } from "./client.ts";
 import { actingAs } from "./current-actor.ts";
 import type { Handlers } from "./definition.ts";
+import { type AnswerOnce, answered } from "./idempotency.ts";
 import { permittedCall, requirementOf } from "./permission.ts";
 
 type Handler = (request: Message, call: Call) => unknown;
 
 /** A client of handlers in this very process: the permissions of a server, without the way to one. */
-export function local<S extends DescService>(service: S, handlers: Handlers<S>): RpcClient<S> {
+export function local<S extends DescService>(
+  service: S,
+  handlers: Handlers<S>,
+  answerOnce?: AnswerOnce,
+): RpcClient<S> {
   const methods = service.methods.map((method) => {
     const requirement = requirementOf(service, method);
     const handler = handlers[method.localName as keyof Handlers<S>] as Handler;
     const call = async (
       request: MessageInitShape<typeof method.input>,
-      { actor, deadlineMs, requestId }: Outgoing,
+      { actor, deadlineMs, requestId, idempotencyKey: key }: Outgoing,
     ): Promise<Message> => {
       const permitted = permittedCall(requirement, { actor, deadlineMs, requestId });
-      const answer = await actingAs(actor, () => handler(create(method.input, request), permitted));
-      return create(method.output, answer as Message);
+      const { message, isReplayed } = await answered(method, { key, answerOnce, deadlineMs }, async () => {
+        const answer = await actingAs(actor, () => handler(create(method.input, request), permitted));
+        return create(method.output, answer as Message);
+      });
+      if (isReplayed) key?.onReplay();
+      return message;
     };
     return [method.localName, call];
   });

@@ -15,6 +15,7 @@ import { type Handlers, methodDefinition, methodName } from "./definition.ts";
 import { toFault } from "./fault.ts";
 import { faultToTrailers } from "./fault-status.ts";
 import { healthService } from "./health.ts";
+import type { AnswerOnce } from "./idempotency.ts";
 import { requirementOf } from "./permission.ts";
 import { serverCredentials } from "./server-credentials.ts";
 import { callStreamServer, type Served } from "./stream/call-stream-server.ts";
@@ -39,6 +40,8 @@ interface ServeOptions {
   tls?: Tls | undefined;
   log: Log;
   verifyActor: ActorVerifier;
+  /** Keeps answers under idempotency keys, which mean nothing when it is absent. */
+  answerOnce?: AnswerOnce;
   /** Calls worked on at once; those above are refused at once instead of queued. */
   inFlightMax: number;
 }
@@ -54,7 +57,7 @@ export async function serve(implementations: Implementation[], options: ServeOpt
   const server = new Server(channelOptions);
   const health = healthService();
   server.addService(health.definition, health.implementation);
-  const { log, verifyActor, inFlightMax } = options;
+  const { log, verifyActor, inFlightMax, answerOnce } = options;
   const admission = { inFlight: 0, max: inFlightMax };
   const carried = new Map<string, Served>();
   for (const { service, handlers } of implementations) {
@@ -64,7 +67,7 @@ export async function serve(implementations: Implementation[], options: ServeOpt
       const definition = methodDefinition(method);
       const requirement = requirementOf(service, method);
       const handler = handlers[method.localName] as Handler;
-      const answers = answering(method, handler, requirement, { log, verifyActor, admission });
+      const answers = answering(method, handler, requirement, { log, verifyActor, admission, answerOnce });
       definitions[method.localName] = definition;
       functions[method.localName] = unaryHandler(answers);
       carried.set(methodName(method), { definition, answering: answers });
@@ -96,7 +99,7 @@ function unaryHandler(answering: Answering): handleUnaryCall<Message, Message> {
       traceparent: header("traceparent"),
       deadlineMs: Number(incoming.getDeadline()),
     }).then(
-      (response) => respond(null, response),
+      ({ message }) => respond(null, message),
       (error) => respond(faultToTrailers(toFault(error))),
     );
   };

@@ -1,5 +1,6 @@
 import { type Bus, busOptions, connectBus } from "@tidings/bus/connect";
 import { streamOf } from "@tidings/bus/streams";
+import { answerOnceIn, startForgettingAnswers } from "@tidings/commands/answer-once";
 import { type Database, openDatabase } from "@tidings/database/database";
 import { isMigrated, type Migrations } from "@tidings/database/migrate";
 import { untilMigrated } from "@tidings/database/until-migrated";
@@ -84,6 +85,7 @@ export function startService<C extends ServiceConfig>(
     const outbox = createOutbox();
     const relay = startRelay({ database, databaseUrl, outbox, bus, stream: streamOf(name), log });
     onStop("relay", relay.stop);
+    onStop("kept answers", startForgettingAnswers(database, log).stop);
     const upstreams = openUpstreams(config, tls);
     onStop("upstreams", upstreams.close);
     const parts = await open({ config, log, database, bus, outbox, upstreams, tls });
@@ -103,6 +105,7 @@ export function startService<C extends ServiceConfig>(
       tls,
       log,
       verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, name),
+      answerOnce: answerOnceIn(database),
       inFlightMax: IN_FLIGHT_MAX,
     });
     onStop("rpc server", server.drain);

@@ -2,6 +2,7 @@ import { definitionProjections } from "@tidings/contacts/definitions";
 import { categories } from "@tidings/projection/categories";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
+import { implementStandard } from "@tidings/resource/implement-resource";
 import { implement } from "@tidings/rpc/server";
 import { startSealing } from "@tidings/secrets/sealing";
 import { secretBox } from "@tidings/secrets/secret-box";
@@ -11,7 +12,7 @@ import { ownerProjections } from "./owners.ts";
 import { startPipeline } from "./pipeline.ts";
 import { webhookSecrets } from "./secrets.ts";
 import { OWN_PREFIX, prefixedTriggers } from "./triggers.ts";
-import { webhookHandlers, webhookRepository } from "./webhook.ts";
+import { webhookRepository } from "./webhook.ts";
 
 /** Webhooks, and everything from an event to the answer of their receivers. */
 export async function openWebhookService({
@@ -25,10 +26,10 @@ export async function openWebhookService({
   const box = secretBox(config.WEBHOOK_SECRET_KEYS);
   const triggerPrefix = config.TRIGGER_PREFIX ?? (config.API_DIALECT === "mautic" ? "mautic" : OWN_PREFIX);
   const rules = { allowed: config.OUTBOUND_ALLOW_CIDRS, box, triggerPrefix };
-  const webhooks = webhookRepository({ database, outbox }, rules);
+  const webhooks = webhookRepository({ database, outbox, log }, rules);
   return {
     services: [
-      implement(WebhookService, webhookHandlers({ webhooks, database, log })),
+      implementStandard(WebhookService, webhooks),
       implement(TriggerService, {
         listTriggers: () => ({ triggers: prefixedTriggers(triggerPrefix) }),
       }),

@@ -10,25 +10,24 @@ import {
   CreateWebhookRequestSchema,
   ListWebhooksRequestSchema,
   UpdateWebhookRequestSchema,
+  WebhookService,
 } from "@tidings/proto/tidings/webhook/v1/webhook_service";
+import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
+import type { Handlers } from "@tidings/rpc/definition";
 import { Code, Fault } from "@tidings/rpc/fault";
-import { createLog } from "@tidings/runtime/log";
 import { sealSecrets } from "@tidings/secrets/sealing";
 import { eventually } from "@tidings/testkit/eventually";
 import { webhookSecrets } from "./secrets.ts";
 import { openScene, rules } from "./testing/scene.ts";
 import { prefixedTriggers } from "./triggers.ts";
-import { webhookHandlers } from "./webhook.ts";
 
 let scene: Awaited<ReturnType<typeof openScene>>;
-let handlers: ReturnType<typeof webhookHandlers>;
+let handlers: Handlers<typeof WebhookService>;
 
 before(async () => {
   scene = await openScene();
-  const { webhooks, database } = scene;
-  const log = createLog("test", "silent");
-  handlers = webhookHandlers({ webhooks, database, log });
+  handlers = standardHandlers(WebhookService, scene.webhooks);
 });
 
 after(() => scene[Symbol.asyncDispose]());

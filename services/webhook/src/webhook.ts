@@ -1,14 +1,11 @@
-import { type Database, prepared } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import { isAllowedUrl, type Range, receiverUrl } from "@tidings/outbound/address";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Webhook, WebhookSchema } from "@tidings/proto/tidings/webhook/v1/webhook";
-import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { categoryReference } from "@tidings/resource/category-reference";
 import { repository } from "@tidings/resource/repository";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
-import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
-import type { Handlers } from "@tidings/rpc/definition";
 import type { Violation } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import type { SecretBox } from "@tidings/secrets/secret-box";
@@ -26,12 +23,6 @@ export interface WebhookRules {
   triggerPrefix: string;
 }
 
-export interface WebhookOptions {
-  webhooks: Repository<Webhook>;
-  database: Database;
-  log: Log;
-}
-
 const SECRET_LENGTH_MIN = 1;
 const SECRET_LENGTH_MAX = 255;
 
@@ -45,13 +36,24 @@ const sinceStatement = prepared(
 );
 
 /** Their secrets are sealed in the database, and shown in clear to who may change the webhook. */
-export function webhookRepository(context: ResourceContext, rules: WebhookRules): Repository<Webhook> {
-  const references = { category: categoryReference(context.database) };
+export function webhookRepository(
+  context: ResourceContext & { log: Log },
+  rules: WebhookRules,
+): Repository<Webhook> {
+  const { database, log } = context;
+  /** Their deliveries go in the background: without the webhook they are not sent any more. */
+  const forget = (ids: number[]) =>
+    void forgetWebhooks(database, ids).catch((error) =>
+      log.warn({ err: error, webhooks: ids }, "deliveries of deleted webhooks could not be removed"),
+    );
+  const references = { category: categoryReference(database) };
   return repository<Webhook>({ ...context, references }, WebhookSchema, {
     prepare: (draft, { before, call }) => prepareWebhook(draft, { before, call, rules }),
     changed(transaction, changes) {
       const ids = changes.flatMap(({ after }) => after?.id ?? []);
       transaction.execute(sinceStatement, [ids]);
+      const gone = changes.flatMap(({ before, after }) => (before && !after ? [before.id] : []));
+      if (gone.length > 0) transaction.afterCommit(() => forget(gone));
     },
     async show(items, call, database) {
       const ids = items.map(({ id }) => id);
@@ -61,31 +63,6 @@ export function webhookRepository(context: ResourceContext, rules: WebhookRules)
         if (problem) item.problem = problem;
         item.secret = mayEdit(item, call) && item.secret ? rules.box.open(item.secret) : "";
       }
-    },
-  });
-}
-
-export function webhookHandlers({
-  webhooks,
-  database,
-  log,
-}: WebhookOptions): Handlers<typeof WebhookService> {
-  /** Their deliveries go in the background: without the webhook they are not sent any more. */
-  const forget = (ids: number[]) =>
-    void forgetWebhooks(database, ids).catch((error) =>
-      log.warn({ err: error, webhooks: ids }, "deliveries of deleted webhooks could not be removed"),
-    );
-  return standardHandlers(WebhookService, {
-    ...webhooks,
-    async delete(id, call) {
-      const item = await webhooks.delete(id, call);
-      forget([id]);
-      return item;
-    },
-    async batchDelete(ids, call) {
-      const result = await webhooks.batchDelete(ids, call);
-      forget(ids.filter((_, index) => !result.statuses[index]?.error));
-      return result;
     },
   });
 }

@@ -89,7 +89,8 @@ function serveStream(stream: Stream, served: ReadonlyMap<string, Served>) {
       return;
     }
     waiting.add(id);
-    const answered = (message: Uint8Array) => settle(create(AnswerSchema, { id, message }));
+    const answered = (answer: Pick<Answer, "message" | "replayed">) =>
+      settle(create(AnswerSchema, { id, ...answer }));
     const failed = (error: unknown) =>
       settle(create(AnswerSchema, { id, error: faultToStatus(toFault(error)) }));
     try {
@@ -113,7 +114,10 @@ function serveStream(stream: Stream, served: ReadonlyMap<string, Served>) {
   return { close: () => answers.send(create(AnswerSchema, { closing: true })) };
 }
 
-async function answer(call: Call, served: ReadonlyMap<string, Served>): Promise<Uint8Array> {
+async function answer(
+  call: Call,
+  served: ReadonlyMap<string, Served>,
+): Promise<Pick<Answer, "message" | "replayed">> {
   const found = served.get(call.method);
   if (!found) throw unimplemented(call.method);
   const { definition, answering } = found;
@@ -123,10 +127,11 @@ async function answer(call: Call, served: ReadonlyMap<string, Served>): Promise<
     requestId: call.requestId,
     traceparent: call.traceparent || undefined,
     deadlineMs: Date.now() + call.timeoutMs,
+    idempotencyKey: call.idempotencyKey,
   });
-  const message = definition.responseSerialize(answer);
+  const message = definition.responseSerialize(answer.message);
   if (message.length > MESSAGE_BYTES_MAX) throw answerTooLong();
-  return message;
+  return { message, replayed: answer.isReplayed };
 }
 
 function unimplemented(method: string): Fault {

@@ -7,12 +7,14 @@ import {
   type CarryCallsRequest,
   CarryCallsRequestSchema,
   type CarryCallsResponse,
+  IdempotencyKeySchema,
   LineService,
 } from "@tidings/proto/tidings/api/v1/line";
 import { channelOptions, type Security } from "../channel.ts";
 import { methodDefinition } from "../definition.ts";
 import { answerTooLong, deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "../fault.ts";
 import { statusToFault } from "../fault-status.ts";
+import type { OutgoingIdempotencyKey } from "../idempotency.ts";
 import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
 /** A call as it goes out. */
@@ -25,6 +27,7 @@ export interface OutgoingCall {
   message: Uint8Array;
   /** Milliseconds since the epoch. */
   deadlineMs: number;
+  idempotencyKey?: OutgoingIdempotencyKey | undefined;
 }
 
 /**
@@ -42,7 +45,7 @@ export interface CallStream {
 }
 
 interface Waiting {
-  resolve(message: Uint8Array): void;
+  resolve(answer: Answer): void;
   reject(fault: Fault): void;
   timer: NodeJS.Timeout;
 }
@@ -109,7 +112,7 @@ export function openCallStream(
     try {
       const answer = answers.take(part);
       if (answer?.error) settled(id)?.reject(statusToFault(answer.error));
-      else if (answer) settled(id)?.resolve(answer.message);
+      else if (answer) settled(id)?.resolve(answer);
     } catch {
       settled(id)?.reject(answerTooLong());
     }
@@ -131,14 +134,20 @@ export function openCallStream(
     get waiting() {
       return waiting.size;
     },
-    call({ deadlineMs, message, ...rest }) {
+    call({ deadlineMs, message, idempotencyKey, ...rest }) {
       return new Promise((resolve, reject) => {
         const timeoutMs = deadlineMs - Date.now();
         if (timeoutMs <= 0) return reject(deadlineExceeded());
         if (message.length > MESSAGE_BYTES_MAX) return reject(exhausted("The request is too long."));
         const id = ++lastId;
-        waiting.set(id, { resolve, reject, timer: setTimeout(giveUp, timeoutMs, id) });
-        calls.send(create(CallSchema, { ...rest, id, message, timeoutMs: Math.ceil(timeoutMs) }));
+        const take = ({ message, replayed }: Answer) => {
+          if (replayed) idempotencyKey?.onReplay();
+          resolve(message);
+        };
+        waiting.set(id, { resolve: take, reject, timer: setTimeout(giveUp, timeoutMs, id) });
+        const call = create(CallSchema, { ...rest, id, message, timeoutMs: Math.ceil(timeoutMs) });
+        if (idempotencyKey) call.idempotencyKey = create(IdempotencyKeySchema, idempotencyKey);
+        calls.send(call);
       });
     },
     close() {

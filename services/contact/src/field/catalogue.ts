@@ -125,7 +125,8 @@ export function fieldCatalogues(database: Database): FieldCatalogues {
   /** One that fails is made once more: many wait for it. */
   const start = (): Promise<FieldCatalogue> => {
     next = undefined;
-    const mine = check().catch(check);
+    // Others wait for it too.
+    const mine = database.outside(() => check().catch(check));
     running = mine;
     const done = () => {
       if (running === mine) running = undefined;

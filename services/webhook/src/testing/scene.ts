@@ -34,7 +34,7 @@ export async function openScene() {
   const log = createLog("test", "silent");
   const testDatabase = await createTestDatabase();
   const database = openDatabase({ url: testDatabase.url("webhook"), log });
-  const webhooks = webhookRepository({ database, outbox: createOutbox() }, rules);
+  const webhooks = webhookRepository({ database, outbox: createOutbox(), log }, rules);
   const running: { stop(): Promise<void> }[] = [];
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, backgroundDeadline());

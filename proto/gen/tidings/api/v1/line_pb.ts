@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/api/v1/line.proto.
  */
 export const file_tidings_api_v1_line: GenFile = /*@__PURE__*/
-  fileDesc("Chl0aWRpbmdzL2FwaS92MS9saW5lLnByb3RvEg50aWRpbmdzLmFwaS52MSI4ChFDYXJyeUNhbGxzUmVxdWVzdBIjCgVjYWxscxgBIAMoCzIULnRpZGluZ3MuYXBpLnYxLkNhbGwiPQoSQ2FycnlDYWxsc1Jlc3BvbnNlEicKB2Fuc3dlcnMYASADKAsyFi50aWRpbmdzLmFwaS52MS5BbnN3ZXIinwEKBENhbGwSCgoCaWQYASABKA0SDgoGbWV0aG9kGAIgASgJEhIKCnRpbWVvdXRfbXMYAyABKA0SDQoFYWN0b3IYBCABKAkSEgoKcmVxdWVzdF9pZBgFIAEoCRITCgt0cmFjZXBhcmVudBgGIAEoCRIPCgdtZXNzYWdlGAcgASgMEgwKBG1vcmUYCCABKAgSEAoIZ2l2ZW5fdXAYCSABKAgiZwoGQW5zd2VyEgoKAmlkGAEgASgNEg8KB21lc3NhZ2UYAiABKAwSDAoEbW9yZRgDIAEoCBIhCgVlcnJvchgEIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEg8KB2Nsb3NpbmcYBSABKAgyZgoLTGluZVNlcnZpY2USVwoKQ2FycnlDYWxscxIhLnRpZGluZ3MuYXBpLnYxLkNhcnJ5Q2FsbHNSZXF1ZXN0GiIudGlkaW5ncy5hcGkudjEuQ2FycnlDYWxsc1Jlc3BvbnNlKAEwAWIGcHJvdG8z", [file_google_rpc_status]);
+  fileDesc("Chl0aWRpbmdzL2FwaS92MS9saW5lLnByb3RvEg50aWRpbmdzLmFwaS52MSI4ChFDYXJyeUNhbGxzUmVxdWVzdBIjCgVjYWxscxgBIAMoCzIULnRpZGluZ3MuYXBpLnYxLkNhbGwiPQoSQ2FycnlDYWxsc1Jlc3BvbnNlEicKB2Fuc3dlcnMYASADKAsyFi50aWRpbmdzLmFwaS52MS5BbnN3ZXIi2AEKBENhbGwSCgoCaWQYASABKA0SDgoGbWV0aG9kGAIgASgJEhIKCnRpbWVvdXRfbXMYAyABKA0SDQoFYWN0b3IYBCABKAkSEgoKcmVxdWVzdF9pZBgFIAEoCRITCgt0cmFjZXBhcmVudBgGIAEoCRIPCgdtZXNzYWdlGAcgASgMEgwKBG1vcmUYCCABKAgSEAoIZ2l2ZW5fdXAYCSABKAgSNwoPaWRlbXBvdGVuY3lfa2V5GAogASgLMh4udGlkaW5ncy5hcGkudjEuSWRlbXBvdGVuY3lLZXkiNQoOSWRlbXBvdGVuY3lLZXkSDgoGc2VjcmV0GAEgASgMEhMKC2ZpbmdlcnByaW50GAIgASgMInkKBkFuc3dlchIKCgJpZBgBIAEoDRIPCgdtZXNzYWdlGAIgASgMEgwKBG1vcmUYAyABKAgSIQoFZXJyb3IYBCABKAsyEi5nb29nbGUucnBjLlN0YXR1cxIPCgdjbG9zaW5nGAUgASgIEhAKCHJlcGxheWVkGAYgASgIMmYKC0xpbmVTZXJ2aWNlElcKCkNhcnJ5Q2FsbHMSIS50aWRpbmdzLmFwaS52MS5DYXJyeUNhbGxzUmVxdWVzdBoiLnRpZGluZ3MuYXBpLnYxLkNhcnJ5Q2FsbHNSZXNwb25zZSgBMAFiBnByb3RvMw", [file_google_rpc_status]);
 
 /**
  * @generated from message tidings.api.v1.CarryCallsRequest
@@ -112,6 +112,11 @@ export type Call = Message<"tidings.api.v1.Call"> & {
    * @generated from field: bool given_up = 9;
    */
   givenUp: boolean;
+
+  /**
+   * @generated from field: tidings.api.v1.IdempotencyKey idempotency_key = 10;
+   */
+  idempotencyKey?: IdempotencyKey | undefined;
 };
 
 /**
@@ -120,6 +125,34 @@ export type Call = Message<"tidings.api.v1.Call"> & {
  */
 export const CallSchema: GenMessage<Call> = /*@__PURE__*/
   messageDesc(file_tidings_api_v1_line, 2);
+
+/**
+ * The key under which a caller may send the same request again, once it has had no answer.
+ *
+ * @generated from message tidings.api.v1.IdempotencyKey
+ */
+export type IdempotencyKey = Message<"tidings.api.v1.IdempotencyKey"> & {
+  /**
+   * 32 bytes made of the principal, the route and the key.
+   *
+   * @generated from field: bytes secret = 1;
+   */
+  secret: Uint8Array;
+
+  /**
+   * A digest of the request.
+   *
+   * @generated from field: bytes fingerprint = 2;
+   */
+  fingerprint: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.api.v1.IdempotencyKey.
+ * Use `create(IdempotencyKeySchema)` to create a new message.
+ */
+export const IdempotencyKeySchema: GenMessage<IdempotencyKey> = /*@__PURE__*/
+  messageDesc(file_tidings_api_v1_line, 3);
 
 /**
  * @generated from message tidings.api.v1.Answer
@@ -155,6 +188,13 @@ export type Answer = Message<"tidings.api.v1.Answer"> & {
    * @generated from field: bool closing = 5;
    */
   closing: boolean;
+
+  /**
+   * It was answered before, to a call with the same idempotency key.
+   *
+   * @generated from field: bool replayed = 6;
+   */
+  replayed: boolean;
 };
 
 /**
@@ -162,7 +202,7 @@ export type Answer = Message<"tidings.api.v1.Answer"> & {
  * Use `create(AnswerSchema)` to create a new message.
  */
 export const AnswerSchema: GenMessage<Answer> = /*@__PURE__*/
-  messageDesc(file_tidings_api_v1_line, 3);
+  messageDesc(file_tidings_api_v1_line, 4);
 
 /**
  * Calls between two processes, any number of them on one stream: a frame on a stream that stands costs a quarter of a stream

@@ -30,7 +30,8 @@ export async function withoutCulprits<T>(
     try {
       return await work();
     } catch (error) {
-      if (isOutage(error) || !(await setCulpritsAside(services, contactIds()))) throw error;
+      const setAside = () => setCulpritsAside(services, contactIds());
+      if (isOutage(error) || !(await services.database.outside(setAside))) throw error;
     }
   }
 }

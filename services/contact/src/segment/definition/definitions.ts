@@ -22,7 +22,11 @@ export interface Definition {
 
 export type DefinitionMap = ReadonlyMap<number, Definition>;
 
-const revisionStatement = prepared("segment_revision_get", "select revision from segment_revision");
+/** With the transaction that wrote it: a revision that was taken back is given again. */
+const revisionStatement = prepared(
+  "segment_revision_get",
+  "select revision || ' ' || xmin as revision from segment_revision",
+);
 const definitionsStatement = prepared(
   "segment_definitions",
   `select s.id, s.version, s.name, s.alias, s.is_published, s.filters, s.is_global, s.created_by, b.problem

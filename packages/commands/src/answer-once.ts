@@ -1,0 +1,142 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import { Code, Fault } from "@tidings/rpc/fault";
+import type { AnswerOnce, IdempotencyKey } from "@tidings/rpc/idempotency";
+import type { Log } from "@tidings/runtime/log";
+import { Counter } from "prom-client";
+
+/** An answer lies in the partition of its day (UTC), one of three in turn: it is found on that day and the next. */
+const slot = (daysFromNow: number) =>
+  `mod(extract(epoch from now())::bigint / 86400 + ${3 + daysFromNow}, 3)::smallint`;
+
+const lockStatement = prepared(
+  "kept_answers_lock",
+  "select pg_try_advisory_xact_lock($1::bigint) as is_free",
+);
+const readStatement = prepared(
+  "kept_answers_read",
+  `select sealed from kept_answers where id = $1::bytea and slot in (${slot(0)}, ${slot(-1)})`,
+);
+const keepStatement = prepared(
+  "kept_answers_keep",
+  `insert into kept_answers (slot, id, sealed) values (${slot(0)}, $1::bytea, $2::bytea)`,
+);
+
+const keyedCalls = new Counter({
+  name: "tidings_idempotency_keys_total",
+  help: "Calls with an idempotency key: done, replayed, at work already, or with a key of another request",
+  labelNames: ["outcome"],
+});
+
+const BUSY_SECONDS = 1;
+
+/**
+ * Answers each call that has a key once: key, effect and answer are one transaction, so that neither a crash nor a deadline parts
+ * them. An answer is kept for 24 hours at least. What fails has no effect, and is not kept.
+ */
+export function answerOnceIn(database: Database): AnswerOnce {
+  return ({ deadlineMs, ...call }, work) => {
+    const { id, lock, seal } = derive(call);
+    return database.enclose(deadlineMs, async (transaction) => {
+      const kept = await claim(transaction, lock, id);
+      if (kept) {
+        const answer = open(seal, kept, call.fingerprint);
+        keyedCalls.inc({ outcome: "replayed" });
+        return { answer, isReplayed: true };
+      }
+      const answer = await work();
+      transaction.execute(keepStatement, [id, sealed(seal, call.fingerprint, answer)]);
+      transaction.afterCommit(() => keyedCalls.inc({ outcome: "done" }));
+      return { answer, isReplayed: false };
+    });
+  };
+}
+
+/** The answer that is kept under the key, sealed. Holds the key until the transaction ends. */
+async function claim(transaction: Transaction, lock: string, id: string): Promise<Buffer | undefined> {
+  const isFree = transaction.query(lockStatement, [lock]);
+  // A statement of its own, which sees what was committed before the lock was free.
+  const found = transaction.query(readStatement, [id]);
+  if ((await isFree)[0]?.is_free !== "t") {
+    keyedCalls.inc({ outcome: "busy" });
+    throw atWork();
+  }
+  const [row] = await found;
+  return row?.sealed ? Buffer.from(row.sealed.slice(2), "hex") : undefined;
+}
+
+function atWork(): Fault {
+  const message = "A request with this Idempotency-Key is still at work. Send it again to get its answer.";
+  const code = Code.ABORTED;
+  return new Fault({ code, reason: "IDEMPOTENCY_KEY_BUSY", message, retryAfterSeconds: BUSY_SECONDS });
+}
+
+function keyReused(): Fault {
+  const message = "The Idempotency-Key was used for another request.";
+  return new Fault({ code: Code.ALREADY_EXISTS, reason: "IDEMPOTENCY_KEY_REUSED", message });
+}
+
+const ID_BYTES = 16;
+const LOCK_BYTES = 8;
+const SEAL_BYTES = 32;
+
+/** What the database sees of a key, and the key that seals its answer (HKDF, RFC 5869): neither leads to the other. */
+function derive({ secret, method }: IdempotencyKey & { method: string }) {
+  const bytes = Buffer.from(hkdfSync("sha256", secret, "", method, ID_BYTES + LOCK_BYTES + SEAL_BYTES));
+  return {
+    id: bytea(bytes.subarray(0, ID_BYTES)),
+    lock: bytes.readBigInt64BE(ID_BYTES).toString(),
+    seal: bytes.subarray(ID_BYTES + LOCK_BYTES),
+  };
+}
+
+const CIPHER = "aes-256-gcm";
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const FINGERPRINT_BYTES = 32;
+
+/** Fingerprint and answer under AES-256-GCM (NIST SP 800-38D): nonce, ciphertext, tag. */
+function sealed(key: Buffer, fingerprint: Uint8Array, answer: Uint8Array): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce);
+  const parts = [
+    nonce,
+    cipher.update(fingerprint),
+    cipher.update(answer),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ];
+  return bytea(Buffer.concat(parts));
+}
+
+/** The answer; throws when it is to another request. */
+function open(key: Buffer, kept: Buffer, fingerprint: Uint8Array): Uint8Array {
+  const decipher = createDecipheriv(CIPHER, key, kept.subarray(0, NONCE_BYTES)).setAuthTag(
+    kept.subarray(-TAG_BYTES),
+  );
+  const body = kept.subarray(NONCE_BYTES, -TAG_BYTES);
+  const text = Buffer.concat([decipher.update(body), decipher.final()]);
+  if (!text.subarray(0, FINGERPRINT_BYTES).equals(fingerprint)) {
+    keyedCalls.inc({ outcome: "reused" });
+    throw keyReused();
+  }
+  return text.subarray(FINGERPRINT_BYTES);
+}
+
+function bytea(bytes: Buffer): string {
+  return `\\x${bytes.toString("hex")}`;
+}
+
+const FORGET_EVERY_MS = 3_600_000;
+const forgetStatement = prepared("kept_answers_forget", "select forget_kept_answers()");
+
+/** Empties the partition of tomorrow, which has the answers of two days ago: each hour, in each process. */
+export function startForgettingAnswers(database: Database, log: Log): { stop(): void } {
+  const forget = () =>
+    void database
+      .query(forgetStatement, [], backgroundDeadline())
+      .catch((error) => log.warn({ err: error }, "old answers could not be forgotten, later"));
+  forget();
+  const timer = setInterval(forget, FORGET_EVERY_MS);
+  return { stop: () => clearInterval(timer) };
+}
