@@ -12,6 +12,7 @@ import type { Shedding } from "./limits/shedding.ts";
 import type { Document } from "./openapi/document.ts";
 import { isForm, readTokenForm } from "./rest/body.ts";
 import { type ApiResponse, sendJson } from "./rest/exchange.ts";
+import { principalOf } from "./rest/idempotency-key.ts";
 import { queryOf } from "./rest/query.ts";
 import { foreignOrigin, isSameOrigin } from "./rest/same-origin.ts";
 import { dispatch } from "./route/dispatch.ts";
@@ -42,7 +43,7 @@ export function apiRouter(options: ApiOptions): Router {
   const { routes, document } = describedApi(options);
   router.use(describeToAnyone(document));
   router.use(identify(options));
-  router.use(dispatch(routes));
+  router.use(dispatch(routes, options.rates.keys));
   router.use(() => {
     throw notFound("The API has nothing at this path. GET /api names what it has.");
   });
@@ -138,7 +139,7 @@ function identify({ authentication, clientIp, rates }: ApiOptions): Step {
     const sent = sentCredential({ method, authorization, query, form });
     const actor = recognise(sent, authentication) ?? (await authenticate(sent, attempt(), authentication));
     if (isInForm) await rates.anonymous.reward(addressKey(clientIp(request)), 1);
-    if (rates.principal) await consume(rates.principal, `${actor.kind}:${actor.id ?? actor.name}`, response);
+    if (rates.principal) await consume(rates.principal, principalOf(actor), response);
     const requestId = String(response.getHeader("x-request-id"));
     response.locals.exchange = {
       requestId,

@@ -59,6 +59,8 @@ export const gatewayVariables = {
   API_BATCH_LIMIT: count.default(200),
   /** Requests an hour and principal; 0 is no limit. */
   API_RATE_LIMIT: z.coerce.number().int().min(0).default(0),
+  /** Idempotency keys a minute and principal. The answer to each is kept for a day. */
+  IDEMPOTENCY_KEYS_PER_MINUTE: count.default(6_000),
   /** Requests worked on at once; above it reads, and at twice as many writes, are refused. */
   REQUESTS_IN_FLIGHT: count.default(512),
   /** The same of the public web, whose visitors take nothing from the API's share. */

@@ -109,7 +109,11 @@ async function openStores(onStop: OnStop) {
   const relay = startRelay({ database, databaseUrl, outbox, bus, stream: identityStream, log });
   onStop("relay", relay.stop);
   const clientIp = clientIpReader(config.TRUSTED_PROXIES, log);
-  return { database, redis, outbox, clientIp, rates: apiRateLimits(config.API_RATE_LIMIT, redis) };
+  const rates = apiRateLimits(
+    { requestsPerHour: config.API_RATE_LIMIT, keysPerMinute: config.IDEMPOTENCY_KEYS_PER_MINUTE },
+    redis,
+  );
+  return { database, redis, outbox, clientIp, rates };
 }
 
 /** Credentials, tokens and the pages on which people sign in. */

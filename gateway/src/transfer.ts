@@ -2,7 +2,15 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as open }
 import { pipeline } from "node:stream/promises";
 import { type ActorSigner, actorSigner } from "@tidings/rpc/actor";
 import { badRequest, type Fault, unavailable } from "@tidings/rpc/fault";
-import { ACTOR_HEADER, faultOfBytes, REQUEST_ID_HEADER, TRANSFER_PATH } from "@tidings/rpc/transfer";
+import type { IdempotencyKey } from "@tidings/rpc/idempotency";
+import {
+  ACTOR_HEADER,
+  faultOfBytes,
+  KEY_HEADERS,
+  REPLAYED_HEADER,
+  REQUEST_ID_HEADER,
+  TRANSFER_PATH,
+} from "@tidings/rpc/transfer";
 import type { Tls } from "@tidings/runtime/tls";
 import type { ApiResponse, Exchange } from "./rest/exchange.ts";
 import { watchUpload } from "./rest/upload.ts";
@@ -36,8 +44,11 @@ export function openTransfer({
   const sign = actorSigner(actorPrivateKey, "content");
   const urlOf = (path: string) => new URL(TRANSFER_PATH + path, origin);
   return {
-    upload: (request, exchange, path) =>
-      send(request, { url: urlOf(path), agent, headers: nameOf(sign, exchange) }),
+    upload: (request, exchange, path) => {
+      const { idempotencyKey: key } = exchange;
+      const headers = { ...nameOf(sign, exchange), ...(key && keyHeaders(key)) };
+      return send(request, { url: urlOf(path), agent, headers, onReplay: key?.onReplay });
+    },
     async download(response, path, filename) {
       const { exchange } = response.locals;
       const answer = await fetched({ url: urlOf(path), agent, headers: nameOf(sign, exchange) });
@@ -55,6 +66,12 @@ interface Target {
   url: URL;
   agent: Agent;
   headers: Record<string, string>;
+  onReplay?: (() => void) | undefined;
+}
+
+function keyHeaders({ secret, fingerprint }: IdempotencyKey): Record<string, string> {
+  const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
+  return { [KEY_HEADERS.secret]: text(secret), [KEY_HEADERS.fingerprint]: text(fingerprint) };
 }
 
 function nameOf(sign: ActorSigner, { actor, requestId }: Exchange): Record<string, string> {
@@ -62,7 +79,7 @@ function nameOf(sign: ActorSigner, { actor, requestId }: Exchange): Record<strin
 }
 
 /** Streams a body to the content service. The answer may come before the whole body: then the rest is not sent. */
-async function send(request: IncomingMessage, { url, agent, headers }: Target): Promise<string> {
+async function send(request: IncomingMessage, { url, agent, headers, onReplay }: Target): Promise<string> {
   const { promise: answered, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   let outgoing: ClientRequest | undefined;
   const giveUp = (fault: Fault) => {
@@ -85,6 +102,7 @@ async function send(request: IncomingMessage, { url, agent, headers }: Target): 
     request.pipe(outgoing);
     const answer = await answered;
     if (answer.statusCode !== 200) throw await faultOf(answer);
+    if (answer.headers[REPLAYED_HEADER] !== undefined) onReplay?.();
     return (await bodyOf(answer)).toString();
   } finally {
     watch.end();

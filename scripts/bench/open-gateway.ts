@@ -26,7 +26,7 @@ const identity = { database, outbox: createOutbox() };
 const addresses = Object.fromEntries(SERVICES.map((name) => [name, CONTACT_ADDRESS]));
 const clients = openClients({ addresses, actorPrivateKey: ACTOR_PRIVATE_KEY, identity });
 const clientIp = clientIpReader([], log);
-const rates = apiRateLimits(0, undefined);
+const rates = apiRateLimits({ requestsPerHour: 0, keysPerMinute: 1 }, undefined);
 const unlimited = rateLimiter({ name: "none", points: 1_000_000, windowSeconds: 1, redis: undefined });
 const credentials = { recallBasic: () => ADMINISTRATOR, verifyBasic: async () => ADMINISTRATOR };
 const bearers = { recall: () => ADMINISTRATOR, verify: async () => ADMINISTRATOR };

@@ -148,7 +148,7 @@ describe("within five seconds nothing is let in any more", () => {
 
 test("made-up tokens are counted by address, good ones only once", async () => {
   const anonymous = rateLimiter({ name: "anonymous", points: 3, windowSeconds: 60, redis: undefined });
-  const limited = await startOAuthScene({ rates: { anonymous, principal: undefined } });
+  const limited = await startOAuthScene({ rates: { anonymous, principal: undefined, keys: anonymous } });
   after(limited.stop);
   const app = await limited.newClient();
   const person = await limited.signedIn();

@@ -31,7 +31,9 @@ for (const authorization of ["Bearer nothing", "Digest nothing"]) {
 }
 
 test("a principal has no limit unless one is configured, and then answers name it", async () => {
-  const scene = await startScene({ rates: apiRateLimits(3, undefined) });
+  const scene = await startScene({
+    rates: apiRateLimits({ requestsPerHour: 3, keysPerMinute: 100 }, undefined),
+  });
   after(scene.stop);
   const api = clientOf(scene.port);
   for (const left of [2, 1, 0]) {

@@ -73,7 +73,7 @@ test("a body that comes byte by byte is given up too", async () => {
 
 test("a form of nobody counts against its address before its body is waited for", async () => {
   const anonymous = rateLimiter({ name: "few", points: 2, windowSeconds: 60, redis: undefined });
-  const rates = { ...apiRateLimits(0, undefined), anonymous };
+  const rates = { ...apiRateLimits({ requestsPerHour: 0, keysPerMinute: 100 }, undefined), anonymous };
   const { scene } = await sceneWith({ rates });
   for (let count = 0; count < 2; count += 1) halfSent(scene.port, "/api/tags/new", FORM);
   await eventually(async () => {

@@ -70,6 +70,20 @@ export async function consume(
   }
 }
 
+/** Takes one from a limit. Answers when there is more of it, if nothing is left. */
+export async function refusalOf(
+  limiter: RateLimiterAbstract,
+  key: string,
+): Promise<RateLimiterRes | undefined> {
+  try {
+    await limiter.consume(key);
+    return undefined;
+  } catch (refusal) {
+    if (!(refusal instanceof RateLimiterRes)) throw refusal;
+    return refusal;
+  }
+}
+
 export function rateLimited(waitMs: number, message: string): Fault {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000));
   return new Fault({ code: Code.RESOURCE_EXHAUSTED, reason: "RATE_LIMITED", message, retryAfterSeconds });

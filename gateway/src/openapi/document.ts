@@ -1,4 +1,5 @@
 import { resources } from "../resources.ts";
+import { KEY_LENGTH_MAX } from "../rest/idempotency-key.ts";
 import type { NestedForm } from "../rest/message-json.ts";
 import { LIST_PARAMETERS, type QueryParameter } from "../route/query-form.ts";
 import type { Right } from "../route/right.ts";
@@ -51,9 +52,12 @@ export function documentOf(routes: Route[], { version, nested }: DocumentOptions
       responses: Object.fromEntries(
         Object.entries(MEANINGS).map(([status, text]) => [`E${status}`, errorOf(status, text)]),
       ),
-      parameters: Object.fromEntries(
-        LIST_PARAMETERS.map((parameter) => [keyOf(parameter), queryParameter(parameter)]),
-      ),
+      parameters: {
+        ...Object.fromEntries(
+          LIST_PARAMETERS.map((parameter) => [keyOf(parameter), queryParameter(parameter)]),
+        ),
+        IdempotencyKey: IDEMPOTENCY_KEY,
+      },
       headers: HEADERS,
       securitySchemes: {
         basic: {
@@ -88,7 +92,20 @@ const HEADERS = {
   "Content-Disposition": { description: "The name of the file", schema: TEXT },
   Deprecation: { description: "Since when the path is deprecated (RFC 9745)", schema: TEXT },
   Link: { description: "The path to use instead", schema: TEXT },
+  "Idempotency-Replayed": {
+    description: "The request was answered before: this is that answer",
+    schema: { const: "true" },
+  },
   "WWW-Authenticate": { description: "How to sign in", schema: TEXT },
+};
+
+const IDEMPOTENCY_KEY = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    "Made up by the caller for this request alone. Sent again with the same path, query and body within a day, it gets the same answer and changes nothing",
+  schema: { type: "string", minLength: 1, maxLength: KEY_LENGTH_MAX },
+  example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
 };
 
 function operationOf(route: Route, components: Components): Operation {
@@ -118,7 +135,7 @@ function neededRight({ base, verb, isOneOfSeveral }: Right): string {
   return `Needs the right \`${base}:${verb}\`${isOneOfSeveral ? ", or another to create what uses it" : ""}.`;
 }
 
-function parametersOf({ parameters, query }: Route): object[] {
+function parametersOf({ parameters, query, isWrite }: Route): object[] {
   const inPath = Object.entries(parameters).map(([name, { description, schema }]) => ({
     name,
     in: "path",
@@ -131,7 +148,8 @@ function parametersOf({ parameters, query }: Route): object[] {
       ? { $ref: `#/components/parameters/${keyOf(parameter)}` }
       : queryParameter(parameter),
   );
-  return [...inPath, ...inQuery];
+  const inHeaders = isWrite ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : [];
+  return [...inPath, ...inQuery, ...inHeaders];
 }
 
 function queryParameter({ style, ...parameter }: QueryParameter) {
@@ -154,11 +172,12 @@ function requestBodyOf({ body: { isUpload, isOptional } }: Route, schema: Schema
   };
 }
 
-function answerOf({ answer, alias }: Route, status: number, components: Components) {
+function answerOf({ answer, alias, isWrite }: Route, status: number, components: Components) {
   const { contentType = "application/json", headers = [] } = answer;
   const names = Object.keys(HEADERS).filter(
     (name) =>
       (headers.includes(name) && (name !== "Location" || status === 201)) ||
+      (isWrite && name === "Idempotency-Replayed") ||
       (alias && (name === "Deprecation" || name === "Link")),
   );
   return {
@@ -172,7 +191,7 @@ function answerOf({ answer, alias }: Route, status: number, components: Componen
 
 function errorOf(status: string, description: string) {
   const [header] = [
-    { of: ["429", "503"], name: "Retry-After" },
+    { of: ["409", "429", "503"], name: "Retry-After" },
     { of: ["401"], name: "WWW-Authenticate" },
   ].filter(({ of }) => of.includes(status));
   return {

@@ -1,3 +1,4 @@
+import type { Hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { badRequest, Code, Fault } from "@tidings/rpc/fault";
@@ -37,8 +38,15 @@ function contentTypeOf({ "content-type": contentType = "" }: IncomingMessage["he
   return contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** Reads a request body: JSON, or a form with bracket names. No body, `[]` and an empty form are an empty object. */
-export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<unknown> {
+/**
+ * Reads a request body: JSON, or a form with bracket names. No body, `[]` and an empty form are an empty object. `digest` gets the
+ * bytes, or the fields of a multipart form, whose boundary is another each time.
+ */
+export async function readBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  digest?: Hash,
+): Promise<unknown> {
   const contentType = request.headers["content-type"] ?? "";
   const type = contentTypeOf(request.headers);
   checkEncoding(request);
@@ -48,9 +56,9 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   const bytes = await receive(request, bytesMax, isJson ? jsonShape() : undefined);
   if (bytes.length === 0) return {};
   if (!isForm && !isJson) throw unreadable(type, bytes.toString("latin1", 0, 64));
-  const body = isJson
-    ? parseJson(decodeText(bytes))
-    : parseForm(type === FORM ? decodeText(bytes) : await multipartFields(contentType, bytes));
+  const form = type === MULTIPART ? await multipartFields(contentType, bytes) : undefined;
+  digest?.update(form ?? bytes);
+  const body = isJson ? parseJson(decodeText(bytes)) : parseForm(form ?? decodeText(bytes));
   await pauseAfter(bytes.length);
   checkTexts(body);
   return body;

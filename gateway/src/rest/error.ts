@@ -34,6 +34,7 @@ const BY_REASON: Partial<Record<string, Answer>> = {
   EXPECTATION_FAILED: { status: 417 },
   METHOD_NOT_ALLOWED: { status: 405 },
   IN_USE: { status: 422 },
+  IDEMPOTENCY_KEY_REUSED: { status: 422 },
   VALIDATION: { status: 422, type: "validation" },
   ROLE_HAS_USERS: { status: 428 },
   RATE_LIMITED: { status: 429 },

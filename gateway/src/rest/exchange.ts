@@ -1,6 +1,7 @@
 import type { Actor } from "@tidings/rpc/actor";
 import type { Outgoing } from "@tidings/rpc/client";
 import { badRequest } from "@tidings/rpc/fault";
+import type { OutgoingIdempotencyKey } from "@tidings/rpc/idempotency";
 import type { Response } from "express";
 import type { Query } from "./query.ts";
 
@@ -16,6 +17,8 @@ export interface Exchange {
   body: unknown;
   /** Template of the path, once it is matched: what is measured and logged. */
   route: string | undefined;
+  /** The key under which a write may come again. */
+  idempotencyKey?: OutgoingIdempotencyKey;
 }
 
 export type ApiResponse = Response<unknown, { exchange: Exchange }>;
@@ -23,8 +26,9 @@ export type ApiResponse = Response<unknown, { exchange: Exchange }>;
 /** How long a request may take, in milliseconds, by what it does. */
 export const BUDGET_MS = { read: 5_000, write: 10_000, batch: 30_000 };
 
-export function outgoing({ actor, requestId, identifiedInMs }: Exchange, budgetMs: number): Outgoing {
-  return { actor, requestId, deadlineMs: Date.now() + budgetMs - identifiedInMs };
+export function outgoing(exchange: Exchange, budgetMs: number): Outgoing {
+  const { actor, requestId, identifiedInMs, idempotencyKey } = exchange;
+  return { actor, requestId, deadlineMs: Date.now() + budgetMs - identifiedInMs, idempotencyKey };
 }
 
 export function sendJson(response: ApiResponse, status: number, json: string): void {

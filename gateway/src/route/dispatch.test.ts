@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { rateLimiter } from "../limits/rate-limit.ts";
 import { clientOf } from "../testing/http.ts";
 import { startScene } from "../testing/scene.ts";
 import { jsonAnswer, SUCCESS } from "./answer.ts";
@@ -10,6 +11,8 @@ import { type Route, route } from "./route.ts";
 const scene = await startScene();
 after(scene.stop);
 const api = clientOf(scene.port);
+
+const keys = rateLimiter({ name: "keys", points: 10, windowSeconds: 60, redis: undefined });
 
 test("an older path answers as its successor does, since when it is deprecated, and what to use", async () => {
   const { status, headers } = await api("POST", "/api/segments/1/contact/add/2");
@@ -47,7 +50,7 @@ test("an older path that ends says when", async () => {
     end: () => undefined,
   };
   const request = { method: "POST", path: "/old/7", headers: {}, get: () => undefined };
-  const answer = dispatch([row("/new/:id", { aliases: [old] })]);
+  const answer = dispatch([row("/new/:id", { aliases: [old] })], keys);
   await answer(request as never, response as never, assert.fail);
   assert.equal(headers.get("deprecation"), "@1767225600");
   assert.equal(headers.get("sunset"), "Fri, 01 Jan 2027 00:00:00 GMT");
@@ -55,8 +58,11 @@ test("an older path that ends says when", async () => {
 });
 
 test("two rows of one path and method, and a row without a name, are errors of the program", () => {
-  assert.throws(() => dispatch([row("/a"), row("/a", { operation: "other" })]), /POST \/a is there twice/);
-  assert.throws(() => dispatch([row("/a"), row("/b", { operation: "do/a" })]), /do\/a is there twice/);
+  assert.throws(
+    () => dispatch([row("/a"), row("/a", { operation: "other" })], keys),
+    /POST \/a is there twice/,
+  );
+  assert.throws(() => dispatch([row("/a"), row("/b", { operation: "do/a" })], keys), /do\/a is there twice/);
   const nameless = {
     method: "GET",
     path: "/a",

@@ -1,11 +1,14 @@
+import type { Hash } from "node:crypto";
 import { SpanKind } from "@opentelemetry/api";
 import { denied } from "@tidings/rpc/fault";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { NextFunction, Request } from "express";
+import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import { ambiguousCredentials } from "../auth/sent-credential.ts";
 import { isForm, readBody } from "../rest/body.ts";
 import { methodNotAllowed } from "../rest/error.ts";
 import type { ApiResponse, Exchange } from "../rest/exchange.ts";
+import { bodyDigest, readIdempotencyKey } from "../rest/idempotency-key.ts";
 import { discard } from "../rest/receive.ts";
 import { NO_BODY } from "./body-form.ts";
 import { PathTree } from "./path-tree.ts";
@@ -29,7 +32,7 @@ interface Place {
  * Answers requests by their routes. The path is matched first, then the caller's right, then the body is read, then the method decides.
  * A method without a route is 405 with `Allow`. Throws when two routes have one path and method, or one name.
  */
-export function dispatch(routes: Route[]) {
+export function dispatch(routes: Route[], keyLimiter: RateLimiterAbstract) {
   const tree = treeOf(routes.flatMap(withAliases));
   return async (request: Request, response: ApiResponse, next: NextFunction): Promise<void> => {
     const found = tree.find(request.path);
@@ -37,7 +40,12 @@ export function dispatch(routes: Route[]) {
     const { value: place, texts } = found;
     const { exchange } = response.locals;
     exchange.route = `/api${place.path}`;
-    const route = await chosen(place, request, response, texts);
+    const digest = bodyDigest(request);
+    const route = await chosen(place, { request, response, texts, digest });
+    if (digest && route.isWrite) {
+      const keyed = { request, response, route: `${route.method} ${exchange.route}`, digest };
+      exchange.idempotencyKey = await readIdempotencyKey(keyed, keyLimiter);
+    }
     tellDeprecation(response, route, texts);
     const traceparent = request.get("traceparent");
     await inSpan(`${route.method} ${exchange.route}`, { kind: SpanKind.SERVER, traceparent }, () =>
@@ -76,32 +84,31 @@ function placeOf(path: string, routes: Map<string, Route>): Place {
   return { path, routes, allowed: [...routes.keys()].join(", "), candidates };
 }
 
+interface Found {
+  request: Request;
+  response: ApiResponse;
+  texts: Record<string, string>;
+  /** Reads the body of a request that has an idempotency key. */
+  digest: Hash | undefined;
+}
+
 /** The route that a request is for; its body is read then. */
-async function chosen(
-  place: Place,
-  request: Request,
-  response: ApiResponse,
-  texts: Record<string, string>,
-): Promise<Route> {
+async function chosen(place: Place, found: Found): Promise<Route> {
+  const { request, response, digest } = found;
   const { exchange } = response.locals;
   const candidates = place.candidates.get(request.method) ?? [];
-  if (candidates.length === 0) throw refused(place, request, response, texts);
+  if (candidates.length === 0) throw refused(place, found);
   // Callers without the right are refused before the body is read.
   if (!candidates.some(({ right }) => mayAsk(exchange.actor, right))) {
     await discard(request);
     throw denied();
   }
-  const route = place.routes.get(await effectiveMethod(request, exchange, candidates));
-  if (!route) throw refused(place, request, response, texts);
+  const route = place.routes.get(await effectiveMethod(request, exchange, { candidates, digest }));
+  if (!route) throw refused(place, found);
   return route;
 }
 
-function refused(
-  { allowed, routes }: Place,
-  request: Request,
-  response: ApiResponse,
-  texts: Record<string, string>,
-) {
+function refused({ allowed, routes }: Place, { request, response, texts }: Found) {
   response.setHeader("allow", allowed);
   const [path] = [...routes.values()].flatMap(({ elsewhere }) => elsewhere?.[request.method as Method] ?? []);
   return methodNotAllowed(path && `${request.method} /api${filled(path, texts)}`);
@@ -112,12 +119,17 @@ function filled(template: string, texts: Record<string, string>): string {
 }
 
 /** Reads the body, which may name the method that is meant. A HEAD is a GET whose body Node leaves out. */
-async function effectiveMethod(request: Request, exchange: Exchange, candidates: Route[]): Promise<string> {
+async function effectiveMethod(
+  request: Request,
+  exchange: Exchange,
+  { candidates, digest }: { candidates: Route[]; digest: Hash | undefined },
+): Promise<string> {
   const { method } = request;
   if (method === "HEAD") return "GET";
   const body = candidates[0]?.body ?? NO_BODY;
   if (method === "GET" || body.isUpload || (method === "DELETE" && body === NO_BODY)) return method;
-  exchange.body = exchange.form ?? (await readBody(request, body.limits));
+  if (exchange.form) digest?.update(JSON.stringify(exchange.form));
+  exchange.body = exchange.form ?? (await readBody(request, body.limits, digest));
   if (!exchange.form && isForm(request) && hasToken(exchange.body)) throw ambiguousCredentials();
   if (method !== "POST") return method;
   const sent = exchange.body as { _method?: unknown } | null;

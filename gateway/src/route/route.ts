@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Outgoing } from "@tidings/rpc/client";
+import { isRead } from "@tidings/rpc/idempotency";
 import type { Request } from "express";
 import { type ApiResponse, BUDGET_MS, type Exchange, outgoing } from "../rest/exchange.ts";
 import type { Answer } from "./answer.ts";
@@ -72,6 +73,8 @@ export interface Route
   aliases: Alias[];
   /** The alias that this route is, and the path that it stands for. */
   alias?: Alias & { successor: string };
+  /** Does it change something? Then a caller may send it again under an idempotency key. */
+  isWrite: boolean;
   answerTo(request: Request, response: ApiResponse, texts: Record<string, string>): Promise<void>;
 }
 
@@ -88,6 +91,7 @@ export function route<P = Record<string, never>, Q = undefined, B = undefined, T
   const budgetMs = BUDGET_MS[row.budget ?? (row.method === "GET" ? "read" : "write")];
   return {
     aliases: [],
+    isWrite: rpc ? !isRead(rpc) : row.method !== "GET",
     ...rest,
     operation,
     ...(right && { right }),

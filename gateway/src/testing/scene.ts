@@ -99,7 +99,7 @@ export async function startScene(options: SceneOptions = {}) {
   const principals = openPrincipals(database);
   const credentials = await openCredentials(database, principals, loginThrottle(undefined));
   const clientIp = clientIpReader([], log);
-  const rates = apiRateLimits(0, undefined);
+  const rates = apiRateLimits({ requestsPerHour: 0, keysPerMinute: 1_000 }, undefined);
   const {
     lifetimes = { accessSeconds: 3600, refreshSeconds: 14 * 86_400 },
     tokenRates = { client: UNLIMITED, address: UNLIMITED },

@@ -9,6 +9,9 @@ import { faultToStatus, statusToFault } from "./fault-status.ts";
  */
 export const ACTOR_HEADER = "tidings-actor";
 export const REQUEST_ID_HEADER = "x-request-id";
+/** An idempotency key, both parts as base64url; and whether the answer is that of an earlier request. */
+export const KEY_HEADERS = { secret: "tidings-key-secret", fingerprint: "tidings-key-fingerprint" };
+export const REPLAYED_HEADER = "tidings-replayed";
 /** Nothing below it is for visitors. */
 export const TRANSFER_PATH = "/-/";
 

@@ -1,3 +1,4 @@
+import { answerOnceIn } from "@tidings/commands/answer-once";
 import { createOutbound } from "@tidings/outbound/outbound";
 import { AssetService } from "@tidings/proto/tidings/content/v1/asset_service";
 import { FileService } from "@tidings/proto/tidings/content/v1/file";
@@ -58,6 +59,7 @@ export async function openFiles(
         userBytesMax,
         defaults: themes,
         verifyActor,
+        answerOnce: answerOnceIn(database),
       }),
       images: imageRoutes(database, store),
     },

@@ -9,6 +9,7 @@ import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres
 import { startProxy } from "@tidings/testkit/proxy";
 import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { localStore } from "./local-store.ts";
+import type { SaveOnce } from "./save-once.ts";
 import type { FileStore } from "./store.ts";
 import { type UploadContext, uploadFile } from "./upload-file.ts";
 
@@ -21,10 +22,13 @@ let database: Database;
 let folder: TemporaryFolder;
 let store: FileStore;
 let context: UploadContext;
+const saveOnce: SaveOnce = async (_arrived, save) => ({ answer: await save(), isReplayed: false });
 const outcomes: PromiseSettledResult<unknown>[] = [];
 const server = createServer(async (request: IncomingMessage, response) => {
   outcomes.push(
-    ...(await Promise.allSettled([uploadFile(context, request, { actor: ACTOR, directory: "assets" })])),
+    ...(await Promise.allSettled([
+      uploadFile(context, request, { actor: ACTOR, directory: "assets", saveOnce }),
+    ])),
   );
   response.end();
 });

@@ -1,13 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import { mayBeCommitted } from "@tidings/database/failure";
 import { advisoryLock } from "@tidings/database/lock";
 import { cleanAlias } from "@tidings/resource/alias";
 import type { Actor } from "@tidings/rpc/actor";
 import { badRequest, notFound } from "@tidings/rpc/fault";
 import { type Arrived, withArrival } from "../file/arrival.ts";
 import { removeStored } from "../file/files.ts";
+import { keepBytes } from "../file/keep-bytes.ts";
+import type { Saved, SaveOnce } from "../file/save-once.ts";
 import type { FileStore } from "../file/store.ts";
 import { newStoredName } from "../file/stored-name.ts";
 import { zipDefaultTheme } from "./default-themes.ts";
@@ -39,7 +40,11 @@ const saveStatement = prepared(
 const fileStatement = prepared("themes_file", "select file from themes where key = $1");
 
 /** Takes a theme under the name of its archive, in place of an uploaded one of that name. Throws a Fault for what is none. */
-export function uploadTheme(context: ThemeContext, request: IncomingMessage, actor: Actor): Promise<void> {
+export function uploadTheme(
+  context: ThemeContext,
+  request: IncomingMessage,
+  { actor, saveOnce }: { actor: Actor; saveOnce: SaveOnce },
+): Promise<Saved> {
   const arriving = { request, folder: context.arrivals, bytesMax: BYTES_MAX, missing: badRequest };
   return withArrival(arriving, async (arrived) => {
     const key = keyOf(arrived);
@@ -47,14 +52,12 @@ export function uploadTheme(context: ThemeContext, request: IncomingMessage, act
       throw badRequest("A theme that comes with the product cannot be replaced. Name the archive otherwise.");
     const config = await readTheme(arrived.path);
     const file = newStoredName("zip");
-    await context.store.put(file, arrived.path);
-    try {
-      await save(context.database, { key, file, config, size: arrived.size, actor });
-    } catch (error) {
-      // After a commit that got no answer the row may be there.
-      if (!mayBeCommitted(error)) await context.store.delete(file).catch(() => undefined); // the sweep comes to it
-      throw error;
-    }
+    return keepBytes(context.store, { name: file, path: arrived.path }, () =>
+      saveOnce(arrived, async () => {
+        await save(context.database, { key, file, config, size: arrived.size, actor });
+        return "{}";
+      }),
+    );
   });
 }
 

@@ -1,22 +1,24 @@
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { getOption, toJsonString } from "@bufbuild/protobuf";
+import { getOption } from "@bufbuild/protobuf";
 import { permission, Verb } from "@tidings/proto/tidings/api/v1/options";
-import { UploadedFileSchema } from "@tidings/proto/tidings/content/v1/file";
 import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import type { Actor, ActorVerifier } from "@tidings/rpc/actor";
 import { Code, denied, toFault } from "@tidings/rpc/fault";
+import type { AnswerOnce } from "@tidings/rpc/idempotency";
 import { reach } from "@tidings/rpc/permission";
-import { ACTOR_HEADER, faultBytes, REQUEST_ID_HEADER } from "@tidings/rpc/transfer";
+import { ACTOR_HEADER, faultBytes, REPLAYED_HEADER, REQUEST_ID_HEADER } from "@tidings/rpc/transfer";
 import { takesLong } from "@tidings/runtime/http-server";
 import type { Log } from "@tidings/runtime/log";
 import { type NextFunction, type Request, type Response, Router } from "express";
+import { type Saved, saveOnce } from "../file/save-once.ts";
 import { type UploadContext, uploadFile } from "../file/upload-file.ts";
 import { openTheme, type ThemeContext, uploadTheme } from "../theme/theme-bytes.ts";
 
 export interface TransferOptions extends UploadContext, ThemeContext {
   log: Log;
   verifyActor: ActorVerifier;
+  answerOnce: AnswerOnce;
 }
 
 type TransferResponse = Response<unknown, { actor: Actor }>;
@@ -25,7 +27,7 @@ const THEMES = getOption(ThemeService, permission);
 
 /** Routes for whole files that the gateway sends and fetches for signed-in callers. Everybody else gets 404. */
 export function transferRoutes(options: TransferOptions): Router {
-  const { log, verifyActor } = options;
+  const { log, verifyActor, answerOnce } = options;
   const router = Router({ caseSensitive: true });
   router.use((request: Request, response: TransferResponse, next: NextFunction) => {
     const token = request.get(ACTOR_HEADER);
@@ -36,15 +38,16 @@ export function transferRoutes(options: TransferOptions): Router {
   router.post("/files/:directory", async (request: Request, response: TransferResponse) => {
     takesLong(request);
     const { actor } = response.locals;
-    const file = await uploadFile(options, request, { actor, directory: String(request.params.directory) });
-    sendJson(response, toJsonString(UploadedFileSchema, file));
+    const directory = String(request.params.directory);
+    const once = saveOnce(request, answerOnce);
+    sendSaved(response, await uploadFile(options, request, { actor, directory, saveOnce: once }));
   });
   router.post("/themes", async (request: Request, response: TransferResponse) => {
     const { actor } = response.locals;
     requireRight(actor, Verb.CREATE);
     takesLong(request);
-    await uploadTheme(options, request, actor);
-    sendJson(response, "{}");
+    const once = saveOnce(request, answerOnce);
+    sendSaved(response, await uploadTheme(options, request, { actor, saveOnce: once }));
   });
   router.get("/themes/:key", async (request: Request, response: TransferResponse) => {
     requireRight(response.locals.actor, Verb.VIEW);
@@ -66,8 +69,9 @@ function requireRight(actor: Actor, verb: Verb): void {
   if (reach(actor, THEMES, verb) === "none") throw denied();
 }
 
-function sendJson(response: Response, json: string): void {
-  response.type("application/json").end(json);
+function sendSaved(response: Response, { answer, isReplayed }: Saved): void {
+  if (isReplayed) response.setHeader(REPLAYED_HEADER, "true");
+  response.type("application/json").end(answer);
 }
 
 async function sendBytes(response: Response, bytes: Readable): Promise<void> {
