@@ -5,21 +5,15 @@ import type { AnswerOnce, IdempotencyKey } from "@tidings/rpc/idempotency";
 import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
 
+const claimStatement = prepared(
+  "kept_answers_claim",
+  "select sealed from claim_kept_answer($1::bigint, $2::bytea) as claimed (sealed)",
+);
 /** An answer lies in the partition of its day (UTC), one of three in turn: it is found on that day and the next. */
-const slot = (daysFromNow: number) =>
-  `mod(extract(epoch from now())::bigint / 86400 + ${3 + daysFromNow}, 3)::smallint`;
-
-const lockStatement = prepared(
-  "kept_answers_lock",
-  "select pg_try_advisory_xact_lock($1::bigint) as is_free",
-);
-const readStatement = prepared(
-  "kept_answers_read",
-  `select sealed from kept_answers where id = $1::bytea and slot in (${slot(0)}, ${slot(-1)})`,
-);
 const keepStatement = prepared(
   "kept_answers_keep",
-  `insert into kept_answers (slot, id, sealed) values (${slot(0)}, $1::bytea, $2::bytea)`,
+  `insert into kept_answers (slot, id, sealed)
+   values (mod(extract(epoch from now())::bigint / 86400, 3)::smallint, $1::bytea, $2::bytea)`,
 );
 
 const keyedCalls = new Counter({
@@ -54,15 +48,12 @@ export function answerOnceIn(database: Database): AnswerOnce {
 
 /** The answer that is kept under the key, sealed. Holds the key until the transaction ends. */
 async function claim(transaction: Transaction, lock: string, id: string): Promise<Buffer | undefined> {
-  const isFree = transaction.query(lockStatement, [lock]);
-  // A statement of its own, which sees what was committed before the lock was free.
-  const found = transaction.query(readStatement, [id]);
-  if ((await isFree)[0]?.is_free !== "t") {
+  const [row] = await transaction.query(claimStatement, [lock, id]);
+  if (!row) {
     keyedCalls.inc({ outcome: "busy" });
     throw atWork();
   }
-  const [row] = await found;
-  return row?.sealed ? Buffer.from(row.sealed.slice(2), "hex") : undefined;
+  return row.sealed ? Buffer.from(row.sealed.slice(2), "hex") : undefined;
 }
 
 function atWork(): Fault {

@@ -1,10 +1,9 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as pause } from "node:timers/promises";
 import { deadlineExceeded, unavailable } from "@tidings/rpc/fault";
-import { alone, together } from "@tidings/runtime/alone";
 import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { Pool, type PoolClient } from "pg";
+import { enclosures } from "./enclosure.ts";
 import { isRetryable } from "./failure.ts";
 import { watchPool } from "./pool-use.ts";
 import type { Row, Statement } from "./statement.ts";
@@ -20,9 +19,11 @@ export interface Transaction extends Queryable {
   execute(statement: Statement, values?: unknown[]): void;
   /** Runs once the transaction is durable. */
   afterCommit(listener: () => void): void;
+  /** Runs `work` as a part of this transaction, and waits for its statements. Where it fails the transaction must fail too. */
+  part<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /**
-   * Runs `work` as a part of this transaction that can fail alone: what it did is taken back then, and the transaction goes on (a savepoint).
-   * One runs at a time; others wait for their turn.
+   * Runs `work` as a part of this transaction that can fail alone: what it did is taken back then, and the transaction goes on (PostgreSQL,
+   * SAVEPOINT). One runs at a time; others wait for their turn.
    */
   savepoint<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
 }
@@ -41,8 +42,8 @@ export interface Database {
   ): Promise<T>;
   /**
    * Runs `work` as a transaction with all that it does with this database, whatever functions it calls for that: their transactions
-   * become savepoints. It runs again like the work of a transaction. Half of the connections at most do this at a time, since `work` may wait
-   * for other services meanwhile.
+   * are parts of it. It runs again like the work of a transaction, and when it makes up for a transaction that failed: then those are
+   * savepoints. Half of the connections at most do this at a time, since `work` may wait for other services meanwhile.
    */
   enclose<T>(deadlineMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Does within `enclose` what is not a part of its transaction: what other calls share. */
@@ -111,19 +112,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     stream: gatheringSocket,
   });
   const unwatch = watchPool(pool);
-  const enclosing = new AsyncLocalStorage<Enclosure | undefined>();
+  const enclosing = enclosures();
   const takeTurn = limited(Math.max(1, Math.floor((options.connectionsMax ?? CONNECTIONS_MAX) / 2)));
-  /** The transaction that the present work is a part of, until that ends. */
-  const enclosure = () => enclosing.getStore()?.transaction;
-  const within = async <T>(transaction: Transaction, work: (transaction: Transaction) => Promise<T>) => {
-    const enclosure: Enclosure = { transaction };
-    try {
-      return await enclosing.run(enclosure, () => work(transaction));
-    } finally {
-      // Work that nobody waited for goes on without it.
-      enclosure.transaction = undefined;
-    }
-  };
   // Without a listener a lost connection would end the process.
   pool.on("error", (error) => options.log.warn({ err: error }, "database connection lost"));
   pool.on("connect", (client) => {
@@ -162,13 +152,13 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   const database: Database = {
     query: (statement, values, deadlineMs) =>
-      enclosure()?.query(statement, values) ??
+      enclosing.current()?.query(statement, values) ??
       withClient(deadlineMs, (client) => send(client, statement, values)),
     async transaction(deadlineMs, work, options = {}) {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          const part = enclosure()?.savepoint((transaction) => within(transaction, work));
-          return await (part ?? withClient(deadlineMs, (client) => runTransaction(client, work, options)));
+          return await (enclosing.part(work) ??
+            withClient(deadlineMs, (client) => runTransaction(client, work, options)));
         } catch (error) {
           if (attempt === TRANSACTION_ATTEMPTS || !isRetryable(error)) throw error;
           // The winner of the deadlock takes its locks before this transaction asks for them again.
@@ -177,10 +167,8 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
     },
     enclose: (deadlineMs, work) =>
-      takeTurn(() =>
-        database.transaction(deadlineMs, (transaction) => alone(() => within(transaction, work))),
-      ),
-    outside: (work) => together(() => enclosing.run(undefined, work)),
+      takeTurn(() => enclosing.enclose((within) => database.transaction(deadlineMs, within), work)),
+    outside: enclosing.outside,
     async ping() {
       await withClient(Date.now() + PING_MS, (client) => send(client, { text: "select 1" }, []));
       return true;
@@ -191,10 +179,6 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
   };
   return database;
-}
-
-interface Enclosure {
-  transaction: Transaction | undefined;
 }
 
 /** The database as seen from within a transaction: what is done with it is a part of that. */

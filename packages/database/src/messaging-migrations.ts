@@ -31,6 +31,17 @@ export const messagingMigrations: Record<string, Migration> = {
     ...[0, 1, 2].map(
       (slot) => `create table kept_answers_${slot} partition of kept_answers for values in (${slot})`,
     ),
+    // Takes the key until the transaction ends, and answers what is kept under it; no row while another transaction has it. The second statement
+    // sees what was committed before the first had the key.
+    `create function claim_kept_answer(lock bigint, of bytea) returns setof bytea language plpgsql as $$
+     declare
+       today integer := extract(epoch from now())::bigint / 86400;
+     begin
+       if pg_try_advisory_xact_lock(lock) then
+         return query select (select sealed from kept_answers
+           where id = of and slot in (mod(today, 3), mod(today + 2, 3)));
+       end if;
+     end $$`,
     // A process may not truncate tables, so a function of the schema's owner does it: this one, and no other.
     `create function forget_kept_answers() returns void language plpgsql security definer
      set search_path from current set lock_timeout = '1s' as $$

@@ -27,27 +27,29 @@ export async function runTransaction<T>(
   }
 }
 
-async function runSavepoint<T>(
+async function runPart<T>(
   client: PoolClient,
   listeners: (() => void)[],
   work: (transaction: Transaction) => Promise<T>,
+  isSavepoint: boolean,
 ): Promise<T> {
   const own: (() => void)[] = [];
   const { transaction, pending } = partOf(client, own);
-  transaction.execute(SAVEPOINT);
+  if (isSavepoint) transaction.execute(SAVEPOINT);
   try {
     const result = await work(transaction);
-    transaction.execute(RELEASE);
+    if (isSavepoint) transaction.execute(RELEASE);
     await Promise.all(pending);
     listeners.push(...own);
     return result;
   } catch (error) {
-    await send(client, TAKE_BACK, []).catch(() => undefined); // the connection is gone: so is the transaction
+    // Where the connection is gone so is the transaction.
+    if (isSavepoint) await send(client, TAKE_BACK, []).catch(() => undefined);
     throw isAfterFailure(error) ? await firstFailure(pending) : error;
   }
 }
 
-/** The statements of a transaction, or of a savepoint in it, and how each of them ends. */
+/** The statements of a transaction, or of a part of it, and how each of them ends. */
 function partOf(client: PoolClient, listeners: (() => void)[]) {
   const pending: Promise<unknown>[] = [];
   const enqueue = (statement: Statement, values: unknown[] = []) => {
@@ -56,12 +58,16 @@ function partOf(client: PoolClient, listeners: (() => void)[]) {
     pending.push(result);
     return result;
   };
-  const takeTurn = limited(1);
+  let takeTurn: ReturnType<typeof limited> | undefined;
   const transaction: Transaction = {
     query: enqueue,
     execute: (statement, values) => void enqueue(statement, values),
     afterCommit: (listener) => listeners.push(listener),
-    savepoint: (work) => takeTurn(() => runSavepoint(client, listeners, work)),
+    part: (work) => runPart(client, listeners, work, false),
+    savepoint(work) {
+      takeTurn ??= limited(1);
+      return takeTurn(() => runPart(client, listeners, work, true));
+    },
   };
   return { transaction, pending };
 }

@@ -48,9 +48,13 @@ export async function answered(
 ): Promise<Answered> {
   if (!key || !answerOnce || isRead(method)) return { message: await handle(), isReplayed: false };
   const { output } = method;
+  let message: Message | undefined;
   const { answer, isReplayed } = await answerOnce(
     { ...key, method: methodName(method), deadlineMs },
-    async () => toBinary(output, await handle()),
+    async () => {
+      message = await handle();
+      return toBinary(output, message);
+    },
   );
-  return { message: fromBinary(output, answer), isReplayed };
+  return { message: isReplayed || !message ? fromBinary(output, answer) : message, isReplayed };
 }
