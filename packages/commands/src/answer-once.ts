@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, hash, randomBytes } from "node:crypto";
 import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { AnswerOnce, IdempotencyKey } from "@tidings/rpc/idempotency";
@@ -67,18 +67,13 @@ function keyReused(): Fault {
   return new Fault({ code: Code.ALREADY_EXISTS, reason: "IDEMPOTENCY_KEY_REUSED", message });
 }
 
-const ID_BYTES = 16;
-const LOCK_BYTES = 8;
-const SEAL_BYTES = 32;
-
-/** What the database sees of a key, and the key that seals its answer (HKDF, RFC 5869): neither leads to the other. */
+/** What the database sees of a key, and the key that seals its answer: neither leads to the other. */
 function derive({ secret, method }: IdempotencyKey & { method: string }) {
-  const bytes = Buffer.from(hkdfSync("sha256", secret, "", method, ID_BYTES + LOCK_BYTES + SEAL_BYTES));
-  return {
-    id: bytea(bytes.subarray(0, ID_BYTES)),
-    lock: bytes.readBigInt64BE(ID_BYTES).toString(),
-    seal: bytes.subarray(ID_BYTES + LOCK_BYTES),
-  };
+  // One-step key derivation (NIST SP 800-56C, 4.1): a hash of counter, secret and purpose.
+  const derived = (counter: number) =>
+    hash("sha256", Buffer.concat([Buffer.from([0, 0, 0, counter]), secret, Buffer.from(method)]), "buffer");
+  const id = derived(1);
+  return { id: bytea(id), lock: id.readBigInt64BE().toString(), seal: derived(2) };
 }
 
 const CIPHER = "aes-256-gcm";

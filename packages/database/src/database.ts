@@ -19,8 +19,6 @@ export interface Transaction extends Queryable {
   execute(statement: Statement, values?: unknown[]): void;
   /** Runs once the transaction is durable. */
   afterCommit(listener: () => void): void;
-  /** Runs `work` as a part of this transaction, and waits for its statements. Where it fails the transaction must fail too. */
-  part<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /**
    * Runs `work` as a part of this transaction that can fail alone: what it did is taken back then, and the transaction goes on (PostgreSQL,
    * SAVEPOINT). One runs at a time; others wait for their turn.
@@ -42,8 +40,8 @@ export interface Database {
   ): Promise<T>;
   /**
    * Runs `work` as a transaction with all that it does with this database, whatever functions it calls for that: their transactions
-   * are parts of it. It runs again like the work of a transaction, and when it makes up for a transaction that failed: then those are
-   * savepoints. Half of the connections at most do this at a time, since `work` may wait for other services meanwhile.
+   * are parts of it. It runs again like the work of a transaction, and where one of those failed: then they are savepoints, which can be
+   * made up for. Half of the connections at most do this at a time, since `work` may wait for other services meanwhile.
    */
   enclose<T>(deadlineMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Does within `enclose` what is not a part of its transaction: what other calls share. */

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { alone, together } from "@tidings/runtime/alone";
 import type { Transaction } from "./database.ts";
+import { mayBeCommitted } from "./failure.ts";
 
 type Work<T> = (transaction: Transaction) => Promise<T>;
 
@@ -14,7 +15,7 @@ interface Enclosure {
   failure?: { error: unknown };
 }
 
-/** A transaction failed that was no savepoint, and the work around it made up for it: all is done again with savepoints. */
+/** Work ended well although a transaction within it had failed. */
 class MadeUpFor extends Error {}
 
 export interface Enclosures {
@@ -22,7 +23,10 @@ export interface Enclosures {
   current(): Transaction | undefined;
   /** Runs the work of a transaction as a part of the present one; undefined where there is none. */
   part<T>(work: Work<T>): Promise<T> | undefined;
-  /** Encloses work in the transactions that `begin` runs: in a second one where a failure within the first was made up for. */
+  /**
+   * Encloses work in a transaction that `begin` runs. Transactions within it are first taken together, without savepoints. Where one of
+   * them fails, which may show with the commit alone, the work decides with savepoints what becomes of that.
+   */
   enclose<T>(begin: (work: Work<T>) => Promise<T>, work: Work<T>): Promise<T>;
   outside<T>(work: () => T): T;
 }
@@ -43,9 +47,9 @@ export function enclosures(): Enclosures {
     }
   };
 
-  const partOf = async <T>(enclosure: Enclosure, transaction: Transaction, work: Work<T>): Promise<T> => {
+  const joinedIn = async <T>(enclosure: Enclosure, transaction: Transaction, work: Work<T>): Promise<T> => {
     try {
-      return await transaction.part(work);
+      return await work(transaction);
     } catch (error) {
       enclosure.failure ??= { error };
       throw error;
@@ -58,16 +62,23 @@ export function enclosures(): Enclosures {
       const enclosure = storage.getStore();
       const transaction = enclosure?.transaction;
       if (!transaction) return undefined;
-      if (!enclosure.hasSavepoints) return partOf(enclosure, transaction, work);
+      if (!enclosure.hasSavepoints) return joinedIn(enclosure, transaction, work);
       return transaction.savepoint((savepoint) => enter(savepoint, true, work));
     },
     async enclose(begin, work) {
+      let isWorkDone = false;
       const attempt = (hasSavepoints: boolean) =>
-        begin((transaction) => alone(() => enter(transaction, hasSavepoints, work)));
+        begin(async (transaction) => {
+          isWorkDone = false;
+          const result = await alone(() => enter(transaction, hasSavepoints, work));
+          isWorkDone = true;
+          return result;
+        });
       try {
         return await attempt(false);
       } catch (error) {
-        if (!(error instanceof MadeUpFor)) throw error;
+        const isOfCommit = isWorkDone && !mayBeCommitted(error);
+        if (!isOfCommit && !(error instanceof MadeUpFor)) throw error;
         return attempt(true);
       }
     },

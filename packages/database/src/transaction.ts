@@ -27,29 +27,27 @@ export async function runTransaction<T>(
   }
 }
 
-async function runPart<T>(
+async function runSavepoint<T>(
   client: PoolClient,
   listeners: (() => void)[],
   work: (transaction: Transaction) => Promise<T>,
-  isSavepoint: boolean,
 ): Promise<T> {
   const own: (() => void)[] = [];
   const { transaction, pending } = partOf(client, own);
-  if (isSavepoint) transaction.execute(SAVEPOINT);
+  transaction.execute(SAVEPOINT);
   try {
     const result = await work(transaction);
-    if (isSavepoint) transaction.execute(RELEASE);
+    transaction.execute(RELEASE);
     await Promise.all(pending);
     listeners.push(...own);
     return result;
   } catch (error) {
-    // Where the connection is gone so is the transaction.
-    if (isSavepoint) await send(client, TAKE_BACK, []).catch(() => undefined);
+    await send(client, TAKE_BACK, []).catch(() => undefined); // the connection is gone: so is the transaction
     throw isAfterFailure(error) ? await firstFailure(pending) : error;
   }
 }
 
-/** The statements of a transaction, or of a part of it, and how each of them ends. */
+/** The statements of a transaction, or of a savepoint in it, and how each of them ends. */
 function partOf(client: PoolClient, listeners: (() => void)[]) {
   const pending: Promise<unknown>[] = [];
   const enqueue = (statement: Statement, values: unknown[] = []) => {
@@ -63,10 +61,9 @@ function partOf(client: PoolClient, listeners: (() => void)[]) {
     query: enqueue,
     execute: (statement, values) => void enqueue(statement, values),
     afterCommit: (listener) => listeners.push(listener),
-    part: (work) => runPart(client, listeners, work, false),
     savepoint(work) {
       takeTurn ??= limited(1);
-      return takeTurn(() => runPart(client, listeners, work, true));
+      return takeTurn(() => runSavepoint(client, listeners, work));
     },
   };
   return { transaction, pending };
