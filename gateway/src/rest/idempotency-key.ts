@@ -1,4 +1,4 @@
-import { createHash, type Hash, hash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Actor } from "@tidings/rpc/actor";
 import { badRequest } from "@tidings/rpc/fault";

@@ -29,7 +29,8 @@ export const messagingMigrations: Record<string, Migration> = {
      partition by list (slot)`,
     "alter table kept_answers alter column sealed set storage external",
     ...[0, 1, 2].map(
-      (slot) => `create table kept_answers_${slot} partition of kept_answers for values in (${slot})`,
+      (slot) =>
+        `create table kept_answers_${slot} partition of kept_answers for values in (${slot}) with (toast_tuple_target = 8160)`,
     ),
     // Takes the key until the transaction ends, and answers what is kept under it; no row while another transaction has it. The second statement
     // sees what was committed before the first had the key.
