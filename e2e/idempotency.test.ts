@@ -130,7 +130,7 @@ test("a key with another body, path or query is 422; at another route or of anot
   assert.equal(answer.headers.get("idempotency-replayed"), null);
 });
 
-test("what failed is not kept: the same request under the same key can succeed later", async () => {
+test("a refused write is not kept: it can succeed later under the same key", async () => {
   const { roleId, id } = await newPerson(stack, {});
   const send = keyed(api);
   const remove = () => send("DELETE", `roles/${roleId}/delete`);

@@ -1,5 +1,5 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import type { Transaction } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { columnsOf, readField } from "@tidings/resource/columns";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Resource } from "@tidings/resource/resource";

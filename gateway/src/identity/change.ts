@@ -1,5 +1,6 @@
-import { type Database, joined, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, joined, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
+import type { Transaction } from "@tidings/database/transaction";
 import { Code, Fault } from "@tidings/rpc/fault";
 
 const identityLock = advisoryLock("identity");

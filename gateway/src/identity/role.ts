@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { create } from "@bufbuild/protobuf";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { type Role, RoleSchema } from "@tidings/proto/tidings/identity/v1/role";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";

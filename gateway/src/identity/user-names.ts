@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { User } from "@tidings/proto/tidings/identity/v1/user";
 import type { Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";

@@ -1,5 +1,6 @@
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { appendAudit } from "../identity/audit.ts";
 import { digest, newSecret } from "../secret.ts";
 import type { AuthorizationTarget } from "./authorization-request.ts";

@@ -1,5 +1,6 @@
-import { type Database, prepared, type Queryable } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Queryable } from "@tidings/database/transaction";
 import { digest, isSameDigest, newSecret } from "../secret.ts";
 
 const LENGTH_MAX = 2_000;

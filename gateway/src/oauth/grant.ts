@@ -1,5 +1,6 @@
-import { type Database, prepared, type Queryable, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Queryable, Transaction } from "@tidings/database/transaction";
 import { type GrantType, touchClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";
 import { auditToken, type IssuedTokens, issueTokens } from "./token.ts";

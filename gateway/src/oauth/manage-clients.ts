@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { ClientSchema } from "@tidings/proto/tidings/identity/v1/client";
 import { notFound, taken } from "@tidings/rpc/fault";

@@ -1,4 +1,5 @@
-import type { Database, Transaction } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { OAuthClient } from "./client.ts";
 import { OAuthError } from "./oauth-error.ts";
 

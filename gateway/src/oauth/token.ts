@@ -1,4 +1,5 @@
-import { prepared, type Queryable, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Queryable, Transaction } from "@tidings/database/transaction";
 import { appendAudit } from "../identity/audit.ts";
 import { digest, newSecret } from "../secret.ts";
 import type { OAuthClient } from "./client.ts";

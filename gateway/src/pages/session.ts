@@ -1,4 +1,5 @@
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { digest } from "../secret.ts";
 
 const IDLE = "interval '30 minutes'";

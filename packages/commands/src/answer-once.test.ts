@@ -65,7 +65,7 @@ test("a key with another request is refused, and one of another method is anothe
   assert.equal((await send("reused", async () => Buffer.of(), "OtherMethod")).isReplayed, false);
 });
 
-test("what fails has no effect and is not kept", async () => {
+test("a call that fails has no effect and is not kept", async () => {
   const send = call("failing");
   const failing = send("failing", async () => {
     await query("insert into tags (tag) values ('failing')");

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from "node:crypto";
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { AnswerOnce, IdempotencyKey } from "@tidings/rpc/idempotency";
 import type { Log } from "@tidings/runtime/log";
@@ -67,7 +68,7 @@ function keyReused(): Fault {
   return new Fault({ code: Code.ALREADY_EXISTS, reason: "IDEMPOTENCY_KEY_REUSED", message });
 }
 
-/** What the database sees of a key, and the key that seals its answer: neither leads to the other. */
+/** The names of a key in the database, and the key that seals its answer: neither leads to the other. */
 function derive({ secret, method }: IdempotencyKey & { method: string }) {
   // One-step key derivation (NIST SP 800-56C, 4.1): a hash of counter, secret and purpose.
   const derived = (counter: number) =>

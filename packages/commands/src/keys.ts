@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import { lockKey } from "@tidings/database/lock";
+import type { Transaction } from "@tidings/database/transaction";
 import { MONTH_PARTITIONS, type MonthPartitioned, monthPartitioned } from "@tidings/jobs/partitions";
 
 /** The most commands of one call. */

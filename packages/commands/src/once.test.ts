@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import { type Database, openDatabase, type Transaction } from "@tidings/database/database";
+import { type Database, openDatabase } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { badRequest, Code, type Fault } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";

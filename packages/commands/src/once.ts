@@ -1,4 +1,5 @@
-import type { Database, Transaction } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { Code, Fault, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import { claimKeys, readKeys, recordOutcomes } from "./keys.ts";

@@ -1,5 +1,6 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { replicate } from "@tidings/projection/replicate";
 import { PointTriggerSchema } from "@tidings/proto/tidings/campaign/v1/point_trigger";
 

@@ -5,8 +5,9 @@ import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, type TestDatabase, terminateBackends } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
-import { type Database, openDatabase, type Transaction } from "./database.ts";
+import { type Database, openDatabase } from "./database.ts";
 import { violatedConstraint } from "./failure.ts";
+import type { Transaction } from "./transaction.ts";
 
 const log = createLog("test", "silent");
 let testDatabase: TestDatabase;
@@ -186,7 +187,7 @@ test("a prepared statement answers the same columns each time, after an error to
   assert.deepEqual([first, none, last], [one, [], one]);
 });
 
-test("what a savepoint did is taken back when it fails, and the transaction goes on", async () => {
+test("a savepoint that fails is taken back, and the transaction goes on", async () => {
   await run(async (transaction) => {
     transaction.execute(insert("savepoint-1"));
     const failed = transaction.savepoint(async (part) => {
@@ -199,7 +200,7 @@ test("what a savepoint did is taken back when it fails, and the transaction goes
   assert.deepEqual(await tags("savepoint-"), ["savepoint-1", "savepoint-3"]);
 });
 
-test("what enclosed work does with the database is one transaction: all of it, or nothing", async () => {
+test("enclosed work is one transaction: all that it does with the database, or nothing", async () => {
   const heard: string[] = [];
   const work = (tag: string) =>
     Promise.all(

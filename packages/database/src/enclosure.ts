@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { alone, together } from "@tidings/runtime/alone";
-import type { Transaction } from "./database.ts";
 import { mayBeCommitted } from "./failure.ts";
+import type { Transaction } from "./transaction.ts";
 
 type Work<T> = (transaction: Transaction) => Promise<T>;
 

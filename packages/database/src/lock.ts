@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "./database.ts";
+import { prepared } from "./database.ts";
+import type { Transaction } from "./transaction.ts";
 
 /** An advisory lock of this schema (PostgreSQL, 13.3.5). A transaction holds it until it ends. */
 export interface Lock {

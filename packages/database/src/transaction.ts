@@ -1,9 +1,34 @@
 import { limited } from "@tidings/runtime/limited";
 import type { PoolClient } from "pg";
-import type { Transaction, TransactionOptions } from "./database.ts";
 import { databaseFault, isAfterFailure } from "./failure.ts";
 import type { Row, Statement } from "./statement.ts";
 import { TextQuery } from "./wire/text-query.ts";
+
+export interface Queryable {
+  query(statement: Statement, values?: unknown[]): Promise<Row[]>;
+}
+
+export interface Transaction extends Queryable {
+  /** Sends a statement without waiting. It is awaited with the commit; its failure fails the transaction. */
+  execute(statement: Statement, values?: unknown[]): void;
+  /** Runs once the transaction is durable. */
+  afterCommit(listener: () => void): void;
+  /**
+   * Runs `work` as a part of this transaction that can fail alone: what it did is taken back then, and the transaction goes on (PostgreSQL,
+   * SAVEPOINT). One runs at a time; others wait for their turn.
+   */
+  savepoint<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>;
+}
+
+export interface TransactionOptions {
+  /** How long a statement waits for a lock before the transaction fails; until the deadline when absent. */
+  lockWaitMs?: number;
+  /**
+   * Walks indexes, whatever is known of the tables. The plan of a prepared statement is kept: one that was made while a table
+   * was small would read all of it once it has grown.
+   */
+  byIndex?: boolean;
+}
 
 /** Runs `work` on a connection between BEGIN and COMMIT. */
 export async function runTransaction<T>(

@@ -1,10 +1,5 @@
-import {
-  backgroundDeadline,
-  type Database,
-  prepared,
-  type Queryable,
-  type Transaction,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Queryable, Transaction } from "@tidings/database/transaction";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { JobState } from "./job-state.ts";
 import { type Claimed, type JobTable, jobQueue, type Queue } from "./queue.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { type Database, openDatabase, type Transaction } from "@tidings/database/database";
+import { type Database, openDatabase } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { SpanKind } from "@opentelemetry/api";
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";

@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 
 /**
  * Records events as consumed and returns those that were not yet: `$1` consumer, `$2` uuid[] of event ids, answers

@@ -10,8 +10,9 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { EventActor } from "@tidings/bus/event";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { byteaArray } from "@tidings/database/wire/binary-array";
 import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";

@@ -5,12 +5,8 @@ import { type Bus, connectBus } from "@tidings/bus/connect";
 import { consume } from "@tidings/bus/consume";
 import type { Event } from "@tidings/bus/event";
 import { publish } from "@tidings/bus/publish";
-import {
-  backgroundDeadline,
-  type Database,
-  openDatabase,
-  type Transaction,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { startTestNats } from "@tidings/testkit/nats";

@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 
 /**
  * SQL of a migration, in a schema with projections: rows of projections that are built beside the live ones. `begin_projection_beside(of)` begins

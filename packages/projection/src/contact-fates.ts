@@ -1,6 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
+import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";

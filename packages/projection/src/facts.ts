@@ -1,6 +1,7 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { slices } from "@tidings/runtime/slices";
 import { keepBeside, switchBeside } from "./beside.ts";
 import type { Projection } from "./projection.ts";

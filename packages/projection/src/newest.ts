@@ -1,5 +1,6 @@
 import type { Event } from "@tidings/bus/event";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 
 const newerStatement = prepared(
   "project_newer",

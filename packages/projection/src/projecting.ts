@@ -1,7 +1,8 @@
 import type { Bus } from "@tidings/bus/connect";
 import type { Event } from "@tidings/bus/event";
 import { streamOf } from "@tidings/bus/streams";
-import { backgroundDeadline, type Database, type Transaction } from "@tidings/database/database";
+import { backgroundDeadline, type Database } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { consumeEvents } from "@tidings/messaging/consume-events";
 import { newEvents } from "@tidings/messaging/inbox";
 import { askOwnersThrough } from "@tidings/resource/await-rows";

@@ -1,5 +1,5 @@
 import type { Event } from "@tidings/bus/event";
-import type { Transaction } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { snakeCase } from "@tidings/runtime/snake-case";
 
 /** A replica of entities or facts that another service publishes. */

@@ -1,7 +1,8 @@
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { snakeCase } from "@tidings/runtime/snake-case";
 import { type BesideRow, keepBeside, switchBeside } from "./beside.ts";
 import { newestEvents } from "./newest.ts";

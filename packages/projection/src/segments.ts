@@ -1,4 +1,5 @@
-import type { Database, Transaction } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import { awaitRows } from "@tidings/resource/await-rows";
 import type { ReferenceKind } from "@tidings/resource/reference";

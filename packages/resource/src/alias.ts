@@ -1,6 +1,7 @@
 import { type DescMessage, getOption } from "@bufbuild/protobuf";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
+import type { Transaction } from "@tidings/database/transaction";
 import { alias as aliasOption } from "@tidings/proto/tidings/api/v1/options";
 import anyAscii from "any-ascii";
 import { type Column, readField, writeField } from "./columns.ts";

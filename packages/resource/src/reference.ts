@@ -1,6 +1,7 @@
 import { create, type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
-import type { Database, Queryable } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Queryable } from "@tidings/database/transaction";
 import { missing, reference, required } from "@tidings/proto/tidings/api/v1/options";
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import type { Call } from "@tidings/rpc/call";

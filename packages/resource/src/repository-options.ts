@@ -1,5 +1,6 @@
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
-import type { Database, Transaction } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { ItemStatus } from "@tidings/proto/tidings/type/v1/batch";
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";

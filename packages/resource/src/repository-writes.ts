@@ -1,4 +1,5 @@
-import { joined, type Transaction } from "@tidings/database/database";
+import { joined } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault } from "@tidings/rpc/fault";

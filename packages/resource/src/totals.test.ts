@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { compileSql } from "@tidings/database/compile-sql";
-import {
-  backgroundDeadline,
-  type Database,
-  openDatabase,
-  type Transaction,
-} from "@tidings/database/database";
+import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";

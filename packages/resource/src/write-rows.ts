@@ -1,5 +1,5 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import type { Transaction } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { type DomainEvent, encodeEvent, type Outbox } from "@tidings/messaging/outbox";
 import { aliasMaker } from "./alias.ts";
 import { type Column, toRecord } from "./columns.ts";

@@ -1,5 +1,6 @@
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
+import type { Transaction } from "@tidings/database/transaction";
 import { queryByIndex } from "@tidings/jobs/queue";
 
 /**

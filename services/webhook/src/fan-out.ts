@@ -1,6 +1,7 @@
 import type { Event } from "@tidings/bus/event";
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { textArray } from "@tidings/database/wire/binary-array";
 import { recordEvents } from "@tidings/messaging/inbox";
 import { Code, Fault } from "@tidings/rpc/fault";

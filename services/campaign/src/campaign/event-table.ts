@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
 import type { Changed } from "@tidings/resource/repository-options";
 

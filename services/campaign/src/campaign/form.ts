@@ -1,4 +1,5 @@
-import type { Database, Transaction } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Projection } from "@tidings/projection/projection";
 import { replicate } from "@tidings/projection/replicate";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";

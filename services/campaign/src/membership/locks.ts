@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import { advisoryLocksById } from "@tidings/database/lock";
+import type { Transaction } from "@tidings/database/transaction";
 
 const segments = advisoryLocksById("campaign_segment_members");
 const campaigns = advisoryLocksById("campaign_members");

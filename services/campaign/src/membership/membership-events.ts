@@ -1,6 +1,6 @@
-import type { Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { CampaignMembershipChangedSchema } from "@tidings/proto/tidings/campaign/v1/events";
 

@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 
 const statement = prepared(
   "campaign_event_logs_unschedule",

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { joined, prepared, type Transaction } from "@tidings/database/database";
+import { joined, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { DeviceSchema } from "@tidings/proto/tidings/contact/v1/device";
 import type { Call } from "@tidings/rpc/call";
 import UAParser from "ua-parser-js";

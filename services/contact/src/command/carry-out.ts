@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { Command, Outcome } from "@tidings/commands/once";
-import { joined, type Transaction } from "@tidings/database/database";
+import { joined } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { ContactCommand } from "@tidings/proto/tidings/contact/v1/command";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";

@@ -1,7 +1,8 @@
 import type { Outcome } from "@tidings/commands/once";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { dateTimeText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
 import type { CompanyCommand, PointsCommand, StageCommand } from "@tidings/proto/tidings/contact/v1/command";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Fault, notFound } from "@tidings/rpc/fault";

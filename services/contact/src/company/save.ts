@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { Company } from "@tidings/proto/tidings/contact/v1/company";
 import { type Fault, invalid, NOT_VALID } from "@tidings/rpc/fault";

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { Transaction } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { slices } from "@tidings/runtime/slices";

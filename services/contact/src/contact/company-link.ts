@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import type { Application, RowChange } from "../record/kind.ts";

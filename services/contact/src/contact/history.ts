@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 
 /** Tables whose rows belong to a contact by `contact_id` and move with a merge. */
 const HISTORY = [

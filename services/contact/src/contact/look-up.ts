@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
 import { dateTimeText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { type Tag, TagSchema } from "@tidings/proto/tidings/contact/v1/tag";
 import type { Call } from "@tidings/rpc/call";

@@ -1,5 +1,5 @@
 import { contactSnapshot } from "@tidings/contacts/row-snapshot";
-import type { Queryable } from "@tidings/database/database";
+import type { Queryable } from "@tidings/database/transaction";
 import type { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Handlers } from "@tidings/rpc/definition";
 import { catalogueOf } from "../field/catalogue.ts";

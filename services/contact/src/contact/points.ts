@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
 import type { ContactRow } from "../rows/contact.ts";

@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
 import type { FieldContext } from "../field/catalogue.ts";

@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { GroupScoreChangedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { checkedPoints, type LoggedPoints, logPoints, OPERATORS } from "./points.ts";

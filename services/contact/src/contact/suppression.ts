@@ -1,5 +1,6 @@
 import { createHmac, type KeyObject } from "node:crypto";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { folded } from "@tidings/runtime/folded";
 import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";

@@ -1,4 +1,5 @@
-import { prepared, type Queryable } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Queryable } from "@tidings/database/transaction";
 import { type ContactRow, WHOLE_CONTACT_SELECT } from "../rows/contact.ts";
 
 const statement = prepared(

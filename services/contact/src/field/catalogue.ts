@@ -125,7 +125,7 @@ export function fieldCatalogues(database: Database): FieldCatalogues {
   /** One that fails is made once more: many wait for it. */
   const start = (): Promise<FieldCatalogue> => {
     next = undefined;
-    // Others wait for it too.
+    // Calls share it: it is no part of the transaction of one of them.
     const mine = database.outside(() => check().catch(check));
     running = mine;
     const done = () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FieldObject } from "@tidings/contacts/shown-field";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Field } from "@tidings/proto/tidings/contact/v1/field";

@@ -1,5 +1,5 @@
-import type { Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import type { DomainEvent } from "@tidings/messaging/outbox";
 import type { Call } from "@tidings/rpc/call";
 import type { Fault, Violation } from "@tidings/rpc/fault";

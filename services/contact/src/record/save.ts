@@ -1,6 +1,6 @@
-import type { Transaction } from "@tidings/database/database";
 import { violatedConstraint } from "@tidings/database/failure";
 import { dateTimeText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Call } from "@tidings/rpc/call";
 import { Fault, taken } from "@tidings/rpc/fault";
 import {

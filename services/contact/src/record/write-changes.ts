@@ -1,5 +1,5 @@
-import type { Transaction } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import type { FieldSet } from "../field/catalogue.ts";
 import type { RecordTable } from "../rows/table.ts";
 import { claimsOf, missingClaims } from "./identifier.ts";

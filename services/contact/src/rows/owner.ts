@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 
 /** The user `o` a record belongs to, as the API shows it. */
 export const OWNER_JSON = `json_build_object('id', o.id, 'username', o.username, 'firstName', o.first_name,

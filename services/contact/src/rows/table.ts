@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 
 /** A value of a unique field in the form in which no two records may share it. */
 export interface Claim {

@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Asset } from "@tidings/proto/tidings/content/v1/asset";
 import type { Changed } from "@tidings/resource/repository-options";

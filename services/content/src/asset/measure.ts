@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { backgroundDeadline, type Database, prepared, type Transaction } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { encodeEvent, type Outbox } from "@tidings/messaging/outbox";

@@ -1,5 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
 import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/resource/json-member";
 import { placeOf } from "@tidings/resource/resource";

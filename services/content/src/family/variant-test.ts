@@ -1,7 +1,8 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import { timestampFromText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Reference } from "@tidings/proto/tidings/type/v1/reference";
 import type { Changed } from "@tidings/resource/repository-options";
 import { placeOf } from "@tidings/resource/resource";

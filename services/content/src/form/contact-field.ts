@@ -1,4 +1,5 @@
-import { type Database, prepared, type Queryable } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Queryable } from "@tidings/database/transaction";
 import type { Projection } from "@tidings/projection/projection";
 import { replicate } from "@tidings/projection/replicate";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";

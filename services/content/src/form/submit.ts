@@ -1,7 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { domainEvent } from "@tidings/messaging/outbox";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";

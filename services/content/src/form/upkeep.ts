@@ -1,7 +1,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
-import { type Database, prepared, type Transaction } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf, type NewJob, type Outcome } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Projection } from "@tidings/projection/projection";

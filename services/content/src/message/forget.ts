@@ -1,4 +1,4 @@
-import type { Transaction } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { forgetIn } from "@tidings/projection/forget-in";
 
 const segmentStatements = [forgetIn("emails", "lists"), forgetIn("smses", "lists")];

@@ -1,4 +1,5 @@
-import { prepared, type Queryable } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Queryable } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import {
   type MarketingMessage,

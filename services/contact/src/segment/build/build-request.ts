@@ -1,4 +1,5 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { filtersOf, namedIn } from "@tidings/filters/filter";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import { FilterProblem, filtersOf, namedIn, readFilters } from "@tidings/filters/filter";
 import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
 import { cleanAlias, freeAlias } from "@tidings/resource/alias";

@@ -1,5 +1,6 @@
 import { compileSql } from "@tidings/database/compile-sql";
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { slices } from "@tidings/runtime/slices";
 import { sql } from "kysely";

@@ -1,5 +1,6 @@
-import { prepared, type Transaction } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import { lockKey } from "@tidings/database/lock";
+import type { Transaction } from "@tidings/database/transaction";
 
 /** The key that replicas of the version before take alone, in a rolling upgrade: it goes with the next version. */
 const KEY_BEFORE = "hashtext('segment members')";
