@@ -92,6 +92,8 @@ function describe(document: Document): Described {
       const operation = document.paths[place]?.[method] as Operation;
       const response = operation.responses[status] as { $ref?: string; content?: Record<string, unknown> };
       if (!response) return `the status is none of ${Object.keys(operation.responses)}`;
+      if (!("content" in response) && !response.$ref)
+        return text === "" ? undefined : "the answer has a body";
       const at = response.$ref ?? `#/paths/${escaped(place)}/${method}/responses/${status}`;
       const content = response.content ?? { "application/json": {} };
       const type = contentType?.split(";", 1)[0] ?? "";

@@ -25,6 +25,7 @@ import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
 import { RoleService } from "@tidings/proto/tidings/identity/v1/role_service";
 import { UserService } from "@tidings/proto/tidings/identity/v1/user_service";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
+import { standardOf } from "@tidings/rpc/standard";
 
 /** The standard operations of a resource, as REST callers see them. */
 export interface Resource {
@@ -81,4 +82,13 @@ export const resources: Resource[] = [
 
 function row(path: string, one: string, service: DescService, special: Partial<Resource> = {}): Resource {
   return { path, one, many: path, shape: "array", total: "int", service, ...special };
+}
+
+const types = new Map(resources.map(({ path, service }) => [path, standardOf(service).resource.typeName]));
+
+/** The name of the message of a resource's entities: `tidings.contact.v1.Tag`. */
+export function typeOf(path: string): string {
+  const type = types.get(path);
+  if (type === undefined) throw new Error(`there is no resource ${path}`);
+  return type;
 }

@@ -47,7 +47,10 @@ export function openTransfer({
     upload: (request, exchange, path) => {
       const { idempotencyKey: key } = exchange;
       const headers = { ...nameOf(sign, exchange), ...(key && keyHeaders(key)) };
-      return send(request, { url: urlOf(path), agent, headers, onReplay: key?.onReplay });
+      const onReplay = () => {
+        exchange.isReplayed = true;
+      };
+      return send(request, { url: urlOf(path), agent, headers, onReplay });
     },
     async download(response, path, filename) {
       const { exchange } = response.locals;

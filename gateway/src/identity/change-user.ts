@@ -8,6 +8,7 @@ import { type User, UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { repository } from "@tidings/resource/repository";
 import type { Saved, Update } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
+import { requireExpected } from "@tidings/rpc/expected";
 import { Code, denied, Fault, invalid, NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { sql } from "kysely";
 import { RateLimiterRes } from "rate-limiter-flexible";
@@ -67,6 +68,7 @@ export function userChanges(database: Database, outbox: Outbox): UserChanges {
   const updateUser = async (update: Update<User>, call: Call): Promise<Saved<User>> => {
     if (update.allowMissing && !(await exists(database, update.id, call))) {
       if (call.reach(Verb.CREATE) === "none") throw denied();
+      requireExpected(call, UserSchema.typeName, { id: update.id, version: undefined });
       return createUser(update.message, call);
     }
     const known = await userRepository(database, outbox).get(update.id, call);

@@ -56,7 +56,7 @@ export function documentOf(routes: Route[], { version, nested }: DocumentOptions
         ...Object.fromEntries(
           LIST_PARAMETERS.map((parameter) => [keyOf(parameter), queryParameter(parameter)]),
         ),
-        IdempotencyKey: IDEMPOTENCY_KEY,
+        ...HEADER_PARAMETERS,
       },
       headers: HEADERS,
       securitySchemes: {
@@ -92,6 +92,11 @@ const HEADERS = {
   "Content-Disposition": { description: "The name of the file", schema: TEXT },
   Deprecation: { description: "Since when the path is deprecated (RFC 9745)", schema: TEXT },
   Link: { description: "The path to use instead", schema: TEXT },
+  ETag: {
+    description: "The tag of these bytes, and of the version of the entity that they show",
+    schema: TEXT,
+  },
+  "Last-Modified": { description: "When the entity was changed, where it knows that", schema: TEXT },
   "Idempotency-Replayed": {
     description: "The request was answered before: this is that answer",
     schema: { const: "true" },
@@ -99,13 +104,35 @@ const HEADERS = {
   "WWW-Authenticate": { description: "How to sign in", schema: TEXT },
 };
 
-const IDEMPOTENCY_KEY = {
-  name: "Idempotency-Key",
-  in: "header",
-  description:
-    "Made up by the caller for this request alone. Sent again with the same path, query and body within a day, it gets the same answer and changes nothing",
-  schema: { type: "string", minLength: 1, maxLength: KEY_LENGTH_MAX },
-  example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
+const HEADER_PARAMETERS = {
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    description:
+      "Made up by the caller for this request alone. Sent again with the same path, query and body within a day, it gets the same answer and changes nothing",
+    schema: { type: "string", minLength: 1, maxLength: KEY_LENGTH_MAX },
+    example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
+  },
+  IfMatch: {
+    name: "If-Match",
+    in: "header",
+    description:
+      "Tags of the first entity of the path, or *: 412 when somebody changed it since. An item of a batch has a member of this name",
+    schema: TEXT,
+    example: '"7.ukl0fT1fYtqyMYJ6m1TIeg"',
+  },
+  IfNoneMatch: {
+    name: "If-None-Match",
+    in: "header",
+    description: "Tags of answers that the caller has: 304 when the answer would be one of them",
+    schema: TEXT,
+    example: '"7.ukl0fT1fYtqyMYJ6m1TIeg"',
+  },
+};
+
+const NOT_MODIFIED = {
+  description: "The caller has these bytes already",
+  headers: { ETag: { $ref: "#/components/headers/ETag" } },
 };
 
 function operationOf(route: Route, components: Components): Operation {
@@ -124,6 +151,7 @@ function operationOf(route: Route, components: Components): Operation {
     ...(body && { requestBody: requestBodyOf(route, body) }),
     responses: {
       ...Object.fromEntries(answers),
+      ...(method === "GET" && answer.contentType === undefined && { 304: NOT_MODIFIED }),
       ...Object.fromEntries(
         refused.map((status) => [String(status), { $ref: `#/components/responses/E${status}` }]),
       ),
@@ -135,7 +163,7 @@ function neededRight({ base, verb, isOneOfSeveral }: Right): string {
   return `Needs the right \`${base}:${verb}\`${isOneOfSeveral ? ", or another to create what uses it" : ""}.`;
 }
 
-function parametersOf({ parameters, query, isWrite }: Route): object[] {
+function parametersOf({ method, parameters, query, isWrite }: Route): object[] {
   const inPath = Object.entries(parameters).map(([name, { description, schema }]) => ({
     name,
     in: "path",
@@ -148,7 +176,13 @@ function parametersOf({ parameters, query, isWrite }: Route): object[] {
       ? { $ref: `#/components/parameters/${keyOf(parameter)}` }
       : queryParameter(parameter),
   );
-  const inHeaders = isWrite ? [{ $ref: "#/components/parameters/IdempotencyKey" }] : [];
+  const hasEntity = Object.values(parameters).some(({ entity }) => entity !== undefined);
+  const names = [
+    ...(isWrite ? ["IdempotencyKey"] : []),
+    ...(isWrite && hasEntity ? ["IfMatch"] : []),
+    ...(method === "GET" ? ["IfNoneMatch"] : []),
+  ];
+  const inHeaders = names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
@@ -172,12 +206,13 @@ function requestBodyOf({ body: { isUpload, isOptional } }: Route, schema: Schema
   };
 }
 
-function answerOf({ answer, alias, isWrite }: Route, status: number, components: Components) {
+function answerOf({ method, answer, alias, isWrite }: Route, status: number, components: Components) {
   const { contentType = "application/json", headers = [] } = answer;
   const names = Object.keys(HEADERS).filter(
     (name) =>
       (headers.includes(name) && (name !== "Location" || status === 201)) ||
       (isWrite && name === "Idempotency-Replayed") ||
+      (method === "GET" && name === "ETag") ||
       (alias && (name === "Deprecation" || name === "Link")),
   );
   return {

@@ -29,6 +29,7 @@ export const MEANINGS: Record<number, string> = {
   406: "The file is none of those that are taken",
   408: "The body came too slowly",
   409: "The state of the entity does not allow this",
+  412: "Somebody changed the entity since the caller read it",
   413: "The body is too large",
   417: "The expectation cannot be met",
   422: "The values contradict what is there",
@@ -60,7 +61,7 @@ export function errorStatuses({ method, hasParameters, hasBody, own }: ErrorsOf)
     ...(hasParameters ? [404] : []),
     ...(hasBody || isWrite ? OF_BODIES : []),
     // A write may contradict what is there, or what another one does meanwhile.
-    ...(isWrite ? [404, 409, 422] : []),
+    ...(isWrite ? [404, 409, 412, 422] : []),
     ...own,
   ];
   return [...new Set(statuses)].toSorted((one, other) => one - other);

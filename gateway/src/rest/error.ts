@@ -33,6 +33,7 @@ const BY_REASON: Partial<Record<string, Answer>> = {
   UPLOAD_REFUSED: { status: 406 },
   EXPECTATION_FAILED: { status: 417 },
   METHOD_NOT_ALLOWED: { status: 405 },
+  PRECONDITION_FAILED: { status: 412 },
   IN_USE: { status: 422 },
   IDEMPOTENCY_KEY_REUSED: { status: 422 },
   VALIDATION: { status: 422, type: "validation" },

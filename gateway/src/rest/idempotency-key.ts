@@ -2,7 +2,7 @@ import { createHash, type Hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Actor } from "@tidings/rpc/actor";
 import { badRequest } from "@tidings/rpc/fault";
-import type { OutgoingIdempotencyKey } from "@tidings/rpc/idempotency";
+import type { IdempotencyKey } from "@tidings/rpc/idempotency";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import { rateLimited, refusalOf } from "../limits/rate-limit.ts";
 import type { ApiResponse } from "./exchange.ts";
@@ -35,7 +35,7 @@ export interface KeyedRequest {
 export async function readIdempotencyKey(
   { request, response, route, digest }: KeyedRequest,
   limiter: RateLimiterAbstract,
-): Promise<OutgoingIdempotencyKey> {
+): Promise<IdempotencyKey> {
   const key = sentKey(request);
   const { actor, query } = response.locals.exchange;
   const principal = principalOf(actor);
@@ -51,7 +51,6 @@ export async function readIdempotencyKey(
       .update(JSON.stringify([principal, route, key]))
       .digest(),
     fingerprint: digest.update(JSON.stringify([path, query])).digest(),
-    onReplay: () => response.setHeader("idempotency-replayed", "true"),
   };
 }
 

@@ -2,7 +2,7 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Outgoing } from "@tidings/rpc/client";
 import type { Resource } from "../resources.ts";
-import { type ApiResponse, sendJson } from "../rest/exchange.ts";
+import { type ApiResponse, sendEntity, sendJson } from "../rest/exchange.ts";
 import { idOf } from "../rest/id-of.ts";
 import { sendList } from "../rest/list.ts";
 import { type ListLimits, type ListParameters, readListParameters } from "../rest/list-query.ts";
@@ -59,11 +59,11 @@ export function messageAnswer<M extends Message>(
   const status = madeAt === undefined ? 200 : 201;
   return {
     statuses: [status],
-    ...(madeAt !== undefined && { headers: ["Location"] }),
+    headers: madeAt === undefined ? ["ETag"] : ["ETag", "Location"],
     describe: (components) => closed({ [one]: components.answered(message) }),
     send(response, item) {
       if (madeAt !== undefined) response.setHeader("location", `/api/${madeAt}/${idOf(item)}`);
-      sendJson(response, status, `{"${one}":${write(item)}}`);
+      sendEntity(response, status, `{"${one}":${write(item)}}`);
     },
   };
 }

@@ -3,6 +3,7 @@ import { badRequest, Fault, notFound } from "@tidings/rpc/fault";
 import { statusToFault } from "@tidings/rpc/fault-status";
 import { longWork } from "@tidings/runtime/long-work";
 import type { Resource } from "../resources.ts";
+import { expectedItems } from "../rest/entity-tag.ts";
 import { errorEntry } from "../rest/error.ts";
 import { type Exchange, sendJson } from "../rest/exchange.ts";
 import type { Body, BodyDecoder } from "../rest/message-input.ts";
@@ -59,7 +60,7 @@ export function batchRoutes(
     const toUpdate = (body: Body): UpdateItem => {
       const id = itemId(body.id);
       if (id === undefined && !isReplaced) throw notFound();
-      const { message, paths } = decode(body);
+      const { message, paths } = decode(withoutCondition(body));
       const updateMask = { paths: isReplaced ? ["*"] : paths };
       return { id: id ?? 0, message, updateMask, allowMissing: isReplaced };
     };
@@ -74,8 +75,12 @@ export function batchRoutes(
       budget: "batch",
       body: items,
       answer: answerOf(200, true),
-      handle: ({ body, options }) =>
-        eachDecoded(batchItems(body, itemsMax), toUpdate, (updates) => methods.batchUpdate(updates, options)),
+      handle({ body, options }) {
+        const bodies = batchItems(body, itemsMax);
+        const expected = expectedItems(methods.resource.typeName, bodies);
+        const send = (updates: UpdateItem[]) => methods.batchUpdate(updates, { ...options, expected });
+        return eachDecoded(bodies, toUpdate, send);
+      },
     });
   };
 
@@ -109,7 +114,9 @@ export function batchRoutes(
       body: ids,
       answer: answerOf(200, false),
       async handle({ exchange, options }) {
-        return resultsOf(await methods.batchDelete(idsOf(exchange, itemsMax), options));
+        const { body } = exchange;
+        const expected = expectedItems(methods.resource.typeName, Array.isArray(body) ? body : []);
+        return resultsOf(await methods.batchDelete(idsOf(exchange, itemsMax), { ...options, expected }));
       },
     }),
   ];
@@ -125,6 +132,13 @@ const IDS: QueryForm<undefined> = {
   ],
   read: () => undefined,
 };
+
+/** The condition of an item is none of its members. */
+function withoutCondition(body: Body): Body {
+  if (!Object.hasOwn(body, "If-Match")) return body;
+  const { "If-Match": _condition, ...members } = body;
+  return members;
+}
 
 /** Sends the items that can be read and puts the answers back in their places between those that cannot. */
 async function eachDecoded<T>(
@@ -244,7 +258,8 @@ function idsOf({ query, body }: Pick<Exchange, "query" | "body">, itemsMax: numb
       "ids must say what is to be deleted: ids=1,2 in the query, or a list of ids as the body.",
     );
   if (ids.length > itemsMax) throw tooMany(itemsMax);
-  return ids.map((value) => {
+  return ids.map((sent) => {
+    const value = typeof sent === "object" && sent !== null ? (sent as { id?: unknown }).id : sent;
     const id = itemId(typeof value === "string" ? value.trim() : value);
     if (id === undefined) throw badRequest("ids must be a list of ids.");
     return id;

@@ -1,16 +1,20 @@
 import type { Hash } from "node:crypto";
 import { SpanKind } from "@opentelemetry/api";
+import { type Expected, preconditionFailed } from "@tidings/rpc/expected";
 import { denied } from "@tidings/rpc/fault";
 import { inSpan } from "@tidings/runtime/telemetry";
 import type { NextFunction, Request } from "express";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import { ambiguousCredentials } from "../auth/sent-credential.ts";
+import { typeOf } from "../resources.ts";
 import { isForm, readBody } from "../rest/body.ts";
+import { expectedEntity } from "../rest/entity-tag.ts";
 import { methodNotAllowed } from "../rest/error.ts";
 import type { ApiResponse, Exchange } from "../rest/exchange.ts";
 import { bodyDigest, readIdempotencyKey } from "../rest/idempotency-key.ts";
 import { discard } from "../rest/receive.ts";
 import { NO_BODY } from "./body-form.ts";
+import type { NamedEntity } from "./parameter.ts";
 import { PathTree } from "./path-tree.ts";
 import { mayAsk } from "./right.ts";
 import { type Method, type Route, withAliases } from "./route.ts";
@@ -46,6 +50,7 @@ export function dispatch(routes: Route[], keyLimiter: RateLimiterAbstract) {
       const keyed = { request, response, route: `${route.method} ${exchange.route}`, digest };
       exchange.idempotencyKey = await readIdempotencyKey(keyed, keyLimiter);
     }
+    if (route.isWrite) exchange.expected = expectedOf(route, request, texts);
     tellDeprecation(response, route, texts);
     const traceparent = request.get("traceparent");
     await inSpan(`${route.method} ${exchange.route}`, { kind: SpanKind.SERVER, traceparent }, () =>
@@ -140,6 +145,31 @@ async function effectiveMethod(
 
 function hasToken(body: unknown): boolean {
   return typeof body === "object" && body !== null && "access_token" in body;
+}
+
+/**
+ * The conditions of a write about the first entity that its path names (RFC 9110, 13.1). Throws PRECONDITION_FAILED where it names none: what
+ * is not there has no tag.
+ */
+function expectedOf(
+  { parameters }: Route,
+  { headers }: Request,
+  texts: Record<string, string>,
+): Expected | undefined {
+  const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
+  if (ifMatch === undefined && ifNoneMatch === undefined) return undefined;
+  const [name, entity] = namedEntity(parameters) ?? [];
+  const expected = expectedEntity(Number(texts[name ?? ""]), { ifMatch, ifNoneMatch });
+  if (expected && !entity && ifMatch !== undefined) throw preconditionFailed();
+  return expected && entity && { type: typeOf(entity.resource), entities: [expected] };
+}
+
+/** The first entity that a path names, with its parameter. */
+function namedEntity(parameters: Route["parameters"]): [name: string, entity: NamedEntity] | undefined {
+  const [first] = Object.entries(parameters).flatMap(([name, { entity }]) =>
+    entity ? [[name, entity] as [string, NamedEntity]] : [],
+  );
+  return first;
 }
 
 /** An older path says so: since when (RFC 9745), until when (RFC 8594), and what to use (RFC 5829). */

@@ -91,7 +91,7 @@ export function route<P = Record<string, never>, Q = undefined, B = undefined, T
   const budgetMs = BUDGET_MS[row.budget ?? (row.method === "GET" ? "read" : "write")];
   return {
     aliases: [],
-    isWrite: rpc ? !isRead(rpc) : row.method !== "GET",
+    isWrite: row.method === "GET" ? rpc !== undefined && !isRead(rpc) : row.budget !== "read",
     ...rest,
     operation,
     ...(right && { right }),

@@ -1,7 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { standardOf } from "@tidings/rpc/standard";
 import type { Resource } from "../resources.ts";
-import { type ApiResponse, bodyObject, sendJson } from "../rest/exchange.ts";
+import { type ApiResponse, bodyObject, sendEntity, sendJson, showModified } from "../rest/exchange.ts";
 import { idOf } from "../rest/id-of.ts";
 import { type ListLimits, selection } from "../rest/list-query.ts";
 import { type BodyDecoder, bodyDecoder } from "../rest/message-input.ts";
@@ -80,7 +80,8 @@ function partsOf(resource: Resource, methods: StandardMethods, nested: NestedFor
     written: {
       statuses: [200],
       describe: (components) => closed({ [one]: components.answered(methods.resource) }),
-      send: (response, json) => sendJson(response, 200, `{"${one}":${json}}`),
+      headers: ["ETag", "Last-Modified"],
+      send: (response, json) => sendEntity(response, 200, `{"${one}":${json}}`),
     },
     saved: savedAnswer(resource, methods, nested),
     body: {
@@ -121,8 +122,11 @@ function readRoutes({ resource, methods, at, nameOf, write, written }: Parts, li
       query: SELECTION,
       answer: written,
       elsewhere: { PUT: `${at}/:id/edit`, PATCH: `${at}/:id/edit`, DELETE: `${at}/:id/delete` },
-      handle: async ({ parameters: { id }, query: select, options }) =>
-        write(await methods.get(id, options), select),
+      async handle({ parameters: { id }, query: select, options, response }) {
+        const item = await methods.get(id, options);
+        showModified(response, item);
+        return write(item, select);
+      },
     }),
   ];
 }
@@ -183,6 +187,11 @@ function editRoutes({ resource, methods, at, nameOf, decode, saved, body }: Part
 
 function deleteRoute({ resource, methods, at, nameOf, write, written }: Parts): Route {
   const { rpc } = methods;
+  const answer: Answer<string> = {
+    ...written,
+    headers: [],
+    send: (response, json) => sendJson(response, 200, json),
+  };
   return route({
     method: "DELETE",
     path: `${at}/:id/delete`,
@@ -191,10 +200,12 @@ function deleteRoute({ resource, methods, at, nameOf, write, written }: Parts): 
     operation: nameOf(rpc.delete),
     parameters: { id: entityId(resource.path, "delete") },
     errors: resource.deletionErrors ?? [],
-    answer: written,
+    answer,
     // A deleted entity has no id any more.
-    handle: async ({ parameters: { id }, options }) =>
-      write(await methods.delete(id, options)).replace(`"id":${id}`, '"id":null'),
+    async handle({ parameters: { id }, options }) {
+      const json = write(await methods.delete(id, options)).replace(`"id":${id}`, '"id":null');
+      return `{"${resource.one}":${json}}`;
+    },
   });
 }
 
@@ -224,11 +235,12 @@ function savedAnswer(resource: Resource, methods: StandardMethods, nested: Neste
   return {
     statuses: [201, 200],
     describe: (components) => closed({ [resource.one]: components.answered(methods.resource) }),
-    headers: ["Location", "Tidings-Ignored"],
+    headers: ["ETag", "Last-Modified", "Location", "Tidings-Ignored"],
     send(response: ApiResponse, { saved: { item, created, ignored }, ignored: others }) {
       tellIgnored(response, [...others, ...ignored, ...skippedFilters(item)]);
       if (created) response.setHeader("location", `/api/${resource.path}/${idOf(item)}`);
-      sendJson(response, created ? 201 : 200, `{"${resource.one}":${write(item)}}`);
+      showModified(response, item);
+      sendEntity(response, created ? 201 : 200, `{"${resource.one}":${write(item)}}`);
     },
   };
 }

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
+import { requireExpected } from "@tidings/rpc/expected";
 import { notFound } from "@tidings/rpc/fault";
 import { sql } from "kysely";
 import { listPage } from "./list.ts";
@@ -25,7 +26,9 @@ export function repositoryReads<T extends Resource, L>(
       const [row] = await database.query(statements.get, [id, call.actor.id], call.deadlineMs);
       const found = row && parts.toLocked(row);
       if (!found || !isVisible(call, found)) throw notFound();
+      requireExpected(call, schema.typeName, { id, version: found.version });
       await show([found.message], call, database);
+      call.showsVersion?.(found.version);
       return found.message;
     },
     async list(query, call) {

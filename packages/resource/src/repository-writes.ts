@@ -2,6 +2,7 @@ import { joined } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
+import { unexpected } from "@tidings/rpc/expected";
 import { denied, Fault } from "@tidings/rpc/fault";
 import { checkLength } from "./answer-length.ts";
 import { type Decisions, decisions } from "./decide.ts";
@@ -44,7 +45,9 @@ export function repositoryWrites<T extends Resource, L>(parts: RepositoryParts<T
       return database.transaction(call.deadlineMs, async (transaction) => {
         const writing = await load(parts, transaction, call, { messages, visible, ids });
         const locked = await lock(parts, transaction, ids, call);
-        const outcomes = updates.map((update) => decideUpdate(decide, locked, update, writing));
+        const outcomes = updates.map((update) =>
+          decideUpdate({ decide, type: schema.typeName }, locked, update, writing),
+        );
         await write(transaction, lastOfEach(outcomes));
         return showWritten(parts, transaction, outcomes, call);
       });
@@ -53,7 +56,7 @@ export function repositoryWrites<T extends Resource, L>(parts: RepositoryParts<T
     delete: (ids, call) =>
       database.transaction(call.deadlineMs, async (transaction) => {
         const locked = await lock(parts, transaction, ids, call);
-        const outcomes = ids.map((id) => decideDeletion(locked, id, call));
+        const outcomes = ids.map((id) => decideDeletion(schema.typeName, locked, id, call));
         const deleted = outcomes.flatMap((outcome) => ("saved" in outcome ? [outcome.saved] : []));
         transaction.execute(statements.delete, [deleted.map(({ message }) => message.id)]);
         outbox.append(transaction, rowEvents(schema, "deleted", deleted));
@@ -103,25 +106,33 @@ async function lock<T extends Resource, L>(
 
 /** The next update of the same row builds on this one. */
 function decideUpdate<T extends Resource, L>(
-  decide: Decisions<T, L>,
+  { decide, type }: { decide: Decisions<T, L>; type: string },
   locked: Map<number, Locked<T>>,
   update: Update<T>,
   writing: Writing<L>,
 ): Outcome<T> {
   const { call } = writing;
-  if (!locked.has(update.id) && update.allowMissing)
+  const { id } = update;
+  if (!locked.has(id) && update.allowMissing) {
+    const fault = unexpected(call, type, { id, version: undefined });
+    if (fault) return { fault };
     return call.reach(Verb.CREATE) === "none" ? { fault: denied() } : decide.ofNew(update, writing);
-  const before = changeable(locked.get(update.id), Verb.EDIT, call);
+  }
+  const before = changeable(locked.get(id), Verb.EDIT, call);
   if (before instanceof Fault) return { fault: before };
+  const fault = unexpected(call, type, { id, version: before.version });
+  if (fault) return { fault };
   const outcome = decide.ofChange(before, update, writing);
   if ("saved" in outcome) locked.set(update.id, { ...before, ...outcome.saved });
   return outcome;
 }
 
 /** An id that is named twice is deleted once. */
-function decideDeletion<T>(locked: Map<number, Locked<T>>, id: number, call: Call): Outcome<T> {
+function decideDeletion<T>(type: string, locked: Map<number, Locked<T>>, id: number, call: Call): Outcome<T> {
   const before = changeable(locked.get(id), Verb.DELETE, call);
   if (before instanceof Fault) return { fault: before };
+  const fault = unexpected(call, type, { id, version: before.version });
+  if (fault) return { fault };
   locked.delete(id);
   return { saved: { message: before.message, version: before.version + 1 }, before, isChanged: true };
 }

@@ -1,5 +1,6 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { violatedConstraint } from "@tidings/database/failure";
+import type { Call } from "@tidings/rpc/call";
 import { toFault } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 import type {
@@ -31,8 +32,8 @@ export function repository<T extends Resource, L = undefined>(
   const empty = () => create(schema) as T;
   return {
     ...repositoryReads(parts),
-    create: (message, call) => one(writes.create([message], call)),
-    update: (update, call) => one(writes.update([update], call)),
+    create: (message, call) => one(writes.create([message], call), call),
+    update: (update, call) => one(writes.update([update], call), call),
     delete: async (id, call) => (await one(writes.delete([id], call))).item,
     batchCreate: (messages, call) => many(messages, (some) => writes.create(some, call), empty),
     batchUpdate: (updates, call) => many(updates, (some) => writes.update(some, call), empty),
@@ -40,10 +41,12 @@ export function repository<T extends Resource, L = undefined>(
   };
 }
 
-async function one<T>(outcomes: Promise<Outcome<T>[]>): Promise<Saved<T>> {
+/** The call hears of the version, where there is one afterwards. */
+async function one<T>(outcomes: Promise<Outcome<T>[]>, call?: Call): Promise<Saved<T>> {
   const [outcome] = await outcomes;
   if (!outcome) throw new Error("a batch of one has one outcome");
   if ("fault" in outcome) throw outcome.fault;
+  call?.showsVersion?.(outcome.saved.version);
   return { item: outcome.saved.message, created: !outcome.before };
 }
 

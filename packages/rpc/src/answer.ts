@@ -7,8 +7,9 @@ import type { ActorVerifier } from "./actor.ts";
 import type { Call } from "./call.ts";
 import { actingAs } from "./current-actor.ts";
 import { methodName } from "./definition.ts";
+import type { Expected } from "./expected.ts";
 import { Code, deadlineExceeded, exhausted, type Fault, toFault } from "./fault.ts";
-import { type Answered, type AnswerOnce, answered, type IdempotencyKey } from "./idempotency.ts";
+import { type Answered, type AnswerOnce, answered, type IdempotencyKey, type Shown } from "./idempotency.ts";
 import { permittedCall, type Requirement } from "./permission.ts";
 
 /** A call as it comes in, on a line or alone. */
@@ -22,6 +23,7 @@ export interface Incoming {
   /** When the caller gives up, in milliseconds since the epoch; not finite when it does not say. */
   deadlineMs: number;
   idempotencyKey?: IdempotencyKey | undefined;
+  expected?: Expected | undefined;
 }
 
 /** Answers a call. Whatever goes wrong is thrown as a Fault, counted and, where it is ours, logged. */
@@ -69,10 +71,12 @@ export function answering(
       if (admission.inFlight > admission.max) throw exhausted("The service is busy.");
       const call = readCall(incoming, requirement, verifyActor);
       const { deadlineMs } = call;
-      return answered(method, { key: incoming.idempotencyKey, answerOnce, deadlineMs }, async () => {
-        const answer = await actingAs(call.actor, () => handler(incoming.request(), call));
-        return create(method.output, answer as Message);
-      });
+      return answered(method, { key: incoming.idempotencyKey, answerOnce, deadlineMs }, () =>
+        shown(call, async (call) => {
+          const answer = await actingAs(call.actor, () => handler(incoming.request(), call));
+          return create(method.output, answer as Message);
+        }),
+      );
     };
     admission.inFlight += 1;
     try {
@@ -91,13 +95,25 @@ export function answering(
   };
 }
 
+/** Answers a call together with the version that its handler says it shows. */
+export async function shown(call: Call, answer: (call: Call) => Promise<Message>): Promise<Shown> {
+  let version = 0;
+  const message = await answer({
+    ...call,
+    showsVersion(shown) {
+      version = shown;
+    },
+  });
+  return { message, version };
+}
+
 function readCall(incoming: Incoming, requirement: Requirement, verifyActor: ActorVerifier): Call {
   const actor = verifyActor(incoming.actor);
   const now = Date.now();
-  const { requestId, deadlineMs: givenUpMs } = incoming;
+  const { requestId, expected, deadlineMs: givenUpMs } = incoming;
   const deadlineMs = Number.isFinite(givenUpMs) ? givenUpMs - HOP_MS : now + DEFAULT_DEADLINE_MS;
   if (deadlineMs - now < HOP_MS / 2) throw deadlineExceeded();
-  return permittedCall(requirement, { actor, deadlineMs, requestId });
+  return permittedCall(requirement, { actor, deadlineMs, requestId, expected });
 }
 
 /** A caller's mistake is the caller's business; only what went wrong on our side is logged. */

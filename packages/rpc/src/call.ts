@@ -1,5 +1,6 @@
 import type { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "./actor.ts";
+import type { Expected } from "./expected.ts";
 
 /** Which rows an actor reaches with a verb: every row, those it owns, or none. */
 export type Reach = "all" | "own" | "none";
@@ -10,6 +11,10 @@ export interface Call {
   /** Milliseconds since the epoch. The database gets what is left of it as statement_timeout. */
   deadlineMs: number;
   requestId: string;
+  /** Versions that entities must have to be changed. */
+  expected?: Expected | undefined;
+  /** Says which version of an entity the answer shows: its ETag is made of that. */
+  showsVersion?(version: number): void;
   /** How far the actor gets with another verb on the same resource. */
   reach(verb: Verb): Reach;
 }

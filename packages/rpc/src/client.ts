@@ -10,7 +10,8 @@ import {
 import { currentTraceparent } from "@tidings/runtime/telemetry";
 import type { Actor, ActorSigner } from "./actor.ts";
 import { methodDefinition, methodName } from "./definition.ts";
-import { isRead, type OutgoingIdempotencyKey } from "./idempotency.ts";
+import type { Expected } from "./expected.ts";
+import { type Answered, type IdempotencyKey, isRead } from "./idempotency.ts";
 import { isUnanswered, isUnreached, type RetryBudget, retryBudget } from "./retry.ts";
 import type { Connection } from "./stream/connection.ts";
 
@@ -20,7 +21,11 @@ export interface Outgoing {
   /** Milliseconds since the epoch; the server receives the time that is left. */
   deadlineMs: number;
   requestId: string;
-  idempotencyKey?: OutgoingIdempotencyKey | undefined;
+  idempotencyKey?: IdempotencyKey | undefined;
+  /** Versions that entities must have to be changed. */
+  expected?: Expected | undefined;
+  /** Hears of an answer what its message does not say. */
+  onAnswer?(answer: Pick<Answered, "version" | "isReplayed">): void;
 }
 
 export type RpcClient<S extends DescService> = {
@@ -50,7 +55,7 @@ function unary(method: DescMethod, connection: Connection, sign: ActorSigner, re
   const mayRepeat = isRead(method) ? isUnanswered : isUnreached;
   return async (request: MessageInitShape<typeof method.input>, outgoing: Outgoing): Promise<Message> => {
     const message = requestSerialize(create(method.input, request));
-    const { actor, requestId, deadlineMs, idempotencyKey } = outgoing;
+    const { actor, requestId, deadlineMs, idempotencyKey, expected } = outgoing;
     const call = () =>
       connection.call({
         method: name,
@@ -60,7 +65,10 @@ function unary(method: DescMethod, connection: Connection, sign: ActorSigner, re
         message,
         deadlineMs,
         idempotencyKey,
+        expected,
       });
-    return responseDeserialize((await retries.run(call, mayRepeat)) as Buffer);
+    const { message: answer, version, replayed } = await retries.run(call, mayRepeat);
+    outgoing.onAnswer?.({ version, isReplayed: replayed });
+    return responseDeserialize(answer as Buffer);
   };
 }

@@ -1,5 +1,6 @@
-import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel as Idempotency } from "@bufbuild/protobuf/wkt";
+import { AnswerSchema } from "@tidings/proto/tidings/api/v1/line";
 import { methodName } from "./definition.ts";
 
 /** The key under which a caller may send the same request again (IETF draft httpapi-idempotency-key-header). */
@@ -8,12 +9,6 @@ export interface IdempotencyKey {
   secret: Uint8Array;
   /** A digest of the request: the key with another one is refused. */
   fingerprint: Uint8Array;
-}
-
-/** The key as it goes out with calls. */
-export interface OutgoingIdempotencyKey extends IdempotencyKey {
-  /** Called when the answer is that of an earlier call. */
-  onReplay(): void;
 }
 
 /**
@@ -30,31 +25,42 @@ export function isRead({ idempotency }: DescMethod): boolean {
   return idempotency === Idempotency.NO_SIDE_EFFECTS;
 }
 
-export interface Answered {
+/** The answer of a handler. */
+export interface Shown {
   message: Message;
+  /** The version of the entity that the message shows; 0 where it shows none. */
+  version: number;
+}
+
+export interface Answered extends Shown {
   /** Is it the answer of an earlier call? */
   isReplayed: boolean;
+}
+
+interface Answering {
+  key: IdempotencyKey | undefined;
+  answerOnce: AnswerOnce | undefined;
+  deadlineMs: number;
 }
 
 /** Answers a call of a method: once, where it has a key and changes something. */
 export async function answered(
   method: DescMethod,
-  {
-    key,
-    answerOnce,
-    deadlineMs,
-  }: { key: IdempotencyKey | undefined; answerOnce: AnswerOnce | undefined; deadlineMs: number },
-  handle: () => Promise<Message>,
+  { key, answerOnce, deadlineMs }: Answering,
+  handle: () => Promise<Shown>,
 ): Promise<Answered> {
-  if (!key || !answerOnce || isRead(method)) return { message: await handle(), isReplayed: false };
+  if (!key || !answerOnce || isRead(method)) return { ...(await handle()), isReplayed: false };
   const { output } = method;
-  let message: Message | undefined;
+  let shown: Shown | undefined;
   const { answer, isReplayed } = await answerOnce(
     { ...key, method: methodName(method), deadlineMs },
     async () => {
-      message = await handle();
-      return toBinary(output, message);
+      shown = await handle();
+      const { message, version } = shown;
+      return toBinary(AnswerSchema, create(AnswerSchema, { message: toBinary(output, message), version }));
     },
   );
-  return { message: isReplayed || !message ? fromBinary(output, answer) : message, isReplayed };
+  if (shown && !isReplayed) return { ...shown, isReplayed };
+  const { message, version } = fromBinary(AnswerSchema, answer);
+  return { message: fromBinary(output, message), version, isReplayed };
 }

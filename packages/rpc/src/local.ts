@@ -1,4 +1,5 @@
 import { create, type DescService, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import { shown } from "./answer.ts";
 import type { Call } from "./call.ts";
 import type { Outgoing, RpcClient } from "./client.ts";
 import { actingAs } from "./current-actor.ts";
@@ -19,15 +20,17 @@ export function local<S extends DescService>(
     const handler = handlers[method.localName as keyof Handlers<S>] as Handler;
     const call = async (
       request: MessageInitShape<typeof method.input>,
-      { actor, deadlineMs, requestId, idempotencyKey: key }: Outgoing,
+      { actor, deadlineMs, requestId, expected, idempotencyKey: key, onAnswer }: Outgoing,
     ): Promise<Message> => {
-      const permitted = permittedCall(requirement, { actor, deadlineMs, requestId });
-      const { message, isReplayed } = await answered(method, { key, answerOnce, deadlineMs }, async () => {
-        const answer = await actingAs(actor, () => handler(create(method.input, request), permitted));
-        return create(method.output, answer as Message);
-      });
-      if (isReplayed) key?.onReplay();
-      return message;
+      const permitted = permittedCall(requirement, { actor, deadlineMs, requestId, expected });
+      const answer = await answered(method, { key, answerOnce, deadlineMs }, () =>
+        shown(permitted, async (call) => {
+          const answer = await actingAs(actor, () => handler(create(method.input, request), call));
+          return create(method.output, answer as Message);
+        }),
+      );
+      onAnswer?.(answer);
+      return answer.message;
     };
     return [method.localName, call];
   });

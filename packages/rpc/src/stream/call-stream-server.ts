@@ -89,7 +89,7 @@ function serveStream(stream: Stream, served: ReadonlyMap<string, Served>) {
       return;
     }
     waiting.add(id);
-    const answered = (answer: Pick<Answer, "message" | "replayed">) =>
+    const answered = (answer: Pick<Answer, "message" | "replayed" | "version">) =>
       settle(create(AnswerSchema, { id, ...answer }));
     const failed = (error: unknown) =>
       settle(create(AnswerSchema, { id, error: faultToStatus(toFault(error)) }));
@@ -117,7 +117,7 @@ function serveStream(stream: Stream, served: ReadonlyMap<string, Served>) {
 async function answer(
   call: Call,
   served: ReadonlyMap<string, Served>,
-): Promise<Pick<Answer, "message" | "replayed">> {
+): Promise<Pick<Answer, "message" | "replayed" | "version">> {
   const found = served.get(call.method);
   if (!found) throw unimplemented(call.method);
   const { definition, answering } = found;
@@ -128,10 +128,11 @@ async function answer(
     traceparent: call.traceparent || undefined,
     deadlineMs: Date.now() + call.timeoutMs,
     idempotencyKey: call.idempotencyKey,
+    expected: call.expected,
   });
   const message = definition.responseSerialize(answer.message);
   if (message.length > MESSAGE_BYTES_MAX) throw answerTooLong();
-  return { message, replayed: answer.isReplayed };
+  return { message, replayed: answer.isReplayed, version: answer.version };
 }
 
 function unimplemented(method: string): Fault {

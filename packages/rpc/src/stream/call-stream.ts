@@ -7,14 +7,17 @@ import {
   type CarryCallsRequest,
   CarryCallsRequestSchema,
   type CarryCallsResponse,
+  ExpectedEntitySchema,
+  ExpectedSchema,
   IdempotencyKeySchema,
   LineService,
 } from "@tidings/proto/tidings/api/v1/line";
 import { channelOptions, type Security } from "../channel.ts";
 import { methodDefinition } from "../definition.ts";
+import type { Expected } from "../expected.ts";
 import { answerTooLong, deadlineExceeded, exhausted, type Fault, unavailable, unreached } from "../fault.ts";
 import { statusToFault } from "../fault-status.ts";
-import type { OutgoingIdempotencyKey } from "../idempotency.ts";
+import type { IdempotencyKey } from "../idempotency.ts";
 import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
 /** A call as it goes out. */
@@ -27,7 +30,8 @@ export interface OutgoingCall {
   message: Uint8Array;
   /** Milliseconds since the epoch. */
   deadlineMs: number;
-  idempotencyKey?: OutgoingIdempotencyKey | undefined;
+  idempotencyKey?: IdempotencyKey | undefined;
+  expected?: Expected | undefined;
 }
 
 /**
@@ -40,14 +44,24 @@ export interface CallStream {
   readonly state: "opening" | "open" | "closed";
   /** Calls that wait for their answer. */
   readonly waiting: number;
-  call(call: OutgoingCall): Promise<Uint8Array>;
+  call(call: OutgoingCall): Promise<CallAnswer>;
   close(): void;
 }
+
+/** An answer as it comes in; its message is still encoded. */
+export type CallAnswer = Pick<Answer, "message" | "version" | "replayed">;
 
 interface Waiting {
   resolve(answer: Answer): void;
   reject(fault: Fault): void;
   timer: NodeJS.Timeout;
+}
+
+function expectedMessage({ type, entities }: Expected) {
+  return create(ExpectedSchema, {
+    type,
+    entities: entities.map((entity) => create(ExpectedEntitySchema, entity)),
+  });
 }
 
 const { path, requestSerialize, responseDeserialize } = methodDefinition(LineService.method.carryCalls);
@@ -134,19 +148,16 @@ export function openCallStream(
     get waiting() {
       return waiting.size;
     },
-    call({ deadlineMs, message, idempotencyKey, ...rest }) {
+    call({ deadlineMs, message, idempotencyKey, expected, ...rest }) {
       return new Promise((resolve, reject) => {
         const timeoutMs = deadlineMs - Date.now();
         if (timeoutMs <= 0) return reject(deadlineExceeded());
         if (message.length > MESSAGE_BYTES_MAX) return reject(exhausted("The request is too long."));
         const id = ++lastId;
-        const take = ({ message, replayed }: Answer) => {
-          if (replayed) idempotencyKey?.onReplay();
-          resolve(message);
-        };
-        waiting.set(id, { resolve: take, reject, timer: setTimeout(giveUp, timeoutMs, id) });
+        waiting.set(id, { resolve, reject, timer: setTimeout(giveUp, timeoutMs, id) });
         const call = create(CallSchema, { ...rest, id, message, timeoutMs: Math.ceil(timeoutMs) });
         if (idempotencyKey) call.idempotencyKey = create(IdempotencyKeySchema, idempotencyKey);
+        if (expected) call.expected = expectedMessage(expected);
         calls.send(call);
       });
     },

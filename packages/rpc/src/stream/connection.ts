@@ -4,13 +4,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Tls } from "@tidings/runtime/tls";
 import { securityOf } from "../channel.ts";
 import { unreached } from "../fault.ts";
-import type { CallStream, OutgoingCall } from "./call-stream.ts";
+import type { CallAnswer, CallStream, OutgoingCall } from "./call-stream.ts";
 import { type Replica, replicaAt } from "./replica.ts";
 
 /** All replicas behind a name. */
 export interface Connection {
-  /** Sends a call to one of them; the answer is still encoded. Rejects with a Fault. */
-  call(call: OutgoingCall): Promise<Uint8Array>;
+  /** Sends a call to one of them. Rejects with a Fault. */
+  call(call: OutgoingCall): Promise<CallAnswer>;
   close(): void;
 }
 
@@ -68,7 +68,7 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
   const tendAll = () => {
     for (const replica of replicas.values()) replica.tend();
   };
-  const call = async (call: OutgoingCall): Promise<Uint8Array> => {
+  const call = async (call: OutgoingCall): Promise<CallAnswer> => {
     const lookUpAfterMs = replicas.size === 0 ? LOOK_AGAIN_MS : LOOK_UP_EVERY_MS;
     if (Date.now() - lookedUpMs > lookUpAfterMs) lookingUp = find();
     if (replicas.size === 0) await lookingUp;

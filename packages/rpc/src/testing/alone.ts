@@ -18,7 +18,7 @@ export function connectAlone(address: string): Connection {
         metadata.set("tidings-request-id", requestId);
         const options = { deadline: deadlineMs };
         const done = (error: ServiceError | null, bytes?: Buffer) =>
-          bytes ? resolve(bytes) : reject(error && toFault(error));
+          bytes ? resolve({ message: bytes, version: 0, replayed: false }) : reject(error && toFault(error));
         client.makeUnaryRequest(`/${method}`, asIs, asIs, Buffer.from(message), metadata, options, done);
       }),
     close: () => client.close(),

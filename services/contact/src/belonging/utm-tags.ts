@@ -45,10 +45,11 @@ const deleteStatement = prepared("utm_tags_delete", "delete from utm_tags where 
 
 export function utmTagHandlers(context: ContactContext): Handlers<typeof UtmTagService> {
   return {
-    addUtmTags: async (request, call) => writeContact(context, await addUtmTags(context, request, call)),
+    addUtmTags: async (request, call) =>
+      writeContact(context, await addUtmTags(context, request, call), call),
     removeUtmTags: async (request, call) => ({
       found: true,
-      contact: await writeContact(context, await removeUtmTags(context, request, call)),
+      contact: await writeContact(context, await removeUtmTags(context, request, call), call),
     }),
   };
 }

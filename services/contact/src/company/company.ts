@@ -7,6 +7,7 @@ import { type CompanyMethodService, CompanySchema } from "@tidings/proto/tidings
 import type { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
+import { requireExpected } from "@tidings/rpc/expected";
 import { withCompany, withoutCompany } from "../contact/company-link.ts";
 import { editContact } from "../contact/edit.ts";
 import type { ContactContext } from "../contact/save.ts";
@@ -37,10 +38,13 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
   const readCompany = async (id: number, call: Call): Promise<Row> =>
     visible(await database.query(getStatement, [id], call.deadlineMs), call);
 
-  const write = async (row: Row) => companyWriter(await catalogueOf(catalogues, [row])).message(row);
+  const write = async (row: Row, call: Call) => {
+    call.showsVersion?.(Number(row.version));
+    return companyWriter(await catalogueOf(catalogues, [row])).message(row);
+  };
 
-  const saved = async (outcome: KnownOutcome | undefined) => ({
-    company: await write(rowOf(outcome)),
+  const saved = async (outcome: KnownOutcome | undefined, call: Call) => ({
+    company: await write(rowOf(outcome), call),
     ...savedAs(outcome),
   });
 
@@ -51,7 +55,7 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
   };
 
   return {
-    getCompany: async ({ id }, call) => write(await readCompany(id, call)),
+    getCompany: async ({ id }, call) => write(await readCompany(id, call), call),
 
     async listCompanies({ query }, call) {
       const { page, catalogue } = await listRecords(context, query, call, {
@@ -67,16 +71,16 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
 
     async createCompany({ company }, call) {
       const isNew = company?.force ?? false;
-      return saved(await saver.one({ message: company, isNew }, call));
+      return saved(await saver.one({ message: company, isNew }, call), call);
     },
 
     async updateCompany(request, call) {
-      return saved(await saver.one(saveOf(request, request.company), call));
+      return saved(await saver.one(saveOf(request, request.company), call), call);
     },
 
     async deleteCompany({ id }, call) {
       const [outcome] = await removeCompanies(context, [id], call);
-      return write(rowOf(outcome));
+      return write(rowOf(outcome), call);
     },
 
     async batchCreateCompanies({ requests }, call) {
@@ -121,5 +125,7 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
 }
 
 function visible([row]: Row[], call: Call): Row {
-  return reachedRow(call, Verb.VIEW, row, "created_by");
+  const company = reachedRow(call, Verb.VIEW, row, "created_by");
+  requireExpected(call, CompanySchema.typeName, { id: Number(company.id), version: Number(company.version) });
+  return company;
 }

@@ -1,4 +1,5 @@
 import { prepared } from "@tidings/database/database";
+import { CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import type { Call } from "@tidings/rpc/call";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companyDeleted } from "../record/company-events.ts";
@@ -38,7 +39,12 @@ export async function removeCompanies(
 ): Promise<RemoveOutcome[]> {
   const { company: set, contact: contactFields } = await context.catalogues.current();
   return context.database.transaction(call.deadlineMs, async (transaction) => {
-    const kind = { table: companyTable, set, ownerColumn: "created_by" as const };
+    const kind = {
+      type: CompanySchema.typeName,
+      table: companyTable,
+      set,
+      ownerColumn: "created_by" as const,
+    };
     const { outcomes, removed } = await lockRemovable(transaction, kind, ids, call);
     const removedIds = removed.map(({ id }) => id);
     const unlinked = await transaction.query(unlinkStatement, [removedIds]);

@@ -2,7 +2,7 @@ import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
-import type { Company } from "@tidings/proto/tidings/contact/v1/company";
+import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import { type Fault, invalid, NOT_VALID } from "@tidings/rpc/fault";
 import { folded } from "@tidings/runtime/folded";
 import type { FieldContext, FieldSet } from "../field/catalogue.ts";
@@ -25,6 +25,7 @@ export function companySaver(context: FieldContext): RecordSaver<Company> {
 }
 
 const companyKind = ({ outbox }: FieldContext): RecordKind<Company, CompanyChange, Owners> => ({
+  type: CompanySchema.typeName,
   table: companyTable,
   ownerColumn: "created_by",
   empty: EMPTY_COMPANY,

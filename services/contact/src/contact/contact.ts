@@ -1,7 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
+import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
+import { requireExpected } from "@tidings/rpc/expected";
 import { listRecords } from "../record/list.ts";
 import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/outcome.ts";
 import { contactWriter } from "./contact-json.ts";
@@ -15,8 +17,8 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
   const { database, catalogues } = context;
   const saver = contactSaver(context);
 
-  const saved = async (outcome: KnownOutcome | undefined) => ({
-    contact: await writeContact(context, rowOf(outcome)),
+  const saved = async (outcome: KnownOutcome | undefined, call: Call) => ({
+    contact: await writeContact(context, rowOf(outcome), call),
     ...savedAs(outcome),
   });
 
@@ -31,7 +33,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
       const row = await followMerge(database, id, call, (contactId) =>
         readContact(database, contactId, call),
       );
-      return writeContact(context, row);
+      return writeContact(context, row, call);
     },
 
     async listContacts({ query }, call) {
@@ -47,23 +49,25 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
     },
 
     async createContact({ contact }, call) {
-      return saved(await saver.one({ message: contact }, call));
+      return saved(await saver.one({ message: contact }, call), call);
     },
 
     async updateContact(request, call) {
       // A PUT makes what is missing, and what was merged is not.
       const survivor = request.allowMissing ? await survivorOf(database, request.id, call) : undefined;
+      if (survivor !== undefined)
+        requireExpected(call, ContactSchema.typeName, { id: request.id, version: undefined });
       const outcome = await followMerge(database, survivor ?? request.id, call, async (id) => {
         const outcome = await saver.one({ ...saveOf(request, request.contact), id }, call);
         rowOf(outcome);
         return outcome;
       });
-      return saved(outcome);
+      return saved(outcome, call);
     },
 
     async deleteContact({ id }, call) {
       const [outcome] = await removeContacts(context, [id], call);
-      return writeContact(context, rowOf(outcome));
+      return writeContact(context, rowOf(outcome), call);
     },
 
     async batchCreateContacts({ requests }, call) {

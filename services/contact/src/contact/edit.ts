@@ -2,7 +2,9 @@ import { type Database, prepared } from "@tidings/database/database";
 import { dateTimeText } from "@tidings/database/timestamp";
 import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Call } from "@tidings/rpc/call";
+import { requireExpected } from "@tidings/rpc/expected";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
@@ -37,6 +39,7 @@ export function editContact(
       const [stored] = await contactTable.lock(transaction, [contactId], []);
       assertCurrent(catalogue, stored ? [stored] : []);
       const before = reachedRow(call, Verb.EDIT, stored && withCustomValues(stored, set), "owner_id");
+      requireExpected(call, ContactSchema.typeName, { id, version: Number(before.version) });
       const now = dateTimeText(Date.now());
       const row = stampEdited(before, await edit({ ...before }, { transaction, set, now }), call.actor, now);
       if (row === before) return before;
@@ -76,6 +79,8 @@ export async function followMerge<T>(
     if (!(error instanceof Fault) || error.code !== Code.NOT_FOUND) throw error;
     const survivor = await survivorOf(database, id, call);
     if (survivor === undefined) throw error;
+    // It was changed since: it is no more.
+    requireExpected(call, ContactSchema.typeName, { id, version: undefined });
     return work(survivor);
   }
 }

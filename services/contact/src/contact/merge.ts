@@ -2,8 +2,10 @@ import { prepared } from "@tidings/database/database";
 import { dateTimeText } from "@tidings/database/timestamp";
 import { domainEvent } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
+import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Call } from "@tidings/rpc/call";
+import { requireExpected } from "@tidings/rpc/expected";
 import { badRequest } from "@tidings/rpc/fault";
 import { assertCurrent, type FieldCatalogue, type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { setFieldValues, withCustomValues } from "../field/values.ts";
@@ -62,6 +64,7 @@ function merge(
     const survivor = reached(rows, id, Verb.EDIT, call);
     // It is no more afterwards.
     const merged = reached(rows, mergedId, Verb.DELETE, call);
+    requireExpected(call, ContactSchema.typeName, { id, version: Number(survivor.version) });
     const now = dateTimeText(Date.now());
     const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
     moveHistory(transaction, id, mergedId);

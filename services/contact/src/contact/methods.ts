@@ -24,11 +24,11 @@ export function contactMethods(context: ContactContext): Handlers<typeof Contact
     changeContactPoints: async (request, call) => ({ points: await changePoints(context, request, call) }),
 
     addDoNotContact: async (request, call) =>
-      writeContact(context, await addDoNotContact(context, request, call)),
+      writeContact(context, await addDoNotContact(context, request, call), call),
 
     async removeDoNotContact(request, call) {
       const { found, row } = await removeDoNotContact(context, request, call);
-      return { found, contact: await writeContact(context, row) };
+      return { found, contact: await writeContact(context, row, call) };
     },
 
     async setContactStage(request, call) {
@@ -37,7 +37,7 @@ export function contactMethods(context: ContactContext): Handlers<typeof Contact
     },
 
     mergeContacts: async ({ id, mergedId }, call) =>
-      writeContact(context, await mergeContacts(context, { id, mergedId }, call)),
+      writeContact(context, await mergeContacts(context, { id, mergedId }, call), call),
 
     listContactCompanies: ({ id }, call) =>
       followMerge(database, id, call, async (contactId) => {

@@ -31,6 +31,11 @@ export async function currentRows(
 }
 
 /** A contact as the API answers it, under the definitions of fields it was read or written with. */
-export async function writeContact({ catalogues }: FieldContext, row: ContactRow): Promise<Contact> {
+export async function writeContact(
+  { catalogues }: FieldContext,
+  row: ContactRow,
+  call: Call,
+): Promise<Contact> {
+  call.showsVersion?.(Number(row.version));
   return contactWriter(await catalogueOf(catalogues, [row])).message(row);
 }

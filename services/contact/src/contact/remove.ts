@@ -1,4 +1,5 @@
 import { prepared } from "@tidings/database/database";
+import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Call } from "@tidings/rpc/call";
 import { lockRemovable, type RemoveOutcome } from "../record/remove.ts";
 import { contactTable } from "../rows/contact.ts";
@@ -16,7 +17,7 @@ export async function removeContacts(
 ): Promise<RemoveOutcome[]> {
   const { contact: set } = await context.catalogues.current();
   return context.database.transaction(call.deadlineMs, async (transaction) => {
-    const kind = { table: contactTable, set, ownerColumn: "owner_id" as const };
+    const kind = { type: ContactSchema.typeName, table: contactTable, set, ownerColumn: "owner_id" as const };
     const { outcomes, removed } = await lockRemovable(transaction, kind, ids, call);
     keepSuppressions(transaction, removed, context.suppressionKey);
     transaction.execute(deleteStatement, [removed.map(({ id }) => id)]);

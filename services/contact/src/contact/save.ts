@@ -1,7 +1,7 @@
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
-import type { Contact } from "@tidings/proto/tidings/contact/v1/contact";
+import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { FieldContext } from "../field/catalogue.ts";
 import { companySaved } from "../record/company-events.ts";
 import type { RecordKind, RowChange } from "../record/kind.ts";
@@ -32,6 +32,7 @@ function contactKind({
   suppressionKey,
 }: ContactContext): RecordKind<Contact, ContactChange, ContactLookups> {
   return {
+    type: ContactSchema.typeName,
     table: contactTable,
     ownerColumn: "owner_id",
     empty: EMPTY_CONTACT,

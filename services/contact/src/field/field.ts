@@ -9,6 +9,7 @@ import { repository } from "@tidings/resource/repository";
 import type { BatchResult, Repository, Update } from "@tidings/resource/repository-options";
 import { columnCommand, type SearchCommand } from "@tidings/resource/search";
 import type { Call } from "@tidings/rpc/call";
+import { requireExpected } from "@tidings/rpc/expected";
 import { denied, type Fault, invalid, notFound } from "@tidings/rpc/fault";
 import { sql } from "kysely";
 import { fieldAlias, isReservedAlias } from "./alias.ts";
@@ -78,8 +79,8 @@ export function fieldsOf(context: FieldContext, object: FieldObject): Repository
 
   return {
     async get(id, call) {
-      const field = (await own([id], call)).get(id);
-      if (!field) throw notFound();
+      const field = await fields.get(id, call);
+      if (field.object !== object) throw notFound();
       return field;
     },
     list: (query, call) => fields.list(ofObject(query, object), call),
@@ -88,6 +89,7 @@ export function fieldsOf(context: FieldContext, object: FieldObject): Repository
       const update = spelt(sent);
       if ((await own([update.id], call)).has(update.id)) return written(fields.update(update, call));
       if (!update.allowMissing) throw notFound();
+      requireExpected(call, FieldSchema.typeName, { id: update.id, version: undefined });
       return written(createField(update.message, call));
     },
     async delete(id, call) {

@@ -1,6 +1,7 @@
 import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
+import { unexpected } from "@tidings/rpc/expected";
 import { denied, type Fault, notFound } from "@tidings/rpc/fault";
 import type { FieldSet } from "../field/catalogue.ts";
 import { claimOf, claimsOf } from "./identifier.ts";
@@ -62,15 +63,20 @@ export function draftsOf(rows: Row[], newIds: Row[], set: FieldSet, empty: Row) 
 
 /** Why this caller may not save the record; `row` is undefined when there is none yet. */
 export function refusalOf(
-  request: SaveRequest<unknown>,
+  { request, type }: { request: SaveRequest<unknown>; type: string },
   row: Row | undefined,
   owner: OwnerColumn,
   call: Call,
 ): Fault | undefined {
   if (!row) {
     if (request.id !== undefined && !request.allowMissing) return notFound();
-    return call.reach(Verb.CREATE) === "none" ? denied() : undefined;
+    if (call.reach(Verb.CREATE) === "none") return denied();
+    return request.id === undefined
+      ? undefined
+      : unexpected(request, type, { id: request.id, version: undefined });
   }
   if (!mayReach(call, Verb.VIEW, row, owner)) return row.id === String(request.id) ? notFound() : denied();
-  return mayReach(call, Verb.EDIT, row, owner) ? undefined : denied();
+  if (!mayReach(call, Verb.EDIT, row, owner)) return denied();
+  const id = request.id ?? Number(row.id);
+  return unexpected(request, type, { id, version: Number(row.version) });
 }

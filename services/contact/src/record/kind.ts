@@ -2,6 +2,7 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { DomainEvent } from "@tidings/messaging/outbox";
 import type { Call } from "@tidings/rpc/call";
+import type { Expected } from "@tidings/rpc/expected";
 import type { Fault, Violation } from "@tidings/rpc/fault";
 import type { FieldCatalogue, FieldSet } from "../field/catalogue.ts";
 import type { ChangeMode, FieldValues } from "../field/values.ts";
@@ -18,6 +19,8 @@ export interface SaveRequest<M> {
   allowMissing?: boolean;
   /** Create it even if another record has its identifiers. */
   isNew?: boolean;
+  /** Versions that the caller expects: of its own call, since calls share writes. */
+  expected?: Expected | undefined;
 }
 
 export type SaveOutcome = { row: Row; created: boolean; ignored: string[] } | { fault: Fault };
@@ -53,6 +56,8 @@ export interface RowChange {
 
 /** The parts that differ between contacts and companies. `L` holds the look-ups of a batch for all its items. */
 export interface RecordKind<M, C extends RecordChange, L> {
+  /** The message of a record. */
+  type: string;
   table: RecordTable;
   ownerColumn: OwnerColumn;
   empty: Row;

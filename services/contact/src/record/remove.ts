@@ -2,6 +2,7 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Call } from "@tidings/rpc/call";
+import { unexpected } from "@tidings/rpc/expected";
 import { Fault } from "@tidings/rpc/fault";
 import type { FieldSet } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
@@ -10,10 +11,18 @@ import { type OwnerColumn, rowOrFault } from "./reach.ts";
 
 export type RemoveOutcome = { row: Row } | { fault: Fault };
 
+interface RemovableKind {
+  /** The message of a record. */
+  type: string;
+  table: RecordTable;
+  set: FieldSet;
+  ownerColumn: OwnerColumn;
+}
+
 /** Locks records that are to be deleted, each on its own: every one as it was, or why it stays. */
 export async function lockRemovable(
   transaction: Transaction,
-  { table, set, ownerColumn }: { table: RecordTable; set: FieldSet; ownerColumn: OwnerColumn },
+  { type, table, set, ownerColumn }: RemovableKind,
   ids: number[],
   call: Call,
 ): Promise<{ outcomes: RemoveOutcome[]; removed: Row[] }> {
@@ -22,6 +31,8 @@ export async function lockRemovable(
   const outcomes = ids.map((id): RemoveOutcome => {
     const row = rowOrFault(call, Verb.DELETE, known.get(id), ownerColumn);
     if (row instanceof Fault) return { fault: row };
+    const fault = unexpected(call, type, { id, version: Number(row.version) });
+    if (fault) return { fault };
     known.delete(id); // named twice, deleted once
     return { row };
   });

@@ -43,16 +43,20 @@ export function recordSaver<M, C extends RecordChange, L>(
   return {
     many: (requests, call) =>
       underCatalogue(context.catalogues, async (current) =>
-        known(await write(await read(requests, current, call), false)),
+        known(await write(await read(expecting(requests, call), current, call), false)),
       ),
     one: (request, call) =>
       underCatalogue(context.catalogues, async (current) => {
-        const own = await read([request], current, call);
+        const own = await read(expecting([request], call), current, call);
         const [outcome] = known([(await share(own)) ?? (await write(own, false))[0]]);
         if (!outcome) throw new Error("one record has one outcome");
         return outcome;
       }),
   };
+}
+
+function expecting<M>(requests: SaveRequest<M>[], { expected }: Call): SaveRequest<M>[] {
+  return expected ? requests.map((request) => ({ ...request, expected })) : requests;
 }
 
 /** Undefined for an item that must be saved alone; a batch of one caller has none. */
@@ -105,7 +109,7 @@ async function saveItems<M, C extends RecordChange, L>(
     if (fault) return { fault };
     const known = drafts.find(request, valueClaims(set, change.values));
     if (isShared && known && known.row !== known.before) return undefined;
-    const refusal = refusalOf(request, known?.row, kind.ownerColumn, call);
+    const refusal = refusalOf({ request, type: kind.type }, known?.row, kind.ownerColumn, call);
     if (refusal) return { fault: refusal };
     const draft = known ?? drafts.create();
     const row = kind.apply({ row: draft.row, isNew: !known, mode, change, set, now, call, lookups });

@@ -11,6 +11,7 @@ import { repository } from "@tidings/resource/repository";
 import { standardHandlers } from "@tidings/resource/standard-handlers";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
+import { requireExpected } from "@tidings/rpc/expected";
 import { denied, invalid, notFound } from "@tidings/rpc/fault";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { forContacts, visibleContact } from "../contact/referred.ts";
@@ -58,6 +59,7 @@ export function segmentHandlers(services: BuildServices): SegmentHandlers {
     const definition = (await definitionsNow(call)).get(id);
     if (!definition) throw notFound();
     if (!isVisible(definition, call)) throw denied();
+    requireExpected(call, SegmentSchema.typeName, { id, version: definition.version });
     return definition;
   };
 

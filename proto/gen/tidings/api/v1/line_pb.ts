@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/api/v1/line.proto.
  */
 export const file_tidings_api_v1_line: GenFile = /*@__PURE__*/
-  fileDesc("Chl0aWRpbmdzL2FwaS92MS9saW5lLnByb3RvEg50aWRpbmdzLmFwaS52MSI4ChFDYXJyeUNhbGxzUmVxdWVzdBIjCgVjYWxscxgBIAMoCzIULnRpZGluZ3MuYXBpLnYxLkNhbGwiPQoSQ2FycnlDYWxsc1Jlc3BvbnNlEicKB2Fuc3dlcnMYASADKAsyFi50aWRpbmdzLmFwaS52MS5BbnN3ZXIi2AEKBENhbGwSCgoCaWQYASABKA0SDgoGbWV0aG9kGAIgASgJEhIKCnRpbWVvdXRfbXMYAyABKA0SDQoFYWN0b3IYBCABKAkSEgoKcmVxdWVzdF9pZBgFIAEoCRITCgt0cmFjZXBhcmVudBgGIAEoCRIPCgdtZXNzYWdlGAcgASgMEgwKBG1vcmUYCCABKAgSEAoIZ2l2ZW5fdXAYCSABKAgSNwoPaWRlbXBvdGVuY3lfa2V5GAogASgLMh4udGlkaW5ncy5hcGkudjEuSWRlbXBvdGVuY3lLZXkiNQoOSWRlbXBvdGVuY3lLZXkSDgoGc2VjcmV0GAEgASgMEhMKC2ZpbmdlcnByaW50GAIgASgMInkKBkFuc3dlchIKCgJpZBgBIAEoDRIPCgdtZXNzYWdlGAIgASgMEgwKBG1vcmUYAyABKAgSIQoFZXJyb3IYBCABKAsyEi5nb29nbGUucnBjLlN0YXR1cxIPCgdjbG9zaW5nGAUgASgIEhAKCHJlcGxheWVkGAYgASgIMmYKC0xpbmVTZXJ2aWNlElcKCkNhcnJ5Q2FsbHMSIS50aWRpbmdzLmFwaS52MS5DYXJyeUNhbGxzUmVxdWVzdBoiLnRpZGluZ3MuYXBpLnYxLkNhcnJ5Q2FsbHNSZXNwb25zZSgBMAFiBnByb3RvMw", [file_google_rpc_status]);
+  fileDesc("Chl0aWRpbmdzL2FwaS92MS9saW5lLnByb3RvEg50aWRpbmdzLmFwaS52MSI4ChFDYXJyeUNhbGxzUmVxdWVzdBIjCgVjYWxscxgBIAMoCzIULnRpZGluZ3MuYXBpLnYxLkNhbGwiPQoSQ2FycnlDYWxsc1Jlc3BvbnNlEicKB2Fuc3dlcnMYASADKAsyFi50aWRpbmdzLmFwaS52MS5BbnN3ZXIihAIKBENhbGwSCgoCaWQYASABKA0SDgoGbWV0aG9kGAIgASgJEhIKCnRpbWVvdXRfbXMYAyABKA0SDQoFYWN0b3IYBCABKAkSEgoKcmVxdWVzdF9pZBgFIAEoCRITCgt0cmFjZXBhcmVudBgGIAEoCRIPCgdtZXNzYWdlGAcgASgMEgwKBG1vcmUYCCABKAgSEAoIZ2l2ZW5fdXAYCSABKAgSNwoPaWRlbXBvdGVuY3lfa2V5GAogASgLMh4udGlkaW5ncy5hcGkudjEuSWRlbXBvdGVuY3lLZXkSKgoIZXhwZWN0ZWQYCyABKAsyGC50aWRpbmdzLmFwaS52MS5FeHBlY3RlZCJKCghFeHBlY3RlZBIMCgR0eXBlGAEgASgJEjAKCGVudGl0aWVzGAIgAygLMh4udGlkaW5ncy5hcGkudjEuRXhwZWN0ZWRFbnRpdHkiPwoORXhwZWN0ZWRFbnRpdHkSCgoCaWQYASABKA0SEAoIdmVyc2lvbnMYAiADKA0SDwoHbWlzc2luZxgDIAEoCCI1Cg5JZGVtcG90ZW5jeUtleRIOCgZzZWNyZXQYASABKAwSEwoLZmluZ2VycHJpbnQYAiABKAwiigEKBkFuc3dlchIKCgJpZBgBIAEoDRIPCgdtZXNzYWdlGAIgASgMEgwKBG1vcmUYAyABKAgSIQoFZXJyb3IYBCABKAsyEi5nb29nbGUucnBjLlN0YXR1cxIPCgdjbG9zaW5nGAUgASgIEhAKCHJlcGxheWVkGAYgASgIEg8KB3ZlcnNpb24YByABKA0yZgoLTGluZVNlcnZpY2USVwoKQ2FycnlDYWxscxIhLnRpZGluZ3MuYXBpLnYxLkNhcnJ5Q2FsbHNSZXF1ZXN0GiIudGlkaW5ncy5hcGkudjEuQ2FycnlDYWxsc1Jlc3BvbnNlKAEwAWIGcHJvdG8z", [file_google_rpc_status]);
 
 /**
  * @generated from message tidings.api.v1.CarryCallsRequest
@@ -117,6 +117,11 @@ export type Call = Message<"tidings.api.v1.Call"> & {
    * @generated from field: tidings.api.v1.IdempotencyKey idempotency_key = 10;
    */
   idempotencyKey?: IdempotencyKey | undefined;
+
+  /**
+   * @generated from field: tidings.api.v1.Expected expected = 11;
+   */
+  expected?: Expected | undefined;
 };
 
 /**
@@ -125,6 +130,63 @@ export type Call = Message<"tidings.api.v1.Call"> & {
  */
 export const CallSchema: GenMessage<Call> = /*@__PURE__*/
   messageDesc(file_tidings_api_v1_line, 2);
+
+/**
+ * Versions that entities must have to be changed.
+ *
+ * @generated from message tidings.api.v1.Expected
+ */
+export type Expected = Message<"tidings.api.v1.Expected"> & {
+  /**
+   * tidings.contact.v1.Tag
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * @generated from field: repeated tidings.api.v1.ExpectedEntity entities = 2;
+   */
+  entities: ExpectedEntity[];
+};
+
+/**
+ * Describes the message tidings.api.v1.Expected.
+ * Use `create(ExpectedSchema)` to create a new message.
+ */
+export const ExpectedSchema: GenMessage<Expected> = /*@__PURE__*/
+  messageDesc(file_tidings_api_v1_line, 3);
+
+/**
+ * @generated from message tidings.api.v1.ExpectedEntity
+ */
+export type ExpectedEntity = Message<"tidings.api.v1.ExpectedEntity"> & {
+  /**
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * Any of these; any at all where there are none.
+   *
+   * @generated from field: repeated uint32 versions = 2;
+   */
+  versions: number[];
+
+  /**
+   * It must not be there yet.
+   *
+   * @generated from field: bool missing = 3;
+   */
+  missing: boolean;
+};
+
+/**
+ * Describes the message tidings.api.v1.ExpectedEntity.
+ * Use `create(ExpectedEntitySchema)` to create a new message.
+ */
+export const ExpectedEntitySchema: GenMessage<ExpectedEntity> = /*@__PURE__*/
+  messageDesc(file_tidings_api_v1_line, 4);
 
 /**
  * The key under which a caller may send the same request again, once it has had no answer.
@@ -152,7 +214,7 @@ export type IdempotencyKey = Message<"tidings.api.v1.IdempotencyKey"> & {
  * Use `create(IdempotencyKeySchema)` to create a new message.
  */
 export const IdempotencyKeySchema: GenMessage<IdempotencyKey> = /*@__PURE__*/
-  messageDesc(file_tidings_api_v1_line, 3);
+  messageDesc(file_tidings_api_v1_line, 5);
 
 /**
  * @generated from message tidings.api.v1.Answer
@@ -195,6 +257,13 @@ export type Answer = Message<"tidings.api.v1.Answer"> & {
    * @generated from field: bool replayed = 6;
    */
   replayed: boolean;
+
+  /**
+   * The version of the entity that the message shows; 0 where it shows none.
+   *
+   * @generated from field: uint32 version = 7;
+   */
+  version: number;
 };
 
 /**
@@ -202,7 +271,7 @@ export type Answer = Message<"tidings.api.v1.Answer"> & {
  * Use `create(AnswerSchema)` to create a new message.
  */
 export const AnswerSchema: GenMessage<Answer> = /*@__PURE__*/
-  messageDesc(file_tidings_api_v1_line, 4);
+  messageDesc(file_tidings_api_v1_line, 6);
 
 /**
  * Calls between two processes, any number of them on one stream: a frame on a stream that stands costs a quarter of a stream

@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Answer, Client, Entity, RequestBody } from "./client.ts";
+import { make } from "./people.ts";
+import { ownRoutes, pathOf } from "./permission/routes.ts";
+import { addFirstContact, type Resource, resources } from "./resources.ts";
+import { startTestStack } from "./stack.ts";
+
+const stack = await startTestStack();
+after(() => stack.stop());
+const { api } = stack;
+before(() => addFirstContact(api));
+
+const tagOf = ({ headers, text }: Answer): string => {
+  const tag = headers.get("etag");
+  assert.match(tag ?? "", /^"(\d+\.)?[\w-]{22}"$/, text);
+  return tag as string;
+};
+
+/** A GET, whose answer may be 304 without a body. */
+async function read(path: string, tag?: string): Promise<Answer> {
+  const { baseUrl } = stack;
+  const known: Record<string, string> = tag === undefined ? {} : { "if-none-match": tag };
+  const response = await fetch(`${baseUrl}/api/${path}`, {
+    headers: { authorization: BASIC, ...known },
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: text ? JSON.parse(text) : {} };
+}
+const BASIC = `Basic ${Buffer.from("admin:correct horse battery staple").toString("base64")}`;
+
+const ifMatch =
+  (tag: string): Client =>
+  (method: string, path: string, body?: RequestBody) =>
+    api(method, path, body, { "if-match": tag });
+
+const entityOf = ({ body }: Answer, { one }: Resource) =>
+  (body as unknown as Record<string, Entity>)[one] as Entity;
+
+for (const kind of resources)
+  test(`${kind.path}: a tag stands for the bytes of a read and for the version of a write`, async () => {
+    const { path, one, minimal, change } = kind;
+    const made = await api("POST", `${path}/new`, minimal());
+    const { id } = entityOf(made, kind);
+    const at = `${path}/${id}`;
+    const first = await read(at);
+    const tag = tagOf(first);
+    assert.equal((await read(at, tag)).status, 304);
+    assert.equal((await read(at, `W/${tag}, "another"`)).status, 304);
+    assert.equal((await read(at, '"another"')).text, first.text);
+
+    const list = await read(`${path}?limit=2`);
+    assert.equal((await read(`${path}?limit=2`, tagOf(list))).status, 304);
+
+    const changed = await ifMatch(tag)("PATCH", `${at}/edit`, change);
+    assert.equal(changed.status, 200, changed.text);
+    assert.equal((await read(at, tag)).status, 200);
+    assert.notEqual((await read(at)).headers.get("etag"), tag);
+
+    const refusals = [
+      await ifMatch(tag)("PATCH", `${at}/edit`, minimal()),
+      await ifMatch(tag)("PUT", `${at}/edit`, minimal()),
+      await ifMatch(tag)("DELETE", `${at}/delete`),
+      await ifMatch(`W/${tagOf(await read(at))}`)("PATCH", `${at}/edit`, change),
+      await api("PUT", `${at}/edit`, minimal(), { "if-none-match": "*" }),
+      await ifMatch("*")("PUT", `${path}/2000000000/edit`, minimal()),
+    ];
+    for (const { status, text } of refusals) assert.equal(status, 412, text);
+    assert.equal((await read(at)).text, (await read(at)).text);
+
+    const current = tagOf(await read(at));
+    const other = entityOf(await api("POST", `${path}/new`, minimal()), kind);
+    const batch = await api("PATCH", `${path}/batch/edit`, [
+      { id: other.id, ...change, "If-Match": tag.replace(/\d+/, "999") },
+      { id, ...change, "If-Match": current },
+    ]);
+    assert.deepEqual(
+      (batch.body as unknown as { statusCodes: number[] }).statusCodes,
+      [412, 200],
+      batch.text,
+    );
+
+    assert.equal((await ifMatch('"1.x"')("PATCH", `${at}/edit`, change)).status, 412);
+    const gone = await ifMatch(`"other", ${tagOf(await read(at))}`)("DELETE", `${at}/delete`);
+    assert.equal(gone.status, 200, gone.text);
+    assert.equal((gone.body as unknown as Record<string, Entity>)[one]?.id, null);
+  });
+
+test("a thing that is referred to changes the bytes and not the version", async () => {
+  const category = await make(api, "categories", "category", { title: "Tagged", bundle: "global" });
+  const stage = await make(api, "stages", "stage", { name: "Tagged", category: category.id });
+  const tag = tagOf(await read(`stages/${stage.id}`));
+  await api("PATCH", `categories/${category.id}/edit`, { title: "Tagged otherwise" });
+  await untilChanged(`stages/${stage.id}`, tag);
+  const edit = await ifMatch(tag)("PATCH", `stages/${stage.id}/edit`, { weight: 7 });
+  assert.equal(edit.status, 200, edit.text);
+});
+
+async function untilChanged(path: string, tag: string): Promise<void> {
+  while ((await read(path, tag)).status === 304);
+}
+
+test("If-None-Match: * makes what is not there, and replaces nothing", async () => {
+  const put = (id: number) => api("PUT", `tags/${id}/edit`, { tag: `made-${id}` }, { "if-none-match": "*" });
+  const made = await put(2_000_000_000);
+  assert.equal(made.status, 201, made.text);
+  const { id } = (made.body as unknown as { tag: Entity }).tag;
+  assert.equal((await put(id)).status, 412);
+});
+
+test("tags that are none are 400, and a write of a thing that has none is 412", async () => {
+  const { id } = await make(api, "tags", "tag", { tag: "broken" });
+  for (const broken of ["unquoted", '"open', '"a" "b"', ",", '"a",,"b"', `"${"x".repeat(300)}"`]) {
+    const { status, text } = await ifMatch(broken)("PATCH", `tags/${id}/edit`, { description: "x" });
+    assert.equal(status, 400, `${broken} ${text}`);
+    assert.equal((await read(`tags/${id}`, broken)).status, 400, broken);
+  }
+  assert.equal((await ifMatch('"1.x"')("POST", "tags/new", { tag: "new" })).status, 412);
+  const batch = await api("PATCH", "tags/batch/edit", [{ id, "If-Match": 7 }]);
+  assert.equal(batch.status, 400, batch.text);
+});
+
+test("every write below an entity refuses a version that is not the entity's", async () => {
+  const contact = await make(api, "contacts", "contact", { email: "tagged@example.com" });
+  const ids: Record<string, number> = { contactId: contact.id, mergedId: contact.id };
+  const nameOf = new Map<string, Resource>(resources.map((kind) => [kind.path, kind]));
+  const routes = ownRoutes.filter(
+    ({ isWrite, parameters, path }) =>
+      isWrite && Object.values(parameters).some(({ entity }) => entity) && !path.includes("merge"),
+  );
+  assert.ok(routes.length > 20, String(routes.length));
+  for (const { method, path, parameters, body } of routes) {
+    const [[name, first] = []] = Object.entries(parameters).filter(([, { entity }]) => entity);
+    const kind = nameOf.get(first?.entity?.resource ?? "");
+    assert.ok(kind && name, path);
+    const thing = kind.path === "contacts" ? contact : await make(api, kind.path, kind.one, kind.minimal());
+    const group = path.includes(":groupId")
+      ? await make(api, "points/groups", "pointGroup", { name: "Tagged" })
+      : { id: 1 };
+    const [example] = (body.describe(NONE)?.examples ?? [{}]) as object[];
+    const sent = body.describe(NONE) ? example : undefined;
+    const target = pathOf(path, { ...ids, groupId: group.id, [name]: thing.id });
+    const { status, text } = await ifMatch('"999999.AAAAAAAAAAAAAAAAAAAAAA"')(method, target, sent);
+    assert.equal(status, 412, `${method} ${target} ${text}`);
+  }
+});
+const NONE = { answered: () => ({}), members: () => ({}), named: () => ({}), sent: () => ({}) };
+
+test("parallel writers that use If-Match lose no update, whatever else runs", async () => {
+  const { id } = await make(api, "tweets", "tweet", { name: "Counter", text: "x", description: "0" });
+  const contact = await make(api, "contacts", "contact", { email: "counter@example.com", city: "0" });
+  const counters = [
+    {
+      path: `tweets/${id}`,
+      read: (body: Answer["body"]) => (body as unknown as { tweet: Entity }).tweet.description,
+      write: (description: string) => ({ description }),
+    },
+    {
+      path: `contacts/${contact.id}`,
+      read: (body: Answer["body"]) => body.contact.fields.all.city,
+      write: (city: string) => ({ city }),
+    },
+  ];
+  const WRITERS = 6;
+  const EACH = 8;
+  const count = async ({ path, read: valueIn, write }: (typeof counters)[number]) => {
+    for (let done = 0; done < EACH; ) {
+      const now = await read(path);
+      const next = String(Number(valueIn(now.body)) + 1);
+      const { status, text } = await ifMatch(tagOf(now))("PATCH", `${path}/edit`, write(next));
+      assert.ok(status === 200 || status === 412, text);
+      if (status === 200) done += 1;
+    }
+  };
+  const others = (async () => {
+    for (let index = 0; index < 20; index += 1) {
+      await api("POST", `contacts/${contact.id}/points/plus/1`);
+      await api("PATCH", `tweets/${id}/edit`, { name: `Counter ${index}` });
+    }
+  })();
+  await Promise.all([
+    others,
+    ...counters.flatMap((counter) => Array.from({ length: WRITERS }, () => count(counter))),
+  ]);
+  for (const { path, read: valueIn } of counters)
+    assert.equal(valueIn((await read(path)).body), String(WRITERS * EACH), path);
+});
