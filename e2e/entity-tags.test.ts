@@ -86,7 +86,7 @@ for (const kind of resources)
     assert.equal((gone.body as unknown as Record<string, Entity>)[one]?.id, null);
   });
 
-test("a thing that is referred to changes the bytes and not the version", async () => {
+test("the name of a category changes the bytes of a stage, and not its version", async () => {
   const category = await make(api, "categories", "category", { title: "Tagged", bundle: "global" });
   const stage = await make(api, "stages", "stage", { name: "Tagged", category: category.id });
   const tag = tagOf(await read(`stages/${stage.id}`));
@@ -108,7 +108,7 @@ test("If-None-Match: * makes what is not there, and replaces nothing", async () 
   assert.equal((await put(id)).status, 412);
 });
 
-test("tags that are none are 400, and a write of a thing that has none is 412", async () => {
+test("a broken tag is 400, and a condition on a path without an entity is 412", async () => {
   const { id } = await make(api, "tags", "tag", { tag: "broken" });
   for (const broken of ["unquoted", '"open', '"a" "b"', ",", '"a",,"b"', `"${"x".repeat(300)}"`]) {
     const { status, text } = await ifMatch(broken)("PATCH", `tags/${id}/edit`, { description: "x" });
