@@ -1,4 +1,5 @@
 import { type DescribedApi, describedApi } from "@tidings/gateway/described-api";
+import { cursorsOf } from "@tidings/gateway/rest/cursor";
 import type { RoutesContext } from "@tidings/gateway/routes/routes-context";
 
 /** The description of the API that every installation has in common, as clients are generated from it. */
@@ -7,7 +8,7 @@ export const OPENAPI_FILE = "docs/openapi.json";
 /** The settings that an installation has unless it says otherwise; nothing is called while routes are described. */
 const CONTEXT = {
   clients: { of: () => ({}) },
-  limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
+  limits: { pageSize: 30, limitMax: 10_000, batchMax: 200, cursors: cursorsOf("none") },
   nested: "byId",
 } as unknown as RoutesContext;
 

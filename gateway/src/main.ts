@@ -34,6 +34,7 @@ import { migrations } from "./migrations.ts";
 import { startPurging } from "./oauth/purge.ts";
 import { tokenRates } from "./oauth/token-endpoint.ts";
 import { sessionCookie } from "./pages/session-cookie.ts";
+import { cursorsOf } from "./rest/cursor.ts";
 import { addressesOf } from "./services.ts";
 import { openTransfer } from "./transfer.ts";
 
@@ -185,6 +186,8 @@ function apiSettings() {
       pageSize: config.API_PAGE_SIZE,
       limitMax: config.API_MAX_LIMIT,
       batchMax: config.API_BATCH_LIMIT,
+      // All gateways have this key: a cursor of one is good at the others.
+      cursors: cursorsOf(config.ACTOR_PRIVATE_KEY),
     },
   };
 }

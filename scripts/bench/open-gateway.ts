@@ -12,6 +12,7 @@ import { rateLimiter } from "../../gateway/src/limits/rate-limit.ts";
 import { loadShedding } from "../../gateway/src/limits/shedding.ts";
 import { webLimits } from "../../gateway/src/limits/web-limits.ts";
 import { sessionCookie } from "../../gateway/src/pages/session-cookie.ts";
+import { cursorsOf } from "../../gateway/src/rest/cursor.ts";
 import { SERVICES } from "../../gateway/src/services.ts";
 import { openTransfer } from "../../gateway/src/transfer.ts";
 
@@ -57,7 +58,7 @@ const app = createApp({
   clientIp,
   clients,
   transfer: openTransfer({ address: "127.0.0.1:1", actorPrivateKey: ACTOR_PRIVATE_KEY }),
-  limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
+  limits: { pageSize: 30, limitMax: 10_000, batchMax: 200, cursors: cursorsOf("none") },
   nested: "byId",
   rates,
   shedding: loadShedding(512),

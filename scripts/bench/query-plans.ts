@@ -4,6 +4,7 @@ import type { Statement } from "@tidings/database/statement";
 import { createOutbox } from "@tidings/messaging/outbox";
 import type { Actor } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";
+import { cursorsOf } from "../../gateway/src/rest/cursor.ts";
 import { readListParameters } from "../../gateway/src/rest/list-query.ts";
 import { queryOf } from "../../gateway/src/rest/query.ts";
 import { contactHandlers } from "../../services/contact/src/contact/contact.ts";
@@ -24,7 +25,7 @@ export interface QueryPlan {
 }
 
 const ACTOR: Actor = { kind: "user", id: 1, name: "Bench", admin: true, permissions: {} };
-const LIMITS = { pageSize: 30, limitMax: 10_000 };
+const LIMITS = { pageSize: 30, limitMax: 10_000, cursors: cursorsOf("none") };
 const TIMEOUT_MS = 60_000;
 
 /** Runs lists as the contact service does, in this process, and explains every statement they send to Postgres. */

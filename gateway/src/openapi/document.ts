@@ -91,7 +91,7 @@ const HEADERS = {
   "Tidings-Ignored": { description: "Members and parameters that were sent in vain", schema: TEXT },
   "Content-Disposition": { description: "The name of the file", schema: TEXT },
   Deprecation: { description: "Since when the path is deprecated (RFC 9745)", schema: TEXT },
-  Link: { description: "The path to use instead", schema: TEXT },
+  Link: { description: "The path to use instead, or that of the next page", schema: TEXT },
   ETag: {
     description: "The tag of these bytes, and of the version of the entity that they show",
     schema: TEXT,

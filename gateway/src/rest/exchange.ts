@@ -28,6 +28,8 @@ export interface Exchange {
   expected?: Expected | undefined;
   /** The version of the entity that is answered. */
   version?: number;
+  /** The position behind the page that is answered, where more rows follow. */
+  next?: string;
 }
 
 export type ApiResponse = Response<unknown, { exchange: Exchange }>;
@@ -43,7 +45,8 @@ export function outgoing(exchange: Exchange, budgetMs: number): Outgoing {
     deadlineMs: Date.now() + budgetMs - identifiedInMs,
     idempotencyKey,
     expected,
-    onAnswer({ version, isReplayed }) {
+    onAnswer({ version, next, isReplayed }) {
+      if (next !== "") exchange.next = next;
       if (version > 0) exchange.version = version;
       if (isReplayed) exchange.isReplayed = true;
     },

@@ -3,10 +3,11 @@ import { test } from "node:test";
 import { toJson } from "@bufbuild/protobuf";
 import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { Code, Fault } from "@tidings/rpc/fault";
+import { cursorsOf } from "./cursor.ts";
 import { readListParameters, selection } from "./list-query.ts";
 import { parseQuery } from "./query.ts";
 
-const limits = { pageSize: 30, limitMax: 10_000 };
+const limits = { pageSize: 30, limitMax: 10_000, cursors: cursorsOf("test") };
 const read = (text: string) => readListParameters(parseQuery(text), limits);
 const jsonOf = (text: string) => toJson(ListQuerySchema, read(text).query) as Record<string, unknown>;
 

@@ -8,12 +8,14 @@ import {
   OrderSchema,
 } from "@tidings/proto/tidings/type/v1/list";
 import { badRequest } from "@tidings/rpc/fault";
+import type { Cursors } from "./cursor.ts";
 import type { Query } from "./query.ts";
 
 export interface ListLimits {
   pageSize: number;
   /** The most rows a page may have; also what `limit=0` means. */
   limitMax: number;
+  cursors: Cursors;
 }
 
 export interface ListParameters {
@@ -21,29 +23,46 @@ export interface ListParameters {
   /** Members to write of each row; all when absent. */
   select: ReadonlySet<string> | undefined;
   minimal: boolean;
+  /** The cursor that was sent, empty for the first page; undefined where pages are counted by `start`. */
+  cursor: string | undefined;
+  cursors: Cursors;
 }
 
 const START_MAX = 10_000_000;
 const DEPTH_MAX = 5;
 const CLAUSES_MAX = 50;
 const TEXT_LENGTH_MAX = 1_000;
+const CURSOR_LENGTH_MAX = 8_000;
 const LIST_LENGTH_MAX = 20_000;
 
 /** The list parameters of a request. Column names are passed on as sent: the service that owns them knows them. */
 export function readListParameters(query: Query, limits: ListLimits): ListParameters {
   const clauses = { count: 0 };
+  const cursor = query.cursor === undefined ? undefined : text(query, "cursor", CURSOR_LENGTH_MAX);
+  const skip = wholeNumber(query, "start", START_MAX) ?? 0;
+  if (cursor !== undefined && skip > 0) throw badRequest("A page is at a cursor or at a start, not at both.");
   return {
     query: create(ListQuerySchema, {
       search: text(query, "search"),
-      skip: wholeNumber(query, "start", START_MAX) ?? 0,
+      skip,
       pageSize: pageSize(query, limits),
       order: order(query),
       where: items(query.where, "where").flatMap((clause) => condition(clause, 1, clauses)),
       publishedOnly: truthy(query, "publishedOnly") || truthy(query, "published"),
+      skipTotal: count(query) === "none",
     }),
     select: selection(query),
     minimal: truthy(query, "minimal"),
+    cursor,
+    cursors: limits.cursors,
   };
+}
+
+/** Whether the list says how many rows there are: `exact`, or `none`. */
+function count(query: Query): string {
+  const sent = text(query, "count") || "exact";
+  if (sent !== "exact" && sent !== "none") throw badRequest("count is exact or none.");
+  return sent;
 }
 
 export function selection(query: Query): ReadonlySet<string> | undefined {
@@ -136,9 +155,9 @@ function object(value: unknown, name: string): Record<string, unknown> {
   throw badRequest(`${name} is not in the form it should have.`);
 }
 
-function text(query: Query, name: string): string {
+function text(query: Query, name: string, lengthMax = TEXT_LENGTH_MAX): string {
   const value = query[name] ?? "";
-  if (typeof value !== "string" || value.length > TEXT_LENGTH_MAX) throw badRequest(`${name} is not valid.`);
+  if (typeof value !== "string" || value.length > lengthMax) throw badRequest(`${name} is not valid.`);
   return value;
 }
 

@@ -5,6 +5,8 @@ import { answerTooLong, isAnswerTooLong } from "@tidings/rpc/fault";
 import type { Resource } from "../resources.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
 import { idOf } from "./id-of.ts";
+import { principalOf } from "./idempotency-key.ts";
+import type { ListParameters } from "./list-query.ts";
 import type { StandardMethods } from "./standard-methods.ts";
 
 /** Pages above this are sent in parts, so that memory does not grow with them. */
@@ -25,21 +27,25 @@ export async function sendList(
   response: ApiResponse,
   resource: ListShape,
   methods: Pick<StandardMethods, "list">,
-  query: ListQuery,
+  parameters: ListParameters,
   write: ItemWriter,
 ): Promise<void> {
-  const envelope = envelopeOf(resource, write);
-  if (query.pageSize > PART_SIZE_MAX) return sendInParts(response, methods, query, envelope);
+  const { query, cursor } = parameters;
+  const envelope = envelopeOf(resource, write, { isCounted: !query.skipTotal });
+  if (cursor !== undefined)
+    query.after = cursor === "" ? "[]" : parameters.cursors.open(cursor, boundOf(response, query));
+  if (query.pageSize > PART_SIZE_MAX) return sendInParts(response, methods, parameters, envelope);
   try {
     const { items, totalSize } = await methods.list(
       query,
       outgoing(response.locals.exchange, BUDGET_MS.read),
     );
     const entries = items.map(envelope.entry).join(",");
+    linkNext(response, parameters);
     sendJson(response, 200, envelope.opening(totalSize) + entries + envelope.closing);
   } catch (error) {
     if (!isAnswerTooLong(error)) throw error;
-    await sendInParts(response, methods, query, envelope);
+    await sendInParts(response, methods, parameters, envelope);
   }
 }
 
@@ -50,10 +56,11 @@ export async function sendList(
 async function sendInParts(
   response: ApiResponse,
   methods: Pick<StandardMethods, "list">,
-  query: ListQuery,
+  parameters: ListParameters,
   envelope: Envelope,
 ): Promise<void> {
   const { exchange } = response.locals;
+  const { query } = parameters;
   query.idsOnly = true;
   const { ids, totalSize } = await methods.list(query, outgoing(exchange, BUDGET_MS.read));
   const part = async (from: number, size: number) => {
@@ -73,6 +80,7 @@ async function sendInParts(
     }
   };
   let { rows, size } = await longestPart(0, FIRST_PART_SIZE);
+  linkNext(response, parameters);
   response.statusCode = 200;
   response.setHeader("Content-Type", "application/json");
   await taken(response, envelope.opening(totalSize) + rows);
@@ -84,6 +92,23 @@ async function sendInParts(
     isEmpty = false;
   }
   response.end(envelope.closing);
+}
+
+/** All that a cursor belongs to: caller, path, filters and order. The size of the page and its members may change. */
+function boundOf(response: ApiResponse, { search, order, where, publishedOnly }: ListQuery): string {
+  const { actor } = response.locals.exchange;
+  const [path] = response.req.originalUrl.split("?", 1);
+  return JSON.stringify([principalOf(actor), path, search, order, where, publishedOnly]);
+}
+
+/** The path of the next page, where there is one (RFC 8288). */
+function linkNext(response: ApiResponse, { query, cursor, cursors }: ListParameters): void {
+  const { next } = response.locals.exchange;
+  if (cursor === undefined || next === undefined) return;
+  const url = new URL(response.req.originalUrl, "http://localhost");
+  url.searchParams.delete("access_token");
+  url.searchParams.set("cursor", cursors.seal(next, boundOf(response, query)));
+  response.appendHeader("link", `<${url.pathname}${url.search}>; rel="next"`);
 }
 
 function nextSize(rows: number, bytes: number): number {
@@ -111,9 +136,14 @@ interface Envelope {
 }
 
 /** Written as text: an object would put its integer keys in their own order. */
-function envelopeOf({ many, shape, total }: ListShape, write: ItemWriter): Envelope {
+function envelopeOf(
+  { many, shape, total }: ListShape,
+  write: ItemWriter,
+  { isCounted }: { isCounted: boolean },
+): Envelope {
   const quote = total === "string" ? '"' : "";
-  const opening = (size: number) => `{"total":${quote}${size}${quote},"${many}":`;
+  const opening = (size: number) =>
+    isCounted ? `{"total":${quote}${size}${quote},"${many}":` : `{"${many}":`;
   if (shape === "array") return { opening: (size) => `${opening(size)}[`, entry: write, closing: "]}" };
   return {
     opening: (size) => `${opening(size)}{`,

@@ -89,13 +89,15 @@ export function listAnswer(
   const writeRow = write ?? messageWriter(message);
   return {
     statuses: [200],
+    headers: ["Link"],
     describe(components) {
       const row = describe?.(components) ?? components.answered(message);
       const total: Schema = shape.total === "string" ? { type: "string", pattern: "^\\d+$" } : COUNT;
-      return closed({ total, [shape.many]: shape.shape === "array" ? arrayOf(row) : byId(row) });
+      const rows = shape.shape === "array" ? arrayOf(row) : byId(row);
+      return closed({ total, [shape.many]: rows }, ["total"]);
     },
     send: (response, { parameters, list }) =>
-      sendList(response, shape, { list }, parameters.query, (row) => writeRow(row, parameters.select)),
+      sendList(response, shape, { list }, parameters, (row) => writeRow(row, parameters.select)),
   };
 }
 

@@ -44,12 +44,13 @@ function row(path: string, more: Partial<Route> = {}): Route {
 test("an older path that ends says when", async () => {
   const old = { path: "/old/:id", since: "2026-01-01T00:00:00Z", sunset: "2027-01-01T00:00:00Z" };
   const headers = new Map<string, unknown>();
+  const request = { method: "POST", path: "/old/7", headers: {}, get: () => undefined };
   const response = {
+    req: request,
     locals: { exchange: { actor: { admin: true }, query: {}, form: {} } },
     setHeader: (name: string, value: unknown) => headers.set(name, value),
     end: () => undefined,
   };
-  const request = { method: "POST", path: "/old/7", headers: {}, get: () => undefined };
   const answer = dispatch([row("/new/:id", { aliases: [old] })], keys);
   await answer(request as never, response as never, assert.fail);
   assert.equal(headers.get("deprecation"), "@1767225600");

@@ -69,6 +69,17 @@ export const LIST_PARAMETERS: QueryParameter[] = [
     schema: { type: "object" },
     style: "deepObject",
   },
+  {
+    name: "cursor",
+    description:
+      'Pages by cursor: empty for the first one; the header `Link` has the path of the next one (`rel="next"`). In place of `start`',
+    schema: { type: "string", maxLength: 8_000 },
+  },
+  {
+    name: "count",
+    description: "`none` leaves `total` out, which need not be counted then",
+    schema: { type: "string", enum: ["exact", "none"] },
+  },
   SELECT,
   { name: "publishedOnly", description: "Leaves out rows that are not published", schema: SWITCH },
   { name: "minimal", description: "Fewer members, where the resource has a short form", schema: SWITCH },

@@ -31,6 +31,7 @@ import { webLimits } from "../limits/web-limits.ts";
 import type { TokenRates } from "../oauth/token-endpoint.ts";
 import type { TokenLifetimes } from "../oauth/token-request.ts";
 import { sessionCookie } from "../pages/session-cookie.ts";
+import { cursorsOf } from "../rest/cursor.ts";
 import { SERVICES } from "../services.ts";
 import { openTransfer } from "../transfer.ts";
 import type { WebOptions } from "../web.ts";
@@ -140,7 +141,7 @@ export async function startScene(options: SceneOptions = {}) {
     clientIp,
     clients,
     transfer: openTransfer({ address: webOptions.address, actorPrivateKey: privateKey }),
-    limits: { pageSize: 30, limitMax: 10_000, batchMax: 200 },
+    limits: { pageSize: 30, limitMax: 10_000, batchMax: 200, cursors: cursorsOf("test") },
     nested: "byId",
     rates,
     shedding,

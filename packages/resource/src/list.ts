@@ -2,9 +2,11 @@ import { compileSql } from "@tidings/database/compile-sql";
 import type { Database } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
 import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
+import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
 import { all, type ColumnMap, EVERYTHING, knownColumn, type Near, wherePredicate } from "./condition.ts";
+import { idsAfter, ordered, type Term } from "./position.ts";
 import { type SearchCommand, searchPredicate } from "./search.ts";
 
 /** The definition of a resource's list. Every SQL fragment in it is a constant of the program. */
@@ -47,7 +49,7 @@ export async function listPage(
   source: ListSource,
   query: ListQuery,
   visible: RawBuilder<unknown>,
-  deadlineMs: number,
+  { deadlineMs, showsNext }: Pick<Call, "deadlineMs" | "showsNext">,
 ): Promise<Page> {
   if (query.ids.length > 0) {
     const asked = [...new Set(query.ids)];
@@ -55,13 +57,21 @@ export async function listPage(
   }
   if (query.skip > SKIP_MAX) throw badRequest(`start may be at most ${SKIP_MAX}.`);
   const filter = listFilter(source, query, visible);
-  const order = orderBy(source, query.order);
-  const found = run(
-    database,
-    sql`select ${source.id} as id from ${source.from} where ${filter} order by ${order}
-      limit ${query.pageSize}::bigint offset ${query.skip}::bigint`,
-    deadlineMs,
-  ).then((rows) => rows.map(({ id }) => Number(id)));
+  const terms = orderTerms(source, query.order);
+  const found =
+    query.after === ""
+      ? idsByPlace(database, source, { query, filter, terms, deadlineMs })
+      : idsAfter(query.after, { size: query.pageSize, terms }, ({ condition, keys, size }) =>
+          run(
+            database,
+            sql`select ${source.id} as id, ${keys} from ${source.from} where ${all([filter, ...condition])}
+              order by ${ordered(terms)} limit ${size}::bigint`,
+            deadlineMs,
+          ),
+        ).then(({ ids, next }) => {
+          if (next !== undefined) showsNext?.(next);
+          return ids;
+        });
   const [ids, rows, totalSize] = await Promise.all([
     query.idsOnly ? found : [],
     query.idsOnly ? [] : found.then((ids) => rowsOf(database, source, ids, visible, deadlineMs)),
@@ -70,6 +80,23 @@ export async function listPage(
       : total(database, keptTotal(source, query, visible) ?? counted(source, filter), deadlineMs),
   ]);
   return { rows, ids, totalSize };
+}
+
+interface Placed {
+  query: ListQuery;
+  filter: RawBuilder<unknown>;
+  terms: Term[];
+  deadlineMs: number;
+}
+
+async function idsByPlace(
+  database: Database,
+  source: ListSource,
+  { query, filter, terms, deadlineMs }: Placed,
+): Promise<number[]> {
+  const page = sql`select ${source.id} as id from ${source.from} where ${filter} order by ${ordered(terms)}
+    limit ${query.pageSize}::bigint offset ${query.skip}::bigint`;
+  return (await run(database, page, deadlineMs)).map(({ id }) => Number(id));
 }
 
 /** The rows of these ids, each of which is there once, in this order. */
@@ -114,21 +141,18 @@ function listFilter(source: ListSource, query: ListQuery, visible: RawBuilder<un
   return all(predicates);
 }
 
-/** Ties are resolved by the id, so that pages neither repeat nor skip a row. Empty values come last when descending and first when ascending: one index serves both. */
-function orderBy(source: ListSource, asked: Order[]): RawBuilder<unknown> {
+/** Ties are resolved by the id, so that pages neither repeat nor skip a row: it is the last term. */
+function orderTerms(source: ListSource, asked: Order[]): Term[] {
   if (asked.length > ORDER_MAX) throw badRequest(`At most ${ORDER_MAX} columns to order by are supported.`);
   const orders = asked.length > 0 ? asked : source.defaultOrder;
-  const isDescending = orders[0]?.descending ?? false;
-  const terms: RawBuilder<unknown>[] = [];
+  const terms: Term[] = [];
   for (const { column, descending } of orders) {
     const known = knownColumn(source.columns, column);
-    // Nothing is left to resolve behind an id, and it is never empty.
-    if (known === source.columns.get("id")) {
-      return sql.join([...terms, descending ? sql`${source.id} desc` : source.id]);
-    }
-    terms.push(descending ? sql`${known.sql} desc nulls last` : sql`${known.sql} asc nulls first`);
+    // Nothing is left to resolve behind an id.
+    if (known === source.columns.get("id")) return [...terms, { sql: source.id, descending }];
+    terms.push({ sql: known.sql, descending });
   }
-  return sql.join([...terms, isDescending ? sql`${source.id} desc` : source.id]);
+  return [...terms, { sql: source.id, descending: orders[0]?.descending ?? false }];
 }
 
 function run(database: Database, query: RawBuilder<unknown>, deadlineMs: number): Promise<Row[]> {

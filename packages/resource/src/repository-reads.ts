@@ -33,7 +33,7 @@ export function repositoryReads<T extends Resource, L>(
     },
     async list(query, call) {
       const asked = query ?? create(ListQuerySchema);
-      const page = await listPage(database, source(call), asked, visible(call), call.deadlineMs);
+      const page = await listPage(database, source(call), asked, visible(call), call);
       const items = page.rows.map((row) => parts.toStored(row).message);
       await show(items, call, database);
       return { items, totalSize: page.totalSize, ids: page.ids };

@@ -95,16 +95,20 @@ export function answering(
   };
 }
 
-/** Answers a call together with the version that its handler says it shows. */
+/** Answers a call together with what its handler says of the answer. */
 export async function shown(call: Call, answer: (call: Call) => Promise<Message>): Promise<Shown> {
   let version = 0;
+  let next = "";
   const message = await answer({
     ...call,
     showsVersion(shown) {
       version = shown;
     },
+    showsNext(position) {
+      next = position;
+    },
   });
-  return { message, version };
+  return { message, version, next };
 }
 
 function readCall(incoming: Incoming, requirement: Requirement, verifyActor: ActorVerifier): Call {

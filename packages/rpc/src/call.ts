@@ -15,6 +15,8 @@ export interface Call {
   expected?: Expected | undefined;
   /** Says which version of an entity the answer shows: its ETag is made of that. */
   showsVersion?(version: number): void;
+  /** Says which position follows the page that is answered (ListQuery.after). */
+  showsNext?(position: string): void;
   /** How far the actor gets with another verb on the same resource. */
   reach(verb: Verb): Reach;
 }

@@ -25,7 +25,7 @@ export interface Outgoing {
   /** Versions that entities must have to be changed. */
   expected?: Expected | undefined;
   /** Hears of an answer what its message does not say. */
-  onAnswer?(answer: Pick<Answered, "version" | "isReplayed">): void;
+  onAnswer?(answer: Pick<Answered, "version" | "next" | "isReplayed">): void;
 }
 
 export type RpcClient<S extends DescService> = {
@@ -67,8 +67,8 @@ function unary(method: DescMethod, connection: Connection, sign: ActorSigner, re
         idempotencyKey,
         expected,
       });
-    const { message: answer, version, replayed } = await retries.run(call, mayRepeat);
-    outgoing.onAnswer?.({ version, isReplayed: replayed });
+    const { message: answer, version, next, replayed } = await retries.run(call, mayRepeat);
+    outgoing.onAnswer?.({ version, next, isReplayed: replayed });
     return responseDeserialize(answer as Buffer);
   };
 }

@@ -30,6 +30,8 @@ export interface Shown {
   message: Message;
   /** The version of the entity that the message shows; 0 where it shows none. */
   version: number;
+  /** The position behind the page that it shows; empty where there is none. */
+  next: string;
 }
 
 export interface Answered extends Shown {
@@ -62,5 +64,5 @@ export async function answered(
   );
   if (shown && !isReplayed) return { ...shown, isReplayed };
   const { message, version } = fromBinary(AnswerSchema, answer);
-  return { message: fromBinary(output, message), version, isReplayed };
+  return { message: fromBinary(output, message), version, next: "", isReplayed };
 }

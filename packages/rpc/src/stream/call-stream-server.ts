@@ -19,6 +19,7 @@ import type { Answering } from "../answer.ts";
 import { methodDefinition } from "../definition.ts";
 import { answerTooLong, Code, exhausted, Fault, toFault } from "../fault.ts";
 import { faultToStatus } from "../fault-status.ts";
+import type { CallAnswer } from "./call-stream.ts";
 import { inlet, MESSAGE_BYTES_MAX, outlet } from "./parts.ts";
 
 /** The handler of a method, and the codecs of its messages. */
@@ -89,8 +90,7 @@ function serveStream(stream: Stream, served: ReadonlyMap<string, Served>) {
       return;
     }
     waiting.add(id);
-    const answered = (answer: Pick<Answer, "message" | "replayed" | "version">) =>
-      settle(create(AnswerSchema, { id, ...answer }));
+    const answered = (answer: CallAnswer) => settle(create(AnswerSchema, { id, ...answer }));
     const failed = (error: unknown) =>
       settle(create(AnswerSchema, { id, error: faultToStatus(toFault(error)) }));
     try {
@@ -114,10 +114,7 @@ function serveStream(stream: Stream, served: ReadonlyMap<string, Served>) {
   return { close: () => answers.send(create(AnswerSchema, { closing: true })) };
 }
 
-async function answer(
-  call: Call,
-  served: ReadonlyMap<string, Served>,
-): Promise<Pick<Answer, "message" | "replayed" | "version">> {
+async function answer(call: Call, served: ReadonlyMap<string, Served>): Promise<CallAnswer> {
   const found = served.get(call.method);
   if (!found) throw unimplemented(call.method);
   const { definition, answering } = found;
@@ -132,7 +129,8 @@ async function answer(
   });
   const message = definition.responseSerialize(answer.message);
   if (message.length > MESSAGE_BYTES_MAX) throw answerTooLong();
-  return { message, replayed: answer.isReplayed, version: answer.version };
+  const { isReplayed: replayed, version, next } = answer;
+  return { message, replayed, version, next };
 }
 
 function unimplemented(method: string): Fault {

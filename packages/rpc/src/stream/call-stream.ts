@@ -49,7 +49,7 @@ export interface CallStream {
 }
 
 /** An answer as it comes in; its message is still encoded. */
-export type CallAnswer = Pick<Answer, "message" | "version" | "replayed">;
+export type CallAnswer = Pick<Answer, "message" | "version" | "next" | "replayed">;
 
 interface Waiting {
   resolve(answer: Answer): void;

@@ -18,7 +18,9 @@ export function connectAlone(address: string): Connection {
         metadata.set("tidings-request-id", requestId);
         const options = { deadline: deadlineMs };
         const done = (error: ServiceError | null, bytes?: Buffer) =>
-          bytes ? resolve({ message: bytes, version: 0, replayed: false }) : reject(error && toFault(error));
+          bytes
+            ? resolve({ message: bytes, version: 0, next: "", replayed: false })
+            : reject(error && toFault(error));
         client.makeUnaryRequest(`/${method}`, asIs, asIs, Buffer.from(message), metadata, options, done);
       }),
     close: () => client.close(),

@@ -65,7 +65,7 @@ export async function logsOfContact(
     defaultOrder: [],
   };
   const visible = sql`l.contact_id = ${contactId}::integer and ${visibleCampaigns(call)}`;
-  const { rows, totalSize } = await listPage(database, source, query, visible, call.deadlineMs);
+  const { rows, totalSize } = await listPage(database, source, query, visible, call);
   const logs = rows.map((row) =>
     create(ContactLogSchema, {
       event: { event: eventOf(row), campaign: campaignOf(row) },

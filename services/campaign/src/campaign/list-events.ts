@@ -103,6 +103,6 @@ export async function listEvents(
     commands: new Map([["ids", idsCommand(sql`e.id`)]]),
     defaultOrder: [],
   };
-  const page = await listPage(database, source, query, visibleCampaigns(call), call.deadlineMs);
+  const page = await listPage(database, source, query, visibleCampaigns(call), call);
   return { events: page.rows.map(located), totalSize: page.totalSize, ids: page.ids };
 }

@@ -52,7 +52,7 @@ export async function listMembers(
   };
   const visible = sql`campaign_id = ${id}::integer and not manually_removed
     and ${visibleContacts(call, sql.ref("contact_id"))}`;
-  const { rows, totalSize, ids } = await listPage(database, source, query, visible, call.deadlineMs);
+  const { rows, totalSize, ids } = await listPage(database, source, query, visible, call);
   const contacts = rows.map((row) =>
     create(CampaignContactSchema, {
       campaignId: row.campaign_id ?? "",

@@ -18,13 +18,7 @@ export async function listRecords(
 ): Promise<{ page: Page; catalogue: FieldCatalogue }> {
   const asked = query ?? create(ListQuerySchema);
   const list = (catalogue: FieldCatalogue) =>
-    listPage(
-      database,
-      options.source(catalogue),
-      asked,
-      visibleRecords(call, options.owner),
-      call.deadlineMs,
-    );
+    listPage(database, options.source(catalogue), asked, visibleRecords(call, options.owner), call);
   const current = await catalogues.current();
   const page = await list(current).catch(async (error) => {
     const isRefused = error instanceof Fault && error.code === Code.INVALID_ARGUMENT;

@@ -66,13 +66,13 @@ export function submissionHandlers(
     async listSubmissions({ formId, contactId, query = create(ListQuerySchema) }, call) {
       const form = await forms.get(formId, call);
       const source = submissionList(form, contactId);
-      const page = await listPage(database, source, query, EVERYTHING, call.deadlineMs);
+      const page = await listPage(database, source, query, EVERYTHING, call);
       return { submissions: await shown(page.rows, form, call), totalSize: page.totalSize, ids: page.ids };
     },
     async getSubmission({ formId, id }, call) {
       const form = await forms.get(formId, call);
       const query = create(ListQuerySchema, { ids: [id] });
-      const { rows } = await listPage(database, submissionList(form), query, EVERYTHING, call.deadlineMs);
+      const { rows } = await listPage(database, submissionList(form), query, EVERYTHING, call);
       const [submission] = await shown(rows, form, call);
       if (!submission) throw notFound();
       submission.results = jsonBytes({

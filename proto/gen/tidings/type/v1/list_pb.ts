@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/type/v1/list.proto.
  */
 export const file_tidings_type_v1_list: GenFile = /*@__PURE__*/
-  fileDesc("Chp0aWRpbmdzL3R5cGUvdjEvbGlzdC5wcm90bxIPdGlkaW5ncy50eXBlLnYxItkBCglMaXN0UXVlcnkSDgoGc2VhcmNoGAEgASgJEgwKBHNraXAYAiABKAUSEQoJcGFnZV9zaXplGAMgASgFEiUKBW9yZGVyGAQgAygLMhYudGlkaW5ncy50eXBlLnYxLk9yZGVyEikKBXdoZXJlGAUgAygLMhoudGlkaW5ncy50eXBlLnYxLkNvbmRpdGlvbhIWCg5wdWJsaXNoZWRfb25seRgGIAEoCBILCgNpZHMYByADKAUSEAoIaWRzX29ubHkYCCABKAgSEgoKc2tpcF90b3RhbBgJIAEoCCIrCgVPcmRlchIOCgZjb2x1bW4YASABKAkSEgoKZGVzY2VuZGluZxgCIAEoCCJpCglDb25kaXRpb24SDgoGY29sdW1uGAEgASgJEgwKBGV4cHIYAiABKAkSDgoGdmFsdWVzGAMgAygJEi4KCmNvbmRpdGlvbnMYBCADKAsyGi50aWRpbmdzLnR5cGUudjEuQ29uZGl0aW9uYgZwcm90bzM");
+  fileDesc("Chp0aWRpbmdzL3R5cGUvdjEvbGlzdC5wcm90bxIPdGlkaW5ncy50eXBlLnYxIugBCglMaXN0UXVlcnkSDgoGc2VhcmNoGAEgASgJEgwKBHNraXAYAiABKAUSEQoJcGFnZV9zaXplGAMgASgFEiUKBW9yZGVyGAQgAygLMhYudGlkaW5ncy50eXBlLnYxLk9yZGVyEikKBXdoZXJlGAUgAygLMhoudGlkaW5ncy50eXBlLnYxLkNvbmRpdGlvbhIWCg5wdWJsaXNoZWRfb25seRgGIAEoCBILCgNpZHMYByADKAUSEAoIaWRzX29ubHkYCCABKAgSEgoKc2tpcF90b3RhbBgJIAEoCBINCgVhZnRlchgKIAEoCSIrCgVPcmRlchIOCgZjb2x1bW4YASABKAkSEgoKZGVzY2VuZGluZxgCIAEoCCJpCglDb25kaXRpb24SDgoGY29sdW1uGAEgASgJEgwKBGV4cHIYAiABKAkSDgoGdmFsdWVzGAMgAygJEi4KCmNvbmRpdGlvbnMYBCADKAsyGi50aWRpbmdzLnR5cGUudjEuQ29uZGl0aW9uYgZwcm90bzM");
 
 /**
  * The list options every resource knows (GET P).
@@ -68,6 +68,14 @@ export type ListQuery = Message<"tidings.type.v1.ListQuery"> & {
    * @generated from field: bool skip_total = 9;
    */
   skipTotal: boolean;
+
+  /**
+   * The page after a position: values of the order's terms in that row, and its id, as a JSON list of texts and nulls. "[]" is the
+   * beginning. The answer then has the position after the page, if more rows follow.
+   *
+   * @generated from field: string after = 10;
+   */
+  after: string;
 };
 
 /**
