@@ -50,7 +50,8 @@ async function measureOne(
     Promise.all(
       statements.map(({ text, values }, index) => clients[index]?.query({ name: "raw", text, values })),
     );
-  const ours = () => callApi(target, "GET", query.path);
+  const path = query.behind ? await pathBehind(target, query.path, query.behind) : query.path;
+  const ours = () => callApi(target, "GET", path);
   const times: { ours: number[]; raw: number[] } = { ours: [], raw: [] };
   for (let turn = -WARM_UP; turn < REQUESTS; turn += 1) {
     const [oursMs, rawMs] = [await timed(ours), await timed(raw)];
@@ -64,6 +65,25 @@ async function measureOne(
     return { p50: percentile(sorted, 0.5), p95: percentile(sorted, 0.95) };
   };
   return { name: query.name, ours: figures(times.ours), raw: figures(times.raw) };
+}
+
+const WALKED_PAGE = 10_000;
+
+/** The path of the page by cursor behind so many rows: cursors are good for pages of any size. */
+async function pathBehind(target: Target, path: string, rows: number): Promise<string> {
+  const url = new URL(path, "http://localhost/api/");
+  const size = Math.min(WALKED_PAGE, rows);
+  const members = { cursor: "", limit: String(size), count: "none", "select[]": "id" };
+  for (const [name, value] of Object.entries(members)) url.searchParams.set(name, value);
+  for (let passed = 0; passed < rows; passed += size) {
+    const answer = await fetch(`${target.url}${url.pathname}${url.search}`, { headers: target.headers });
+    await answer.arrayBuffer();
+    const [, next] = /<([^>]+)>; rel="next"/.exec(answer.headers.get("link") ?? "") ?? [];
+    if (next === undefined) throw new Error(`${path} has no page behind ${passed} rows`);
+    url.search = new URL(next, url).search;
+  }
+  for (const name of ["limit", "count", "select[]"]) url.searchParams.delete(name);
+  return `${url.pathname}${url.search}`.slice("/api/".length);
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

@@ -28,7 +28,7 @@ export async function loadContacts(target: Target, databaseUrl: string, count: n
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    await insertOthers(client, count);
+    await insertContacts(client, { from: THROUGH_API_MAX + 1, to: count });
     const { rows } = await client.query(
       "select count(*)::int as count, max(id) as max from contact.contacts",
     );
@@ -44,15 +44,16 @@ export async function loadContacts(target: Target, databaseUrl: string, count: n
   return seconds;
 }
 
-/** Rows as the contact service writes them. */
-async function insertOthers(client: Client, count: number): Promise<void> {
+/** Inserts rows as the contact service writes them, with the ids from `from` to `to`. A trigger adds the texts that are searched. */
+export async function insertContacts(
+  client: Client,
+  { from, to }: { from: number; to: number },
+): Promise<void> {
   const columns = SAMPLE_FIELDS.join(", ");
   const record = `json_to_recordset($1::json) as x(id integer, ${SAMPLE_FIELDS.map((name) => `${name} text`).join(", ")})`;
   await client.query("set search_path = contact, public");
-  // Their texts are written together, below.
-  await client.query("alter table contacts disable trigger contacts_searched");
-  for (let first = THROUGH_API_MAX + 1; first <= count; first += SLICE) {
-    const ids = Array.from({ length: Math.min(SLICE, count + 1 - first) }, (_, index) => first + index);
+  for (let first = from; first <= to; first += SLICE) {
+    const ids = Array.from({ length: Math.min(SLICE, to + 1 - first) }, (_, index) => first + index);
     const contacts = JSON.stringify(ids.map((id) => ({ id, ...sampleContact(nextNumber()) })));
     await client.query(
       `insert into contacts (id, date_added, date_identified, created_by, created_by_user, ${columns}) overriding system value
@@ -63,12 +64,7 @@ async function insertOthers(client: Client, count: number): Promise<void> {
       "insert into contact_identifiers (field, value, contact_id) select 'email', lower(email), id";
     await client.query(`${identify} from ${record}`, [contacts]);
   }
-  await client.query(
-    "insert into contact_search select c.id, contact_text(c) from contacts c where c.id > $1",
-    [THROUGH_API_MAX],
-  );
-  await client.query("alter table contacts enable trigger contacts_searched");
-  await client.query("select setval(pg_get_serial_sequence('contacts', 'id'), $1)", [Math.max(count, 1)]);
+  await client.query("select setval(pg_get_serial_sequence('contacts', 'id'), $1)", [Math.max(to, 1)]);
   await client.query("reset search_path");
 }
 

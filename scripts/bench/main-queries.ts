@@ -5,6 +5,8 @@ export interface MainQuery {
   path: string;
   /** Which index answers it, as the documentation says. */
   index: string;
+  /** A page by cursor, behind so many rows. */
+  behind?: number;
 }
 
 export const CUSTOM_ALIAS = "bench_code";
@@ -16,6 +18,13 @@ export function mainQueries(contacts: number): MainQuery[] {
   return [
     { name: "first page", path: "contacts", index: "contacts_last_active" },
     { name: "page in the middle", path: `contacts?start=${deep}`, index: "contacts_last_active" },
+    { name: "cursor in the middle", path: "contacts", index: "contacts_last_active", behind: deep },
+    {
+      name: "by email, cursor in the middle",
+      path: "contacts?orderBy=email",
+      index: "contacts_by_email",
+      behind: deep,
+    },
     {
       name: "by last name, descending",
       path: "contacts?orderBy=lastname&orderByDir=desc",

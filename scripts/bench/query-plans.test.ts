@@ -29,6 +29,20 @@ test("none of the main lists reads the whole table of contacts", async () => {
   }
 });
 
+test("a page by cursor is found by the index of its order, however many rows are before it", async () => {
+  const orders = [
+    { path: "contacts", index: "contacts_last_active" },
+    { path: "contacts?orderBy=email", index: "contacts_by_email" },
+    { path: "contacts?orderBy=lastname&orderByDir=desc", index: "contacts_by_lastname" },
+    { path: "contacts?orderBy=id", index: "contacts_pkey" },
+  ];
+  const queries = orders.map((order) => ({ ...order, name: order.path, behind: CONTACTS / 2 }));
+  for (const { query, plans } of await plansOf(queries)) {
+    const [page = ""] = plans;
+    assert.match(page, new RegExp(`using ${query.index}[^]*Index Cond`), `${query.name}\n${page}`);
+  }
+});
+
 test("no filter of a text and no search command reads the whole table, whatever the field", async () => {
   const { texts, commands } = await searchable();
   assert.ok(texts.length > 20 && commands.length > 40, `${texts.length} texts, ${commands.length} commands`);

@@ -1,7 +1,10 @@
 import { createSecretKey } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
 import { type Database, openDatabase } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
 import { createOutbox } from "@tidings/messaging/outbox";
+import { ListContactsRequestSchema } from "@tidings/proto/tidings/contact/v1/contact_service";
+import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Actor } from "@tidings/rpc/actor";
 import { createLog } from "@tidings/runtime/log";
 import { cursorsOf } from "../../gateway/src/rest/cursor.ts";
@@ -45,7 +48,10 @@ export async function explainQueries(databaseUrl: string, queries: MainQuery[]):
   }
 }
 
-async function recordStatements(database: Database, { path }: MainQuery): Promise<RecordedStatement[]> {
+async function recordStatements(
+  database: Database,
+  { path, behind = 0 }: MainQuery,
+): Promise<RecordedStatement[]> {
   const recorded: RecordedStatement[] = [];
   const recording: Database = {
     ...database,
@@ -67,7 +73,17 @@ async function recordStatements(database: Database, { path }: MainQuery): Promis
     requestId: "",
     reach: () => "all" as const,
   };
-  await handlers.listContacts({ $typeName: "tidings.contact.v1.ListContactsRequest", query }, call);
+  let after = "";
+  const showsNext = (position: string) => {
+    after = position;
+  };
+  const list = (options: Pick<ListQuery, "after" | "pageSize" | "idsOnly">) => {
+    const asked = create(ListContactsRequestSchema, { query: { ...query, ...options } });
+    return handlers.listContacts(asked, { ...call, showsNext });
+  };
+  if (behind > 0) await list({ after: "[]", pageSize: behind, idsOnly: true });
+  recorded.length = 0;
+  await list({ after, pageSize: query.pageSize, idsOnly: false });
   return recorded;
 }
 
