@@ -42,7 +42,7 @@ export async function idsAfter(
   );
   const rows: Row[] = [];
   for (const condition of sectionsAfter(terms, values)) {
-    // One row more tells whether there are any.
+    // A row more than the page has shows whether a next page exists.
     const missing = size + 1 - rows.length;
     if (missing > 0) rows.push(...(await read({ condition, keys, size: missing })));
   }
