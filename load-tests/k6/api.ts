@@ -13,8 +13,11 @@ export interface Call {
   body?: object;
   /** Sent as it is, in place of a body. */
   form?: RequestBody;
+  headers?: Record<string, string>;
   /** 200 when absent. */
   status?: number;
+  /** Called with the headers of the answer. */
+  heard?(headers: Record<string, string>): void;
 }
 
 /** Calls an endpoint of the API, `GET /contacts/:id`, and gives what it answers. Throws Unexpected on any other status. */
@@ -35,17 +38,22 @@ export function preparingApi(token: string): Api<string> {
 }
 
 function apiOf<Endpoint extends string>(token: string, tagsNow: () => Record<string, string>): Api<Endpoint> {
-  return <T>(endpoint: Endpoint, { path = {}, query, body, form, status }: Call = {}) => {
+  return <T>(endpoint: Endpoint, { path = {}, query, body, form, headers, status, heard }: Call = {}) => {
     const [, template = ""] = endpoint.split(" ");
     const filled = template.replace(/:(\w+)/g, (_, name) => String(path[name]));
     const response = exchange({
       endpoint,
       url: `${settings.baseUrl}/api${filled}${query ? `?${query}` : ""}`,
       body: body ? JSON.stringify(body) : (form ?? null),
-      headers: { authorization: `Bearer ${token}`, ...(body && { "content-type": "application/json" }) },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body && { "content-type": "application/json" }),
+        ...headers,
+      },
       tags: tagsNow(),
       ...(status !== undefined && { status }),
     });
+    heard?.(response.headers);
     return response.json() as T; // its shape is what the API promises of the endpoint
   };
 }

@@ -3,10 +3,12 @@ import { contactImport } from "./journeys/contact-import.ts";
 import { contactLifecycle } from "./journeys/contact-lifecycle.ts";
 import { contactLists } from "./journeys/contact-lists.ts";
 import { contentEdit } from "./journeys/content-edit.ts";
+import { cursorWalk } from "./journeys/cursor-walk.ts";
 import { formEdit } from "./journeys/form-edit.ts";
 import { mixedReads } from "./journeys/mixed-reads.ts";
 import { oauthTokens } from "./journeys/oauth-tokens.ts";
 import { pointsAndStages } from "./journeys/points-and-stages.ts";
+import { retriedWrites } from "./journeys/retried-writes.ts";
 import { segmentMembership } from "./journeys/segment-membership.ts";
 import { segmentToCampaign } from "./journeys/segment-to-campaign.ts";
 import { webhookDelivery } from "./journeys/webhook-delivery.ts";
@@ -17,6 +19,8 @@ export const journeys: Journeys = {
   "contact-lifecycle": contactLifecycle,
   "contact-lists": contactLists,
   "contact-import": contactImport,
+  "cursor-walk": cursorWalk,
+  "retried-writes": retriedWrites,
   "segment-membership": segmentMembership,
   "segment-to-campaign": segmentToCampaign,
   "webhook-delivery": webhookDelivery,

@@ -40,11 +40,11 @@ export async function idsAfter(
   const keys = sql.join(
     terms.map(({ sql: term }, index) => sql`${term}::text as ${sql.ref(`key_${index}`)}`),
   );
-  const rows: Row[] = [];
+  let rows: Row[] = [];
   for (const condition of sectionsAfter(terms, values)) {
     // A row more than the page has shows whether a next page exists.
     const missing = size + 1 - rows.length;
-    if (missing > 0) rows.push(...(await read({ condition, keys, size: missing })));
+    if (missing > 0) rows = rows.concat(await read({ condition, keys, size: missing }));
   }
   const page = rows.slice(0, size);
   const last = rows.length > size ? page.at(-1) : undefined;
