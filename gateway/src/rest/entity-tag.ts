@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Expected, ExpectedEntity } from "@tidings/rpc/expected";
 import { badRequest } from "@tidings/rpc/fault";
+import { pathId } from "./path-id.ts";
 
 /** `"<version>.<digest>"`, or `"<digest>"` for what has no version (RFC 9110, 8.8.3): the same bytes have the same tag, and no others. */
 export function entityTag(body: string, version = 0): string {
@@ -44,18 +45,23 @@ function notTags(header: string) {
 
 /** The version that a tag names; undefined for a tag of something else. */
 function versionIn(tag: string): number | undefined {
-  const [, version] = /^"(\d{1,10})\.[\w-]{22}"$/.exec(tag) ?? [];
-  return version === undefined ? undefined : Number(version);
+  const [, text] = /^"(\d{1,10})\.[\w-]{22}"$/.exec(tag) ?? [];
+  const version = Number(text);
+  return version <= VERSION_MAX ? version : undefined;
 }
+
+const VERSION_MAX = 2 ** 31 - 1;
 
 /** Names no version that any entity has. */
 const NO_VERSION = 0;
 
 /** The versions that `If-Match` or `If-None-Match: *` let an entity have; undefined where a change needs none (RFC 9110, 13.1). */
 export function expectedEntity(
-  id: number,
+  sentId: unknown,
   { ifMatch, ifNoneMatch }: { ifMatch?: string | undefined; ifNoneMatch?: string | undefined },
 ): ExpectedEntity | undefined {
+  // No row has the id 0.
+  const id = pathId(typeof sentId === "number" ? String(sentId) : sentId) ?? 0;
   if (ifMatch !== undefined) {
     if (ifMatch.trim() === "*") return { id, versions: [] };
     const versions = tagsIn(ifMatch, "If-Match", { isStrong: true }).flatMap((tag) => versionIn(tag) ?? []);
@@ -70,7 +76,7 @@ export function expectedItems(type: string, bodies: unknown[]): Expected | undef
     const { id, "If-Match": ifMatch } = (body ?? {}) as { id?: unknown; "If-Match"?: unknown };
     if (ifMatch === undefined) return [];
     if (typeof ifMatch !== "string") throw notTags("If-Match");
-    return expectedEntity(Number(id), { ifMatch }) ?? [];
+    return expectedEntity(id, { ifMatch }) ?? [];
   });
   return entities.length > 0 ? { type, entities } : undefined;
 }

@@ -159,7 +159,7 @@ function expectedOf(
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = headers;
   if (ifMatch === undefined && ifNoneMatch === undefined) return undefined;
   const [name, entity] = namedEntity(parameters) ?? [];
-  const expected = expectedEntity(Number(texts[name ?? ""]), { ifMatch, ifNoneMatch });
+  const expected = expectedEntity(texts[name ?? ""], { ifMatch, ifNoneMatch });
   if (expected && !entity && ifMatch !== undefined) throw preconditionFailed();
   return expected && entity && { type: typeOf(entity.resource), entities: [expected] };
 }
