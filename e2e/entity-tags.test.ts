@@ -119,7 +119,10 @@ test("a broken tag is 400, and a condition on a path without an entity is 412", 
   const beyond = `"9999999999.${"A".repeat(22)}"`;
   assert.equal((await ifMatch(beyond)("PATCH", `tags/${id}/edit`, { description: "x" })).status, 412);
   assert.equal((await ifMatch("*")("PUT", "tags/99999999999/edit", { tag: "beyond" })).status, 412);
-  const odd = ["x", -1, 99_999_999_999, { id }, { toString: 1 }, null, 1.5].map((id) => ({ id, "If-Match": beyond }));
+  const odd = ["x", -1, 99_999_999_999, { id }, { toString: 1 }, null, 1.5].map((id) => ({
+    id,
+    "If-Match": beyond,
+  }));
   const { status, text } = await api("PATCH", "tags/batch/edit", odd);
   assert.equal(status, 200, text);
   const batch = await api("PATCH", "tags/batch/edit", [{ id, "If-Match": 7 }]);

@@ -107,8 +107,10 @@ function behind(terms: Term[], values: Values): RawBuilder<unknown> {
   const [first, ...others] = terms;
   const [value = null, ...rest] = values;
   if (!first) return sql`false`;
+  // The last term is the id, which is never empty: a range of it alone is one of the index.
+  if (others.length === 0)
+    return first.descending ? sql`${first.sql} < ${value}` : sql`${first.sql} > ${value}`;
   const beyond = beyondValue(first, value);
-  if (others.length === 0) return beyond;
   const same = value === null ? sql`${first.sql} is null` : sql`${first.sql} = ${value}`;
   return sql`(${beyond} or (${same} and ${behind(others, rest)}))`;
 }
