@@ -43,6 +43,12 @@ const overview = dashboard("tidings-overview", "Tidings: overview", {
     },
     quantiles("Time of a request", HTTP),
     each("Slowest routes: 99 % within", "s", "{{route}}", `topk(10, ${quantile(0.99, HTTP, ["route"])})`),
+    each(
+      "Writes with an Idempotency-Key a second",
+      "reqps",
+      "{{outcome}}",
+      rate("tidings_idempotency_keys_total", "outcome"),
+    ),
   ],
   "What comes of it": [
     each(

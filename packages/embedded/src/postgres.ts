@@ -72,6 +72,8 @@ const COMMON = {
 const DURABLE = { shared_buffers: "256MB" };
 
 const FAST = {
+  // Test files run side by side, each with pools of all processes.
+  max_connections: "400",
   shared_buffers: "64MB",
   fsync: "off",
   synchronous_commit: "off",
