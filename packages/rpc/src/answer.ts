@@ -67,15 +67,12 @@ export function answering(
     const startedAt = performance.now();
     const finish = (code: Code) =>
       duration.observe({ method: name, code: Code[code] }, (performance.now() - startedAt) / 1000);
-    const work = (): Promise<Answered> => {
+    const work = async (): Promise<Answered> => {
       if (admission.inFlight > admission.max) throw exhausted("The service is busy.");
       const call = readCall(incoming, requirement, verifyActor);
       const { deadlineMs } = call;
       return answered(method, { key: incoming.idempotencyKey, answerOnce, deadlineMs }, () =>
-        shown(call, async (call) => {
-          const answer = await actingAs(call.actor, () => handler(incoming.request(), call));
-          return create(method.output, answer as Message);
-        }),
+        shown(method, handler, { call, request: incoming.request() }),
       );
     };
     admission.inFlight += 1;
@@ -95,11 +92,15 @@ export function answering(
   };
 }
 
-/** Answers a call together with what its handler says of the answer. */
-export async function shown(call: Call, answer: (call: Call) => Promise<Message>): Promise<Shown> {
+/** The answer of a handler to a call, together with what the handler says of it. */
+export async function shown(
+  { output }: DescMethod,
+  handler: Handler,
+  { call, request }: { call: Call; request: Message },
+): Promise<Shown> {
   let version = 0;
   let next = "";
-  const message = await answer({
+  const heard: Call = {
     ...call,
     showsVersion(shown) {
       version = shown;
@@ -107,8 +108,9 @@ export async function shown(call: Call, answer: (call: Call) => Promise<Message>
     showsNext(position) {
       next = position;
     },
-  });
-  return { message, version, next };
+  };
+  const answer = await actingAs(call.actor, () => handler(request, heard));
+  return { message: create(output, answer as Message), version, next };
 }
 
 function readCall(incoming: Incoming, requirement: Requirement, verifyActor: ActorVerifier): Call {

@@ -1,13 +1,9 @@
 import { create, type DescService, type Message, type MessageInitShape } from "@bufbuild/protobuf";
-import { shown } from "./answer.ts";
-import type { Call } from "./call.ts";
+import { type Handler, shown } from "./answer.ts";
 import type { Outgoing, RpcClient } from "./client.ts";
-import { actingAs } from "./current-actor.ts";
 import type { Handlers } from "./definition.ts";
 import { type AnswerOnce, answered } from "./idempotency.ts";
 import { permittedCall, requirementOf } from "./permission.ts";
-
-type Handler = (request: Message, call: Call) => unknown;
 
 /** A client of handlers in this very process: the permissions of a server, without the way to one. */
 export function local<S extends DescService>(
@@ -24,10 +20,7 @@ export function local<S extends DescService>(
     ): Promise<Message> => {
       const permitted = permittedCall(requirement, { actor, deadlineMs, requestId, expected });
       const answer = await answered(method, { key, answerOnce, deadlineMs }, () =>
-        shown(permitted, async (call) => {
-          const answer = await actingAs(actor, () => handler(create(method.input, request), call));
-          return create(method.output, answer as Message);
-        }),
+        shown(method, handler, { call: permitted, request: create(method.input, request) }),
       );
       onAnswer?.(answer);
       return answer.message;

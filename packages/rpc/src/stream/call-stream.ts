@@ -7,9 +7,6 @@ import {
   type CarryCallsRequest,
   CarryCallsRequestSchema,
   type CarryCallsResponse,
-  ExpectedEntitySchema,
-  ExpectedSchema,
-  IdempotencyKeySchema,
   LineService,
 } from "@tidings/proto/tidings/api/v1/line";
 import { channelOptions, type Security } from "../channel.ts";
@@ -55,13 +52,6 @@ interface Waiting {
   resolve(answer: Answer): void;
   reject(fault: Fault): void;
   timer: NodeJS.Timeout;
-}
-
-function expectedMessage({ type, entities }: Expected) {
-  return create(ExpectedSchema, {
-    type,
-    entities: entities.map((entity) => create(ExpectedEntitySchema, entity)),
-  });
 }
 
 const { path, requestSerialize, responseDeserialize } = methodDefinition(LineService.method.carryCalls);
@@ -155,10 +145,8 @@ export function openCallStream(
         if (message.length > MESSAGE_BYTES_MAX) return reject(exhausted("The request is too long."));
         const id = ++lastId;
         waiting.set(id, { resolve, reject, timer: setTimeout(giveUp, timeoutMs, id) });
-        const call = create(CallSchema, { ...rest, id, message, timeoutMs: Math.ceil(timeoutMs) });
-        if (idempotencyKey) call.idempotencyKey = create(IdempotencyKeySchema, idempotencyKey);
-        if (expected) call.expected = expectedMessage(expected);
-        calls.send(call);
+        const parts = { ...(idempotencyKey && { idempotencyKey }), ...(expected && { expected }) };
+        calls.send(create(CallSchema, { ...rest, ...parts, id, message, timeoutMs: Math.ceil(timeoutMs) }));
       });
     },
     close() {
