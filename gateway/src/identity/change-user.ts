@@ -11,8 +11,7 @@ import type { Call } from "@tidings/rpc/call";
 import { requireExpected } from "@tidings/rpc/expected";
 import { Code, denied, Fault, invalid, NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { sql } from "kysely";
-import { RateLimiterRes } from "rate-limiter-flexible";
-import { rateLimited, rateLimiter } from "../limits/rate-limit.ts";
+import { rateLimited, rateLimiter, refusalOf } from "../limits/rate-limit.ts";
 import { appendAudit } from "./audit.ts";
 import { audited, type Single } from "./audited.ts";
 import { changeIdentity, requireAdministrator } from "./change.ts";
@@ -234,10 +233,9 @@ async function passwordChange(
 }
 
 async function takeGuess(userId: number): Promise<void> {
-  await guesses.consume(String(userId)).catch((refusal) => {
-    if (!(refusal instanceof RateLimiterRes)) throw refusal;
+  const refusal = await refusalOf(guesses, String(userId));
+  if (refusal)
     throw rateLimited(refusal.msBeforeNext, "Too many failed attempts. Please wait before you try again.");
-  });
 }
 
 /** A role that users can be given: it exists, is published, and may do no more than who gives it. */

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { folded } from "@tidings/runtime/folded";
-import { RateLimiterRes } from "rate-limiter-flexible";
 import { addressKey } from "./address-key.ts";
-import { type Redis, rateLimited, rateLimiter } from "./rate-limit.ts";
+import { type Redis, rateLimited, rateLimiter, refusalOf } from "./rate-limit.ts";
 
 export interface LoginThrottle {
   /** Counts an attempt before it is made. Throws RATE_LIMITED while this client has to wait with this user. */
@@ -49,13 +48,12 @@ export function loginThrottle(redis: Redis | undefined): LoginThrottle {
       if (further < 0) return counted;
       const waitSeconds = Math.min(WAIT_SECONDS_MAX, FIRST_WAIT_SECONDS * 2 ** Math.min(further, 20));
       // One attempt passes the gate and closes it for the wait.
-      await gate.consume(key, 1, { customDuration: waitSeconds }).catch((refusal) => {
-        if (!(refusal instanceof RateLimiterRes)) throw refusal;
+      const refusal = await refusalOf(gate, key, { customDuration: waitSeconds });
+      if (refusal)
         throw rateLimited(
           refusal.msBeforeNext,
           `Too many failed attempts. Try again in ${waitText(refusal.msBeforeNext)}.`,
         );
-      });
       return counted;
     },
   };

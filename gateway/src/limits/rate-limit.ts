@@ -74,9 +74,10 @@ export async function consume(
 export async function refusalOf(
   limiter: RateLimiterAbstract,
   key: string,
+  options?: { customDuration: number },
 ): Promise<RateLimiterRes | undefined> {
   try {
-    await limiter.consume(key);
+    await limiter.consume(key, 1, options);
     return undefined;
   } catch (refusal) {
     if (!(refusal instanceof RateLimiterRes)) throw refusal;

@@ -1,9 +1,10 @@
-import { createCipheriv, createDecipheriv, hash, randomBytes } from "node:crypto";
+import { hash } from "node:crypto";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { AnswerOnce, IdempotencyKey } from "@tidings/rpc/idempotency";
 import type { Log } from "@tidings/runtime/log";
+import { openBytes, sealBytes } from "@tidings/secrets/aes-gcm";
 import { Counter } from "prom-client";
 
 const claimStatement = prepared(
@@ -40,7 +41,7 @@ export function answerOnceIn(database: Database): AnswerOnce {
         return { answer, isReplayed: true };
       }
       const answer = await work();
-      transaction.execute(keepStatement, [id, sealed(seal, call.fingerprint, answer)]);
+      transaction.execute(keepStatement, [id, bytea(sealBytes(seal, [call.fingerprint, answer]))]);
       transaction.afterCommit(() => keyedCalls.inc({ outcome: "done" }));
       return { answer, isReplayed: false };
     });
@@ -77,32 +78,11 @@ function derive({ secret, method }: IdempotencyKey & { method: string }) {
   return { id: bytea(id), lock: id.readBigInt64BE().toString(), seal: derived(2) };
 }
 
-const CIPHER = "aes-256-gcm";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const FINGERPRINT_BYTES = 32;
-
-/** Fingerprint and answer under AES-256-GCM (NIST SP 800-38D): nonce, ciphertext, tag. */
-function sealed(key: Buffer, fingerprint: Uint8Array, answer: Uint8Array): string {
-  const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv(CIPHER, key, nonce);
-  const parts = [
-    nonce,
-    cipher.update(fingerprint),
-    cipher.update(answer),
-    cipher.final(),
-    cipher.getAuthTag(),
-  ];
-  return bytea(Buffer.concat(parts));
-}
 
 /** The answer; throws when it is to another request. */
 function open(key: Buffer, kept: Buffer, fingerprint: Uint8Array): Uint8Array {
-  const decipher = createDecipheriv(CIPHER, key, kept.subarray(0, NONCE_BYTES)).setAuthTag(
-    kept.subarray(-TAG_BYTES),
-  );
-  const body = kept.subarray(NONCE_BYTES, -TAG_BYTES);
-  const text = Buffer.concat([decipher.update(body), decipher.final()]);
+  const text = openBytes(key, kept);
   if (!text.subarray(0, FINGERPRINT_BYTES).equals(fingerprint)) {
     keyedCalls.inc({ outcome: "reused" });
     throw keyReused();

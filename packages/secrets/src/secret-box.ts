@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
+import { createSecretKey, type KeyObject, randomBytes } from "node:crypto";
+import { openBytes, sealBytes } from "./aes-gcm.ts";
 
 /** Keeps secrets in the database under a key that the database does not have. */
 export interface SecretBox {
@@ -9,10 +10,7 @@ export interface SecretBox {
   open(sealed: string): string;
 }
 
-const CIPHER = "aes-256-gcm";
 const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 const SEALED = "sealed:";
 
 /**
@@ -28,22 +26,15 @@ export function secretBox(keys: string[]): SecretBox {
   return {
     seals: `${SEALED}${name}:`,
     seal(secret) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(name));
-      const parts = [nonce, cipher.update(secret, "utf8"), cipher.final(), cipher.getAuthTag()];
-      return `${SEALED}${name}:${Buffer.concat(parts).toString("base64url")}`;
+      const bytes = sealBytes(key, [Buffer.from(secret)], Buffer.from(name));
+      return `${SEALED}${name}:${bytes.toString("base64url")}`;
     },
     open(sealed) {
       if (!sealed.startsWith(SEALED)) return sealed;
       const [keyName = "", text = ""] = sealed.slice(SEALED.length).split(":");
       const known = byName.get(keyName);
       if (!known) throw new Error(`the key ${keyName} is not among those that open secrets`);
-      const bytes = Buffer.from(text, "base64url");
-      const decipher = createDecipheriv(CIPHER, known, bytes.subarray(0, NONCE_BYTES))
-        .setAAD(Buffer.from(keyName))
-        .setAuthTag(bytes.subarray(-TAG_BYTES));
-      const body = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
-      return Buffer.concat([decipher.update(body), decipher.final()]).toString("utf8");
+      return openBytes(known, Buffer.from(text, "base64url"), Buffer.from(keyName)).toString("utf8");
     },
   };
 }
