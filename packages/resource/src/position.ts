@@ -72,6 +72,7 @@ function parsePosition(text: string, length: number): Values {
  */
 function sectionsAfter(terms: Term[], values: Values): RawBuilder<unknown>[][] {
   const [first, ...others] = terms;
+  const [second] = others;
   const [value] = values;
   if (!first || value === undefined) return [[]];
   if (others.length === 0) return [[behind(terms, values)]];
@@ -81,17 +82,16 @@ function sectionsAfter(terms: Term[], values: Values): RawBuilder<unknown>[][] {
     const rest = all([isEmpty, behind(others, values.slice(1))]);
     return first.descending ? [[rest]] : [[rest], [isFilled]];
   }
-  const filled = others.length === 1 ? behindPair(terms, values) : behindMany(terms, values);
+  const isPair = others.length === 1 && second?.descending === first.descending;
+  const filled = isPair ? behindPair(terms, values) : behindMany(terms, values);
   return first.descending ? [[filled], [isEmpty]] : [[filled]];
 }
 
-/** Both terms have one direction: a comparison of rows, which an index over both answers. */
-function behindPair([first, id]: Term[], [value, idValue]: Values): RawBuilder<unknown> {
-  const pair = sql`(${first?.sql}, ${id?.sql})`;
-  const position = sql`(${value}, ${idValue})`;
-  if (first?.descending !== id?.descending)
-    return behindMany([first as Term, id as Term], [value ?? null, idValue ?? null]);
-  return first?.descending ? sql`${pair} < ${position}` : sql`${pair} > ${position}`;
+/** Two terms of one direction: a comparison of rows, which an index over both answers. */
+function behindPair(terms: Term[], values: Values): RawBuilder<unknown> {
+  const pair = sql`(${sql.join(terms.map((term) => term.sql))})`;
+  const position = sql`(${sql.join(values)})`;
+  return terms[0]?.descending ? sql`${pair} < ${position}` : sql`${pair} > ${position}`;
 }
 
 /** The range of the first term, which an index may answer, and the comparison of all of them. */
