@@ -261,6 +261,7 @@ const events = dashboard("tidings-events-and-jobs", "Tidings: events and jobs", 
       lines: {
         "{{process}} {{kind}}": highest("tidings_jobs_set_aside", "process, kind", OF_IT),
         "{{process}} {{kind}}, unknown": highest("tidings_jobs_unknown", "process, kind", OF_IT),
+        "{{kind}}, cancelled by callers": `sum by (kind) (increase(tidings_jobs_cancelled_total{${OF_IT}}[$__rate_interval]))`,
         "{{kind}}, new: {{reason}}": `sum by (kind, reason) (increase(tidings_jobs_set_aside_total{${OF_IT}}[$__rate_interval]))`,
       },
     },

@@ -7,7 +7,7 @@ export const OPENAPI_FILE = "docs/openapi.json";
 
 /** The settings that an installation has unless it says otherwise; nothing is called while routes are described. */
 const CONTEXT = {
-  clients: { of: () => ({}) },
+  clients: { of: () => ({}), in: () => ({}) },
   limits: { pageSize: 30, limitMax: 10_000, batchMax: 200, cursors: cursorsOf("none") },
   nested: "byId",
 } as unknown as RoutesContext;

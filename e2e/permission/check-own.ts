@@ -22,6 +22,8 @@ const CASES: Record<string, Case> = {
   getCampaignEvent: { ok: 404 },
   editEventLog: { ok: 404, body: {} },
   editEventLogs: { body: [] },
+  getJob: { ok: 404 },
+  cancelJob: { ok: 404 },
   getSubmission: { ok: 404 },
   uploadFile: { ok: 406 },
   deleteFile: { ok: 404 },

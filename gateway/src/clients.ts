@@ -16,6 +16,8 @@ import { userHandlers } from "./identity/user.ts";
 export interface Clients {
   /** The client of a service, wherever it is served. */
   of<S extends DescService>(service: S): RpcClient<S>;
+  /** The client of a service that several processes serve, in one of them. */
+  in<S extends DescService>(process: string, service: S): RpcClient<S>;
   close(): void;
 }
 
@@ -46,18 +48,19 @@ export function openClients({ addresses, tls, actorPrivateKey, identity }: Clien
     [UserMethodService, local(UserMethodService, users, answerOnce)],
     [RoleService, local(RoleService, roleHandlers(database, outbox), answerOnce)],
   ]);
-  const open = (service: DescService) => {
-    const process = processes.get(processOf(service));
+  const open = <S extends DescService>(name: string, service: S) => {
+    const process = processes.get(name);
     if (!process) throw new Error(`no process serves ${service.typeName}`);
     return rpcClient(service, process.connection, process.sign);
   };
   return {
     of: <S extends DescService>(service: S) => {
-      const client = clients.get(service) ?? open(service);
+      const client = clients.get(service) ?? open(processOf(service), service);
       clients.set(service, client);
       // A client is kept under its own descriptor; the compiler cannot see the link.
       return client as RpcClient<S>;
     },
+    in: open,
     close: () => {
       for (const { connection } of processes.values()) connection.close();
     },

@@ -49,6 +49,7 @@ export const jsonMembers: Record<string, Schema> = {
   "FormField.conditions": OBJECT_OR_LIST,
   "FormField.properties": OBJECT_OR_LIST,
   "FormField.validation": OBJECT_OR_LIST,
+  "Job.result": OBJECT,
   "Notification.mobileSettings": OBJECT_OR_LIST,
   "Notification.utmTags": OBJECT_OR_LIST,
   "Page.translationChildren": arrayOf(OBJECT),

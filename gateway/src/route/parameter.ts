@@ -1,4 +1,4 @@
-import { badRequest, type Fault } from "@tidings/rpc/fault";
+import { badRequest, type Fault, notFound } from "@tidings/rpc/fault";
 import { ID_MAX, requiredId } from "../rest/path-id.ts";
 import type { Right } from "./right.ts";
 import { type Schema, TEXT } from "./schema.ts";
@@ -48,6 +48,20 @@ export function id(description: string, missing?: string): PathParameter<number>
     description,
     ...(missing === undefined && { matches: (text: string) => /^\d+$/.test(text) }),
     read: (text) => requiredId(text, missing),
+  };
+}
+
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** A UUID (RFC 9562). */
+export function uuid(description: string): PathParameter<string> {
+  return {
+    schema: { type: "string", format: "uuid" },
+    description,
+    read(text) {
+      if (!UUID.test(text)) throw notFound();
+      return text;
+    },
   };
 }
 

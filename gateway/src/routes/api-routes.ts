@@ -14,6 +14,7 @@ import { fileRoutes } from "./files.ts";
 import { focusRoutes } from "./focus.ts";
 import { formRoutes } from "./forms.ts";
 import { hookRoutes } from "./hooks.ts";
+import { jobRoutes } from "./jobs.ts";
 import { pointRoutes } from "./points.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./segments.ts";
@@ -34,6 +35,7 @@ const OWN = [
   focusRoutes,
   formRoutes,
   hookRoutes,
+  jobRoutes,
   pointRoutes,
   segmentRoutes,
   stageRoutes,

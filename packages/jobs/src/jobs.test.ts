@@ -6,7 +6,8 @@ import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import { jobsSource } from "./backlog.ts";
-import { type Job, jobsOf, type NewJob, type Outcome } from "./jobs.ts";
+import { type Job, jobsOf, type NewJob } from "./jobs.ts";
+import type { Outcome } from "./outcome.ts";
 import { type JobOptions, runJobs, stepJobs } from "./run-jobs.ts";
 
 const log = createLog("test", "silent");

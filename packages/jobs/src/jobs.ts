@@ -1,8 +1,19 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import type { Queryable, Transaction } from "@tidings/database/transaction";
+import type { Transaction } from "@tidings/database/transaction";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
 import { JobState } from "./job-state.ts";
+import type { Outcome } from "./outcome.ts";
 import { type Claimed, type JobTable, jobQueue, type Queue } from "./queue.ts";
+import {
+  addedWith,
+  causedBy,
+  failRecords,
+  keepProgress,
+  newRecord,
+  reopenedWith,
+  type Shown,
+  type Subject,
+} from "./records.ts";
 import { jobStarts, type Starts } from "./starts.ts";
 
 /** A job of the table `jobs`. */
@@ -22,16 +33,9 @@ export interface NewJob {
   /** At once when absent. */
   delaySeconds?: number;
   payload?: Record<string, unknown>;
+  /** The entity that the job is about, in kinds that callers see. A job without one has no record. */
+  subject?: Subject;
 }
-
-/** The outcome of an attempt. `again` is no failure: the job goes on, with its progress in the payload. */
-export type Outcome =
-  | { state: "done" }
-  | { state: "again"; payload: Record<string, unknown>; delaySeconds?: number }
-  | { state: "failed"; delaySeconds: number }
-  /** An effect was begun that cannot be repeated, and nobody knows whether it took place. */
-  | { state: "unknown"; reason: string }
-  | { state: "set_aside"; reason: string };
 
 /** Called when jobs were made and committed. */
 export type Woken = () => void;
@@ -39,6 +43,8 @@ export type Woken = () => void;
 /** The jobs of one kind, in the table `jobs` of the schema. */
 export interface Jobs {
   kind: string;
+  /** How callers see them, where they do. */
+  shown: Shown | undefined;
   queue: Queue<Job>;
   /** The step before the effect, for jobs whose effect cannot be repeated. */
   starts: Starts<Job>;
@@ -47,10 +53,10 @@ export interface Jobs {
    * worker loses it. A job whose effect was begun, or may have been, stays as it is.
    */
   add(transaction: Transaction, jobs: NewJob[]): void;
-  /** Drops open jobs; workers that hold them lose them. */
-  remove(transaction: Transaction, keys: string[]): void;
+  /** Drops open jobs that cannot be done; workers that hold them lose them. */
+  fail(transaction: Transaction, keys: string[], problem: string): void;
   /** Finishes what became of a job, in the transaction of its effect; false when it is not ours any more: then nothing may be kept. */
-  finish(queryable: Queryable, job: Job, outcome: Outcome): Promise<boolean>;
+  finish(transaction: Transaction, job: Job, outcome: Outcome): Promise<boolean>;
   /** Calls `listener` after each commit that left jobs behind. */
   onAdded(listener: Woken): void;
   /**
@@ -61,16 +67,15 @@ export interface Jobs {
   listSetAside(database: Database): Promise<{ key: string; reason: string }[]>;
 }
 
-const addStatement = prepared(
-  "jobs_add",
-  `insert into jobs (kind, key, fair_group, priority, due_at, payload, traceparent)
+const addText = `insert into jobs (kind, key, fair_group, priority, due_at, payload, traceparent)
    select $1, x.key, x.fair_group, x.priority, now() + x.delay_seconds * interval '1 second', x.payload, $3
    from json_to_recordset($2::json) as x (key text, fair_group integer, priority smallint, delay_seconds float8, payload jsonb)
    order by x.key
    on conflict (kind, key) do update set state = 'waiting', fair_group = excluded.fair_group, priority = excluded.priority,
      due_at = excluded.due_at, payload = excluded.payload, traceparent = excluded.traceparent, attempts = 0, reason = null, lease_token = jobs.lease_token + 1
-   where jobs.state in ('waiting', 'set_aside')`,
-);
+   where jobs.state in ('waiting', 'set_aside')`;
+const addStatement = prepared("jobs_add", addText);
+const addShownStatement = prepared("jobs_add_shown", addedWith(addText));
 const removeStatement = prepared("jobs_remove", "delete from jobs where kind = $1 and key = any($2::text[])");
 const doneStatement = prepared(
   "jobs_done",
@@ -82,19 +87,24 @@ const finishStatement = prepared(
      attempts = case when $6::boolean then attempts + 1 else 0 end, reason = $7
    where id = $1 and lease_token = $2 and state in ('waiting', 'started') returning id`,
 );
-const replayStatement = prepared(
-  "jobs_replay",
-  `update jobs set state = 'waiting', due_at = now(), attempts = 0, reason = null, lease_token = lease_token + 1
+const replayText = `update jobs set state = 'waiting', due_at = now(), attempts = 0, reason = null, lease_token = lease_token + 1
    where kind = $1 and (state = 'set_aside' and $2::text[] is null or state in ('set_aside', 'unknown') and key = any($2::text[]))
-   returning id`,
-);
+   returning key`;
+const replayStatement = prepared("jobs_replay", replayText);
+const replayShownStatement = prepared("jobs_replay_shown", reopenedWith(replayText));
 const setAsideStatement = prepared(
   "jobs_set_aside",
   "select key, reason from jobs where kind = $1 and state = 'set_aside' order by id",
 );
 
-/** The kind is a word of the program: it becomes part of the SQL. Of ordered jobs a group has one out at a time, the oldest. */
-export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
+interface KindOptions {
+  /** A group has one job out at a time, the oldest. */
+  isOrdered?: boolean;
+  shown?: Shown;
+}
+
+/** The kind is a word of the program: it becomes part of the SQL. */
+export function jobsOf(kind: string, { isOrdered = false, shown }: KindOptions = {}): Jobs {
   const listeners: Woken[] = [];
   const table: JobTable<Job> & { startedAt: string } = {
     name: kind,
@@ -119,38 +129,38 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
   };
   return {
     kind,
+    shown,
     queue: jobQueue(table),
     starts: jobStarts(table),
     onAdded: (listener) => void listeners.push(listener),
     add(transaction, jobs) {
       if (jobs.length === 0) return;
-      const rows = jobs.map(({ key, group = 0, priority = 0, delaySeconds = 0, payload = {} }) => ({
+      const rows = jobs.map(({ key, group = 0, priority = 0, delaySeconds = 0, payload = {}, subject }) => ({
         key,
         fair_group: group,
         priority,
         delay_seconds: delaySeconds,
         payload,
+        ...(subject && newRecord(subject)),
       }));
-      transaction.execute(addStatement, [kind, JSON.stringify(rows), keptTraceparent() ?? null]);
+      const values = [kind, JSON.stringify(rows), keptTraceparent() ?? null];
+      if (shown) transaction.execute(addShownStatement, [...values, ...causedBy()]);
+      else transaction.execute(addStatement, values);
       transaction.afterCommit(wake);
     },
-    remove(transaction, keys) {
-      if (keys.length > 0) transaction.execute(removeStatement, [kind, keys]);
+    fail(transaction, keys, problem) {
+      if (keys.length === 0) return;
+      transaction.execute(removeStatement, [kind, keys]);
+      if (shown) failRecords(transaction, kind, keys, problem);
     },
-    async finish(queryable, { id, leaseToken }, outcome) {
-      if (outcome.state === "done")
-        return (await queryable.query(doneStatement, [id, leaseToken])).length > 0;
-      const values = [
-        "reason" in outcome ? outcome.state : JobState.WAITING,
-        ("delaySeconds" in outcome && outcome.delaySeconds) || 0,
-        outcome.state === "again" ? JSON.stringify(outcome.payload) : null,
-        outcome.state !== "again",
-        "reason" in outcome ? outcome.reason : null,
-      ];
-      return (await queryable.query(finishStatement, [id, leaseToken, ...values])).length > 0;
+    async finish(transaction, job, outcome) {
+      const isOurs = await finishRow(transaction, job, outcome);
+      if (isOurs && shown) keepProgress(transaction, kind, job.key, outcome);
+      return isOurs;
     },
     async replay(database, keys) {
-      const rows = await database.query(replayStatement, [kind, keys ?? null], backgroundDeadline());
+      const statement = shown ? replayShownStatement : replayStatement;
+      const rows = await database.query(statement, [kind, keys ?? null], backgroundDeadline());
       if (rows.length > 0) wake();
       return rows.length;
     },
@@ -159,4 +169,21 @@ export function jobsOf(kind: string, { isOrdered = false } = {}): Jobs {
       return rows.map(({ key, reason }) => ({ key: key ?? "", reason: reason ?? "" }));
     },
   };
+}
+
+/** The row of a job after an attempt; false when the job is not ours any more. */
+async function finishRow(
+  transaction: Transaction,
+  { id, leaseToken }: Job,
+  outcome: Outcome,
+): Promise<boolean> {
+  if (outcome.state === "done") return (await transaction.query(doneStatement, [id, leaseToken])).length > 0;
+  const values = [
+    "reason" in outcome ? outcome.state : JobState.WAITING,
+    ("delaySeconds" in outcome && outcome.delaySeconds) || 0,
+    outcome.state === "again" ? JSON.stringify(outcome.payload) : null,
+    outcome.state !== "again",
+    "reason" in outcome ? outcome.reason : null,
+  ];
+  return (await transaction.query(finishStatement, [id, leaseToken, ...values])).length > 0;
 }

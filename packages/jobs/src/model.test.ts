@@ -6,7 +6,8 @@ import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";
 import { JobState } from "./job-state.ts";
-import { type Job, jobsOf, type Outcome } from "./jobs.ts";
+import { type Job, jobsOf } from "./jobs.ts";
+import type { Outcome } from "./outcome.ts";
 import { LEASE_MS } from "./queue.ts";
 
 const jobs = jobsOf("test_model");

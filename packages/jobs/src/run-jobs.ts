@@ -10,7 +10,8 @@ import { inSpan } from "@tidings/runtime/telemetry";
 import { untilTick } from "@tidings/runtime/tick";
 import { Counter, Histogram } from "prom-client";
 import { jobsSource } from "./backlog.ts";
-import type { Job, Jobs, Outcome } from "./jobs.ts";
+import type { Job, Jobs } from "./jobs.ts";
+import type { Outcome } from "./outcome.ts";
 import { startWork, type Worker } from "./work.ts";
 
 export interface JobOptions {
@@ -149,11 +150,7 @@ async function finishAttempt(options: JobOptions, job: Job): Promise<Outcome> {
     if (error instanceof LeaseLost) return { state: "done" };
     const outcome = await failureOf(options, job, error);
     log.warn({ err: error, job: job.key, kind: jobs.kind, outcome: outcome.state }, "job failed");
-    const queryable = {
-      query: (statement: Parameters<Database["query"]>[0], values: unknown[] = []) =>
-        database.query(statement, values, backgroundDeadline()),
-    };
-    await jobs.finish(queryable, job, outcome);
+    await database.transaction(backgroundDeadline(), (transaction) => jobs.finish(transaction, job, outcome));
     if (outcome.state === "set_aside") setAside.inc({ kind: jobs.kind, reason: toFault(error).reason });
     return outcome;
   }

@@ -38,3 +38,35 @@ export const JOB_STARTS = [
   "create index jobs_started on jobs (kind, due_at) where state = 'started'",
   "create index jobs_unknown on jobs (kind) where state = 'unknown'",
 ];
+
+/** Later addition: jobs as callers see them, which stay after their end (records.ts), and the job that forgets them. */
+export const JOB_RECORDS = [
+  `create table job_records (
+    id uuid primary key,
+    kind text not null,
+    key text not null,
+    subject_id integer not null,
+    subject_name text not null,
+    -- The user whose right to what is their own reaches the job: the author of its subject.
+    owner_id integer,
+    -- waiting, running, done, failed or cancelled
+    state text not null default 'waiting',
+    done integer not null default 0,
+    total integer,
+    problem text,
+    result jsonb not null default '{}',
+    date_added timestamptz not null default now(),
+    created_by integer,
+    created_by_user text,
+    date_started timestamptz,
+    -- When it went on last.
+    date_modified timestamptz,
+    date_ended timestamptz,
+    cancelled_by_user text
+  )`,
+  "create unique index job_records_open on job_records (kind, key) where date_ended is null",
+  "create index job_records_kind on job_records (kind, id)",
+  "create index job_records_subject on job_records (kind, subject_id, id)",
+  "create index job_records_ended on job_records (date_ended) where date_ended is not null",
+  "insert into jobs (kind, key) values ('job_records', 'old')",
+];

@@ -4,6 +4,8 @@ import { answerOnceIn, startForgettingAnswers } from "@tidings/commands/answer-o
 import { type Database, openDatabase } from "@tidings/database/database";
 import { isMigrated, type Migrations } from "@tidings/database/migrate";
 import { untilMigrated } from "@tidings/database/until-migrated";
+import { implementJobs } from "@tidings/jobs/job-service";
+import { recordUpkeep } from "@tidings/jobs/record-upkeep";
 import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
 import { type FactSource, implementFacts } from "@tidings/messaging/facts";
 import { createOutbox, type Outbox } from "@tidings/messaging/outbox";
@@ -92,6 +94,8 @@ export function startService<C extends ServiceConfig>(
     const { services, work = {}, jobs = [], projections = [], keeping } = parts;
     const { snapshots = [], facts = [], visible = [] } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
+    const shownJobs = jobs.flatMap(({ jobs: kind }) => (kind.shown ? [kind] : []));
+    if (shownJobs.length > 0) jobs.push(recordUpkeep(database, log));
     if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
       const lists = { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };
@@ -99,6 +103,7 @@ export function startService<C extends ServiceConfig>(
       onStop("projections", startProjecting(options).stop);
     }
     const lists = [implementSnapshots(snapshots), implementFacts(facts), implementVisible(visible)];
+    if (shownJobs.length > 0) lists.push(implementJobs(database, shownJobs));
     const server = await serve([...services, ...lists], {
       port: config.GRPC_PORT,
       host,

@@ -1,6 +1,6 @@
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
-import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { CATEGORIES_TABLE, PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
@@ -101,4 +101,9 @@ export const migrations: Migrations = {
   "0033_projections_beside": statements(...PROJECTIONS_BESIDE),
   // Changes of owner have a subject of their own from now on: contacts are asked for anew, so that none is missed in between.
   "0034_contacts_asked_anew": statements("delete from projection_builds where name = 'contacts'"),
+  "0035_job_records": statements(
+    ...JOB_RECORDS,
+    `update jobs set kind = 'campaign_publication', payload = jsonb_build_object('campaignId', split_part(key, ' ', 1)::integer)
+     where kind = 'campaign_members' and key like '% %'`,
+  ),
 };

@@ -1,7 +1,7 @@
 import { commandKeys } from "@tidings/commands/keys";
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
-import { JOB_BACKLOG, JOB_STARTS } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { createContacts } from "./migrations/0001_contacts.ts";
 import { createFields } from "./migrations/0002_fields.ts";
@@ -57,4 +57,5 @@ export const migrations: Migrations = {
   ),
   "0036_command_keys": statements(...commandKeys({ withPartitions: true })),
   "0037_projections_beside": statements(...PROJECTIONS_BESIDE),
+  "0038_job_records": statements(...JOB_RECORDS),
 };

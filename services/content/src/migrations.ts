@@ -1,7 +1,7 @@
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { MONTH_PARTITIONS, monthPartitioned } from "@tidings/jobs/partitions";
-import { JOB_BACKLOG, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
+import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
@@ -162,4 +162,5 @@ export const migrations: Migrations = {
   ),
   "0037_job_starts": statements(...JOB_STARTS),
   "0038_projections_beside": statements(...PROJECTIONS_BESIDE),
+  "0039_job_records": statements(...JOB_RECORDS),
 };

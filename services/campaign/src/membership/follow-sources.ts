@@ -1,14 +1,20 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
-import { jobsOf } from "@tidings/jobs/jobs";
-import type { Campaign } from "@tidings/proto/tidings/campaign/v1/campaign";
+import { jobsOf, type NewJob } from "@tidings/jobs/jobs";
+import type { Subject } from "@tidings/jobs/records";
+import { type Campaign, CampaignSchema } from "@tidings/proto/tidings/campaign/v1/campaign";
 import type { Changed } from "@tidings/resource/repository-options";
 
 /** Campaigns whose members are to be brought in step with their segments, by id. */
-export const memberJobs = jobsOf("campaign_members");
+export const memberJobs = jobsOf("campaign_members", {
+  // Contacts that a cancelled job did not come to follow with the next change of the campaign or of one of its segments.
+  shown: { subject: CampaignSchema, cancel: () => undefined },
+});
+/** Campaigns that are published by their date then, by id and date. */
+export const publicationJobs = jobsOf("campaign_publication");
 /** Campaigns that are gone, by id. */
-export const removalJobs = jobsOf("campaign_removal");
+export const removalJobs = jobsOf("campaign_removal", { shown: { subject: CampaignSchema } });
 
 const forgetStatement = prepared(
   "campaign_segments_forget",
@@ -30,32 +36,53 @@ export function followSources(transaction: Transaction, changes: Changed<Campaig
   transaction.execute(forgetStatement, [ids]);
   transaction.execute(keepStatement, [kept.map(([id]) => id), kept.map(([, segmentId]) => segmentId)]);
   for (const { before, after } of changed) {
-    if (after && (before || after.lists.length > 0)) requestMembers(transaction, [after.id], datesOf(after));
-    if (!after && before) removalJobs.add(transaction, [{ key: String(before.id) }]);
+    if (after && (before || after.lists.length > 0)) {
+      requestMembersOf(transaction, [subjectOf(after)]);
+      publicationJobs.add(transaction, publicationsOf(after));
+    }
+    if (!after && before)
+      removalJobs.add(transaction, [{ key: String(before.id), subject: subjectOf(before) }]);
   }
 }
 
-/** Now, and when the campaign is published by its date: its key says which. */
-export function requestMembers(transaction: Transaction, ids: number[], dates: Date[] = []): void {
+const subjectsStatement = prepared(
+  "campaigns_followed",
+  "select id, name, created_by from campaigns where id = any((select $1::integer[])::integer[]) order by id",
+);
+
+/** Lets the members of these campaigns be brought in step with their segments from the beginning. */
+export async function requestMembers(transaction: Transaction, ids: number[]): Promise<void> {
+  if (ids.length === 0) return;
+  const campaigns = await transaction.query(subjectsStatement, [ids]);
+  requestMembersOf(
+    transaction,
+    campaigns.map(({ id, name, created_by }) => ({
+      id: Number(id),
+      name: name ?? "",
+      ownerId: created_by ? Number(created_by) : undefined,
+    })),
+  );
+}
+
+function requestMembersOf(transaction: Transaction, campaigns: Subject[]): void {
   memberJobs.add(
     transaction,
-    ids.flatMap((id) => [
-      { key: String(id), group: id },
-      ...dates.map((date) => ({
-        key: `${id} ${date.toISOString()}`,
-        group: id,
-        delaySeconds: (date.getTime() - Date.now()) / 1_000,
-      })),
-    ]),
+    campaigns.map((subject) => ({ key: String(subject.id), group: subject.id, subject })),
   );
+}
+
+function subjectOf({ id, name, createdBy }: Campaign): Subject {
+  return { id, name, ownerId: createdBy };
 }
 
 /** A century: further ahead nobody waits. */
 const AHEAD_MS = 100 * 365 * 86_400_000;
 
-function datesOf({ publishUp }: Campaign): Date[] {
+function publicationsOf({ id, publishUp }: Campaign): NewJob[] {
   const ms = publishUp ? timestampMs(publishUp) : 0;
-  return ms > Date.now() && ms < Date.now() + AHEAD_MS ? [new Date(ms)] : [];
+  if (ms <= Date.now() || ms > Date.now() + AHEAD_MS) return [];
+  const key = `${id} ${new Date(ms).toISOString()}`;
+  return [{ key, payload: { campaignId: id }, delaySeconds: (ms - Date.now()) / 1_000 }];
 }
 
 function isOther(before: Campaign, after: Campaign): boolean {

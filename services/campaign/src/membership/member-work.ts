@@ -1,11 +1,12 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
-import type { Job, Outcome } from "@tidings/jobs/jobs";
+import type { Job } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { Log } from "@tidings/runtime/log";
 import { followRange } from "./follow.ts";
-import { memberJobs, removalJobs } from "./follow-sources.ts";
+import { memberJobs, publicationJobs, removalJobs, requestMembers } from "./follow-sources.ts";
 import { lockCampaigns, lockSegmentsToRead } from "./locks.ts";
 import { CHANGED, tellMemberships } from "./membership-events.ts";
 import { segmentRemovalOptions } from "./sources.ts";
@@ -31,7 +32,13 @@ const sourcesStatement = prepared(
 /** The last of the next contacts that are in a segment of the campaign, or in the campaign. */
 const sliceStatement = prepared(
   "campaign_members_slice",
-  `select max(contact_id) as until, count(*) as count from (
+  `select max(contact_id) as until, count(*) as count,
+     greatest(
+       (select max(last.contact_id) from campaign_segments cs cross join lateral (
+          select contact_id from segment_contacts where segment_id = cs.segment_id order by contact_id desc limit 1) last
+        where cs.campaign_id = $1),
+       (select contact_id from campaign_contacts where campaign_id = $1 order by contact_id desc limit 1)) as last_id
+   from (
      select contact_id from (
        select sc.contact_id from campaign_segments cs cross join lateral (
          select contact_id from segment_contacts where segment_id = cs.segment_id and contact_id > $2
@@ -52,6 +59,7 @@ export function memberOptions({ database, outbox, log }: MemberServices, slice =
     atOnce: CAMPAIGNS_AT_ONCE,
     atOnceOfGroup: 1,
     async work(transaction, { key, payload }: Job): Promise<Outcome> {
+      // The version before this one had the date of a publication in it, too.
       const campaignId = Number(key.split(" ")[0]);
       const after = Number(payload.after ?? 0);
       const sources = await transaction.query(sourcesStatement, [campaignId]);
@@ -64,7 +72,22 @@ export function memberOptions({ database, outbox, log }: MemberServices, slice =
       if (!found?.until) return { state: "done" };
       const until = Number(found.until);
       await followRange(transaction, outbox, { campaignId, after, until });
-      return Number(found.count) < slice ? { state: "done" } : { state: "again", payload: { after: until } };
+      const progress = { done: until, total: Math.max(until, Number(found.last_id)) };
+      if (Number(found.count) < slice) return { state: "done", progress };
+      return { state: "again", payload: { after: until }, progress };
+    },
+  };
+}
+
+/** Lets the members of a campaign follow once it is published by its date. */
+function publicationOptions({ database, log }: MemberServices): JobOptions {
+  return {
+    database,
+    log,
+    jobs: publicationJobs,
+    async work(transaction, { payload }) {
+      await requestMembers(transaction, [Number(payload.campaignId)]);
+      return { state: "done" };
     },
   };
 }
@@ -89,11 +112,16 @@ function removalOptions({ database, outbox, log }: MemberServices): JobOptions {
     database,
     log,
     jobs: removalJobs,
-    work: (transaction, { key }) => removeSlice(transaction, outbox, Number(key)),
+    work: (transaction, job) => removeSlice(transaction, outbox, job),
   };
 }
 
-async function removeSlice(transaction: Transaction, outbox: Outbox, campaignId: number): Promise<Outcome> {
+async function removeSlice(
+  transaction: Transaction,
+  outbox: Outbox,
+  { key, payload }: Job,
+): Promise<Outcome> {
+  const campaignId = Number(key);
   const members = await transaction.query(forgetMembersStatement, [campaignId, SLICE]);
   const ended = members.map((row) => ({
     ...row,
@@ -103,10 +131,20 @@ async function removeSlice(transaction: Transaction, outbox: Outbox, campaignId:
   }));
   tellMemberships(transaction, outbox, ended);
   const logs = await transaction.query(forgetLogsStatement, [campaignId, SLICE]);
+  const result = {
+    members: Number(payload.members ?? 0) + members.length,
+    logs: Number(payload.logs ?? 0) + logs.length,
+  };
+  const progress = { done: result.members + result.logs, result };
   const isDone = members.length < SLICE && logs.length < SLICE;
-  return isDone ? { state: "done" } : { state: "again", payload: {} };
+  return isDone ? { state: "done", progress } : { state: "again", payload: result, progress };
 }
 
 export function memberWork(services: MemberServices): JobOptions[] {
-  return [memberOptions(services), removalOptions(services), segmentRemovalOptions(services)];
+  return [
+    memberOptions(services),
+    publicationOptions(services),
+    removalOptions(services),
+    segmentRemovalOptions(services),
+  ];
 }

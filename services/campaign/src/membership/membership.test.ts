@@ -4,7 +4,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import { type Database, openDatabase } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
-import type { Outcome } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { createOutbox } from "@tidings/messaging/outbox";
 import { project } from "@tidings/projection/projecting";

@@ -115,7 +115,7 @@ export function segmentMembers(outbox: Outbox): Projection {
       const campaigns = await transaction.query(campaignsStatement, [segmentIds]);
       const campaignIds = campaigns.map(({ id }) => Number(id));
       const contactIds = [...new Set(all.map(({ contactId }) => contactId))];
-      if (contactIds.length * campaignIds.length > AT_ONCE) requestMembers(transaction, campaignIds);
+      if (contactIds.length * campaignIds.length > AT_ONCE) await requestMembers(transaction, campaignIds);
       else if (campaignIds.length > 0) {
         lockCampaigns(transaction, campaignIds);
         await followContacts(transaction, outbox, { campaignIds, contactIds });

@@ -30,7 +30,7 @@ export function sourceSegments(): Projection {
       const named = [...new Set(events.map(({ aggregateId }) => aggregateId))];
       const users = await transaction.query(usersStatement, [named]);
       const ids = await projection.keep(transaction, events);
-      requestMembers(
+      await requestMembers(
         transaction,
         users.map(({ campaign_id }) => Number(campaign_id)),
       );

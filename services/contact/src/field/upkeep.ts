@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { FieldObject } from "@tidings/contacts/shown-field";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
-import { jobsOf, type Outcome } from "@tidings/jobs/jobs";
+import { jobsOf, type NewJob } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
-import type { Field } from "@tidings/proto/tidings/contact/v1/field";
+import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import type { Changed } from "@tidings/resource/repository-options";
 import { folded } from "@tidings/runtime/folded";
 import type { Log } from "@tidings/runtime/log";
@@ -25,7 +26,7 @@ const TABLES = {
 };
 
 /** Work that a changed definition makes necessary, in the order of the changes of each field. */
-const upkeepJobs = jobsOf("field_upkeep", { isOrdered: true });
+const upkeepJobs = jobsOf("field_upkeep", { isOrdered: true, shown: { subject: FieldSchema } });
 
 interface Task extends Record<string, unknown> {
   /** Forget the values, claim them as identifiers, or give them up as such. */
@@ -41,22 +42,25 @@ interface Task extends Record<string, unknown> {
 
 /** Plans what changes of fields leave behind, in the transaction of these changes. */
 export function planUpkeep(transaction: Transaction, changes: Changed<Field>[]): void {
-  const tasks = changes.flatMap(({ before, after }): Task[] => {
+  const jobs = changes.flatMap(({ before, after }): NewJob[] => {
     if (!before) return [];
-    const { id: fieldId, object, alias } = before;
+    const { id: fieldId, object, alias, label, createdBy } = before;
     const about = { fieldId, object: object as FieldObject, alias, position: 0 };
     const isClaimed = after !== undefined && isIdentifier(after);
-    return [
+    const tasks: Task[] = [
       ...(isIdentifier(before) === isClaimed
         ? []
         : [{ ...about, task: isClaimed ? "claim" : "release" } as const]),
       ...(after ? [] : [{ ...about, task: "forget" } as const]),
     ];
+    return tasks.map((task) => ({
+      key: `${task.task} ${randomUUID()}`,
+      group: fieldId,
+      payload: task,
+      subject: { id: fieldId, name: label, ownerId: createdBy },
+    }));
   });
-  upkeepJobs.add(
-    transaction,
-    tasks.map((task) => ({ key: `${task.task} ${randomUUID()}`, group: task.fieldId, payload: task })),
-  );
+  upkeepJobs.add(transaction, jobs);
 }
 
 function isIdentifier({ isUniqueIdentifier, isPublished }: Field): boolean {
@@ -96,16 +100,19 @@ async function step(transaction: Transaction, task: Task): Promise<Outcome> {
     const payload = { ...task, seenAt: task.seenAt ?? row?.now };
     return { state: "again", payload, delaySeconds: RIPENING_SECONDS };
   }
-  if (await workOn(transaction, task)) return { state: "done" };
-  return { state: "again", payload: { ...task, position: task.position + SLICE } };
+  const total = await workOn(transaction, task);
+  const position = task.position + SLICE;
+  const progress = { done: Math.min(position, total), total, result: { task: task.task } };
+  if (position >= total) return { state: "done", progress };
+  return { state: "again", payload: { ...task, position }, progress };
 }
 
-/** One slice; true when there is nothing left to do. */
-async function workOn(transaction: Transaction, task: Task): Promise<boolean> {
+/** One slice. Returns the id of the last record that there is to look at. */
+async function workOn(transaction: Transaction, task: Task): Promise<number> {
   const { name, table, identifiers, idColumn } = TABLES[task.object];
   if (task.task === "release") {
     transaction.execute({ text: `delete from ${identifiers} where field = $1` }, [task.alias]);
-    return true;
+    return 0;
   }
   const from = task.position;
   if (task.task === "forget") {
@@ -131,5 +138,5 @@ async function workOn(transaction: Transaction, task: Task): Promise<boolean> {
     ]);
   }
   const [last] = await transaction.query({ text: `select max(id) as id from ${name}` });
-  return from + SLICE >= Number(last?.id ?? 0);
+  return Number(last?.id ?? 0);
 }

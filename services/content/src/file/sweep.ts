@@ -1,6 +1,7 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
-import { type Job, jobsOf, type Outcome } from "@tidings/jobs/jobs";
+import { type Job, jobsOf } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Log } from "@tidings/runtime/log";
 import { removeStored } from "./files.ts";

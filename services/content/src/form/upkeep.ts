@@ -3,11 +3,12 @@ import type { Event } from "@tidings/bus/event";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Statement } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
-import { type Job, jobsOf, type NewJob, type Outcome } from "@tidings/jobs/jobs";
+import { type Job, jobsOf, type NewJob } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Projection } from "@tidings/projection/projection";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
-import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type { Changed } from "@tidings/resource/repository-options";
 import type { Log } from "@tidings/runtime/log";
 
@@ -16,7 +17,7 @@ const SLICE = 5_000;
 const DAY_SECONDS = 86_400;
 
 /** Upkeep of submissions when a form or contact of theirs changes, in the order of the events. */
-const upkeepJobs = jobsOf("form_submission_upkeep", { isOrdered: true });
+const upkeepJobs = jobsOf("form_submission_upkeep", { isOrdered: true, shown: { subject: FormSchema } });
 /** The one of the migration, which is never done. */
 const AHEAD = "ahead";
 const GROUPS = { forms: 1, contacts: 2 };
@@ -25,16 +26,23 @@ interface Task extends Record<string, unknown> {
   /** A form whose submissions are deleted, or a contact that is gone. */
   formId?: number;
   contactId?: number;
+  /** Submissions that are done. */
+  submissions?: number;
   /** The contact that has its submissions from now on, if there is one. */
   heirId?: number | undefined;
 }
 
 /** Plans that the submissions of deleted forms go, in the transaction in which these go. */
 export function forgetForms(transaction: Transaction, changes: Changed<Form>[]): void {
-  const gone = changes.flatMap(({ before, after }) => (before && !after ? [before.id] : []));
+  const gone = changes.flatMap(({ before, after }) => (before && !after ? [before] : []));
   upkeepJobs.add(
     transaction,
-    gone.map((formId) => ({ key: `form ${formId}`, group: GROUPS.forms, payload: { formId } })),
+    gone.map(({ id: formId, name, createdBy: ownerId }) => ({
+      key: `form ${formId}`,
+      group: GROUPS.forms,
+      payload: { formId },
+      subject: { id: formId, name, ownerId },
+    })),
   );
 }
 
@@ -108,8 +116,15 @@ async function step(transaction: Transaction, { key, payload }: Job): Promise<Ou
   const [slice, id] = formId === undefined ? [contactSlice, contactId] : [formSlice, formId];
   const [end] = await transaction.query(slice.end, [id]);
   const values = [id, end?.form_id ?? null, end?.date_submitted ?? null, end?.id ?? null];
-  transaction.execute(slice.work, formId === undefined ? [...values, heirId ?? null] : values);
-  return end ? { state: "again", payload } : { state: "done" };
+  const changed = await transaction.query(
+    slice.work,
+    formId === undefined ? [...values, heirId ?? null] : values,
+  );
+  const submissions = Number((payload as Task).submissions ?? 0) + changed.length;
+  const progress = { done: submissions, result: { submissions } };
+  return end
+    ? { state: "again", payload: { ...payload, submissions }, progress }
+    : { state: "done", progress };
 }
 
 /** The last of the next slice; none when it is not full. In the order of the index, in which those before are gone. */
@@ -125,7 +140,8 @@ function sliced(name: string, change: string, column: string): Statement {
   return prepared(
     name,
     `${change} where ${column} = $1
-       and ($2::integer is null or (form_id, date_submitted, id) <= ($2::integer, $3::timestamptz, $4::integer))`,
+       and ($2::integer is null or (form_id, date_submitted, id) <= ($2::integer, $3::timestamptz, $4::integer))
+     returning 1 as changed`,
   );
 }
 

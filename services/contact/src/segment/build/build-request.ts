@@ -2,14 +2,23 @@ import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { filtersOf, namedIn } from "@tidings/filters/filter";
 import { jobsOf } from "@tidings/jobs/jobs";
-import type { Segment } from "@tidings/proto/tidings/contact/v1/segment";
+import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Changed } from "@tidings/resource/repository-options";
 
 /** The problem of a segment whose filters fail. */
 export const PROBLEM = "The filters could not be evaluated.";
 
+const cancelStatement = prepared(
+  "segment_builds_cancel",
+  "update segment_builds set requested_at = null, problem = 'The build was cancelled.' where segment_id = $1",
+);
 /** Builds by the id of their segment. How far each is, and how the last one ended, is in `segment_builds`. */
-export const buildJobs = jobsOf("segment_build");
+export const buildJobs = jobsOf("segment_build", {
+  shown: {
+    subject: SegmentSchema,
+    cancel: (transaction, key) => transaction.execute(cancelStatement, [Number(key)]),
+  },
+});
 
 const resetStatement = prepared(
   "segment_builds_reset",
@@ -17,6 +26,10 @@ const resetStatement = prepared(
    select id, clock_timestamp() from unnest($1::integer[]) as id order by id
    on conflict (segment_id) do update set requested_at = excluded.requested_at, started_at = null, position = 0,
      added = 0, removed = 0, problem = null`,
+);
+const subjectsStatement = prepared(
+  "segments_built",
+  "select id, name, created_by from segments where id = any($1::integer[]) order by id",
 );
 const forgetUsesStatement = prepared(
   "segment_uses_forget",
@@ -35,12 +48,16 @@ const usersStatement = prepared(
 );
 
 /** Lets the members of these segments be found from the beginning. */
-export function requestBuilds(transaction: Transaction, segmentIds: number[]): void {
+export async function requestBuilds(transaction: Transaction, segmentIds: number[]): Promise<void> {
   if (segmentIds.length === 0) return;
   transaction.execute(resetStatement, [segmentIds]);
+  const segments = await transaction.query(subjectsStatement, [segmentIds]);
   buildJobs.add(
     transaction,
-    segmentIds.map((id) => ({ key: String(id) })),
+    segments.map(({ id, name, created_by }) => ({
+      key: id ?? "",
+      subject: { id: Number(id), name: name ?? "", ownerId: created_by ? Number(created_by) : undefined },
+    })),
   );
 }
 
@@ -60,7 +77,7 @@ export async function followDefinitions(
   transaction.execute(forgetUsesStatement, [ids]);
   transaction.execute(useStatement, [uses.map(([id]) => id), uses.map(([, usedId]) => usedId)]);
   const users = await transaction.query(usersStatement, [ids]);
-  requestBuilds(
+  await requestBuilds(
     transaction,
     users.map(({ id }) => Number(id)),
   );

@@ -6,7 +6,8 @@ import { notFound } from "@tidings/rpc/fault";
 
 const buildStatement = prepared(
   "segment_builds_get",
-  `select requested_at, started_at, position, last_id, added, removed, built_at, seconds, problem
+  `select requested_at, started_at, position, last_id, added, removed, built_at, seconds, problem,
+     (select id from job_records where kind = 'segment_build' and subject_id = $1 order by id desc limit 1) as job_id
    from segment_builds where segment_id = $1`,
 );
 
@@ -14,7 +15,18 @@ const buildStatement = prepared(
 export async function readBuild(database: Database, id: number, deadlineMs: number): Promise<SegmentBuild> {
   const [row] = await database.query(buildStatement, [id], deadlineMs);
   if (!row) throw notFound();
-  const { requested_at, started_at, position, last_id, added, removed, built_at, seconds, problem } = row;
+  const {
+    requested_at,
+    started_at,
+    position,
+    last_id,
+    added,
+    removed,
+    built_at,
+    seconds,
+    problem,
+    job_id: jobId,
+  } = row;
   const isBusy = requested_at !== null;
   const state = isBusy ? (started_at ? "running" : "waiting") : problem ? "failed" : "done";
   return create(SegmentBuildSchema, {
@@ -25,5 +37,6 @@ export async function readBuild(database: Database, id: number, deadlineMs: numb
     ...(built_at && { lastBuiltDate: timestampFromText(built_at) }),
     ...(seconds && { lastBuiltSeconds: Number(seconds) }),
     ...(problem && { problem }),
+    ...(jobId && { jobId }),
   });
 }

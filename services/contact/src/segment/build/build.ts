@@ -2,7 +2,8 @@ import { compileSql } from "@tidings/database/compile-sql";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
-import type { Job, Outcome } from "@tidings/jobs/jobs";
+import type { Job } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { Code, Fault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
@@ -73,7 +74,7 @@ function nextSize(size: number, elapsedMs: number): number {
 
 const readStatement = prepared(
   "segment_builds_read",
-  "select started_at, last_id, position from segment_builds where segment_id = $1 for update",
+  "select started_at, last_id, position, added, removed from segment_builds where segment_id = $1 for update",
 );
 const startStatement = prepared(
   "segment_builds_start",
@@ -105,7 +106,7 @@ async function buildFailure(
 ): Promise<Outcome> {
   if (!isHopeless(error, size)) return { state: "failed", delaySeconds: POSTPONED_SECONDS };
   await database.query(finishStatement, [Number(key), PROBLEM], backgroundDeadline());
-  return { state: "done" };
+  return { state: "done", problem: PROBLEM };
 }
 
 /** A build that takes too long is tried with the smallest slice first. */
@@ -113,6 +114,9 @@ function isHopeless(error: unknown, size: number): boolean {
   const isTimeout = error instanceof Fault && error.code === Code.DEADLINE_EXCEEDED;
   return isTimeout ? size <= SLICE_MIN : !isOutage(error);
 }
+
+/** The segment was deleted, and its build with it. */
+const GONE: Outcome = { state: "done", problem: "The segment was deleted." };
 
 async function buildSlice(
   { readDefinitions, outbox, catalogues }: BuildServices,
@@ -124,15 +128,15 @@ async function buildSlice(
   lockMembers(transaction);
   const definitions = await readDefinitions(transaction.query);
   const definition = definitions.get(Number(key));
-  if (!definition) return { state: "done" }; // deleted, and its build with it
+  if (!definition) return GONE;
   const { compiled, problem } = compileDefinition(definition, definitions, catalogue);
   if (!compiled || !definition.isPublished) {
     transaction.execute(finishStatement, [definition.id, problem ?? null]);
-    return { state: "done" };
+    return { state: "done", ...(problem && { problem }) };
   }
   const [build] = await transaction.query(readStatement, [definition.id]);
   // Deleted after its definition was read: the row is locked from here on.
-  if (!build) return { state: "done" };
+  if (!build) return GONE;
   const lastId = Number(build.started_at ? build.last_id : (await start(transaction, definition)).last_id);
   const from = Number(build.position);
   const moved = await moveSlice(transaction, definition, compiled, from, from + size);
@@ -147,7 +151,15 @@ async function buildSlice(
   if (isDone) transaction.execute(finishStatement, [definition.id, null]);
   tellMoves(transaction, outbox, definitions, moved);
   await followMoves(transaction, outbox, { definitions, catalogue }, moved);
-  return isDone ? { state: "done" } : { state: "again", payload: {} };
+  const progress = {
+    done: Math.min(from + size, lastId),
+    total: lastId,
+    result: {
+      added: Number(build.added) + added,
+      removed: Number(build.removed) + moved.length - added,
+    },
+  };
+  return isDone ? { state: "done", progress } : { state: "again", payload: {}, progress };
 }
 
 async function start(transaction: Transaction, { id }: Definition): Promise<Row> {

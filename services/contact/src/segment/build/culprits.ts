@@ -54,7 +54,7 @@ export async function setCulpritsAside(services: BuildServices, contactIds: numb
   if (culprits.length > 0)
     await database.transaction(deadline(), async (transaction) => {
       transaction.execute(setAsideStatement, [culprits, PROBLEM]);
-      buildJobs.remove(transaction, culprits.map(String));
+      buildJobs.fail(transaction, culprits.map(String), PROBLEM);
     });
   return culprits.length > 0;
 }

@@ -27,7 +27,7 @@ export function dayOptions({ database, log, catalogues, readDefinitions }: Build
         .map(({ id }) => id);
       const today = midnight();
       const old = await transaction.query(oldStatement, [daily, new Date(today).toISOString()]);
-      requestBuilds(
+      await requestBuilds(
         transaction,
         old.map(({ segment_id }) => Number(segment_id)),
       );

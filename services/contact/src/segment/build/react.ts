@@ -81,7 +81,7 @@ async function followCompanies(
   const isBuilt = ({ companyId, changed }: CompanyChange) =>
     changed === "gone" || (members.get(companyId) ?? []).length > MEMBERS_MAX;
   const toBuild = new Set(read.filter(isBuilt).flatMap(({ readers }) => readers));
-  requestBuilds(transaction, [...toBuild]);
+  await requestBuilds(transaction, [...toBuild]);
   return read.flatMap((company) => {
     const { companyId, changed } = company;
     if (changed === "gone" || isBuilt(company)) return [];
