@@ -21,10 +21,11 @@ export const programs: Program[] = [
 /** Native modules stay where they are: a bundle finds them through the package that it lies in. */
 export const NATIVE = ["@node-rs/argon2"];
 /** So does what few need, until it is asked for. */
-export const RARE = ["@aws-sdk/client-s3"];
+export const RARE = ["@aws-sdk/client-s3", "@tidings/telemetry"];
 
 /** Modules of CommonJS ask for Node's own by `require`. */
-const BANNER = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+const BANNER =
+  'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
 
 const OPTIONS = {
   absWorkingDir: root,

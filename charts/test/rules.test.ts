@@ -412,9 +412,14 @@ function secretsFor(profile: string): Map<string, Record<string, string>> {
   return new Map(secrets.map(({ metadata, stringData }) => [metadata.name, stringData]));
 }
 
-/** Without those of Node and of OpenTelemetry's SDK; those that a Secret need not have are among them. */
+/** Variables of Node and of OpenTelemetry's SDK, which know them. */
+function isForeign({ name }: { name: string }): boolean {
+  return /^(NODE|OTEL)_/.test(name);
+}
+
+/** The variables of the product, with those that a Secret need not have. */
 function ownVariables({ env = [] }: Container): string[] {
-  return env.map(({ name }) => name).filter((name) => !/^(NODE|OTEL)_/.test(name));
+  return env.filter((variable) => !isForeign(variable)).map(({ name }) => name);
 }
 
 /** As Kubernetes would set it. */
@@ -422,7 +427,8 @@ function environmentOf(
   { env = [] }: Container,
   secrets: Map<string, Record<string, string>>,
 ): Record<string, string> {
-  const entries = env.flatMap(({ name, value, valueFrom }): [string, string][] => {
+  const own = env.filter((variable) => !isForeign(variable));
+  const entries = own.flatMap(({ name, value, valueFrom }): [string, string][] => {
     const key = valueFrom?.secretKeyRef;
     const text = key ? secrets.get(key.name)?.[key.key] : value;
     if (text !== undefined) return [[name, text]];

@@ -56,6 +56,7 @@ const options = {
   host: config.INTERNAL_ADDRESS,
   opsPort: config.OPS_PORT,
   shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+  traceStatementsMs: config.TRACE_STATEMENTS_MS,
 };
 await run(options, async ({ onStop, isStopping }) => {
   const tls = openTls(config, log);

@@ -1,6 +1,5 @@
-import { SpanKind } from "@opentelemetry/api";
-import { inSpan } from "@tidings/runtime/telemetry";
 import type { Request, Response, Router } from "express";
+import { inHttpSpan } from "./http-span.ts";
 import { methodNotAllowed } from "./rest/error.ts";
 
 export type PlaceHandler = (request: Request, response: Response) => Promise<void>;
@@ -23,9 +22,6 @@ export function place(
       response.setHeader("allow", Object.keys(handlers).join(", "));
       throw methodNotAllowed();
     }
-    const traceparent = request.get("traceparent");
-    await inSpan(`${method} ${route}`, { kind: SpanKind.SERVER, traceparent }, () =>
-      handler(request, response),
-    );
+    await inHttpSpan({ request, response, method, route }, () => handler(request, response));
   });
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Code, Fault, toFault } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
+import { inSpanOf } from "./span-of.ts";
 
 interface Answer {
   status: number;
@@ -93,9 +94,11 @@ export function sendError(response: ServerResponse, error: unknown, options: Err
   const fault = toFault(error);
   const entry = errorEntry(fault);
   if (entry.code === 500)
-    log.error(
-      { err: fault.cause ?? fault, request_id: response.getHeader("x-request-id") },
-      "request failed",
+    inSpanOf(response, () =>
+      log.error(
+        { err: fault.cause ?? fault, request_id: response.getHeader("x-request-id") },
+        "request failed",
+      ),
     );
   if (response.headersSent) {
     // Half an answer must not look like a whole one.

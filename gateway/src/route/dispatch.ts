@@ -1,11 +1,10 @@
 import type { Hash } from "node:crypto";
-import { SpanKind } from "@opentelemetry/api";
 import { type Expected, preconditionFailed } from "@tidings/rpc/expected";
 import { denied } from "@tidings/rpc/fault";
-import { inSpan } from "@tidings/runtime/telemetry";
 import type { NextFunction, Request } from "express";
 import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import { ambiguousCredentials } from "../auth/sent-credential.ts";
+import { inHttpSpan } from "../http-span.ts";
 import { typeOf } from "../resources.ts";
 import { isForm, readBody } from "../rest/body.ts";
 import { expectedEntity } from "../rest/entity-tag.ts";
@@ -52,10 +51,8 @@ export function dispatch(routes: Route[], keyLimiter: RateLimiterAbstract) {
     }
     if (route.isWrite) exchange.expected = expectedOf(route, request, texts);
     tellDeprecation(response, route, texts);
-    const traceparent = request.get("traceparent");
-    await inSpan(`${route.method} ${exchange.route}`, { kind: SpanKind.SERVER, traceparent }, () =>
-      route.answerTo(request, response, texts),
-    );
+    const answered = { request, response, method: route.method, route: exchange.route };
+    await inHttpSpan(answered, () => route.answerTo(request, response, texts));
   };
 }
 

@@ -131,6 +131,9 @@ async function handleInSpan(events: Event[], { durable, handle }: BatchOptions):
   const [traceparent, ...others] = events.flatMap((event) => event.traceparent ?? []);
   const attributes = {
     "messaging.system": "nats",
+    "messaging.operation.name": "consume",
+    "messaging.operation.type": "process",
+    "messaging.destination.name": durable.stream.name,
     "messaging.batch.message_count": events.length,
     "messaging.consumer.group.name": durable.name,
   };

@@ -1,4 +1,5 @@
 import { limited } from "@tidings/runtime/limited";
+import { watchStatement } from "@tidings/runtime/telemetry";
 import type { PoolClient } from "pg";
 import { databaseFault, isAfterFailure } from "./failure.ts";
 import type { Row, Statement } from "./statement.ts";
@@ -113,8 +114,13 @@ const TAKE_BACK = { text: "rollback to savepoint part; release savepoint part" }
 
 /** Sends a statement behind those that are on their way. */
 export function send(client: PoolClient, statement: Statement, values: unknown[]): Promise<Row[]> {
+  const watched = watchStatement(statement);
   return new Promise((resolve, reject) => {
-    const done = (error: Error | null, rows: Row[]) => (error ? reject(databaseFault(error)) : resolve(rows));
+    const done = (error: Error | null, rows: Row[]) => {
+      watched?.(error);
+      if (error) reject(databaseFault(error));
+      else resolve(rows);
+    };
     client.query(new TextQuery(statement, values, done));
   });
 }

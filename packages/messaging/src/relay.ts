@@ -220,7 +220,14 @@ function runsOf(rows: Row[], payloadMax: number): Row[][] {
 async function publishTraced(bus: Bus, pack: Event[]): Promise<number> {
   const [event] = pack;
   if (!event?.traceparent) return publishPack(bus, pack);
-  const span = { kind: SpanKind.PRODUCER, traceparent: event.traceparent };
+  const attributes = {
+    "messaging.system": "nats",
+    "messaging.operation.name": "publish",
+    "messaging.operation.type": "send",
+    "messaging.destination.name": event.subject,
+    "messaging.message.id": event.id,
+  };
+  const span = { kind: SpanKind.PRODUCER, traceparent: event.traceparent, attributes };
   return inSpan(`publish ${event.subject}`, span, () =>
     publish(bus, { ...event, traceparent: keptTraceparent() ?? event.traceparent }),
   );

@@ -63,10 +63,9 @@ export function answering(
   { log, verifyActor, admission, answerOnce }: AnsweringOptions,
 ): Answering {
   const name = methodName(method);
-  return async (incoming) => {
-    const startedAt = performance.now();
-    const finish = (code: Code) =>
-      duration.observe({ method: name, code: Code[code] }, (performance.now() - startedAt) / 1000);
+  const attributes = { "rpc.system.name": "grpc", "rpc.method": name };
+  return (incoming) => {
+    const { traceparent, requestId } = incoming;
     const work = async (): Promise<Answered> => {
       if (admission.inFlight > admission.max) throw exhausted("The service is busy.");
       const call = readCall(incoming, requirement, verifyActor);
@@ -75,21 +74,41 @@ export function answering(
         shown(method, handler, { call, request: incoming.request() }),
       );
     };
-    admission.inFlight += 1;
-    try {
-      const { traceparent } = incoming;
-      const answer = await inSpan(name, { kind: SpanKind.SERVER, traceparent }, work);
-      finish(Code.OK);
-      return answer;
-    } catch (error) {
-      const fault = toFault(error);
-      finish(fault.code);
-      logFault(log, name, incoming.requestId, fault);
-      throw fault;
-    } finally {
-      admission.inFlight -= 1;
-    }
+    return inSpan(name, { kind: SpanKind.SERVER, traceparent, attributes, isFailure }, async (span) => {
+      const startedAt = performance.now();
+      const finish = (code: Code) => {
+        duration.observe({ method: name, code: Code[code] }, (performance.now() - startedAt) / 1000);
+        span.setAttribute("rpc.response.status_code", Code[code]);
+      };
+      admission.inFlight += 1;
+      try {
+        const answer = await work();
+        finish(Code.OK);
+        return answer;
+      } catch (error) {
+        const fault = toFault(error);
+        finish(fault.code);
+        logFault(log, name, requestId, fault);
+        throw fault;
+      } finally {
+        admission.inFlight -= 1;
+      }
+    });
   };
+}
+
+/** Codes that are the fault of the one who answers ("Semantic conventions for gRPC"). */
+const FAILURES = new Set([
+  Code.UNKNOWN,
+  Code.DEADLINE_EXCEEDED,
+  Code.UNIMPLEMENTED,
+  Code.INTERNAL,
+  Code.UNAVAILABLE,
+  Code.DATA_LOSS,
+]);
+
+function isFailure(error: unknown): boolean {
+  return FAILURES.has(toFault(error).code);
 }
 
 /** The answer of a handler to a call, together with what the handler says of it. */

@@ -26,6 +26,8 @@ export const processConfig = {
   TLS_CA_FILE: z.string().optional(),
   /** How long a process goes on serving after the signal to stop, not ready, until nobody sends it requests any more. */
   SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(60_000).default(5_000),
+  /** A statement of a traced request that takes so many milliseconds has a span of its own; 0: each one. */
+  TRACE_STATEMENTS_MS: z.coerce.number().int().min(0).default(100),
 };
 
 const count = z.coerce.number().int().min(1);

@@ -23,6 +23,7 @@ export function createLog(service: string, level: string, destination?: Destinat
     formatters: { level: (label: string) => ({ level: label }) },
     redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`]), censor: "[redacted]" },
     mixin: spanIds,
+    hooks: { streamWrite },
   };
   // Written at once: a buffer that cannot be emptied, because its reader is gone, would keep the process alive.
   return pino(options, destination ?? standardOutput());
@@ -41,6 +42,18 @@ function standardOutput(): DestinationStream {
   output.on("error", () => droppedLines.inc());
   output.on("drop", () => droppedLines.inc());
   return output;
+}
+
+let forward: ((line: string) => void) | undefined;
+
+/** Hands each line that is written from now on to `listener`, too. */
+export function forwardLines(listener: (line: string) => void): void {
+  forward = listener;
+}
+
+function streamWrite(line: string): string {
+  forward?.(line);
+  return line;
 }
 
 function spanIds(): object {

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { register } from "prom-client";
 import type { Log } from "./log.ts";
 import { serveOps } from "./ops.ts";
-import { flushSpans, startTracing } from "./telemetry.ts";
+import { startTelemetry, stopTelemetry } from "./telemetry.ts";
 
 /** Handed to a process while it starts: what it opens is closed again in reverse order. */
 export interface Lifecycle {
@@ -29,6 +29,8 @@ export interface RunOptions {
   opsPort: number;
   /** Between turning not ready and stopping: load balancers need a while to notice. */
   shutdownDelayMs: number;
+  /** A statement of a traced request that takes longer has a span of its own. */
+  traceStatementsMs: number;
 }
 
 /**
@@ -55,7 +57,7 @@ export async function run(
     for (const { name, stop } of stops.reverse()) {
       await Promise.resolve(stop()).catch((error) => log.error({ err: error }, `stopping ${name} failed`));
     }
-    await flushSpans().catch((error) => log.warn({ err: error }, "spans not sent"));
+    await stopTelemetry().catch((error) => log.warn({ err: error }, "telemetry not sent"));
     log.info("stopped");
     process.exit(exitCode);
   };
@@ -69,7 +71,8 @@ export async function run(
   });
 
   try {
-    await startTracing(options.name);
+    const { name: service, traceStatementsMs: statementsMs } = options;
+    await startTelemetry({ service, log, statementsMs });
     register.setDefaultLabels({ process: options.name });
     const ops = await serveOps({
       log,

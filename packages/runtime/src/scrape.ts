@@ -53,12 +53,17 @@ export function addSource(source: Source): () => void {
   };
 }
 
-/** All metrics of this process in the Prometheus text format, once every source has answered or had its time. */
+/** All metrics of this process in the Prometheus text format. */
 export async function scrape(log: Log): Promise<string> {
+  await refresh(log);
+  return register.metrics();
+}
+
+/** Gives all metrics their present values, once every source has answered or had its time. */
+export async function refresh(log: Log): Promise<void> {
   watchEventLoop();
   reading ??= readAll(log).finally(() => setTimeout(() => (reading = undefined), CACHED_MS).unref());
   await reading;
-  return register.metrics();
 }
 
 async function readAll(log: Log): Promise<void> {

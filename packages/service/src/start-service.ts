@@ -75,7 +75,14 @@ export function startService<C extends ServiceConfig>(
 ): Promise<void> {
   const log = createLog(name, config.LOG_LEVEL);
   const host = config.INTERNAL_ADDRESS;
-  const options = { name, log, host, opsPort: config.OPS_PORT, shutdownDelayMs: config.SHUTDOWN_DELAY_MS };
+  const options = {
+    name,
+    log,
+    host,
+    opsPort: config.OPS_PORT,
+    shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
+    traceStatementsMs: config.TRACE_STATEMENTS_MS,
+  };
   return run(options, async ({ onStop }) => {
     const tls = openTls(config, log);
     const databaseUrl = config.DATABASE_URL;

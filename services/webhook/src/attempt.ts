@@ -23,10 +23,18 @@ const GONE = 410;
 /** Sends a delivery once and says what is to become of it. Never throws on what a receiver does. */
 export function attempt(delivery: Delivery, options: AttemptOptions): Promise<Outcome> {
   const { traceparent, group: webhookId, eventId } = delivery;
-  const attributes = { "tidings.webhook.id": webhookId, "tidings.event.id": eventId };
-  return inSpan("deliver webhook", { kind: SpanKind.CLIENT, traceparent, attributes }, async () => {
+  // No path and no query: they may have secrets.
+  const attributes = () => ({
+    "http.request.method": "POST",
+    "server.address": URL.parse(delivery.url)?.hostname ?? "",
+    "tidings.webhook.id": webhookId,
+    "tidings.event.id": eventId,
+  });
+  return inSpan("deliver webhook", { kind: SpanKind.CLIENT, traceparent, attributes }, async (span) => {
     const startedAt = performance.now();
     const result = await send(delivery, options);
+    if (result instanceof OutboundError) span.setAttribute("error.type", result.name);
+    else span.setAttribute("http.response.status_code", result.status);
     const runtimeMs = Math.round(performance.now() - startedAt);
     return outcomeOf(delivery, result, runtimeMs, options.schedule);
   });
