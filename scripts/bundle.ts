@@ -1,5 +1,6 @@
+import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { type BuildOptions, build, type Metafile, stop } from "esbuild";
+import { type BuildOptions, build, type Metafile, type Plugin, stop } from "esbuild";
 import { processes } from "./processes.ts";
 import { replaceFile, replaceFolder } from "./replace-file.ts";
 import { root } from "./tool.ts";
@@ -78,13 +79,30 @@ function escaped(text: string): string {
   return text.replace(/[\u0080-\uffff]/g, asEscape);
 }
 
+/** Modules that ask for others by a function of their own making, which no bundler sees through. */
+const requiring: Plugin = {
+  name: "requiring",
+  setup({ onLoad }) {
+    onLoad({ filter: /otlp-grpc-exporter-base\/.*\.mjs$/ }, async ({ path }) => {
+      const text = await readFile(path, "utf8");
+      return { contents: text.replaceAll('__require("@grpc/grpc-js")', 'require("@grpc/grpc-js")') };
+    });
+  },
+};
+
 /** Makes one file of a package as the program finds it. Answers what went into it. */
 export async function bundlePackage(name: string, { entry }: Program, outfile: string): Promise<Metafile> {
   const stdin = {
     contents: `export * from ${JSON.stringify(name)};`,
     resolveDir: join(root, dirname(entry)),
   };
-  const { metafile, outputFiles } = await build({ ...OPTIONS, write: false, stdin, outfile });
+  const { metafile, outputFiles } = await build({
+    ...OPTIONS,
+    write: false,
+    stdin,
+    outfile,
+    plugins: [requiring],
+  });
   await stop();
   for (const { path, text } of outputFiles) await replaceFile(path, escaped(text));
   return metafile;

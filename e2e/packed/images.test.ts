@@ -16,6 +16,7 @@ import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { createClient } from "../client.ts";
+import { startCollector } from "../collector.ts";
 import { collectLines } from "../lines.ts";
 import { ADMINISTRATOR } from "../stack.ts";
 import { runImage, type UnpackedImage, unpackImage, whyNoImages } from "./packed-image.ts";
@@ -59,10 +60,17 @@ test("the product and its stores run from their images, started all at once", { 
     filesDir: "/tmp/files",
     administrator: ADMINISTRATOR,
   };
+  const collector = await startCollector();
+  cleanup.defer(collector.stop);
+  const soon = { OTEL_BSP_SCHEDULE_DELAY: "50" };
+  const exporting: Record<string, Record<string, string>> = {
+    gateway: { ...soon, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    contact: { ...soon, OTEL_EXPORTER_OTLP_ENDPOINT: collector.grpcUrl, OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
+  };
   const placements = await placeProcesses(options, Object.fromEntries(urls));
   for (const { name, row, env } of placements) {
     const told = Object.entries(env).filter(([variable]) => row.variables.includes(variable));
-    await start(name, Object.fromEntries(told));
+    await start(name, { ...Object.fromEntries(told), ...exporting[name] });
   }
   const passwords = processes.map(({ schema }) => [`${schema.toUpperCase()}_PASSWORD`, passwordOf(schema)]);
   const migrating = await start("migrate", { DATABASE_URL: adminUrl, ...Object.fromEntries(passwords) });
@@ -81,6 +89,10 @@ test("the product and its stores run from their images, started all at once", { 
   assert.equal(read.body.contact.fields.all.firstname, "Ada");
   const themes = await api("GET", "themes");
   assert.equal(themes.status, 200, themes.text);
+  await eventually(() => {
+    const seen = new Set(collector.spans.map(({ service }) => service));
+    assert.deepEqual(seen, new Set(["gateway", "contact"]));
+  });
 });
 
 test("a rarely needed package is in the image of the process that needs it alone", { skip }, async () => {

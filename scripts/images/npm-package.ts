@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../tool.ts";
 
@@ -35,11 +35,18 @@ export function readPackage(folder: string): NpmPackage {
 
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
+/** The files of licences in a package; some packages have a folder of them. */
+function licenseFiles(folder: string): string[] {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((path) => LICENSE_FILE.test(path) && !path.includes("node_modules"))
+    .map((path) => join(folder, path));
+  return files.filter((path) => statSync(path).isFile()).sort();
+}
+
 /** The texts that must be passed on with each of these packages: its name and its licence. */
 export function licenseTexts(packages: NpmPackage[]): string {
   const textOf = ({ name, version, license, folder }: NpmPackage) => {
-    const files = readdirSync(folder).filter((file) => LICENSE_FILE.test(file));
-    const texts = files.sort().map((file) => readFileSync(join(folder, file), "utf8").trim());
+    const texts = licenseFiles(folder).map((file) => readFileSync(file, "utf8").trim());
     return [`${name} ${version}: ${license}`, ...texts].join("\n\n");
   };
   return `${packages.map(textOf).sort().join("\n\n---\n\n")}\n`;
