@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import axe from "axe-core";
+import { startBrowser } from "./browser.ts";
 import { createClient } from "./client.ts";
 import { make } from "./people.ts";
 import { startTestStack } from "./stack.ts";
@@ -9,6 +11,9 @@ import { startTestStack } from "./stack.ts";
 const stack = await startTestStack();
 after(() => stack.stop());
 const { api, baseUrl } = stack;
+
+/** Pages of single operations that axe looks at: all of them take a minute. */
+const STRIDE = process.env.TEST_ALL ? 1 : 20;
 
 interface Described {
   openapi: string;
@@ -62,4 +67,47 @@ test("older paths are described as deprecated", async () => {
   const { paths } = await description();
   assert.equal(paths["/api/segments/{id}/contact/add/{contactId}"]?.post?.deprecated, true);
   assert.equal(paths["/api/segments/{id}/contact/{contactId}/add"]?.post?.deprecated, undefined);
+});
+
+test("/api/docs shows every operation, calls nobody else and has nothing that axe finds", async (t) => {
+  const browser = await startBrowser();
+  t.after(() => browser.close());
+  const page = await browser.newPage();
+  const outside: string[] = [];
+  const complaints: string[] = [];
+  page.on("request", (request) => {
+    if (!request.url().startsWith(baseUrl) && !request.url().startsWith("data:")) outside.push(request.url());
+  });
+  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  const answer = await page.goto(`${baseUrl}/api/docs`);
+  assert.match(answer?.headers()["content-security-policy"] ?? "", /^default-src 'none'; script-src 'self';/);
+  const { paths } = await description(createClient(baseUrl));
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method}-${path.replaceAll(/[{}]/g, "-")}`),
+  );
+  await page.locator("#nav-bar, [part=section-navbar]").first().waitFor();
+  const shown = await page.locator("[part~=section-navbar-item]").count();
+  assert.ok(shown >= operations.length, `${shown} of ${operations.length}`);
+  for (const [index, operation] of operations.entries()) {
+    if (index % STRIDE !== 0) continue;
+    await page.goto(`${baseUrl}/api/docs#${operation}`);
+    await page.locator("[part~=section-main-content] h2, [part~=section-main-content] h1").first().waitFor();
+    await page.evaluate(axe.source);
+    const violations = await page.evaluate(async () => {
+      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
+      return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+    });
+    assert.deepEqual(violations, [], operation);
+  }
+  assert.deepEqual(outside, []);
+  assert.deepEqual(complaints, []);
+});
+
+test("/api/docs is read by GET alone, and is off with the API", async (t) => {
+  const refused = await fetch(`${baseUrl}/api/docs`, { method: "POST" });
+  assert.deepEqual([refused.status, refused.headers.get("allow")], [405, "GET"]);
+  const other = await startTestStack({ env: { gateway: { API_ENABLED: "false" } } });
+  t.after(() => other.stop());
+  assert.equal((await fetch(`${other.baseUrl}/api/docs`)).status, 403);
 });

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin, stop } from "esbuild";
-import { processes } from "./processes.ts";
+import { type ProcessName, processes } from "./processes.ts";
 import { replaceFile, replaceFolder } from "./replace-file.ts";
 import { root } from "./tool.ts";
 
@@ -11,11 +12,18 @@ export interface Program {
   entry: string;
   /** Folders that it reads beside its entry. */
   folders: string[];
+  /** Files of packages that it reads, too: where they are put, and whence they come. */
+  files?: Record<string, string>;
 }
+
+const READ: Partial<Record<ProcessName, Pick<Program, "folders" | "files">>> = {
+  content: { folders: ["themes"] },
+  gateway: { folders: ["viewer"], files: { "viewer/rapidoc-min.js": "rapidoc/dist/rapidoc-min.js" } },
+};
 
 /** The programs of the product: its processes, and the one that prepares their database. */
 export const programs: Program[] = [
-  ...processes.map(({ name, entry }) => ({ name, entry, folders: name === "content" ? ["themes"] : [] })),
+  ...processes.map(({ name, entry }) => ({ name, entry, folders: [], ...READ[name] })),
   { name: "migrate", entry: "scripts/migrate.ts", folders: [] },
 ];
 
@@ -62,10 +70,13 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
   // Else its process stays, with all the memory it took.
   await stop();
   for (const { path, text } of outputFiles) await replaceFile(path, escaped(text));
-  for (const { entry, folders } of programs) {
+  for (const { entry, folders, files = {} } of programs) {
     const target = dirname(bundleOf(entry, out));
     for (const folder of folders)
       await replaceFolder(join(root, dirname(entry), folder), join(target, folder));
+    const { resolve } = createRequire(join(root, entry));
+    for (const [name, source] of Object.entries(files))
+      await replaceFile(join(target, name), await readFile(resolve(source), "utf8"));
   }
   return metafile;
 }

@@ -7,6 +7,7 @@ import { challengesOf } from "./auth/authenticate.ts";
 import { oauthRouter } from "./oauth/router.ts";
 import type { TokenEndpointOptions } from "./oauth/token-endpoint.ts";
 import { observe } from "./observe.ts";
+import { apiDocsRouter, DOCS_PATH } from "./pages/api-docs.ts";
 import { wantsPage } from "./pages/error-page.ts";
 import type { PagesOptions } from "./pages/pages-options.ts";
 import { pageErrors, pagesRouter } from "./pages/router.ts";
@@ -54,6 +55,8 @@ export function createApp(options: AppOptions): Express {
     if (!isPublic(options.web, request)) return next();
     return toWeb(request, response, next);
   });
+  app.use(DOCS_PATH, requireEnabled(options.isEnabled), shedLoad(options));
+  app.use(apiDocsRouter(options.pages));
   app.use("/api", apiRouter(options));
   app.use(BESIDE_THE_API, requireEnabled(options.isEnabled), shedLoad(options));
   app.use("/oauth", oauthRouter(options.oauth, options.log));

@@ -38,6 +38,10 @@ export async function writeAppFolder(options: AppOptions, folder: string): Promi
     packages.push(...(await copyPackages(native, join(root, program.entry), folder)));
   for (const rare of RARE.filter((wanted) => imported.has(wanted)))
     packages.push(...bundledPackages(await bundleApart(rare, program, folder)));
+  for (const source of Object.values(program.files ?? {})) {
+    const found = installed(source.split("/")[0] ?? "", join(root, program.entry));
+    if (found) packages.push(found);
+  }
   await writeFile(join(folder, "licenses.txt"), licenseTexts(packages));
   const components = new Map([...packages.map(npmComponent), ...platform].map((part) => [part.purl, part]));
   const bill = billOfMaterials(name, version, [...components.values()]);

@@ -33,7 +33,7 @@ export function readPackage(folder: string): NpmPackage {
   return { name, version, license, folder, optionalDependencies: Object.keys(optionalDependencies) };
 }
 
-const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
+const LICENSE_FILE = /^(licen[cs]e|copying|notice)|\.licen[cs]e\.txt$/i;
 
 /** The files of licences in a package; some packages have a folder of them. */
 function licenseFiles(folder: string): string[] {

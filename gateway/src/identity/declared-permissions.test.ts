@@ -12,6 +12,9 @@ import { permissionTable } from "./permission-table.ts";
 /** Permissions that no role can hold: administrators alone pass. */
 const ADMINISTRATORS_ONLY = new Set(["audit:log"]);
 
+/** Open to whoever is signed in: a row is shown by the permission of what it is about. */
+const BY_ROW = new Set(["jobs"]);
+
 const ACTIONS: Partial<Record<Verb, string>> = {
   [Verb.VIEW]: "view",
   [Verb.CREATE]: "create",
@@ -32,6 +35,7 @@ for (const file of globSync("tidings/**/*_pb.ts", { cwd: generated })) {
 /** Why no role could hold a declared permission; undefined when one could. */
 function problemOf(base: string, verb: Verb): string | undefined {
   if (verb === Verb.INTERNAL || ADMINISTRATORS_ONLY.has(base)) return undefined;
+  if (verb === Verb.ANY && BY_ROW.has(base)) return undefined;
   const actions = permissionTable.get(base);
   if (!actions) return `${base} is not in the permission table`;
   const action = ACTIONS[verb];

@@ -1,11 +1,10 @@
 import type { Log } from "@tidings/runtime/log";
 import { type ErrorRequestHandler, type Request, type Response, Router } from "express";
-import { addressKey } from "../limits/address-key.ts";
-import { consume } from "../limits/rate-limit.ts";
 import { type PlaceHandler, place } from "../place.ts";
 import { type ErrorEntry, sendError } from "../rest/error.ts";
 import { authorisationList, authorisationRevocation } from "./authorisations.ts";
 import { authorizeAnswer, authorizePage } from "./authorize.ts";
+import { counted } from "./counted.ts";
 import { deleteCredential, editCredential, rotateCredential, saveCredential } from "./credential-changes.ts";
 import { createCredential, credentialList, newCredential } from "./credentials.ts";
 import { sendErrorPage } from "./error-page.ts";
@@ -18,14 +17,8 @@ import { signInCheck, signInPage, signOut } from "./sign-in.ts";
 /** All pages for browsers. Requests are counted by address. */
 export function pagesRouter(options: PagesOptions, log: Log): Router {
   const router = Router({ caseSensitive: true });
-  const counted =
-    (handler: PlaceHandler): PlaceHandler =>
-    async (request, response) => {
-      await consume(options.anonymousRate, addressKey(options.clientIp(request)), response);
-      await handler(request, response);
-    };
-  const get = (page: PageMaker) => ({ GET: counted(page(options)) });
-  const post = (page: PageMaker) => ({ POST: counted(page(options)) });
+  const get = (page: PageMaker) => ({ GET: counted(options, page(options)) });
+  const post = (page: PageMaker) => ({ POST: counted(options, page(options)) });
   // A browser that opens the target of a form by its address, or restores its tab, sees the page with the form.
   const sentOn = (path: string) => ({
     GET: async (_request: Request, response: Response) => sendOn(response, path),

@@ -39,7 +39,7 @@ const dropStatement = prepared(
 );
 const cancelStatement = prepared(
   "job_records_cancel",
-  `update job_records r set state = 'cancelled', date_ended = clock_timestamp(), cancelled_by_user = $2
+  `update job_records r set state = 'cancelled', problem = null, date_ended = clock_timestamp(), cancelled_by_user = $2
    where id = $1 and date_ended is null returning ${COLUMNS}`,
 );
 
