@@ -73,7 +73,7 @@ export function createClient(baseUrl: string, login?: { username: string; passwo
       contentType: response.headers.get("content-type"),
       text,
     });
-    return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
+    return { status: response.status, headers: response.headers, text, body: JSON.parse(text || "{}") };
   };
 }
 

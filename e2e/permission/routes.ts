@@ -21,6 +21,11 @@ const NO_COMPONENTS: Components = {
   sent: () => ({}),
 };
 
+/** Is a body read? Other methods than DELETE may say in theirs which method they stand for. */
+export function hasBody({ method, body }: Route): boolean {
+  return method !== "GET" && (method !== "DELETE" || body.describe(NO_COMPONENTS) !== undefined);
+}
+
 /** A body that is good; none where the row has no example. */
 export function exampleOf({ body }: Route): object | undefined {
   const [example] = (body.describe(NO_COMPONENTS)?.examples ?? []) as object[];

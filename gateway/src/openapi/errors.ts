@@ -42,9 +42,9 @@ export const MEANINGS: Record<number, string> = {
 };
 
 /** Every request may get these. */
-const ALWAYS = [400, 401, 403, 429, 431, 500, 503, 504];
-/** Requests with a body may get these too. */
-const OF_BODIES = [408, 413, 417];
+const ALWAYS = [400, 401, 403, 417, 429, 431, 500, 503, 504];
+/** Requests whose body is read may get these too. */
+const OF_BODIES = [408, 413];
 
 export interface ErrorsOf {
   method: string;
@@ -59,9 +59,9 @@ export function errorStatuses({ method, hasParameters, hasBody, own }: ErrorsOf)
   const statuses = [
     ...ALWAYS,
     ...(hasParameters ? [404] : []),
-    ...(hasBody || isWrite ? OF_BODIES : []),
+    ...(hasBody || (isWrite && method !== "DELETE") ? OF_BODIES : []),
     // A write may contradict what is there, or what another one does meanwhile.
-    ...(isWrite ? [404, 409, 412, 422] : []),
+    ...(isWrite ? [409, 412, 422] : []),
     ...own,
   ];
   return [...new Set(statuses)].toSorted((one, other) => one - other);

@@ -50,6 +50,8 @@ interface Row<P, Q, B, T> {
   body?: BodyForm<B>;
   /** How long it may take; that of a read for GET and of a write for others, when absent. */
   budget?: keyof typeof BUDGET_MS;
+  /** It changes nothing, whatever its method. So does a route with the budget of a read. */
+  isRead?: true;
   answer: Answer<T>;
   /** Statuses of errors beyond those that every route of its kind has. */
   errors?: number[];
@@ -91,7 +93,8 @@ export function route<P = Record<string, never>, Q = undefined, B = undefined, T
   const budgetMs = BUDGET_MS[row.budget ?? (row.method === "GET" ? "read" : "write")];
   return {
     aliases: [],
-    isWrite: row.method === "GET" ? rpc !== undefined && !isRead(rpc) : row.budget !== "read",
+    isWrite:
+      !row.isRead && (row.method === "GET" ? rpc !== undefined && !isRead(rpc) : row.budget !== "read"),
     ...rest,
     operation,
     ...(right && { right }),

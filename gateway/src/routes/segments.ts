@@ -64,6 +64,7 @@ function questionRoutes({ clients }: RoutesContext): Route[] {
       summary: "Count the contacts that filters find, with some of them",
       rpc: rpc.previewSegment,
       budget: "batch",
+      isRead: true,
       body: objectBody(FILTERS),
       answer: jsonAnswer(closed({ count: WHOLE_NUMBER, contacts: arrayOf(WHOLE_NUMBER) })),
       async handle({ body, options }) {
