@@ -117,6 +117,21 @@ const isWaiting = async () => {
   return Number(row?.count) > 0;
 };
 
+describe("the example of a body that the description shows works", () => {
+  for (const { path, one } of resources)
+    test(path, async () => {
+      const [created, changed] = ["/new", "/:id/edit"].map((rest) =>
+        allRoutes.find((route) => route.path === `/${path}${rest}`),
+      );
+      assert.ok(created && changed);
+      const { status, text, body } = await api("POST", `${path}/new`, exampleOf(created));
+      assert.ok([200, 201].includes(status), text);
+      const { id } = (body as unknown as Record<string, { id: number }>)[one] ?? { id: 0 };
+      const again = await api("PATCH", `${path}/${id}/edit`, exampleOf(changed));
+      assert.equal(again.status, 200, again.text);
+    });
+});
+
 describe("every read answers what is described of it", () => {
   for (const route of allRoutes.filter(({ method }) => method === "GET"))
     test(`GET ${route.path}`, async () => {

@@ -39,6 +39,8 @@ export interface Resource {
   /** How the total of a list is written. */
   total: "int" | "string";
   service: DescService;
+  /** A body that makes one, as OpenAPI shows it. */
+  example: Record<string, unknown>;
   /** Members of a `minimal` list; all when absent. */
   minimal?: string[];
   /** Statuses of errors that a deletion alone has. */
@@ -49,39 +51,122 @@ const MINIMAL_CONTACT = "id isPublished dateAdded points color lastActive dateId
   " ",
 );
 
+const IN_LONDON = {
+  glue: "and",
+  object: "lead",
+  field: "city",
+  type: "text",
+  operator: "=",
+  filter: "London",
+};
+const ADA = {
+  username: "ada",
+  firstName: "Ada",
+  lastName: "Lovelace",
+  email: "ada@example.com",
+  role: 1,
+  plainPassword: { password: "Vermilion-Kettle-42", confirm: "Vermilion-Kettle-42" },
+};
+
 /** THE table of the REST surface: a row gives a resource its eight standard operations. */
 export const resources: Resource[] = [
-  row("contacts", "contact", ContactService, { shape: "byId", total: "string", minimal: MINIMAL_CONTACT }),
-  row("companies", "company", CompanyService, { shape: "byId" }),
-  row("fields/contact", "field", ContactFieldService, { many: "fields" }),
-  row("fields/company", "field", CompanyFieldService, { many: "fields" }),
-  row("campaigns", "campaign", CampaignService, { shape: "byId" }),
-  row("assets", "asset", AssetService),
-  row("categories", "category", CategoryService),
-  row("dynamiccontents", "dynamicContent", DynamicContentService, { many: "dynamicContents" }),
-  row("emails", "email", EmailService),
-  row("focus", "focus", FocusItemService, { shape: "byId" }),
-  row("forms", "form", FormService),
-  row("messages", "message", MarketingMessageService, { shape: "byId" }),
-  row("notifications", "notification", NotificationService, { shape: "byId" }),
-  row("pages", "page", PageService),
-  row("smses", "sms", SmsService),
-  row("tweets", "tweet", TweetService),
-  row("devices", "device", DeviceService),
-  row("notes", "note", NoteService),
-  row("hooks", "hook", WebhookService, { shape: "byId" }),
-  row("segments", "list", SegmentService, { many: "lists" }),
-  row("points", "point", PointActionService),
-  row("points/triggers", "trigger", PointTriggerService, { many: "triggers" }),
-  row("points/groups", "pointGroup", PointGroupService, { many: "pointGroups" }),
-  row("roles", "role", RoleService, { deletionErrors: [428] }),
-  row("stages", "stage", StageService),
-  row("tags", "tag", TagService, { shape: "byId" }),
-  row("users", "user", UserService),
+  row(
+    "contacts",
+    "contact",
+    ContactService,
+    { firstname: "Ada", lastname: "Lovelace", email: "ada@example.com", tags: ["vip"] },
+    { shape: "byId", total: "string", minimal: MINIMAL_CONTACT },
+  ),
+  row(
+    "companies",
+    "company",
+    CompanyService,
+    { companyname: "Analytical Engines", companycity: "London" },
+    { shape: "byId" },
+  ),
+  row(
+    "fields/contact",
+    "field",
+    ContactFieldService,
+    { label: "Shoe size", type: "number" },
+    { many: "fields" },
+  ),
+  row("fields/company", "field", CompanyFieldService, { label: "Floor", type: "text" }, { many: "fields" }),
+  row("campaigns", "campaign", CampaignService, { name: "Welcome" }, { shape: "byId" }),
+  row("assets", "asset", AssetService, {
+    title: "Guide",
+    storageLocation: "remote",
+    file: "https://example.com/guide.pdf",
+  }),
+  row("categories", "category", CategoryService, { title: "Letters", bundle: "email" }),
+  row(
+    "dynamiccontents",
+    "dynamicContent",
+    DynamicContentService,
+    { name: "Greeting", content: "<p>Hello</p>" },
+    { many: "dynamicContents" },
+  ),
+  row("emails", "email", EmailService, {
+    name: "Welcome",
+    subject: "Hello {contactfield=firstname}",
+    customHtml: "<p>Hello</p>",
+  }),
+  row(
+    "focus",
+    "focus",
+    FocusItemService,
+    { name: "Newsletter", type: "notice", style: "bar" },
+    { shape: "byId" },
+  ),
+  row("forms", "form", FormService, {
+    name: "Sign up",
+    formType: "standalone",
+    fields: [{ label: "Email", type: "email" }],
+  }),
+  row("messages", "message", MarketingMessageService, { name: "Spring" }, { shape: "byId" }),
+  row(
+    "notifications",
+    "notification",
+    NotificationService,
+    { name: "Spring", heading: "News", message: "The spring is here" },
+    { shape: "byId" },
+  ),
+  row("pages", "page", PageService, { title: "About us", customHtml: "<p>Hello</p>" }),
+  row("smses", "sms", SmsService, { name: "Spring", message: "The spring is here" }),
+  row("tweets", "tweet", TweetService, { name: "Spring", text: "The spring is here" }),
+  row("devices", "device", DeviceService, { lead: 1, device: "desktop" }),
+  row("notes", "note", NoteService, { lead: 1, type: "call", text: "Called back" }),
+  row(
+    "hooks",
+    "hook",
+    WebhookService,
+    { name: "New contacts", webhookUrl: "https://example.com/in", triggers: ["svc.lead_post_save_new"] },
+    { shape: "byId" },
+  ),
+  row("segments", "list", SegmentService, { name: "Londoners", filters: [IN_LONDON] }, { many: "lists" }),
+  row("points", "point", PointActionService, { name: "Visit", type: "page.hit", delta: 5 }),
+  row("points/triggers", "trigger", PointTriggerService, { name: "Keen", points: 10 }, { many: "triggers" }),
+  row("points/groups", "pointGroup", PointGroupService, { name: "Interest" }, { many: "pointGroups" }),
+  row(
+    "roles",
+    "role",
+    RoleService,
+    { name: "Editors", rawPermissions: { "email:emails": ["full"] } },
+    { deletionErrors: [428] },
+  ),
+  row("stages", "stage", StageService, { name: "Customer", weight: 2 }),
+  row("tags", "tag", TagService, { tag: "vip" }, { shape: "byId" }),
+  row("users", "user", UserService, ADA),
 ];
 
-function row(path: string, one: string, service: DescService, special: Partial<Resource> = {}): Resource {
-  return { path, one, many: path, shape: "array", total: "int", service, ...special };
+function row(
+  path: string,
+  one: string,
+  service: DescService,
+  example: Record<string, unknown>,
+  special: Partial<Resource> = {},
+): Resource {
+  return { path, one, many: path, shape: "array", total: "int", service, example, ...special };
 }
 
 const types = new Map(resources.map(({ path, service }) => [path, standardOf(service).resource.typeName]));

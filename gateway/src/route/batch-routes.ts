@@ -39,13 +39,20 @@ export function batchRoutes(
 ): Route[] {
   const at = `/${resource.path}/batch`;
   const { rpc } = methods;
-  const items = batchBody((components) => ({
-    type: "array",
-    maxItems: itemsMax,
-    items: components.sent(methods.resource),
-  }));
+  const items = (example: object) =>
+    batchBody((components) => ({
+      type: "array",
+      maxItems: itemsMax,
+      items: components.sent(methods.resource),
+      examples: [[example]],
+    }));
   const ids = {
-    ...batchBody(() => ({ type: "array", maxItems: itemsMax, items: { type: "integer" } })),
+    ...batchBody(() => ({
+      type: "array",
+      maxItems: itemsMax,
+      items: { type: "integer" },
+      examples: [[1, 2]],
+    })),
     isOptional: true as const,
   };
   const answerOf = (status: number, hasStatusCodes: boolean): Answer<Result[]> => ({
@@ -73,7 +80,7 @@ export function batchRoutes(
       rpc: rpc.batchUpdate,
       operation: nameOf(rpc.batchUpdate).replace("Update", isReplaced ? "Replace" : "Update"),
       budget: "batch",
-      body: items,
+      body: items({ id: 1, ...resource.example }),
       answer: answerOf(200, true),
       handle({ body, options }) {
         const bodies = batchItems(body, itemsMax);
@@ -92,7 +99,7 @@ export function batchRoutes(
       rpc: rpc.batchCreate,
       operation: nameOf(rpc.batchCreate),
       budget: "batch",
-      body: items,
+      body: items(resource.example),
       answer: answerOf(201, true),
       handle: ({ body, options }) =>
         eachDecoded(

@@ -86,7 +86,7 @@ function partsOf(resource: Resource, methods: StandardMethods, nested: NestedFor
     saved: savedAnswer(resource, methods, nested),
     body: {
       ...objectBody({}),
-      describe: (components) => components.sent(methods.resource),
+      describe: (components) => ({ ...components.sent(methods.resource), examples: [resource.example] }),
       read: (exchange) => unwrapped(bodyObject(exchange), one),
     },
   };

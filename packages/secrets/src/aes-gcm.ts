@@ -18,7 +18,10 @@ export function sealBytes(key: CipherKey, parts: Uint8Array[], bound: Uint8Array
 
 /** The parts, one behind the other. Throws when these bytes were not sealed with the key and bound to the same. */
 export function openBytes(key: CipherKey, bytes: Buffer, bound: Uint8Array = NOTHING): Buffer {
-  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES))
+  // A tag that was cut could be guessed.
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new Error("these bytes are too few to be sealed ones");
+  const options = { authTagLength: TAG_BYTES };
+  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), options)
     .setAAD(bound)
     .setAuthTag(bytes.subarray(-TAG_BYTES));
   const body = bytes.subarray(NONCE_BYTES, -TAG_BYTES);
