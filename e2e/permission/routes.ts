@@ -16,6 +16,7 @@ export const ownRoutes = allRoutes.filter(({ path }) => !standardPaths.has(path)
 
 const NO_COMPONENTS: Components = {
   answered: () => ({}),
+  present: () => ({}),
   members: () => ({}),
   named: () => ({}),
   sent: () => ({}),

@@ -18,13 +18,13 @@ import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { initialOf, isOutputOnly } from "@tidings/resource/stamps";
 import type { NestedForm } from "../rest/message-json.ts";
-import { arrayOf, byId, type Components, type Schema } from "../route/schema.ts";
+import { arrayOf, byId, type Components, closed, type Schema } from "../route/schema.ts";
 import { describeFields } from "./fields.ts";
-import { jsonMembers } from "./json-members.ts";
+import { jsonMembers, sentJson } from "./json-members.ts";
 
 /**
  * Describes messages as they are answered (`Tweet`) and sent (`TweetInput`), each once. An answer has no other members than those
- * described; a body may have others, which are ignored. Members are absent where only some were selected.
+ * described; a body may have others, which are ignored. Its members are all there, unless the request selects some.
  */
 export function openComponents(nested: NestedForm) {
   const schemas: Record<string, Schema> = {};
@@ -39,18 +39,13 @@ export function openComponents(nested: NestedForm) {
     return { $ref: `#/components/schemas/${name}` };
   };
   const components: Components = {
-    answered: (message) =>
-      once(message.name, message, () => ({
-        type: "object",
-        properties: components.members(message),
-        additionalProperties: false,
-      })),
-    members: (message) =>
-      Object.fromEntries(
-        message.fields
-          .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
-          .map((field) => [field.jsonName, answeredMember(field, components, nested)]),
-      ),
+    answered: (message) => once(message.name, message, () => closed(components.members(message))),
+    present: (message) =>
+      once(`${message.name}Part`, message, () => {
+        const members = membersOf(message, components.present, nested);
+        return closed(members, Object.keys(members));
+      }),
+    members: (message) => membersOf(message, components.answered, nested),
     named(name, schema) {
       schemas[name] = schema;
       return { $ref: `#/components/schemas/${name}` };
@@ -58,6 +53,17 @@ export function openComponents(nested: NestedForm) {
     sent: (message) => once(`${message.name}Input`, message, () => sentObject(message, components)),
   };
   return { components, schemas };
+}
+
+/** Describes a message that is within another one. */
+type Within = Components["answered"];
+
+function membersOf(message: DescMessage, within: Within, nested: NestedForm): Record<string, Schema> {
+  return Object.fromEntries(
+    message.fields
+      .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
+      .map((field) => [field.jsonName, answeredMember(field, within, nested)]),
+  );
 }
 
 const SCALARS: Partial<Record<ScalarType, Schema>> = {
@@ -69,23 +75,23 @@ const SCALARS: Partial<Record<ScalarType, Schema>> = {
 /** `2024-05-01T10:00:00+00:00` */
 const DATE: Schema = { type: "string", format: "date-time" };
 
-function answeredMember(field: DescField, components: Components, nested: NestedForm): Schema {
-  const value = answeredValue(field, components, nested);
+function answeredMember(field: DescField, within: Within, nested: NestedForm): Schema {
+  const value = answeredValue(field, within, nested);
   // A deleted entity has no id any more, and an app that acts for itself is a user without one.
   const isNullable =
     field.presence === Presence.EXPLICIT || field.fieldKind === "message" || field.name === "id";
   return isNullable ? orNull(value) : value;
 }
 
-function answeredValue(field: DescField, components: Components, nested: NestedForm): Schema {
+function answeredValue(field: DescField, within: Within, nested: NestedForm): Schema {
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return DATE;
     if (field.message === FormedJsonSchema) return describeFields(field.parent.name);
-    return field.message === ReferenceSchema ? REFERRED : components.answered(field.message);
+    return field.message === ReferenceSchema ? REFERRED : within(field.message);
   }
   if (field.fieldKind === "list" && field.message) {
     if (field.message === ReferenceSchema) return arrayOf(REFERRED);
-    const item = components.answered(field.message);
+    const item = within(field.message);
     const isKeyed = nested === "byId" && getOption(field, keyed);
     return isKeyed ? { anyOf: [byId(item), { type: "array", maxItems: 0 }] } : arrayOf(item);
   }
@@ -139,6 +145,8 @@ function sentObject(message: DescMessage, components: Components): Schema {
   return {
     type: "object",
     properties,
+    // Fields of the installation are members, too.
+    ...(message.fields.some((field) => getOption(field, openMembers)) && { additionalProperties: true }),
     // A change names only what it changes; a creation names these too.
     ...(needed.length > 0 && {
       description: `A new one needs ${needed.map(({ jsonName }) => jsonName).join(", ")}.`,
@@ -158,7 +166,7 @@ function sentMember(field: DescField, components: Components): Schema {
     return arrayOf(
       field.message === ReferenceSchema ? { type: ["integer", "object"] } : components.sent(field.message),
     );
-  const schema = orNull(plainValue(field));
+  const schema = orNull(sentJson[`${field.parent.name}.${field.jsonName}`] ?? plainValue(field));
   return {
     ...schema,
     ...limitsOf(field),

@@ -22,7 +22,10 @@ const ANY_VALUE: Schema = { type: ["string", "number", "null"] };
 export function withFields(document: Document, fields: FieldsOf): Document {
   const { schemas } = document.components;
   const typed = Object.entries(fields).flatMap(([name, known]) => [
-    [name, extendedBy(schemas[name], { fields: describeFields(name, known) })],
+    ...[name, `${name}Part`].map((each) => [
+      each,
+      extendedBy(schemas[each], { fields: describeFields(name, known) }),
+    ]),
     [`${name}Input`, extendedBy(schemas[`${name}Input`], sentFields(known))],
   ]);
   return {

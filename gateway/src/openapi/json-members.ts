@@ -67,3 +67,8 @@ export const jsonMembers: Record<string, Schema> = {
   "User.plainPassword": OBJECT,
   "User.role": orNull({ type: ["object", "integer"] }),
 };
+
+/** The same where more may be sent than is answered. */
+export const sentJson: Record<string, Schema> = {
+  "Contact.tags": arrayOf({ type: ["string", "integer", "object"] }),
+};

@@ -46,6 +46,8 @@ export function textAnswer(describe: (components: Components) => Schema): Answer
 
 export interface MessageAnswerOptions<M> {
   write?: (message: M) => string;
+  /** Members may be left out by `write`. */
+  isPart?: true;
   /** The path of a resource, one of which was made: the answer is 201 with its `Location`. */
   madeAt?: string;
 }
@@ -54,13 +56,14 @@ export interface MessageAnswerOptions<M> {
 export function messageAnswer<M extends Message>(
   one: string,
   message: DescMessage,
-  { write = messageWriter(message), madeAt }: MessageAnswerOptions<M> = {},
+  { write = messageWriter(message), isPart, madeAt }: MessageAnswerOptions<M> = {},
 ): Answer<M> {
   const status = madeAt === undefined ? 200 : 201;
   return {
     statuses: [status],
     headers: madeAt === undefined ? ["ETag"] : ["ETag", "Location"],
-    describe: (components) => closed({ [one]: components.answered(message) }),
+    describe: (components) =>
+      closed({ [one]: isPart ? components.present(message) : components.answered(message) }),
     send(response, item) {
       if (madeAt !== undefined) response.setHeader("location", `/api/${madeAt}/${idOf(item)}`);
       sendEntity(response, status, `{"${one}":${write(item)}}`);

@@ -25,6 +25,18 @@ import {
   WHOLE_NUMBER,
 } from "./schema.ts";
 
+/** The members of an item of an edit beside those of its entity. */
+const NAMED: Schema = {
+  type: "object",
+  properties: {
+    id: { type: ["integer", "string"] },
+    "If-Match": {
+      type: "string",
+      description: "As the header: the tags that the entity of this item may have",
+    },
+  },
+};
+
 /** The result of the item at one position of the request. */
 type Result = { item: Message; status: number } | { fault: Fault };
 
@@ -39,11 +51,11 @@ export function batchRoutes(
 ): Route[] {
   const at = `/${resource.path}/batch`;
   const { rpc } = methods;
-  const items = (example: object) =>
+  const items = (describe: (item: Schema) => Schema, example: object) =>
     batchBody((components) => ({
       type: "array",
       maxItems: itemsMax,
-      items: components.sent(methods.resource),
+      items: describe(components.sent(methods.resource)),
       examples: [[example]],
     }));
   const ids = {
@@ -80,7 +92,7 @@ export function batchRoutes(
       rpc: rpc.batchUpdate,
       operation: nameOf(rpc.batchUpdate).replace("Update", isReplaced ? "Replace" : "Update"),
       budget: "batch",
-      body: items({ id: 1, ...resource.example }),
+      body: items((item) => ({ allOf: [item, NAMED] }), { id: 1, ...resource.example }),
       answer: answerOf(200, true),
       handle({ body, options }) {
         const bodies = batchItems(body, itemsMax);
@@ -99,7 +111,7 @@ export function batchRoutes(
       rpc: rpc.batchCreate,
       operation: nameOf(rpc.batchCreate),
       budget: "batch",
-      body: items(resource.example),
+      body: items((item) => item, resource.example),
       answer: answerOf(201, true),
       handle: ({ body, options }) =>
         eachDecoded(

@@ -7,6 +7,8 @@ export type Schema = Record<string, unknown>;
 export interface Components {
   /** The schema of a message as it is answered, by reference. */
   answered(message: DescMessage): Schema;
+  /** The same of an answer that leaves members out, such as those that are null. */
+  present(message: DescMessage): Schema;
   /** The schemas of its members. */
   members(message: DescMessage): Record<string, Schema>;
   /** A schema that is no message's, by reference. */

@@ -65,7 +65,7 @@ export function campaignRoutes(context: RoutesContext): Route[] {
       rpc: rpc.listContactCampaigns,
       parameters: { id: contact("view") },
       answer: textAnswer((components) =>
-        closed({ total: WHOLE_NUMBER, campaigns: byId(components.answered(ContactCampaignSchema)) }),
+        closed({ total: WHOLE_NUMBER, campaigns: byId(components.present(ContactCampaignSchema)) }),
       ),
       async handle({ parameters: { id: contactId }, options }) {
         const { campaigns: found } = await campaigns.listContactCampaigns({ contactId }, options);

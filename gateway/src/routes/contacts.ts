@@ -37,6 +37,7 @@ const NAMES = objectBody({
 /** The contact without its empty members, as these operations answer it. */
 const CONTACT: Answer<Contact> = messageAnswer("contact", ContactSchema, {
   write: (contact: Contact) => writeContact(contact, MEMBERS),
+  isPart: true,
 });
 
 interface Removal {
@@ -46,7 +47,7 @@ interface Removal {
 
 const REMOVED: Answer<Removal> = {
   statuses: [200],
-  describe: (components) => closed({ recordFound: SWITCH, contact: components.answered(ContactSchema) }),
+  describe: (components) => closed({ recordFound: SWITCH, contact: components.present(ContactSchema) }),
   send(response, { found, contact }) {
     if (!contact) throw new Error("the service answered no contact");
     sendJson(response, 200, `{"recordFound":${found},"contact":${writeContact(contact, MEMBERS)}}`);

@@ -16,7 +16,10 @@ function removalRoutes({ clients, nested }: RoutesContext): Route[] {
   const forms = clients.of(FormMethodService);
   const rpc = FormMethodService.method;
   // Members that are null are left out of the answer to a removal.
-  const reduced = messageAnswer("form", FormSchema, { write: presentWriter(FormSchema, nested) });
+  const reduced = messageAnswer("form", FormSchema, {
+    write: presentWriter(FormSchema, nested),
+    isPart: true,
+  });
   const edited = { id: entityId("forms", "edit") };
   return [
     route({

@@ -52,6 +52,7 @@ export function pointRoutes({ clients, nested }: RoutesContext): Route[] {
       // Members that are null are left out.
       answer: messageAnswer("trigger", PointTriggerSchema, {
         write: presentWriter(PointTriggerSchema, nested),
+        isPart: true,
       }),
       handle: ({ parameters: { id }, query: eventIds, options }) =>
         triggers.deletePointTriggerEvents({ id, eventIds }, options),

@@ -39,7 +39,7 @@ export function userRoutes(context: RoutesContext): Route[] {
       path: "/users/self",
       summary: "Get who is asking",
       rpc: rpc.getSelf,
-      answer: textAnswer((components) => components.answered(UserSchema)),
+      answer: textAnswer((components) => components.present(UserSchema)),
       // An API credential that acts for itself is no user: it has no id.
       handle: async ({ options }) =>
         writeUser(await users.getSelf({}, options), SELF).replace(/^\{"id":0,/, '{"id":null,'),
