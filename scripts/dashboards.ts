@@ -49,6 +49,12 @@ const overview = dashboard("tidings-overview", "Tidings: overview", {
       "{{outcome}}",
       rate("tidings_idempotency_keys_total", "outcome"),
     ),
+    each(
+      "Pages of lists a second, by how they are asked for",
+      "reqps",
+      "{{by}}",
+      rate("tidings_list_pages_total", "by"),
+    ),
   ],
   "What comes of it": [
     each(

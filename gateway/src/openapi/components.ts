@@ -99,7 +99,7 @@ function answeredValue(field: DescField, within: Within, nested: NestedForm): Sc
 }
 
 /** The entity that is referred to, as callers may see it, or its id. */
-const REFERRED: Schema = { type: ["object", "integer", "null"] };
+const REFERRED: Schema = { type: ["object", "integer", "null"], additionalProperties: true };
 
 function plainValue(field: DescField): Schema {
   if (getOption(field, rawJson)) return jsonMember(field);
@@ -135,8 +135,11 @@ function sentObject(message: DescMessage, components: Components): Schema {
   const properties = Object.fromEntries(
     fields.flatMap((field) => {
       const schema = sentMember(field, components);
-      const names = [field.jsonName, getOption(field, also)].filter((name) => name !== "");
-      return names.map((name) => [name, schema] as const);
+      const older = getOption(field, also);
+      return [
+        [field.jsonName, schema] as const,
+        ...(older === "" ? [] : [[older, { ...schema, deprecated: true }] as const]),
+      ];
     }),
   );
   const needed = fields.filter(
@@ -159,12 +162,15 @@ function sentMember(field: DescField, components: Components): Schema {
   if (field.name === "id" || getOption(field, sentId)) return { type: ["integer", "string", "null"] };
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return { type: ["string", "null"] };
-    if (field.message === ReferenceSchema) return { type: ["integer", "string", "object", "null"] };
+    if (field.message === ReferenceSchema)
+      return { type: ["integer", "string", "object", "null"], additionalProperties: true };
     return components.sent(field.message);
   }
   if (field.fieldKind === "list" && field.message)
     return arrayOf(
-      field.message === ReferenceSchema ? { type: ["integer", "object"] } : components.sent(field.message),
+      field.message === ReferenceSchema
+        ? { type: ["integer", "object"], additionalProperties: true }
+        : components.sent(field.message),
     );
   const schema = orNull(sentJson[`${field.parent.name}.${field.jsonName}`] ?? plainValue(field));
   return {

@@ -1,8 +1,9 @@
 import { arrayOf, closed, type Schema, TEXT } from "../route/schema.ts";
 
-const OBJECT: Schema = { type: "object" };
+/** An object whose members its type decides. */
+const OBJECT: Schema = { type: "object", additionalProperties: true };
 /** Older clients know an empty object as an empty list. */
-const OBJECT_OR_LIST: Schema = { type: ["object", "array", "null"] };
+const OBJECT_OR_LIST: Schema = { type: ["object", "array", "null"], additionalProperties: true };
 const IDS = { ...arrayOf({ type: ["integer", "string"] }) };
 const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: "null" }] });
 
@@ -15,6 +16,22 @@ const OWNER: Schema = closed({
   createdByUser: { type: "null" },
   modifiedByUser: { type: "null" },
 });
+
+/** A filter of contacts; its glue joins it to those before it. */
+const FILTER: Schema = {
+  type: "object",
+  properties: {
+    glue: { enum: ["and", "or"] },
+    field: TEXT,
+    object: TEXT,
+    type: TEXT,
+    operator: TEXT,
+    filter: { description: "What the field is compared with: a text, a number, a list" },
+    display: { description: "The same for people" },
+    properties: OBJECT_OR_LIST,
+  },
+  additionalProperties: true,
+};
 
 /** Members that are kept or written as JSON, of which the descriptor of their message says no more: `<Message>.<member>`. */
 export const jsonMembers: Record<string, Schema> = {
@@ -59,7 +76,7 @@ export const jsonMembers: Record<string, Schema> = {
   "PointTriggerEvent.properties": OBJECT_OR_LIST,
   "Role.permissions": OBJECT_OR_LIST,
   "Role.rawPermissions": OBJECT_OR_LIST,
-  "Segment.filters": arrayOf(OBJECT),
+  "Segment.filters": arrayOf(FILTER),
   "Submission.form": OBJECT,
   "Submission.ipAddress": OBJECT,
   "Submission.lead": orNull({ type: ["object", "integer"] }),

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { create, type Message } from "@bufbuild/protobuf";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { answerTooLong, isAnswerTooLong } from "@tidings/rpc/fault";
+import { Counter } from "prom-client";
 import type { Resource } from "../resources.ts";
 import { type ApiResponse, BUDGET_MS, outgoing, sendJson } from "./exchange.ts";
 import { idOf } from "./id-of.ts";
@@ -17,6 +18,12 @@ const PART_BYTES = 256 * 1024;
 /** An answer of which nobody takes anything for so long is given up. */
 const UNTAKEN_MS = 30_000;
 
+const pages = new Counter({
+  name: "tidings_list_pages_total",
+  help: "Pages of lists: by start, the first by cursor, and those behind a cursor",
+  labelNames: ["by"],
+});
+
 type ItemWriter = (item: Message) => string;
 
 /** The members of a resource that shape the answer of its list. */
@@ -31,6 +38,7 @@ export async function sendList(
   write: ItemWriter,
 ): Promise<void> {
   const { query, cursor } = parameters;
+  pages.inc({ by: cursor === undefined ? "start" : cursor === "" ? "first_cursor" : "cursor" });
   const envelope = envelopeOf(resource, write, { isCounted: !query.skipTotal });
   if (cursor !== undefined)
     query.after = cursor === "" ? "[]" : parameters.cursors.open(cursor, boundOf(response, query));
