@@ -140,7 +140,7 @@ function createRoute({ resource, methods, at, nameOf, decode, saved, body }: Par
     rpc: rpc.create,
     operation: nameOf(rpc.create),
     body,
-    answer: saved,
+    answer: resource.mayBeThere ? saved : { ...saved, statuses: [201] },
     async handle({ body, options }) {
       const { message, ignored } = decode(body);
       return { saved: await methods.create(message, options), ignored };

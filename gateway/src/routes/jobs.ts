@@ -3,8 +3,7 @@ import { type Job, JobSchema, JobService } from "@tidings/proto/tidings/api/v1/j
 import { ConditionSchema } from "@tidings/proto/tidings/type/v1/list";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest, Code, Fault, notFound } from "@tidings/rpc/fault";
-import type { ListLimits, ListParameters } from "../rest/list-query.ts";
-import { readListParameters } from "../rest/list-query.ts";
+import { type ListLimits, type ListParameters, readListParameters } from "../rest/list-query.ts";
 import { ID_MAX } from "../rest/path-id.ts";
 import type { Query } from "../rest/query.ts";
 import { type Lister, listAnswer, messageAnswer } from "../route/answer.ts";

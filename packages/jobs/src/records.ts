@@ -1,5 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { v7 } from "uuid";
@@ -22,6 +23,11 @@ export interface Subject {
   name: string;
   /** Its author; undefined for nobody. */
   ownerId: number | undefined;
+}
+
+/** The subject in a row that has `id`, `name` and `created_by`. */
+export function subjectIn({ id, name, created_by }: Row): Subject {
+  return { id: Number(id), name: name ?? "", ownerId: created_by ? Number(created_by) : undefined };
 }
 
 /** How long a record stays after the end of its job. */

@@ -2,7 +2,7 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf, type NewJob } from "@tidings/jobs/jobs";
-import type { Subject } from "@tidings/jobs/records";
+import { type Subject, subjectIn } from "@tidings/jobs/records";
 import { type Campaign, CampaignSchema } from "@tidings/proto/tidings/campaign/v1/campaign";
 import type { Changed } from "@tidings/resource/repository-options";
 
@@ -54,14 +54,7 @@ const subjectsStatement = prepared(
 export async function requestMembers(transaction: Transaction, ids: number[]): Promise<void> {
   if (ids.length === 0) return;
   const campaigns = await transaction.query(subjectsStatement, [ids]);
-  requestMembersOf(
-    transaction,
-    campaigns.map(({ id, name, created_by }) => ({
-      id: Number(id),
-      name: name ?? "",
-      ownerId: created_by ? Number(created_by) : undefined,
-    })),
-  );
+  requestMembersOf(transaction, campaigns.map(subjectIn));
 }
 
 function requestMembersOf(transaction: Transaction, campaigns: Subject[]): void {

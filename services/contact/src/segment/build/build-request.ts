@@ -2,6 +2,7 @@ import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { filtersOf, namedIn } from "@tidings/filters/filter";
 import { jobsOf } from "@tidings/jobs/jobs";
+import { subjectIn } from "@tidings/jobs/records";
 import { type Segment, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import type { Changed } from "@tidings/resource/repository-options";
 
@@ -54,10 +55,7 @@ export async function requestBuilds(transaction: Transaction, segmentIds: number
   const segments = await transaction.query(subjectsStatement, [segmentIds]);
   buildJobs.add(
     transaction,
-    segments.map(({ id, name, created_by }) => ({
-      key: id ?? "",
-      subject: { id: Number(id), name: name ?? "", ownerId: created_by ? Number(created_by) : undefined },
-    })),
+    segments.map((segment) => ({ key: segment.id ?? "", subject: subjectIn(segment) })),
   );
 }
 
