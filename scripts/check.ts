@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CHART_README, withValues } from "./chart-values.ts";
+import { K6_ROUTES_FILE, k6RoutesText } from "./k6-routes.ts";
 import { NATS_PERMISSIONS_FILE, natsPermissionsFile } from "./nats-permissions.ts";
 import { breakingChanges, NAMED_CHANGES_FILE } from "./openapi-changes.ts";
 import { OPENAPI_FILE, openApiText } from "./openapi-file.ts";
@@ -71,6 +72,8 @@ async function openApiIsCurrent(): Promise<ToolResult> {
   const text = openApiText();
   if (textOf(join(root, OPENAPI_FILE)) !== text)
     return { ok: false, output: `${OPENAPI_FILE} is not as generated. Run: npm run generate` };
+  if (textOf(join(root, K6_ROUTES_FILE)) !== k6RoutesText())
+    return { ok: false, output: `${K6_ROUTES_FILE} is not as generated. Run: npm run generate` };
   const named = readFileSync(join(root, NAMED_CHANGES_FILE), "utf8");
   const breaking = (await breakingChanges(text)).filter((change) => !named.includes(change));
   const problems = [

@@ -24,6 +24,8 @@ const { NATS_PERMISSIONS_FILE, natsPermissionsFile } = await import("./nats-perm
 await writeFile(join(root, NATS_PERMISSIONS_FILE), natsPermissionsFile());
 const { OPENAPI_FILE, openApiText } = await import("./openapi-file.ts");
 await writeFile(join(root, OPENAPI_FILE), openApiText());
+const { K6_ROUTES_FILE, k6RoutesText } = await import("./k6-routes.ts");
+await writeFile(join(root, K6_ROUTES_FILE), k6RoutesText());
 const { WIRED_FILES } = await import("./wiring.ts");
 for (const { path, wired } of WIRED_FILES)
   await writeFile(join(root, path), wired(await readFile(join(root, path), "utf8")));

@@ -1,6 +1,7 @@
 import exec from "k6/execution";
 import type { RequestBody } from "k6/http";
 import { exchange } from "./exchange.ts";
+import type { RouteName } from "./routes.ts";
 import { settings } from "./settings.ts";
 import { windowOf } from "./windows.ts";
 
@@ -21,23 +22,26 @@ export interface Call {
 }
 
 /** Calls an endpoint of the API, `GET /contacts/:id`, and gives what it answers. Throws Unexpected on any other status. */
-export type Api<Endpoint extends string> = <T>(endpoint: Endpoint, call?: Call) => T;
+export type Api<Endpoint extends RouteName> = <T>(endpoint: Endpoint, call?: Call) => T;
 
 export interface Entity {
   id: number;
 }
 
 /** Requests that a journey measures. */
-export function measuredApi<Endpoint extends string>(token: string): Api<Endpoint> {
+export function measuredApi<Endpoint extends RouteName>(token: string): Api<Endpoint> {
   return apiOf(token, () => ({ window: windowOf(exec.scenario) }));
 }
 
 /** Requests before a journey and after it: counted under one name, so that no threshold of a journey looks at them. */
-export function preparingApi(token: string): Api<string> {
+export function preparingApi(token: string): Api<RouteName> {
   return apiOf(token, () => ({ name: "preparing" }));
 }
 
-function apiOf<Endpoint extends string>(token: string, tagsNow: () => Record<string, string>): Api<Endpoint> {
+function apiOf<Endpoint extends RouteName>(
+  token: string,
+  tagsNow: () => Record<string, string>,
+): Api<Endpoint> {
   return <T>(endpoint: Endpoint, { path = {}, query, body, form, headers, status, heard }: Call = {}) => {
     const [, template = ""] = endpoint.split(" ");
     const filled = template.replace(/:(\w+)/g, (_, name) => String(path[name]));

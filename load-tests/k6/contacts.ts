@@ -1,4 +1,5 @@
 import type { Api, Entity } from "./api.ts";
+import type { RouteName } from "./routes.ts";
 
 export const BATCH_SIZE = 200;
 
@@ -24,7 +25,7 @@ export interface CreatedContacts {
 }
 
 /** Makes so many contacts for journeys to be among. Their tag is the word of the run. */
-export function makeCrowd(api: Api<string>, run: string, count: number): void {
+export function makeCrowd(api: Api<RouteName>, run: string, count: number): void {
   for (let made = 0; made < count; made += BATCH_SIZE) {
     const numbers = Array.from({ length: Math.min(BATCH_SIZE, count - made) }, (_, index) => made + index);
     const body = numbers.map((number) => ({ ...person(`${run}-crowd-${number}`, number), tags: [run] }));
@@ -33,7 +34,7 @@ export function makeCrowd(api: Api<string>, run: string, count: number): void {
 }
 
 /** They are found by their tag: as ids they would be with every user of the run. */
-export function removeCrowd(api: Api<string>, run: string): void {
+export function removeCrowd(api: Api<RouteName>, run: string): void {
   const query = `search=tag%3A${run}&minimal=1&limit=${BATCH_SIZE}`;
   for (;;) {
     const { contacts } = api<{ contacts: object }>("GET /contacts", { query });
@@ -44,7 +45,7 @@ export function removeCrowd(api: Api<string>, run: string): void {
 }
 
 /** Makes so many contacts before a journey begins; gives their ids. */
-export function makeContacts(api: Api<string>, mark: string, count: number): number[] {
+export function makeContacts(api: Api<RouteName>, mark: string, count: number): number[] {
   const ids: number[] = [];
   while (ids.length < count) {
     const size = Math.min(BATCH_SIZE, count - ids.length);
@@ -57,7 +58,7 @@ export function makeContacts(api: Api<string>, mark: string, count: number): num
   return ids;
 }
 
-export function removeContacts(api: Api<string>, ids: number[]): void {
+export function removeContacts(api: Api<RouteName>, ids: number[]): void {
   for (let start = 0; start < ids.length; start += BATCH_SIZE) {
     const query = `ids=${ids.slice(start, start + BATCH_SIZE).join(",")}`;
     api("DELETE /contacts/batch/delete", { query });

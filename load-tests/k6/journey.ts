@@ -1,6 +1,7 @@
 import { Trend } from "k6/metrics";
 import { type Api, measuredApi, preparingApi } from "./api.ts";
 import type { Limit } from "./limits.ts";
+import type { RouteName } from "./routes.ts";
 
 /** How long something takes that no single answer shows. */
 export interface DomainLatency {
@@ -15,7 +16,11 @@ export function domainLatency(name: string, limit: Limit): DomainLatency {
   return { name, limit, add: (milliseconds) => trend.add(milliseconds) };
 }
 
-interface Definition<Endpoint extends string, Data> {
+/** Pages and tokens, which are below no route of the API. */
+type BesideApi = `${"GET" | "POST"} /oauth/${string}`;
+type Endpoints = RouteName | BesideApi;
+
+interface Definition<Endpoint extends Endpoints, Data> {
   /** How often it is begun where the product is used as expected. */
   perMinute: number;
   /** The product lets nobody do this more often: no profile does either. */
@@ -24,15 +29,16 @@ interface Definition<Endpoint extends string, Data> {
   endpoints: Record<Endpoint, Limit>;
   latencies?: DomainLatency[];
   /** Makes what all iterations use; `run` is a word that no other run has. */
-  prepare(api: Api<string>, run: string): Data;
+  prepare(api: Api<RouteName>, run: string): Data;
   /** `mark` is a word that no other iteration has. */
-  iterate(api: Api<Endpoint>, data: Data, mark: string, token: string): void;
+  iterate(api: Api<Extract<Endpoint, RouteName>>, data: Data, mark: string, token: string): void;
   /** Removes what `prepare` made. */
-  remove(api: Api<string>, data: Data): void;
+  remove(api: Api<RouteName>, data: Data): void;
 }
 
 /** One way in which the product is used. What `prepare` gives comes back to the others as JSON made it. */
-export interface Journey extends Pick<Definition<string, unknown>, "perMinute" | "endpoints"> {
+export interface Journey extends Pick<Definition<Endpoints, unknown>, "perMinute"> {
+  endpoints: Record<string, Limit>;
   isLimited: boolean;
   latencies: DomainLatency[];
   prepare(token: string, run: string): unknown;
@@ -41,7 +47,7 @@ export interface Journey extends Pick<Definition<string, unknown>, "perMinute" |
 }
 
 /** A journey may call only the endpoints that it has limits for. */
-export function journey<Endpoint extends string, Data>(definition: Definition<Endpoint, Data>): Journey {
+export function journey<Endpoint extends Endpoints, Data>(definition: Definition<Endpoint, Data>): Journey {
   const { perMinute, endpoints, isLimited = false, latencies = [] } = definition;
   return {
     perMinute,

@@ -11,7 +11,7 @@ export const contactLifecycle = journey({
     "GET /contacts/:id": READ,
     "PATCH /contacts/:id/edit": WRITE,
     "PUT /contacts/:id/edit": WRITE,
-    "POST /contacts/:id/points/plus/:points": WRITE,
+    "POST /contacts/:id/points/:operator/:delta": WRITE,
     "POST /contacts/:id/dnc/:channel/add": WRITE,
     "POST /notes/new": WRITE,
     "GET /contacts/:id/notes": READ,
@@ -24,8 +24,8 @@ export const contactLifecycle = journey({
     const path = { id: contact.id };
     api("GET /contacts/:id", { path });
     api("PATCH /contacts/:id/edit", { path, body: { position: "Analyst", tags: ["vip", "-load-1"] } });
-    api("POST /contacts/:id/points/plus/:points", {
-      path: { ...path, points: 5 },
+    api("POST /contacts/:id/points/:operator/:delta", {
+      path: { ...path, operator: "plus", delta: 5 },
       body: { eventName: "Load test" },
     });
     api("POST /contacts/:id/dnc/:channel/add", {

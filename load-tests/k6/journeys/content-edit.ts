@@ -21,7 +21,7 @@ export const contentEdit = journey({
     "DELETE /pages/:id/delete": WRITE,
     "POST /dynamiccontents/new": WRITE,
     "DELETE /dynamiccontents/:id/delete": WRITE,
-    "POST /files/assets/new": WRITE,
+    "POST /files/:directory/new": WRITE,
     "POST /assets/new": WRITE,
     "GET /assets/:id": READ,
     "DELETE /assets/:id/delete": WRITE,
@@ -53,7 +53,7 @@ export const contentEdit = journey({
 });
 
 type FileEndpoint =
-  | "POST /files/assets/new"
+  | "POST /files/:directory/new"
   | "POST /assets/new"
   | "GET /assets/:id"
   | "DELETE /assets/:id/delete";
@@ -61,7 +61,10 @@ type FileEndpoint =
 /** The file goes with its asset. */
 function offerFile(api: Api<FileEndpoint>, title: string): void {
   const form = { file: http.file(FILE_TEXT, "guide.txt", "text/plain") };
-  const { file } = api<{ file: { name: string } }>("POST /files/assets/new", { form });
+  const { file } = api<{ file: { name: string } }>("POST /files/:directory/new", {
+    path: { directory: "assets" },
+    form,
+  });
   const body = { title, storageLocation: "local", file: file.name };
   const { asset } = api<{ asset: Entity }>("POST /assets/new", { body, status: 201 });
   api("GET /assets/:id", { path: { id: asset.id } });

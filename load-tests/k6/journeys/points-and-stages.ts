@@ -19,8 +19,7 @@ export const pointsAndStages = journey({
     "POST /stages/:id/contact/:contactId/add": FOLLOWING,
     "POST /stages/:id/contact/:contactId/remove": WRITE,
     "DELETE /stages/:id/delete": WRITE,
-    "POST /contacts/:id/points/plus/:points": WRITE,
-    "POST /contacts/:id/points/minus/:points": WRITE,
+    "POST /contacts/:id/points/:operator/:delta": WRITE,
   },
   prepare: (api, run) => makeContacts(api, `${run}-points`, 20),
   iterate(api, contacts, mark) {
@@ -47,8 +46,8 @@ export const pointsAndStages = journey({
     api("POST /stages/:id/contact/:contactId/remove", { path });
     api("DELETE /stages/:id/delete", { path: { id: stage.id } });
 
-    api("POST /contacts/:id/points/plus/:points", { path: { id: contactId, points: 3 } });
-    api("POST /contacts/:id/points/minus/:points", { path: { id: contactId, points: 3 } });
+    for (const operator of ["plus", "minus"])
+      api("POST /contacts/:id/points/:operator/:delta", { path: { id: contactId, operator, delta: 3 } });
   },
   remove: removeContacts,
 });

@@ -8,7 +8,7 @@ export const retriedWrites = journey({
   perMinute: 60,
   endpoints: {
     "POST /contacts/new": WRITE,
-    "POST /contacts/:id/points/plus/:points": WRITE,
+    "POST /contacts/:id/points/:operator/:delta": WRITE,
     "DELETE /contacts/:id/delete": WRITE,
   },
   prepare: () => undefined,
@@ -24,8 +24,8 @@ export const retriedWrites = journey({
     if (again.contact.id !== contact.id) throw new Error(`${mark} made two contacts`);
     const path = { id: contact.id };
     for (let attempt = 0; attempt < 2; attempt += 1)
-      api("POST /contacts/:id/points/plus/:points", {
-        path: { ...path, points: 5 },
+      api("POST /contacts/:id/points/:operator/:delta", {
+        path: { ...path, operator: "plus", delta: 5 },
         headers: headers("points"),
       });
     for (let attempt = 0; attempt < 2; attempt += 1)

@@ -14,7 +14,7 @@ export const segmentToCampaign = journey({
     "POST /contacts/new": WRITE,
     "GET /contacts/:id/segments": READ,
     "GET /contacts/:id/campaigns": READ,
-    "PUT /campaigns/events/:id/contact/:contactId/edit": WRITE,
+    "PUT /campaigns/events/:eventId/contact/:contactId/edit": WRITE,
     "GET /campaigns/:id/events/contact/:contactId": READ,
     "DELETE /contacts/:id/delete": WRITE,
   },
@@ -47,8 +47,8 @@ export const segmentToCampaign = journey({
     const tookMs = until("the campaign follows the segment", Date.now(), () => campaign in campaigns());
     if (tookMs !== undefined) segmentToCampaignMember.add(tookMs);
 
-    api("PUT /campaigns/events/:id/contact/:contactId/edit", {
-      path: { id: step, contactId: contact.id },
+    api("PUT /campaigns/events/:eventId/contact/:contactId/edit", {
+      path: { eventId: step, contactId: contact.id },
       body: { dateTriggered: "2026-01-02 10:00" },
       status: 201,
     });
