@@ -14,11 +14,17 @@ export interface Program {
   folders: string[];
   /** Files of packages that it reads, too: where they are put, and whence they come. */
   files?: Record<string, string>;
+  /** Scripts that it serves to browsers: where they are put, and what they are bundled from. */
+  scripts?: Record<string, string>;
 }
 
-const READ: Partial<Record<ProcessName, Pick<Program, "folders" | "files">>> = {
-  content: { folders: ["themes"] },
-  gateway: { folders: ["viewer"], files: { "viewer/rapidoc-min.js": "rapidoc/dist/rapidoc-min.js" } },
+const READ: Partial<Record<ProcessName, Pick<Program, "folders" | "files" | "scripts">>> = {
+  content: { folders: ["themes"], scripts: { "browser/focus.js": "browser/focus.ts" } },
+  gateway: {
+    folders: ["viewer"],
+    files: { "viewer/rapidoc-min.js": "rapidoc/dist/rapidoc-min.js" },
+    scripts: { "viewer/api-docs.js": "browser/api-docs.ts" },
+  },
 };
 
 /** The programs of the product: its processes, and the one that prepares their database. */
@@ -67,6 +73,7 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
     outdir: out,
     external: [...NATIVE, ...RARE],
   });
+  const scripts = await bundleScripts(out);
   // Else its process stays, with all the memory it took.
   await stop();
   for (const { path, text } of outputFiles) await replaceFile(path, escaped(text));
@@ -78,7 +85,32 @@ export async function bundlePrograms(out = root): Promise<Metafile> {
     for (const [name, source] of Object.entries(files))
       await replaceFile(join(target, name), await readFile(resolve(source), "utf8"));
   }
+  for (const { path, text } of scripts) await replaceFile(path, text);
   return metafile;
+}
+
+/** One file for each script, as browsers of the last years read it. */
+async function bundleScripts(out: string): Promise<{ path: string; text: string }[]> {
+  const wanted = programs.flatMap(({ entry, scripts = {} }) =>
+    Object.entries(scripts).map(([name, source]) => ({
+      path: join(dirname(bundleOf(entry, out)), name),
+      source: join(root, dirname(entry), source),
+    })),
+  );
+  return Promise.all(
+    wanted.map(async ({ path, source }) => {
+      const { outputFiles } = await build({
+        entryPoints: [source],
+        bundle: true,
+        write: false,
+        format: "iife",
+        target: "es2022",
+        minify: true,
+        charset: "ascii",
+      });
+      return { path, text: outputFiles[0]?.text ?? "" };
+    }),
+  );
 }
 
 /**

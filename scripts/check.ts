@@ -25,6 +25,7 @@ const checks: Record<string, () => Promise<ToolResult>> = {
   "format and lint": () => runTool({ command: "biome", args: ["check", "--error-on-warnings", "."] }),
   types: () => runTool({ command: "tsc", args: ["--project", "."] }),
   // Scripts that k6 runs know nothing of Node.
+  "types in browsers": () => runTool({ command: "tsc", args: ["--project", "tsconfig.browser.json"] }),
   "types under k6": () => runTool({ command: "tsc", args: ["--project", "load-tests/k6"] }),
   "proto lint": () => runTool({ command: "buf", args: ["lint"], cwd: "proto" }),
   "proto format": () => runTool({ command: "buf", args: ["format", "--diff", "--exit-code"], cwd: "proto" }),
@@ -40,7 +41,7 @@ const results = await Promise.all(
     const startedAt = performance.now();
     const { ok, output } = await check();
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(16)} ${seconds.padStart(5)} s`);
+    console.log(`${ok ? "ok    " : "FAILED"}  ${name.padEnd(17)} ${seconds.padStart(5)} s`);
     return { ok, output };
   }),
 );

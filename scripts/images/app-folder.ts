@@ -29,6 +29,8 @@ export async function writeAppFolder(options: AppOptions, folder: string): Promi
   await cp(bundle, join(folder, "main.js"));
   for (const beside of program.folders)
     await cp(join(dirname(bundle), beside), join(folder, beside), { recursive: true });
+  for (const script of Object.keys(program.scripts ?? {}))
+    await cp(join(dirname(bundle), script), join(folder, script));
   const name = `tidings-${program.name}`;
   await writeJson(join(folder, "package.json"), { name, version, type: "module", private: true });
 

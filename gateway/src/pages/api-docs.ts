@@ -6,9 +6,9 @@ import { counted } from "./counted.ts";
 import type { PagesOptions } from "./pages-options.ts";
 
 export const DOCS_PATH = "/api/docs";
-/** RapiDoc and what makes a page of it, beside the bundle of the process. */
+/** RapiDoc and a page around it, beside the bundle of the process. */
 const FOLDER = join(import.meta.dirname, "viewer");
-const SCRIPTS = ["page.js", "rapidoc-min.js"];
+const SCRIPTS = ["api-docs.js", "rapidoc-min.js"];
 
 /** The viewer runs its own scripts, styles itself, and asks nobody but this service. */
 const POLICY = [

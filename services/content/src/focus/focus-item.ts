@@ -25,7 +25,7 @@ export function focusMethods(
     async renderFocusItem({ id }, call) {
       const item = await items.get(id, call);
       const form = item.form && (await publishedForm(forms, item.form.id, call));
-      return { script: focusScript(item, form?.cachedHtml) };
+      return { script: await focusScript(item, form?.cachedHtml) };
     },
   };
 }

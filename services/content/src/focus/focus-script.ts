@@ -1,9 +1,11 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { FocusItem } from "@tidings/proto/tidings/content/v1/focus_item";
 import { isObject, type JsonObject } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
+import { BROWSER_FOLDER } from "../browser-folder.ts";
 import { isWebAddress } from "../family/web-address.ts";
-import { SHOW } from "./show.ts";
 
 /** Milliseconds until it is shown to somebody again; null for never. */
 const PAUSES = new Map<unknown, number | null>([
@@ -29,7 +31,7 @@ const DELAY_SECONDS_MAX = 3_600;
  * The JavaScript that shows an item on the page of who includes it: all of it is in the text, and nothing is asked of anybody.
  * `form` is the HTML of the form it has. What an author wrote as HTML stays HTML, all else is text.
  */
-export function focusScript(item: FocusItem, form: string | undefined): string {
+export async function focusScript(item: FocusItem, form: string | undefined): Promise<string> {
   const properties = propertiesOf(item);
   const content = objectIn(properties, "content");
   const style = STYLES.has(item.style) ? item.style : "notification";
@@ -55,7 +57,8 @@ export function focusScript(item: FocusItem, form: string | undefined): string {
     isOnLeaving: properties.when === "leave",
     delayMs: 1_000 * Math.min(DELAY_SECONDS_MAX, Math.max(0, Number(textOf(properties.timeout)) || 0)),
   };
-  return `(${SHOW})(${literal(shown)});\n`;
+  const script = await readFile(join(BROWSER_FOLDER, "focus.js"), "utf8");
+  return `((ITEM) => {${script}})(${literal(shown)});\n`;
 }
 
 /** The HTML that its author wrote in one piece, in place of headline and tagline. */

@@ -15,17 +15,17 @@ CONTRAST.replaceSync(`
   .red-text { color: #a31515 }`);
 
 /** Names the parts of a tree, and watches the shadow trees below it. */
-function nameParts(root) {
+function nameParts(root: ParentNode): void {
   for (const [selector, name] of Object.entries(NAMES))
     for (const part of root.querySelectorAll(`${selector}:not([aria-label])`))
       part.setAttribute("aria-label", name);
   for (const { shadowRoot } of root.querySelectorAll("*")) if (shadowRoot) watch(shadowRoot);
 }
 
-const watched = new WeakSet();
+const watched = new WeakSet<ShadowRoot>();
 
 /** Keeps a tree named while it is drawn anew. */
-function watch(root) {
+function watch(root: ShadowRoot): void {
   if (watched.has(root)) return;
   watched.add(root);
   root.adoptedStyleSheets.push(CONTRAST);
@@ -33,4 +33,5 @@ function watch(root) {
   nameParts(root);
 }
 
-watch(document.querySelector("rapi-doc").shadowRoot);
+const viewer = document.querySelector("rapi-doc")?.shadowRoot;
+if (viewer) watch(viewer);
