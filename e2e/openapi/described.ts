@@ -48,7 +48,7 @@ export function assertDescribed(exchange: Exchange): void {
   }
   cover(`${operation.operationId} ${status}`);
   if (method === "HEAD") return;
-  const isPartial = /[?&](select|minimal)/.test(decodeURIComponent(path));
+  const isPartial = /[?&](select|minimal)/.test(path);
   const problems = (isPartial ? partial : documents).map((described) =>
     described.problemOf(place as string, name, exchange),
   );

@@ -1,4 +1,5 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
+import { sent_id as sentId } from "@tidings/proto/tidings/api/v1/options";
 import { standardOf } from "@tidings/rpc/standard";
 import type { Resource } from "../resources.ts";
 import { type ApiResponse, bodyObject, sendEntity, sendJson, showModified } from "../rest/exchange.ts";
@@ -141,11 +142,17 @@ function createRoute({ resource, methods, at, nameOf, decode, saved, body }: Par
     operation: nameOf(rpc.create),
     body,
     answer: resource.mayBeThere ? saved : { ...saved, statuses: [201] },
+    errors: namesItems(methods.resource) ? [404] : [],
     async handle({ body, options }) {
       const { message, ignored } = decode(body);
       return { saved: await methods.create(message, options), ignored };
     },
   });
+}
+
+/** Has an entity items with ids? A body may name one that is not there. */
+function namesItems({ fields }: DescMessage): boolean {
+  return fields.some(({ message }) => message?.fields.some((field) => getOption(field, sentId)));
 }
 
 function editRoutes({ resource, methods, at, nameOf, decode, saved, body }: Parts): Route[] {
