@@ -1,5 +1,5 @@
-import { type DescMessage, type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
-import { sent_id as sentId } from "@tidings/proto/tidings/api/v1/options";
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { standardOf } from "@tidings/rpc/standard";
 import type { Resource } from "../resources.ts";
 import { type ApiResponse, bodyObject, sendEntity, sendJson, showModified } from "../rest/exchange.ts";
@@ -152,7 +152,12 @@ function createRoute({ resource, methods, at, nameOf, decode, saved, body }: Par
 
 /** Has an entity items with ids? A body may name one that is not there. */
 function namesItems({ fields }: DescMessage): boolean {
-  return fields.some(({ message }) => message?.fields.some((field) => getOption(field, sentId)));
+  return fields.some(
+    ({ fieldKind, message }) =>
+      fieldKind === "list" &&
+      message !== ReferenceSchema &&
+      message?.fields.some(({ name }) => name === "id"),
+  );
 }
 
 function editRoutes({ resource, methods, at, nameOf, decode, saved, body }: Parts): Route[] {
