@@ -11,8 +11,8 @@ import { processes } from "./processes.ts";
 import { root } from "./tool.ts";
 
 const OUTPUT_MAX = 16 * 1024 * 1024;
-/** Files that are no part of the process, and its entry. */
-const OTHERS = /\.test\.ts$|(^|\/)testing\/|^main\.ts$/;
+/** Files that are no part of the process, such as scripts of browsers, and its entry. */
+const OTHERS = /\.test\.ts$|(^|\/)testing\/|^browser\/|^main\.ts$/;
 
 const database = await createTestDatabase();
 after(database.drop);
