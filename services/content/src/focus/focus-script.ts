@@ -7,6 +7,9 @@ import { textOf } from "@tidings/runtime/plain-text";
 import { BROWSER_FOLDER } from "../browser-folder.ts";
 import { isWebAddress } from "../family/web-address.ts";
 
+/** The part that all items have in common, once it was read. */
+let script: string | undefined;
+
 /** Milliseconds until it is shown to somebody again; null for never. */
 const PAUSES = new Map<unknown, number | null>([
   ["everypage", 0],
@@ -57,7 +60,7 @@ export async function focusScript(item: FocusItem, form: string | undefined): Pr
     isOnLeaving: properties.when === "leave",
     delayMs: 1_000 * Math.min(DELAY_SECONDS_MAX, Math.max(0, Number(textOf(properties.timeout)) || 0)),
   };
-  const script = await readFile(join(BROWSER_FOLDER, "focus.js"), "utf8");
+  script ??= await readFile(join(BROWSER_FOLDER, "focus.js"), "utf8");
   return `((ITEM) => {${script}})(${literal(shown)});\n`;
 }
 
