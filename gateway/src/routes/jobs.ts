@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, getOption } from "@bufbuild/protobuf";
 import { type Job, JobSchema, JobService } from "@tidings/proto/tidings/api/v1/job";
+import { choices } from "@tidings/proto/tidings/api/v1/options";
 import { ConditionSchema } from "@tidings/proto/tidings/type/v1/list";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest, Code, Fault, notFound } from "@tidings/rpc/fault";
@@ -18,7 +19,7 @@ const OWNERS = ["contact", "content", "campaign"];
 const BEHIND_MAX = 10_000;
 const PAGE_MAX = 500;
 
-const STATES = ["waiting", "running", "done", "failed", "cancelled"];
+const STATES = getOption(JobSchema.field.state, choices);
 const FILTERS: (QueryParameter & { column: string; isValid(text: string): boolean })[] = [
   {
     name: "kind",

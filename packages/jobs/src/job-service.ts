@@ -7,7 +7,7 @@ import { type Job, JobSchema, JobService } from "@tidings/proto/tidings/api/v1/j
 import { resource, Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Condition, ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
-import { badRequest, Code, denied, Fault, notFound } from "@tidings/rpc/fault";
+import { badRequest, conflict, denied, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { type Implementation, implement } from "@tidings/rpc/server";
 import { sql } from "kysely";
@@ -61,11 +61,12 @@ export function implementJobs(database: Database, kinds: Jobs[]): Implementation
   return implement(JobService, {
     async listJobs({ query }, call) {
       if (!query) throw badRequest("A query is missing.");
-      const { text, values } = listText(query, seenBy(call, Verb.VIEW));
-      const count = countText(query, seenBy(call, Verb.VIEW));
+      const seen = seenBy(call, Verb.VIEW);
+      const run = ({ text, values }: ReturnType<typeof compileSql>) =>
+        database.query({ text }, values, call.deadlineMs);
       const [rows, [total]] = await Promise.all([
-        database.query({ text }, values, call.deadlineMs),
-        query.skipTotal ? [] : database.query({ text: count.text }, count.values, call.deadlineMs),
+        run(listText(query, seen)),
+        query.skipTotal ? [] : run(countText(query, seen)),
       ]);
       return { jobs: rows.map(jobOf), totalSize: Number(total?.count ?? 0) };
     },
@@ -79,21 +80,17 @@ export function implementJobs(database: Database, kinds: Jobs[]): Implementation
       if (!row) throw (await find(id, call, Verb.VIEW)) ? denied() : notFound();
       const { kind = "", key = "" } = row as Record<string, string>;
       const cancel = shownOf.get(kind)?.cancel;
-      if (!cancel) throw notNow(`A job of the kind ${kind} cannot be cancelled.`);
+      if (!cancel) throw conflict(`A job of the kind ${kind} cannot be cancelled.`);
       return database.transaction(call.deadlineMs, async (transaction) => {
         cancel(transaction, key);
         transaction.execute(dropStatement, [kind, key]);
         const [ended] = await transaction.query(cancelStatement, [id, call.actor.name]);
-        if (!ended) throw notNow("The job has ended.");
+        if (!ended) throw conflict("The job has ended.");
         transaction.afterCommit(() => cancelled.inc({ kind }));
         return { job: jobOf(ended) };
       });
     },
   });
-}
-
-function notNow(message: string): Fault {
-  return new Fault({ code: Code.FAILED_PRECONDITION, reason: "FAILED_PRECONDITION", message });
 }
 
 function columnsOf(seen: Seen[]): [string[], (number | null)[]] {
@@ -102,10 +99,10 @@ function columnsOf(seen: Seen[]): [string[], (number | null)[]] {
 
 /** The latest of each kind by its index, then the latest of them all. */
 function listText(query: ListQuery, seen: Seen[]) {
-  const { skip, pageSize, after } = query;
+  const { pageSize, after } = query;
   const id = after === "" || after === "[]" ? undefined : after;
   const before = id === undefined ? sql`true` : sql`r.id < ${id}::uuid`;
-  const limit = sql`order by id desc limit ${skip + pageSize}::bigint`;
+  const limit = sql`order by id desc limit ${pageSize}::bigint`;
   return compileSql(sql`
     select ${sql.raw(COLUMNS)} from (
       select latest.* from ${seenKinds(seen)} cross join lateral (

@@ -87,6 +87,11 @@ export function inUse(message: string): Fault {
   return new Fault({ code: Code.FAILED_PRECONDITION, reason: "IN_USE", message });
 }
 
+/** The state of what a request is about does not allow it. */
+export function conflict(message: string): Fault {
+  return new Fault({ code: Code.FAILED_PRECONDITION, reason: "CONFLICT", message });
+}
+
 export function unauthenticated(reason: string, message: string): Fault {
   return new Fault({ code: Code.UNAUTHENTICATED, reason, message });
 }

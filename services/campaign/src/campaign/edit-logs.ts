@@ -16,11 +16,11 @@ import {
 import { parseJson } from "@tidings/resource/json-member";
 import { rulesOf } from "@tidings/resource/rules";
 import type { Call } from "@tidings/rpc/call";
-import { badRequest, denied, Fault, invalid, notFound } from "@tidings/rpc/fault";
+import { badRequest, conflict, denied, Fault, invalid, notFound } from "@tidings/rpc/fault";
 import { itemStatus } from "@tidings/rpc/fault-status";
 import { sql } from "kysely";
 import { reachedContacts, visibleCampaigns } from "../membership/reached.ts";
-import { conflict, LOG_SELECT, logOf, notMember } from "./event-logs.ts";
+import { LOG_SELECT, logOf, notMember } from "./event-logs.ts";
 import { campaignOf, EVENT_SELECT, eventOf } from "./list-events.ts";
 
 const rules = rulesOf(EventLogEditSchema);

@@ -15,7 +15,7 @@ import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/
 import type { ColumnType } from "@tidings/resource/columns";
 import { listPage } from "@tidings/resource/list";
 import type { Call } from "@tidings/rpc/call";
-import { Code, Fault } from "@tidings/rpc/fault";
+import { conflict, type Fault } from "@tidings/rpc/fault";
 import { sql } from "kysely";
 import { visibleCampaigns } from "../membership/reached.ts";
 import { campaignOf, EVENT_SELECT, eventOf } from "./list-events.ts";
@@ -112,10 +112,6 @@ export async function eventsOfMember(database: Database, campaign: Campaign, con
       ...(member.date_last_exited && { dateLastExited: timestampFromText(member.date_last_exited) }),
     }),
   };
-}
-
-export function conflict(message: string): Fault {
-  return new Fault({ code: Code.FAILED_PRECONDITION, reason: "CONFLICT", message });
 }
 
 export function notMember(contactId: number, campaignId: number): Fault {

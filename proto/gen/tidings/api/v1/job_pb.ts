@@ -281,7 +281,7 @@ export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE_
  */
 export const JobService: GenService<{
   /**
-   * The latest first. `where` knows `kind`, `state` and `subject_id` with `eq`; `after` is the id of a job.
+   * The latest first, `skip` apart: who asks several processes skips in all of them together. `where` knows `kind`, `state` and `subject_id` with `eq`; `after` is the id of a job.
    *
    * @generated from rpc tidings.api.v1.JobService.ListJobs
    */
