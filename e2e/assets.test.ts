@@ -26,7 +26,7 @@ const stack = cleanup.adopt(
     env: {
       content: {
         OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8",
-        SITE_URL: "https://www.example",
+        PUBLIC_URL: "https://www.example",
         UPLOADS_BYTES_MAX: String(ALL_BYTES_MAX),
         FILES_S3_URL: s3.url,
         FILES_S3_REGION: s3.region,

@@ -57,7 +57,11 @@ export function chartSecrets(options: ChartSecretsOptions): Secret[] {
   });
   const own: Record<string, Record<string, string>> = {
     gateway: { ADMIN_PASSWORD: options.adminPassword, ...stores.redis.variables },
-    content: { CONTENT_SECRET_KEYS: generateSecretKey(), ...bucketVariables(options.bucketKeys) },
+    content: {
+      CONTENT_SECRET_KEYS: generateSecretKey(),
+      PUBLIC_TOKEN_KEYS: generateSecretKey(),
+      ...bucketVariables(options.bucketKeys),
+    },
     contact: { SUPPRESSION_KEY: randomBytes(32).toString("base64") },
     webhook: { WEBHOOK_SECRET_KEYS: generateSecretKey() },
   };

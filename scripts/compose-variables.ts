@@ -23,6 +23,7 @@ export function composeVariables(): Record<string, string> {
     SUPPRESSION_KEY: randomBytes(32).toString("base64"),
     WEBHOOK_SECRET_KEYS: generateSecretKey(),
     CONTENT_SECRET_KEYS: generateSecretKey(),
+    PUBLIC_TOKEN_KEYS: generateSecretKey(),
     ...Object.assign({}, ...ofProcesses),
   };
 }

@@ -31,7 +31,7 @@ export async function placeProcesses(
     ...secretsOf(options),
     WEB_PORT: webPort,
     CONTENT_WEB_ADDRESS: `127.0.0.1:${webPort}`,
-    SITE_URL: options.siteUrl ?? `http://localhost:${firstPort}`,
+    PUBLIC_URL: options.publicUrl ?? `http://localhost:${firstPort}`,
     FILES_DIR: options.filesDir ?? join(tmpdir(), `tidings-files-${randomBytes(6).toString("hex")}`),
   };
   const place = async (row: ProcessRow, number: number): Promise<Placement> => ({
@@ -54,6 +54,8 @@ export async function placeProcesses(
         ACTOR_PRIVATE_KEY: ring[row.name].privateKey,
         API_ENABLE_BASIC_AUTH: "true",
       }),
+      // Without a host of its own, the public web has its paths beside the API.
+      ...(row.name === "gateway" && { PUBLIC_URL: options.publicUrl ?? "" }),
       ...options.env?.[row.name],
     },
   });
@@ -91,12 +93,14 @@ function secretsOf({
   suppressionKey,
   webhookSecretKey,
   contentSecretKey,
+  publicTokenKey,
   administrator,
 }: StackOptions): Record<string, string> {
   return {
     SUPPRESSION_KEY: suppressionKey ?? randomBytes(32).toString("base64"),
     WEBHOOK_SECRET_KEYS: webhookSecretKey ?? generateSecretKey(),
     CONTENT_SECRET_KEYS: contentSecretKey ?? generateSecretKey(),
+    PUBLIC_TOKEN_KEYS: publicTokenKey ?? generateSecretKey(),
     ADMIN_USERNAME: administrator?.username ?? "",
     ADMIN_PASSWORD: administrator?.password ?? "",
   };

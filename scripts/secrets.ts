@@ -14,6 +14,8 @@ export interface Secrets {
   webhookSecretKey: string;
   /** The same for the content service. */
   contentSecretKey: string;
+  /** The key that signs what visitors bring back: links, cookies. */
+  publicTokenKey: string;
   /** Is the administrator's password set? It is kept as a hash, in the database only. */
   hasAdministrator: boolean;
 }
@@ -26,6 +28,7 @@ export function readSecrets(path: string): Secrets {
     suppressionKey: randomBytes(32).toString("base64"),
     webhookSecretKey: generateSecretKey(),
     contentSecretKey: generateSecretKey(),
+    publicTokenKey: generateSecretKey(),
     hasAdministrator: false,
     ...known,
     // A process that an older version did not have gets its keys now.

@@ -26,8 +26,9 @@ export interface StackOptions {
   /** Likewise. */
   webhookSecretKey?: string;
   contentSecretKey?: string;
-  /** Where people find what is published: the first gateway when absent. */
-  siteUrl?: string | undefined;
+  publicTokenKey?: string;
+  /** Where people find what is published, on a host of its own; the first gateway beside the API when absent. */
+  publicUrl?: string | undefined;
   /** Where uploads are kept; a new folder when absent, which is made with the first of them. */
   filesDir?: string;
   /** Created or updated at the start; no administrator is touched without a password. */

@@ -20,7 +20,7 @@ export function readStartConfig(env: NodeJS.ProcessEnv) {
       /** Limits are kept in memory when absent. */
       REDIS_URL: z.url().optional(),
       ADMIN_PASSWORD: z.string().min(8).max(256).optional(),
-      SITE_URL: z.url().optional(),
+      PUBLIC_URL: z.url().optional(),
     },
     env,
   );

@@ -61,6 +61,8 @@ async function start(): Promise<void> {
 
   const password = administratorPassword(config, secrets);
   const logs = join(config.DATA_DIR, "logs");
+  // Browsers find every name below localhost on this machine (RFC 6761, 6.3).
+  const publicUrl = config.PUBLIC_URL ?? `http://web.localhost:${config.PORT}`;
   await bundled;
   stack = await startStack({
     database: { adminUrl, rolePassword: secrets.rolePassword },
@@ -71,8 +73,9 @@ async function start(): Promise<void> {
     suppressionKey: secrets.suppressionKey,
     webhookSecretKey: secrets.webhookSecretKey,
     contentSecretKey: secrets.contentSecretKey,
+    publicTokenKey: secrets.publicTokenKey,
     administrator: { username: ADMINISTRATOR, password },
-    siteUrl: config.SITE_URL,
+    publicUrl,
     filesDir: join(config.DATA_DIR, "files"),
     log: logToFiles(logs),
   });
@@ -82,6 +85,7 @@ async function start(): Promise<void> {
   console.log(
     welcomeText({
       port: config.PORT,
+      publicUrl,
       username: ADMINISTRATOR,
       password: source,
       logs: relative(process.cwd(), logs),

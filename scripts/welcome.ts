@@ -1,5 +1,7 @@
 export interface Welcome {
   port: number;
+  /** Where visitors find what is published. */
+  publicUrl: string;
   username: string;
   /** A password made by this start, which is shown; else where it is known from. */
   password: { generated: string } | "given" | "set before";
@@ -9,12 +11,13 @@ export interface Welcome {
 const CONTACT = '{"firstname":"Ada","email":"ada@example.com"}';
 
 /** The text for a person who begins, once everything runs. */
-export function welcomeText({ port, username, password, logs }: Welcome): string {
+export function welcomeText({ port, publicUrl, username, password, logs }: Welcome): string {
   const address = `http://localhost:${port}`;
   return `
 Tidings is ready.
 
   Address   ${address}
+  Web       ${publicUrl} (pages, forms and files for visitors)
   Pages     ${address}/credentials (API credentials), ${address}/password
   User      ${username}
   Password  ${explain(password)}

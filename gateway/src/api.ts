@@ -85,11 +85,11 @@ function refuseForeignWrites(apiOrigin: string | undefined): Step {
 /** Refuses requests above the limits at once. A request whose body is still arriving counts as an arrival, not as work. */
 export function shedLoad({ shedding, arrivals, clientIp }: LoadOptions): Step {
   return (request, response, next) => {
-    const isRead = request.method === "GET";
+    const rank = request.method === "GET" ? "read" : "write";
     let isWork = false;
     const resume = () => {
       if (isWork || response.closed) return;
-      shedding.admit(isRead);
+      shedding.admit(rank);
       isWork = true;
     };
     const pause = () => {

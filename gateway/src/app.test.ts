@@ -92,7 +92,7 @@ describe("the order of answers", () => {
 
 describe("every answer", () => {
   test("has the version, a request id and the security headers, errors too", async () => {
-    for (const path of ["/api/tags", "/api/nothing", "/nowhere"]) {
+    for (const path of ["/api/tags", "/api/nothing", "/no/where/at/all"]) {
       const { headers } = await api("GET", path);
       assert.equal(headers.get("content-type"), "application/json", path);
       assert.equal(headers.get("tidings-version"), "1.2.3");
@@ -165,7 +165,7 @@ describe("framing", () => {
   });
 
   test("an answer to a good request keeps the connection, a 404 outside the API too", async () => {
-    for (const path of ["/api/tags", "/nowhere"])
+    for (const path of ["/api/tags", "/no/where/at/all"])
       assert.ok(!(await exchangeRaw(scene.port, start(`GET ${path}`))).isClosed, path);
   });
 });

@@ -50,7 +50,7 @@ export function createApp(options: AppOptions): Express {
     checkFraming(request);
     next();
   });
-  const toWeb = webProxy(options.web);
+  const toWeb = webProxy(options.web, options.log);
   app.use((request: Request, response: Response, next: NextFunction) => {
     if (!isPublic(options.web, request)) return next();
     return toWeb(request, response, next);

@@ -10,6 +10,7 @@ import {
   readConfig,
 } from "@tidings/runtime/config";
 import { z } from "zod";
+import { rateSetting } from "./limits/rate-setting.ts";
 import { SERVICES } from "./services.ts";
 
 const count = z.coerce.number().int().min(1);
@@ -50,7 +51,7 @@ export const gatewayVariables = {
   API_OAUTH2_REFRESH_TOKEN_LIFETIME: count.max(90).default(14),
   /** Where browsers find the API and its pages. Under https its cookie is bound to the host. */
   API_URL: z.url().optional(),
-  /** Where people find what is published, when that is on a host of its own: nothing of the API is there. */
+  /** Where people find what is published: a host on which nothing of the API is. Absent, or the API's own, its paths are there beside it. */
   PUBLIC_URL: z.url().optional(),
   /** host:port where the content service serves it. */
   CONTENT_WEB_ADDRESS: z.string().min(1),
@@ -67,6 +68,15 @@ export const gatewayVariables = {
   PUBLIC_REQUESTS_IN_FLIGHT: count.default(256),
   /** Requests a second that an address may send to the public web, twice as many at once; 0 is no limit. */
   PUBLIC_RATE_LIMIT: z.coerce.number().int().min(0).default(100),
+  /** Hits of one address: `30/s burst 60`; `0` is no limit, here and below. */
+  TRACKING_RATE: rateSetting.default({ points: 60, windowSeconds: 2 }),
+  /** Submissions of one form by one address, and by all of them. */
+  FORM_RATE: rateSetting.default({ points: 10, windowSeconds: 60 }),
+  FORM_RATE_OF_ALL: rateSetting.default({ points: 600, windowSeconds: 60 }),
+  /** Downloads of one address. */
+  DOWNLOAD_RATE: rateSetting.default({ points: 10, windowSeconds: 1 }),
+  /** Previews of one address. */
+  PREVIEW_RATE: rateSetting.default({ points: 10, windowSeconds: 60 }),
   API_DIALECT: apiDialect,
   /** The response header with the version; by the dialect when absent. */
   VERSION_HEADER: z

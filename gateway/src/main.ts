@@ -167,12 +167,30 @@ function openUpstreams(onStop: OnStop, tls: Tls | undefined, { database, outbox,
   const limits = webLimits({
     clientIp,
     ratePerSecond: config.PUBLIC_RATE_LIMIT,
+    rates: {
+      tracking: config.TRACKING_RATE,
+      form: config.FORM_RATE,
+      ofForm: config.FORM_RATE_OF_ALL,
+      download: config.DOWNLOAD_RATE,
+      preview: config.PREVIEW_RATE,
+    },
     inFlightMax: config.PUBLIC_REQUESTS_IN_FLIGHT,
     redis,
   });
   onStop("public web", limits.shedding.stop);
-  const host = config.PUBLIC_URL ? new URL(config.PUBLIC_URL).host : undefined;
-  return { clients, transfer, shedding, arrivals: bodyArrivals(), web: { address, tls, host, limits } };
+  return {
+    clients,
+    transfer,
+    shedding,
+    arrivals: bodyArrivals(),
+    web: { address, tls, host: publicHost(config), limits },
+  };
+}
+
+/** The host that is the public web's alone, where it has one. */
+function publicHost({ PUBLIC_URL, API_URL }: typeof config): string | undefined {
+  const [host, apiHost] = [PUBLIC_URL, API_URL].map((url) => url && new URL(url).host);
+  return host === apiHost ? undefined : host;
 }
 
 function apiSettings() {

@@ -52,10 +52,11 @@ function from(host: string, path: string): Promise<number> {
 test("the paths of the public web are the content service's, all others are not", async () => {
   assert.equal(await (await get("/robots.txt")).text(), "public");
   assert.equal(await (await get("/")).text(), "public");
-  for (const path of ["/api/tags", "/robots.txt/x", "/password", "/nowhere"]) await get(path);
+  assert.equal(await (await get("/offers/autumn?a=1")).text(), "public", "a page in its category");
+  for (const path of ["/api/tags", "/API", "/password", "/oauth/v2/token", "/a/b/c/d"]) await get(path);
   assert.deepEqual(
     seen.map(({ url }) => url),
-    ["/robots.txt", "/"],
+    ["/robots.txt", "/", "/offers/autumn?a=1"],
   );
 });
 
@@ -96,6 +97,57 @@ test("an answer opens nothing of the API to others, and sets no cookie of the AP
   assert.equal(headers.get("access-control-allow-origin"), null);
   assert.deepEqual(headers.getSetCookie(), ["visit=1; Path=/"]);
   assert.equal(headers.get("x-content-type-options"), "nosniff");
+});
+
+test("scripts of other sites read the answers of tracking and of forms, and no others", async () => {
+  answer = (_request, response) =>
+    response.setHeader("access-control-allow-origin", "https://shop.example").end();
+  const allowed = async (path: string, method = "GET") => {
+    const { headers } = await fetch(`http://127.0.0.1:${shared.port}${path}`, { method });
+    return headers.get("access-control-allow-origin");
+  };
+  for (const path of ["/mtc", "/mtc/event", "/dwc/slot"])
+    assert.equal(await allowed(path), "https://shop.example");
+  for (const path of ["/video/hit", "/form/submit/ajax", "/mtc/event"])
+    assert.equal(await allowed(path, "OPTIONS"), "https://shop.example");
+  for (const path of [
+    "/mtracking.gif",
+    "/r/1",
+    "/form/1",
+    "/asset/1:a",
+    "/a-page",
+    "/mtc.js",
+    "/api/contacts",
+  ])
+    assert.equal(await allowed(path), null, path);
+});
+
+test("each kind of path has its limit by address, and an image is answered beyond it", async (t) => {
+  const one = { points: 1, windowSeconds: 60 };
+  const limited = await startScene({
+    web: { address, host: undefined },
+    publicRates: { tracking: one, form: one, ofForm: { points: 2, windowSeconds: 60 } },
+  });
+  t.after(limited.stop);
+  const send = (path: string, init: RequestInit = {}) =>
+    fetch(`http://127.0.0.1:${limited.port}${path}`, init);
+  assert.equal((await send("/mtc/event")).status, 200);
+  const refused = await send("/mtc/event");
+  assert.deepEqual(
+    [refused.status, refused.headers.get("content-type")],
+    [429, "application/json; charset=utf-8"],
+  );
+  assert.ok(Number(refused.headers.get("retry-after")) > 0);
+  assert.equal(((await refused.json()) as { success: number }).success, 0);
+  const image = await send("/mtracking.gif");
+  assert.deepEqual([image.status, image.headers.get("content-type")], [200, "image/gif"]);
+  const submit = async (id: number) => (await send(`/form/submit?formId=${id}`, { method: "POST" })).status;
+  assert.deepEqual([await submit(1), await submit(1), await submit(2)], [200, 429, 200]);
+  assert.match(
+    await (await send("/form/submit?formId=1", { method: "POST" })).text(),
+    /<h1>Too many requests/,
+  );
+  assert.equal((await send("/a-page")).status, 200);
 });
 
 test("answers pass as they come", async () => {

@@ -1,13 +1,18 @@
-import type { ServerResponse } from "node:http";
-import { badRequest } from "@tidings/rpc/fault";
+import { badRequest, Code, Fault, toFault, unavailable } from "@tidings/rpc/fault";
+import { type PublicKind, type PublicPath, publicPathOf } from "@tidings/rpc/public-paths";
 import { ACTOR_HEADER } from "@tidings/rpc/transfer";
+import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
+import type { Log } from "@tidings/runtime/log";
+import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import type { Tls } from "@tidings/runtime/tls";
 import type { Request, RequestHandler, Response } from "express";
 import { createProxyMiddleware } from "http-proxy-middleware";
+import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import { addressKey } from "./limits/address-key.ts";
-import { consume } from "./limits/rate-limit.ts";
-import { OPEN_MAX, type WebLimits } from "./limits/web-limits.ts";
-import { methodNotAllowed } from "./rest/error.ts";
+import { consume, rateLimited, refusalOf } from "./limits/rate-limit.ts";
+import type { Rank } from "./limits/shedding.ts";
+import { OPEN_MAX, publicRefusals, type WebLimits } from "./limits/web-limits.ts";
+import { type ErrorEntry, methodNotAllowed, sendError } from "./rest/error.ts";
 import { wayToContent } from "./way-to-content.ts";
 
 /** The public web: what the content service shows to everybody. */
@@ -16,34 +21,29 @@ export interface WebOptions {
   address: string;
   /** The certificate that both ends show to each other; no TLS when absent. */
   tls?: Tls | undefined;
-  /** The host that is all the public web's; without one it has the paths below on the API's host. */
+  /** The host that is all the public web's; without one it has its paths on the API's host. */
   host: string | undefined;
   limits: WebLimits;
 }
 
-/** THE table of public paths on the API's host: exact, or everything below where it ends in a slash. */
-const PATHS = ["/robots.txt", "/media/"];
-const START = "/";
-
 const ANSWER_TIMEOUT_MS = 30_000;
 /** One for each open request: readers that are slow keep theirs, and the others need not wait for them. */
 const CONNECTIONS = { keepAlive: true, maxSockets: OPEN_MAX, maxFreeSockets: 64 };
+/** A hit, with all that a page may say of itself. */
+const HIT_BYTES_MAX = 64 * 1024;
 
 /** Is this request for the public web? */
 export function isPublic({ host }: WebOptions, request: Request): boolean {
   if (host !== undefined) return request.headers.host?.toLowerCase() === host;
-  const { path } = request;
-  return (
-    path === START || PATHS.some((known) => path === known || (known.endsWith("/") && path.startsWith(known)))
-  );
+  return publicPathOf(request.path) !== undefined;
 }
 
 /**
  * Passes a request on to the content service and its answer back, both as they come. Nothing of the API goes along: neither
- * credentials nor its cookies, and no answer allows other sites to read it or sets a cookie of the API. A service that is
- * away is reported by a plain page.
+ * credentials nor its cookies, and no answer sets a cookie of the API. Only answers of paths that are meant for it may be read by
+ * other sites. Refusals are pages for people and JSON for scripts.
  */
-export function webProxy({ address, tls, limits }: WebOptions): RequestHandler {
+export function webProxy({ address, tls, limits }: WebOptions, log: Log): RequestHandler {
   const { origin, agent } = wayToContent(address, tls, CONNECTIONS);
   const pass = createProxyMiddleware<Request, Response>({
     target: origin,
@@ -62,33 +62,43 @@ export function webProxy({ address, tls, limits }: WebOptions): RequestHandler {
         for (const name of outgoing.getHeaderNames())
           if (name.startsWith("x-forwarded-") || name === "forwarded") outgoing.removeHeader(name);
         outgoing.setHeader("x-forwarded-for", limits.clientIp(request));
-        outgoing.setHeader("x-forwarded-host", request.headers.host ?? "");
         outgoing.setHeader("x-request-id", String(response.getHeader("x-request-id")));
       },
-      proxyRes({ headers }, _request, response) {
+      proxyRes({ headers }, request, response) {
         // An answer on its way is no work.
         response.locals.leave?.();
-        for (const name of Object.keys(headers)) if (name.startsWith("access-control-")) delete headers[name];
+        if (!rowOf(request).isShared)
+          for (const name of Object.keys(headers))
+            if (name.startsWith("access-control-")) delete headers[name];
         const cookies = headers["set-cookie"]?.filter((cookie) => !isOurs(cookie));
         if (cookies) headers["set-cookie"] = cookies;
       },
-      error: (_error, _request, response) => sendAway(response as ServerResponse),
+      error: (error, request, response) => refuse(request, response as Response, unavailable(error), log),
     },
   });
   return async (request, response, next) => {
-    response.locals.route = "public web";
-    checkMethod(request, response);
-    await admit(request, response, limits);
+    response.locals.route = `public ${rowOf(request).kind}`;
+    try {
+      checkRequest(request, response);
+      await admit(request, response, limits);
+    } catch (error) {
+      return refuse(request, response, error, log);
+    }
     void pass(request, response, next);
   };
+}
+
+function rowOf({ path }: Request): PublicPath {
+  return publicPathOf(path) ?? { path, kind: "page", methods: ["GET"] };
 }
 
 /** Counts a request in, or throws RATE_LIMITED or EXHAUSTED. */
 async function admit(request: Request, response: Response, limits: WebLimits): Promise<void> {
   const { open, shedding } = limits;
+  const { kind } = rowOf(request);
   const address = addressKey(limits.clientIp(request));
   try {
-    if (limits.rate) await consume(limits.rate, address, response);
+    await checkRates(request, kind, address, { limits, response });
     open.begin(address);
   } catch (refusal) {
     // Closing also drops the requests that are pipelined behind this one.
@@ -96,7 +106,7 @@ async function admit(request: Request, response: Response, limits: WebLimits): P
     throw refusal;
   }
   response.once("close", () => open.end(address));
-  shedding.admit(true);
+  shedding.admit(RANKS[kind]);
   let isOver = false;
   response.locals.leave = () => {
     if (!isOver) shedding.leave();
@@ -105,14 +115,98 @@ async function admit(request: Request, response: Response, limits: WebLimits): P
   response.once("close", response.locals.leave);
 }
 
-/** No public path takes a body yet: one is refused by its head, before any of it is read. */
-function checkMethod({ method, headers }: Request, response: Response): void {
-  if (method !== "GET" && method !== "HEAD") {
-    response.setHeader("allow", "GET, HEAD");
+const RANKS: Record<PublicKind, Rank> = {
+  tracking: "hit",
+  page: "read",
+  preview: "read",
+  download: "read",
+  form: "write",
+};
+
+async function checkRates(
+  request: Request,
+  kind: PublicKind,
+  address: string,
+  { limits, response }: { limits: WebLimits; response: Response },
+): Promise<void> {
+  if (limits.rate) await consume(limits.rate, address, response);
+  const form = kind === "form" ? formOf(request) : "";
+  const own = limits.byKind.get(kind);
+  if (own) await take(own, `${address} ${form}`);
+  if (kind === "form" && limits.ofForm) await take(limits.ofForm, form);
+}
+
+async function take(limiter: RateLimiterAbstract, key: string): Promise<void> {
+  const refusal = await refusalOf(limiter, key);
+  if (refusal) throw rateLimited(refusal.msBeforeNext, "Too many requests.");
+}
+
+/** The form that a submission is for, as its address names it. */
+function formOf({ url }: Request): string {
+  return /[?&]formId=(\d{1,10})(?:&|$)/.exec(url)?.[1] ?? "";
+}
+
+/** Methods and bodies that the path does not take are refused by the head of the request, before any of it is read. */
+function checkRequest(request: Request, response: Response): void {
+  const { method, headers } = request;
+  const { methods, isShared, kind } = rowOf(request);
+  const allowed = [
+    ...methods,
+    ...(methods.includes("GET") ? ["HEAD"] : []),
+    ...(isShared ? ["OPTIONS"] : []),
+  ];
+  if (!allowed.includes(method)) {
+    response.setHeader("allow", allowed.join(", "));
     throw methodNotAllowed();
   }
-  if (Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined)
+  const length = Number(headers["content-length"] ?? 0);
+  if (method !== "POST" && (length > 0 || headers["transfer-encoding"] !== undefined))
     throw badRequest("This path takes no body.");
+  if (kind === "tracking" && length > HIT_BYTES_MAX)
+    throw new Fault({
+      code: Code.INVALID_ARGUMENT,
+      reason: "BODY_TOO_LARGE",
+      message: "The body is too long.",
+    });
+}
+
+/** A picture is answered even where its hit is lost: the page that shows it is not to be broken. */
+const IMAGE_PATH = "/mtracking.gif";
+
+/** Texts for visitors, by status. */
+const REFUSALS = new Map([
+  [405, { title: "Not found", text: "There is no such page." }],
+  [413, { title: "Too much at once", text: "The form holds more than can be taken. Send less." }],
+  [429, { title: "Too many requests", text: "Please wait a moment and try again." }],
+  [503, { title: "Not available at the moment", text: "Please try again in a moment." }],
+]);
+const UNREADABLE = { title: "This request could not be read", text: "Please open the page again." };
+
+function refuse(request: Request, response: Response, error: unknown, log: Log): void {
+  const { kind } = rowOf(request);
+  const { reason } = toFault(error);
+  publicRefusals.inc({ kind, reason: reason.toLowerCase() });
+  sendError(response, error, {
+    log,
+    challenge: [],
+    write: (entry) => writeRefusal(request, response, entry),
+  });
+}
+
+function writeRefusal(request: Request, response: Response, { code, message }: ErrorEntry): void {
+  const isForScripts = rowOf(request).isShared || request.accepts(["html", "json"]) === "json";
+  if (request.path === IMAGE_PATH && code !== 405) {
+    response.statusCode = 200;
+    response.type("image/gif").end(BLANK_IMAGE);
+  } else if (isForScripts) {
+    // A script elsewhere could not even see that it is to wait.
+    if (rowOf(request).isShared) response.setHeader("access-control-allow-origin", "*");
+    response.type("application/json").end(JSON.stringify({ success: 0, errorMessage: message }));
+  } else {
+    const { title, text } = REFUSALS.get(code) ?? UNREADABLE;
+    response.setHeader("content-security-policy", PLAIN_POLICY);
+    response.type("text/html").end(plainPage(title, text));
+  }
 }
 
 const SESSION_COOKIE = /^\s*(?:__Host-sid|tidings-sid-\d+)=/;
@@ -128,16 +222,4 @@ function foreignCookies(header = ""): string {
     .filter((cookie) => !isOurs(cookie))
     .join(";")
     .trim();
-}
-
-const AWAY = `<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Not available</title>
-<h1>Not available at the moment</h1><p>Please try again in a moment.</p></html>
-`;
-
-function sendAway(response: ServerResponse): void {
-  // An answer that has begun cannot become another one.
-  if (response.headersSent) return void response.destroy();
-  response.writeHead(503, { "content-type": "text/html; charset=utf-8", "retry-after": "1" });
-  response.end(AWAY);
 }

@@ -1,8 +1,8 @@
-{{/* The hosts of the API and of what is published, as a list. */}}
+{{/* The hosts of the API and of what is published, as a list: visitors' pages run no script beside the API. */}}
 {{- define "tidings.hosts" -}}
-{{- $urls := compact (list .Values.global.apiUrl .Values.global.publicUrl) -}}
-{{- if not $urls }}{{ fail "ingress and httpRoute need global.apiUrl: its host is what they lead from." }}{{ end -}}
-{{- $hosts := list -}}
-{{- range $urls }}{{ $hosts = append $hosts (urlParse .).hostname }}{{ end -}}
-{{- toJson (uniq $hosts) -}}
+{{- $api := (urlParse .Values.global.apiUrl).hostname -}}
+{{- $public := (urlParse .Values.global.publicUrl).hostname -}}
+{{- if not (and $api $public) }}{{ fail "ingress and httpRoute need global.apiUrl and global.publicUrl: their hosts are what they lead from." }}{{ end -}}
+{{- if eq $api $public }}{{ fail "global.publicUrl needs a host of its own: nothing of the API may be where visitors' pages are." }}{{ end -}}
+{{- toJson (list $api $public) -}}
 {{- end }}

@@ -15,33 +15,40 @@ const isBusy = (error: unknown) =>
 
 test("reads are refused first, writes last, and both with a time to retry", () => {
   const load = shedding(4);
-  for (let count = 0; count < 4; count += 1) load.admit(true);
-  assert.throws(() => load.admit(true), isBusy);
-  for (let count = 0; count < 4; count += 1) load.admit(false);
-  assert.throws(() => load.admit(false), isBusy);
+  for (let count = 0; count < 4; count += 1) load.admit("read");
+  assert.throws(() => load.admit("read"), isBusy);
+  for (let count = 0; count < 4; count += 1) load.admit("write");
+  assert.throws(() => load.admit("write"), isBusy);
+});
+
+test("hits are refused while reads are still admitted", () => {
+  const load = shedding(4);
+  for (let count = 0; count < 2; count += 1) load.admit("hit");
+  assert.throws(() => load.admit("hit"), isBusy);
+  load.admit("read");
 });
 
 test("a refused request does not count, and an ended one makes room", () => {
   const load = shedding(1);
-  load.admit(true);
-  assert.throws(() => load.admit(true), isBusy);
+  load.admit("read");
+  assert.throws(() => load.admit("read"), isBusy);
   load.leave();
-  load.admit(true);
+  load.admit("read");
 });
 
 test("reads are refused earlier while the event loop is late, and admitted again afterwards", async () => {
   const load = shedding(8);
-  load.admit(true);
-  load.admit(true);
+  load.admit("read");
+  load.admit("read");
   await eventually(
     () => {
       block(200);
-      assert.throws(() => load.admit(true), isBusy);
+      assert.throws(() => load.admit("read"), isBusy);
     },
     { intervalMs: 1 },
   );
-  load.admit(false);
-  await eventually(() => load.admit(true));
+  load.admit("write");
+  await eventually(() => load.admit("read"));
 });
 
 function block(milliseconds: number): void {

@@ -1,9 +1,12 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { exhausted } from "@tidings/rpc/fault";
 
+/** The first ones are refused first. */
+export type Rank = "hit" | "read" | "write";
+
 export interface Shedding {
   /** Counts a request in, or refuses it when there is too much to do already. */
-  admit(isRead: boolean): void;
+  admit(rank: Rank): void;
   leave(): void;
   stop(): void;
 }
@@ -11,8 +14,12 @@ export interface Shedding {
 const DELAY_MAX_MS = 150;
 const LOOK_EVERY_MS = 500;
 const NANOSECONDS_PER_MS = 1_000_000;
+/** Shares of the requests that may be in flight. */
+const SHARES: Record<Rank, number> = { hit: 0.5, read: 1, write: 2 };
+/** The same of reads while the event loop is late. */
+const SLOW = 0.25;
 
-/** Under too much load requests are refused at once instead of all getting slow: reads first, writes last. */
+/** Under too much load requests are refused at once instead of all getting slow: hits first, then reads, writes last. */
 export function loadShedding(inFlightMax: number): Shedding {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   let isSlow = false;
@@ -38,9 +45,9 @@ export function loadShedding(inFlightMax: number): Shedding {
   };
   let inFlight = 0;
   return {
-    admit(isRead) {
+    admit(rank) {
       watch();
-      const max = isRead ? (isSlow ? inFlightMax / 4 : inFlightMax) : inFlightMax * 2;
+      const max = inFlightMax * SHARES[rank] * (isSlow && rank !== "write" ? SLOW : 1);
       if (inFlight >= max) throw exhausted("The service is busy.");
       inFlight += 1;
     },

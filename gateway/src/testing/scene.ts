@@ -27,7 +27,7 @@ import { type ArrivalLimits, bodyArrivals } from "../limits/arrivals.ts";
 import { loginThrottle } from "../limits/login-throttle.ts";
 import { rateLimiter } from "../limits/rate-limit.ts";
 import { loadShedding } from "../limits/shedding.ts";
-import { webLimits } from "../limits/web-limits.ts";
+import { type PublicRates, webLimits } from "../limits/web-limits.ts";
 import type { TokenRates } from "../oauth/token-endpoint.ts";
 import type { TokenLifetimes } from "../oauth/token-request.ts";
 import { sessionCookie } from "../pages/session-cookie.ts";
@@ -46,6 +46,7 @@ export interface SceneOptions extends Partial<Omit<AppOptions, "web">> {
   web?: Partial<WebOptions>;
   /** Requests a second and address on the public web; unlimited when absent. */
   publicRate?: number;
+  publicRates?: PublicRates;
   handlers?: Partial<TagHandlers>;
   arrivalLimits?: ArrivalLimits;
   lifetimes?: TokenLifetimes;
@@ -106,12 +107,14 @@ export async function startScene(options: SceneOptions = {}) {
     tokenRates = { client: UNLIMITED, address: UNLIMITED },
     web,
     publicRate = 0,
+    publicRates = {},
     ...overrides
   } = options;
   const arrivals = bodyArrivals(options.arrivalLimits);
   const limits = webLimits({
     clientIp,
     ratePerSecond: publicRate,
+    rates: publicRates,
     inFlightMax: 256,
     redis: undefined,
   });

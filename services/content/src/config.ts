@@ -1,5 +1,5 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { apiDialect, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
+import { apiDialect, list, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 
@@ -13,8 +13,29 @@ export const contentVariables = {
   API_DIALECT: apiDialect,
   /** Where the public web is served to the gateway. */
   WEB_PORT: port.default(8081),
-  /** Where people find what is published. */
-  SITE_URL: z.url().default("http://localhost:8080"),
+  /** Where visitors find what is published. */
+  PUBLIC_URL: z.url(),
+  /** The word in cookies, ids and classes of forms, attributes, and names in queries: `svc_device_id`, `svcform`. */
+  PUBLIC_PREFIX: z
+    .string()
+    .regex(/^[a-z][a-z0-9]{0,19}$/)
+    .default("svc"),
+  /** `name:base64 of 32 bytes`: what is signed for visitors is signed with the first, and read with all of them. */
+  PUBLIC_TOKEN_KEYS: secretKeys,
+  /** Origins of sites that may read what tracking and forms answer, with cookies where they are named; `*` is any site, without. */
+  TRACKING_ORIGINS: list.default(["*"]),
+  /** `signal`: a browser that sends DNT or Sec-GPC is nobody; `required`: so is each one until its page says that it may; `off`. */
+  TRACKING_CONSENT: z.enum(["signal", "required", "off"]).default("signal"),
+  /** Addresses are kept as they are, without their last part, or not at all. */
+  TRACKING_IP: z.enum(["full", "short", "none"]).default("full"),
+  /** Addresses whose visitors are nobody: CIDR ranges. */
+  DO_NOT_TRACK_IPS: allowedRanges.default([]),
+  /** Words in a User-Agent by which it is a machine's, beside those of the kept list. */
+  BOT_AGENTS: list.default([]),
+  /** Networks of machines that follow links: CIDR ranges. */
+  MACHINE_NETWORKS: allowedRanges.default([]),
+  /** Days after which hits are no longer read: their month is detached. 0: never. */
+  HITS_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
   /** A folder for uploads while they arrive, and for good where there is no bucket. */
   FILES_DIR: z.string().min(1),
   /** A server that speaks S3, whose bucket keeps the files instead. */

@@ -30,7 +30,7 @@ export async function openFiles(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   context: ResourceContext,
 ): Promise<Required<Pick<Parts, "services" | "work" | "jobs">> & { routes: WebParts }> {
-  const { SITE_URL: siteUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
+  const { PUBLIC_URL: publicUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
   const userBytesMax = config.UPLOADS_USER_BYTES_MAX;
   const store = await openStore(config);
   const arrivals = arrivalsFolder(config);
@@ -40,7 +40,7 @@ export async function openFiles(
   const files = { database, store, arrivals, log };
   return {
     services: [
-      implementStandard(AssetService, assets(context, siteUrl)),
+      implementStandard(AssetService, assets(context, publicUrl)),
       implement(FileService, fileHandlers(database)),
       implement(ThemeService, themeHandlers(database, themes)),
     ],
@@ -53,7 +53,7 @@ export async function openFiles(
     routes: {
       transfer: transferRoutes({
         ...files,
-        siteUrl,
+        publicUrl,
         bytesMax,
         allBytesMax,
         userBytesMax,

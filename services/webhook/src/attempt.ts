@@ -14,7 +14,7 @@ export interface AttemptOptions {
   /** Opens the secrets of webhooks. */
   box: SecretBox;
   /** Sent to receivers as the origin. */
-  siteUrl: string;
+  publicUrl: string;
 }
 
 const NOTE_MAX_BYTES = 1_024;
@@ -42,11 +42,11 @@ export function attempt(delivery: Delivery, options: AttemptOptions): Promise<Ou
 
 async function send(
   { url, secret, scheme, eventId, body }: Delivery,
-  { outbound, siteUrl, box }: AttemptOptions,
+  { outbound, publicUrl, box }: AttemptOptions,
 ): Promise<Answer | OutboundError> {
   const headers = {
     "Content-Type": "application/json",
-    "X-Origin-Base-URL": siteUrl,
+    "X-Origin-Base-URL": publicUrl,
     ...signatureHeaders({
       scheme,
       secret: box.open(secret),

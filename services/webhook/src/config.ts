@@ -24,7 +24,7 @@ export const webhookVariables = {
   /** Seconds an attempt may take. */
   WEBHOOK_TIMEOUT: z.coerce.number().positive().default(20),
   /** Sent to receivers as the origin of a delivery. */
-  SITE_URL: z.url().default("http://localhost:8080"),
+  PUBLIC_URL: z.url().default("http://localhost:8080"),
   API_DIALECT: apiDialect,
   /** The word before the dot in the names of triggers; by the dialect when absent. */
   TRIGGER_PREFIX: z

@@ -43,7 +43,7 @@ export function startPipeline({ config, database, bus, webhooks, box, log, tls }
     outbound,
     schedule,
     box,
-    siteUrl: config.SITE_URL,
+    publicUrl: config.PUBLIC_URL,
     unpublish: createUnpublish(database, webhooks, log),
   });
   const contact = connect(config.CONTACT_ADDRESS, { tls });

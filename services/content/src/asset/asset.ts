@@ -9,8 +9,8 @@ import { forgetAssets } from "../message/forget.ts";
 import { type ClaimableFile, claimableFiles, resolveFiles } from "./claim.ts";
 import { addMeasuring } from "./measure.ts";
 
-/** `siteUrl` is where people find what is published. */
-export function assets(context: ResourceContext, siteUrl: string): Repository<Asset> {
+/** `publicUrl` is where people find what is published. */
+export function assets(context: ResourceContext, publicUrl: string): Repository<Asset> {
   return repository<Asset, Map<string, ClaimableFile>>(context, AssetSchema, {
     load: (transaction, call, messages) =>
       claimableFiles(
@@ -39,7 +39,7 @@ export function assets(context: ResourceContext, siteUrl: string): Repository<As
       );
     },
     async show(items) {
-      for (const item of items) item.downloadUrl = new URL(`/asset/${item.id}:${item.alias}`, siteUrl).href;
+      for (const item of items) item.downloadUrl = new URL(`/asset/${item.id}:${item.alias}`, publicUrl).href;
     },
   });
 }

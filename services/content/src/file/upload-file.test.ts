@@ -41,7 +41,7 @@ before(async () => {
   const arrivals = join(folder.path, "arriving");
   store = localStore(join(folder.path, "kept"), arrivals);
   const limits = { bytesMax: MEGABYTE, allBytesMax: MEGABYTE, userBytesMax: MEGABYTE };
-  context = { database, store, arrivals, siteUrl: "https://www.example", ...limits };
+  context = { database, store, arrivals, publicUrl: "https://www.example", ...limits };
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
 after(async () => {

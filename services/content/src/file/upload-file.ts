@@ -25,7 +25,7 @@ export interface UploadContext {
   /** Bytes that the uploads of one user may have. */
   userBytesMax: number;
   /** Where people find what is published. */
-  siteUrl: string;
+  publicUrl: string;
 }
 
 /** Takes a file into a directory, under a name that we make. Throws a Fault for what is not taken; then nothing is kept. */
@@ -34,7 +34,7 @@ export function uploadFile(
   request: IncomingMessage,
   { actor, directory: sent, saveOnce }: { actor: Actor; directory: string; saveOnce: SaveOnce },
 ): Promise<Saved> {
-  const { arrivals: folder, bytesMax, siteUrl } = context;
+  const { arrivals: folder, bytesMax, publicUrl } = context;
   const directory = directoryOf(sent);
   requireUpload(actor, directory);
   return withArrival({ request, folder, bytesMax, missing: refused }, async (arrived) => {
@@ -42,7 +42,7 @@ export function uploadFile(
     const extension = await extensionByContent(path, sentName);
     const name = newStoredName(extension);
     const row = [name, directory, extension, mimeOf(extension), size, actor.id];
-    const link = new URL(`/media/${directory}/${name}`, siteUrl).href;
+    const link = new URL(`/media/${directory}/${name}`, publicUrl).href;
     const file = create(UploadedFileSchema, { name, ...(isOfImages(directory) && { link }) });
     return keepBytes(context.store, { name, path }, () =>
       saveOnce(arrived, async () => {

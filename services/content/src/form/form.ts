@@ -54,11 +54,11 @@ const commands = new Map<string, SearchCommand>([
 
 /**
  * Forms with their fields and actions. A fault of one of these fails the form, with its own message. They are sent
- * to `siteUrl`.
+ * to `publicUrl`.
  */
 export function forms(
   context: ResourceContext,
-  { siteUrl, allowed, box }: { siteUrl: string; allowed: Range[]; box: SecretBox },
+  { publicUrl, allowed, box }: { publicUrl: string; allowed: Range[]; box: SecretBox },
 ): Repository<Form> {
   const { database } = context;
   return repository<Form, ContactFields>(context, FormSchema, {
@@ -77,7 +77,7 @@ export function forms(
       const work = longWork();
       for (const item of items) {
         hideHeaders(item);
-        item.cachedHtml = formHtml(withSyncedLists(item, fields), siteUrl);
+        item.cachedHtml = formHtml(withSyncedLists(item, fields), publicUrl);
         await work.pause();
       }
     },

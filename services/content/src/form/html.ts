@@ -24,8 +24,8 @@ const STYLE: Html = {
 </style>`,
 };
 
-/** A form as HTML, as visitors get it, on whatever site. All that is not HTML by its nature is escaped. It is sent to `siteUrl`. */
-export function formHtml(form: Form, siteUrl: string): string {
+/** A form as HTML, as visitors get it, on whatever site. All that is not HTML by its nature is escaped. It is sent to `publicUrl`. */
+export function formHtml(form: Form, publicUrl: string): string {
   const name = latinWord(form.name, NAME_LENGTH_MAX).replaceAll("_", "") || `form-${form.id}`;
   const pages = pagesOf(form.fields).map((fields, index, all) =>
     element(
@@ -38,7 +38,7 @@ export function formHtml(form: Form, siteUrl: string): string {
   const own = {
     id: `svcform_${name}`,
     method: "post",
-    action: new URL(`/form/submit?formId=${form.id}`, siteUrl).href,
+    action: new URL(`/form/submit?formId=${form.id}`, publicUrl).href,
     enctype: "multipart/form-data",
     "data-svc-form": name,
   };

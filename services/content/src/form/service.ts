@@ -23,7 +23,7 @@ export function openForms(
   context: ResourceContext,
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
   const box = secretBox(config.CONTENT_SECRET_KEYS);
-  const rows = forms(context, { siteUrl: config.SITE_URL, allowed: config.OUTBOUND_ALLOW_CIDRS, box });
+  const rows = forms(context, { publicUrl: config.PUBLIC_URL, allowed: config.OUTBOUND_ALLOW_CIDRS, box });
   const submitters = submittersOf(upstreams);
   return {
     rows,

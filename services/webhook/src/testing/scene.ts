@@ -80,8 +80,8 @@ export async function openScene() {
       unpublish = createUnpublish(database, webhooks, log),
     } = {}) {
       const outbound = createOutbound({ allowed: localhost, timeoutMs });
-      const siteUrl = "https://tidings.example";
-      const deliverer = startDelivering({ database, log, outbound, schedule, box, siteUrl, unpublish });
+      const publicUrl = "https://tidings.example";
+      const deliverer = startDelivering({ database, log, outbound, schedule, box, publicUrl, unpublish });
       running.push({ stop: () => deliverer.stop().then(outbound.close) });
       return deliverer;
     },
