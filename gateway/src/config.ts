@@ -69,14 +69,14 @@ export const gatewayVariables = {
   /** Requests a second that an address may send to the public web, twice as many at once; 0 is no limit. */
   PUBLIC_RATE_LIMIT: z.coerce.number().int().min(0).default(100),
   /** Hits of one address: `30/s burst 60`; `0` is no limit, here and below. */
-  TRACKING_RATE: rateSetting.default({ points: 60, windowSeconds: 2 }),
+  TRACKING_RATE: rateSetting.prefault("30/s burst 60"),
   /** Submissions of one form by one address, and by all of them. */
-  FORM_RATE: rateSetting.default({ points: 10, windowSeconds: 60 }),
-  FORM_RATE_OF_ALL: rateSetting.default({ points: 600, windowSeconds: 60 }),
+  FORM_RATE: rateSetting.prefault("10/min"),
+  FORM_RATE_OF_ALL: rateSetting.prefault("600/min"),
   /** Downloads of one address. */
-  DOWNLOAD_RATE: rateSetting.default({ points: 10, windowSeconds: 1 }),
+  DOWNLOAD_RATE: rateSetting.prefault("10/s"),
   /** Previews of one address. */
-  PREVIEW_RATE: rateSetting.default({ points: 10, windowSeconds: 60 }),
+  PREVIEW_RATE: rateSetting.prefault("10/min"),
   API_DIALECT: apiDialect,
   /** The response header with the version; by the dialect when absent. */
   VERSION_HEADER: z

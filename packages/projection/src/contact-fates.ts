@@ -82,14 +82,43 @@ export const contactFates: Projection = {
   },
 };
 
+function setStatements({ table, columns }: SetOfContact) {
+  const names = columns.join(", ");
+  const slice = `(select contact_id, ${names} from ${table} where contact_id = $1 limit ${SLICE} for update)`;
+  const taken = `delete from ${table} where (contact_id, ${names}) in ${slice} returning ${names}`;
+  return {
+    move: prepared(
+      `${table}_fate_move`,
+      `with taken as (${taken}), moved as (
+         insert into ${table} (contact_id, ${names}) select $2::integer, ${names} from taken on conflict do nothing)
+       select 1 as id from taken`,
+    ),
+    erase: prepared(`${table}_fate_erase`, taken),
+  };
+}
+
 const fateStatement = prepared(
   "contact_fates_get",
   "select merged_into_id from contact_fates where contact_id = $1",
 );
 
-/** The job that moves or deletes the rows of merged and erased contacts in `tables`, each with `id` and an indexed `contact_id`. */
-export function contactFateJobs(database: Database, log: Log, tables: string[]): JobOptions {
-  const statements = tables.map((table) => {
+/** A table with one row for each contact and value of these columns: rows that the survivor has stay as they are. */
+export interface SetOfContact {
+  table: string;
+  columns: string[];
+}
+
+/**
+ * The job that moves or deletes the rows of merged and erased contacts in `tables`, each with `id` and an indexed `contact_id`, and in
+ * `sets`, each with a key that begins with `contact_id`.
+ */
+export function contactFateJobs(
+  database: Database,
+  log: Log,
+  tables: string[],
+  sets: SetOfContact[] = [],
+): JobOptions {
+  const ofTables = tables.map((table) => {
     const slice = `(select id from ${table} where contact_id = $1 limit ${SLICE} for update)`;
     return {
       move: prepared(
@@ -102,6 +131,7 @@ export function contactFateJobs(database: Database, log: Log, tables: string[]):
       ),
     };
   });
+  const statements = [...ofTables, ...sets.map(setStatements)];
   const follow = async (transaction: Transaction, contactId: string, survivorId: string | null) => {
     let isDone = true;
     for (const { move, erase } of statements) {

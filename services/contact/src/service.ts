@@ -37,7 +37,7 @@ import { startSearchUpkeep } from "./contact/search-upkeep.ts";
 import { fieldCatalogues } from "./field/catalogue.ts";
 import { fieldsOf } from "./field/field.ts";
 import { upkeepOptions } from "./field/upkeep.ts";
-import { projections, segmentKeeping } from "./projection/keeping.ts";
+import { contactProjections } from "./projection/keeping.ts";
 import { companySnapshots } from "./record/company-events.ts";
 import { references } from "./references.ts";
 import { totals } from "./rows/totals.ts";
@@ -105,7 +105,6 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
       ...[FieldSchema, TagSchema, SegmentSchema].map((schema) => resourceSnapshots(database, schema)),
     ],
     visible,
-    projections,
-    keeping: () => segmentKeeping(context),
+    ...contactProjections(context),
   };
 }

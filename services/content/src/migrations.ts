@@ -8,6 +8,7 @@ import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
+import { VISIT_TABLES } from "./visit/visit-tables.ts";
 
 export const migrations: Migrations = {
   "0001_categories": statements(
@@ -163,4 +164,5 @@ export const migrations: Migrations = {
   "0037_job_starts": statements(...JOB_STARTS),
   "0038_projections_beside": statements(...PROJECTIONS_BESIDE),
   "0039_job_records": statements(...JOB_RECORDS),
+  "0040_visits": statements(...VISIT_TABLES),
 };

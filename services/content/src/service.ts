@@ -1,3 +1,4 @@
+import { partitionUpkeep } from "@tidings/jobs/partitions";
 import { segments } from "@tidings/projection/segments";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
@@ -32,6 +33,7 @@ import { references } from "./family/references.ts";
 import { focusItems, focusMethods } from "./focus/focus-item.ts";
 import { contactFields } from "./form/contact-field.ts";
 import { openForms } from "./form/service.ts";
+import { SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
 import { dynamicContents } from "./message/dynamic-content.ts";
 import { emails } from "./message/email.ts";
@@ -41,6 +43,7 @@ import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
 import { pages } from "./page/page.ts";
 import { openFiles } from "./uploads.ts";
+import { openVisits } from "./visit/service.ts";
 import { webApp } from "./web/web.ts";
 
 /** Types that properties of other entities name by id. */
@@ -68,7 +71,12 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls };
-  const web = await serveHttp(address, webApp(files.routes));
+  const visits = openVisits(foundation);
+  const partitioned = [{ table: SUBMISSION_TOTAL.table }, ...visits.partitioned];
+  const web = await serveHttp(
+    address,
+    webApp({ log: foundation.log, ...files.routes, visitors: visits.routes }),
+  );
   return {
     services: [
       ...forms.services,
@@ -85,9 +93,15 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementResource(TweetService, context),
     ],
     work: { ...forms.work, ...files.work, "public web": { stop: web.drain } },
-    jobs: [...forms.jobs, ...files.jobs],
+    jobs: [
+      ...forms.jobs,
+      ...files.jobs,
+      ...visits.jobs,
+      partitionUpkeep(database, foundation.log, partitioned),
+    ],
+    facts: visits.facts,
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
     visible,
-    projections: [segments(forgetSegments), contactFields, contactsOfSubmissions],
+    projections: [segments(forgetSegments), contactFields, contactsOfSubmissions, ...visits.projections],
   };
 }

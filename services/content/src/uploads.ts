@@ -29,7 +29,9 @@ const MEASURE_TIMEOUT_MS = 3_000;
 export async function openFiles(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   context: ResourceContext,
-): Promise<Required<Pick<Parts, "services" | "work" | "jobs">> & { routes: WebParts }> {
+): Promise<
+  Required<Pick<Parts, "services" | "work" | "jobs">> & { routes: Pick<WebParts, "transfer" | "images"> }
+> {
   const { PUBLIC_URL: publicUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
   const userBytesMax = config.UPLOADS_USER_BYTES_MAX;
   const store = await openStore(config);

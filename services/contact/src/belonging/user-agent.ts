@@ -29,32 +29,69 @@ const OS_SHORT_NAMES = new Map([
 ]);
 
 const knownStatement = prepared(
-  "device_of_agent",
-  `select 1 from devices where contact_id = $1 and device = $2 and device_brand is not distinct from $3
-     and device_model is not distinct from $4 and device_os_name is not distinct from $5
-     and device_os_version is not distinct from $6 limit 1`,
+  "devices_of_agents",
+  `select x.position from json_to_recordset($1::json) as x (position integer, contact_id integer, device text, device_brand text,
+     device_model text, device_os_name text, device_os_version text)
+   where exists (select from devices d where d.contact_id = x.contact_id and d.device = x.device
+     and d.device_brand is not distinct from x.device_brand and d.device_model is not distinct from x.device_model
+     and d.device_os_name is not distinct from x.device_os_name
+     and d.device_os_version is not distinct from x.device_os_version)`,
 );
 
-/** Notes what a contact was seen with, unless that is known, as a part of the transaction. */
-export async function noteDevice(
+/** A contact, and the User-Agent of the browser that it was seen with. */
+export interface SeenWith {
+  contactId: number;
+  userAgent: string;
+}
+
+/** Notes the devices that contacts were seen with, unless they are known, as a part of the transaction. */
+export async function noteDevices(
   context: ContactContext,
   transaction: Transaction,
-  { contactId, userAgent }: { contactId: number; userAgent: string },
+  seen: SeenWith[],
   call: Call,
 ): Promise<void> {
-  const seen = deviceOf(userAgent);
-  if (!seen) return;
-  const { device, deviceBrand, deviceModel, deviceOsName, deviceOsVersion } = seen;
-  const known = [device, deviceBrand, deviceModel, deviceOsName, deviceOsVersion].map((text) => text ?? null);
-  const rows = await transaction.query(knownStatement, [contactId, ...known]);
-  if (rows.length > 0) return;
+  const distinct = new Map(
+    seen.flatMap(({ contactId, userAgent }) => {
+      const device = deviceOf(userAgent);
+      return device ? [[`${contactId} ${JSON.stringify(device)}`, { contactId, device }] as const] : [];
+    }),
+  );
+  if (distinct.size === 0) return;
+  const sent = [...distinct.values()];
+  const rows = await transaction.query(knownStatement, [JSON.stringify(sent.map(rowOf))]);
+  const known = new Set(rows.map(({ position }) => Number(position)));
+  const unknown = sent.filter((_seen, index) => !known.has(index));
+  if (unknown.length === 0) return;
   const devices = deviceRepository({ ...context, database: joined(context.database, transaction) });
-  await devices.create(create(DeviceSchema, { ...seen, contact: { id: contactId } }), call);
+  await devices.batchCreate(
+    unknown.map(({ contactId, device }) => create(DeviceSchema, { ...device, contact: { id: contactId } })),
+    call,
+  );
 }
+
+function rowOf(
+  { contactId, device: seen }: { contactId: number; device: NonNullable<ReturnType<typeof deviceOf>> },
+  position: number,
+) {
+  const { device, deviceBrand, deviceModel, deviceOsName, deviceOsVersion } = seen;
+  return {
+    position,
+    contact_id: contactId,
+    device,
+    device_brand: deviceBrand,
+    device_model: deviceModel,
+    device_os_name: deviceOsName,
+    device_os_version: deviceOsVersion,
+  };
+}
+
+const AGENT_LENGTH_MAX = 1_000;
 
 /** The kind, make and system of the device that sent this User-Agent; undefined where it names no system. */
 export function deviceOf(userAgent: string) {
-  const { device, os, cpu } = UAParser(userAgent);
+  const agent = userAgent.slice(0, AGENT_LENGTH_MAX);
+  const { device, os, cpu } = UAParser(agent);
   if (!os.name) return undefined;
   const shortName = OS_SHORT_NAMES.get(os.name);
   return {

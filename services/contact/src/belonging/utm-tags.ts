@@ -11,7 +11,7 @@ import { editContact } from "../contact/edit.ts";
 import { writeContact } from "../contact/read.ts";
 import type { ContactContext } from "../contact/save.ts";
 import type { ContactRow } from "../rows/contact.ts";
-import { noteDevice } from "./user-agent.ts";
+import { noteDevices } from "./user-agent.ts";
 
 /** Columns and the names clients send them by. */
 const NAMES: Record<string, string[]> = {
@@ -29,7 +29,7 @@ const COLUMNS = Object.keys(NAMES);
 const TEXT_LENGTH_MAX = 2_000;
 const QUERY_LENGTH_MAX = 10_000;
 /** Beyond it the oldest are dropped: they are read with the contact. */
-const KEPT_MAX = 100;
+export const UTM_KEPT_MAX = 100;
 
 const insertStatement = prepared(
   "utm_tags_insert",
@@ -39,7 +39,7 @@ const insertStatement = prepared(
 const trimStatement = prepared(
   "utm_tags_trim",
   `delete from utm_tags where contact_id = $1 and id not in
-    (select id from utm_tags where contact_id = $1 order by id desc limit ${KEPT_MAX})`,
+    (select id from utm_tags where contact_id = $1 order by id desc limit ${UTM_KEPT_MAX})`,
 );
 const deleteStatement = prepared("utm_tags_delete", "delete from utm_tags where contact_id = $1 and id = $2");
 
@@ -75,9 +75,10 @@ function addUtmTags(
       ...values,
     ]);
     transaction.execute(trimStatement, [Number(row.id)]);
-    if (agent) await noteDevice(context, transaction, { contactId: Number(row.id), userAgent: agent }, call);
+    if (agent)
+      await noteDevices(context, transaction, [{ contactId: Number(row.id), userAgent: agent }], call);
     const entry = entryOf(Number(added[0]?.id), values, query);
-    const tags = [...utmTagsOf(row), entry].slice(-KEPT_MAX);
+    const tags = [...utmTagsOf(row), entry].slice(-UTM_KEPT_MAX);
     const seen = activeMs === undefined ? {} : { last_active: dateTimeText(activeMs) };
     return { ...row, ...seen, has_utm_tags: "t", utm_tags: JSON.stringify(tags) };
   });

@@ -15,6 +15,7 @@ import type { BuildServices } from "../segment/build/build.ts";
 import { changeMembersIn } from "../segment/build/members.ts";
 import { lockMembers } from "../segment/follow/member-lock.ts";
 import { addCompanyScores, editRows, type RowCommand } from "./edit-rows.ts";
+import { identifyContacts } from "./identify.ts";
 
 /** A command with its key, as it was sent. */
 export interface KeyedCommand extends Command {
@@ -35,7 +36,7 @@ interface Placed<E> {
 type EffectOf<C extends ContactCommand["effect"]["case"]> = Extract<ContactCommand["effect"], { case: C }>;
 
 /**
- * Carries out commands in a transaction, kind by kind in sets: edits, then points, scores, stages and companies, then segments, then
+ * Carries out commands in a transaction, kind by kind in sets: identifications, then edits, points, scores, stages and companies, then segments, then
  * deletions. Returns the contact that each took effect on: merged contacts are those that they became a part of.
  */
 export async function carryOut(
@@ -63,6 +64,12 @@ export async function carryOut(
       outcomes[index] = results[position] ?? { fault: notFound() };
   };
 
+  // Its contact may not be there yet.
+  const identifying = { context: within, catalogue, transaction, call };
+  const identifications = commands.flatMap(({ contactId, effect }, index) =>
+    effect.case === "identify" ? [{ index, contactId, effect }] : [],
+  );
+  keep(identifications, await identifyContacts(identifying, identifications));
   const edits = kind("edit");
   keep(edits, await editContacts(within, edits, call));
   const rows = kind("points", "stage", "company").filter((command) => !isCompanyScore(command));

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { toBinary } from "@bufbuild/protobuf";
 import { COMMANDS_MAX } from "@tidings/commands/keys";
 import { carryOutOnce, type Outcome } from "@tidings/commands/once";
+import { prepared } from "@tidings/database/database";
 import {
   type ContactCommand,
   ContactCommandSchema,
@@ -20,7 +21,13 @@ import { readContactFields } from "./read-fields.ts";
 
 const KEY_LENGTH_MAX = 255;
 const READ_MAX = 5_000;
+const RESERVED_MAX = 10_000;
 const ALIASES_MAX = 500;
+
+const reserveStatement = prepared(
+  "contacts_reserve_ids",
+  "select nextval('contacts_id_seq') as id from generate_series(1, (select $1::integer))",
+);
 
 /** Changes and questions of other services, each about many contacts at once. */
 export function commandHandlers(context: CommandContext): Handlers<typeof ContactCommandService> {
@@ -58,6 +65,12 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
       limit(aliases.length, ALIASES_MAX);
       const catalogue = await catalogues.current();
       return { contacts: await readContactFields(database, catalogue, { ids, aliases }, deadlineMs) };
+    },
+
+    async reserveContactIds({ count }, { deadlineMs }) {
+      limit(count, RESERVED_MAX);
+      const rows = await database.query(reserveStatement, [count], deadlineMs);
+      return { ids: rows.map(({ id }) => Number(id)) };
     },
 
     async checkContactable({ channel, ids }, { deadlineMs }) {

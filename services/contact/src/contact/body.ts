@@ -91,7 +91,7 @@ function readTags(json: Uint8Array, violations: Violation[]): { addTags: string[
 }
 
 /** Private and malformed addresses identify nobody and are ignored. */
-function publicAddress(text: string | undefined): string | undefined {
+export function publicAddress(text: string | undefined): string | undefined {
   if (!text || text.length > ADDRESS_LENGTH_MAX || !ipaddr.isValid(text)) return undefined;
   const address = ipaddr.process(text);
   return address.range() === "unicast" ? address.toString() : undefined;

@@ -32,8 +32,9 @@ async function contactsNow(database: Database, ids: number[], deadlineMs: number
   return new Map(row ? [[id, row]] : []);
 }
 
-/** The same caller, as far as contacts go. */
+/** The same caller, as far as contacts go. The work of a process says itself how far it goes. */
 export function forContacts(call: Call): Call {
+  if (call.actor.kind === "service") return call;
   return { ...call, reach: (verb) => reach(call.actor, "lead:leads", verb) };
 }
 

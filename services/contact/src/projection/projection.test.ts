@@ -33,7 +33,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { startTestNats } from "@tidings/testkit/nats";
 import { callAs, listQuery } from "../testing/contact-scene.ts";
 import { segmentScene } from "../testing/segment-scene.ts";
-import { projections, segmentKeeping } from "./keeping.ts";
+import { contactProjections } from "./keeping.ts";
 
 let scene: Awaited<ReturnType<typeof segmentScene>>;
 before(async () => {
@@ -73,8 +73,7 @@ const downloads = (...all: MessageInitShape<typeof AssetDownloadSchema>[]) =>
 const optionsOf = () => ({
   ...scene.services,
   service: "contact",
-  projections,
-  keeping: () => segmentKeeping(scene.services),
+  ...contactProjections(scene.services),
   listSnapshots: async () => [],
   listFacts: async () => ({ events: [], next: undefined }),
 });

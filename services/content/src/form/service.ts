@@ -1,4 +1,3 @@
-import { partitionUpkeep } from "@tidings/jobs/partitions";
 import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/form";
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
@@ -39,9 +38,6 @@ export function openForms(
       sealing: startSealing(database, repostHeaders, { box, log }),
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
     },
-    jobs: [
-      submissionUpkeep(database, log),
-      partitionUpkeep(database, log, [{ table: SUBMISSION_TOTAL.table }]),
-    ],
+    jobs: [submissionUpkeep(database, log)],
   };
 }

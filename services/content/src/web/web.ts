@@ -1,31 +1,34 @@
 import { TRANSFER_PATH } from "@tidings/rpc/transfer";
-import express, { type Express, type Router } from "express";
+import type { Log } from "@tidings/runtime/log";
+import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
+import express, { type Express, type NextFunction, type Request, type Response, type Router } from "express";
+import { sendWebError } from "./web-error.ts";
 
-/** Nothing but the style of the page itself. */
-const POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-const START = page(
+const START = plainPage(
   "Tidings",
   "Pages, forms and files that are published with Tidings are here. There is none at this address.",
 );
-const NOT_FOUND = page("Not found", "There is no such page, or it is gone.");
+const NOT_FOUND = plainPage("Not found", "There is no such page, or it is gone.");
 /** Programs that look for pages leave the API alone. */
 const ROBOTS = "User-agent: *\nDisallow: /api/\nDisallow: /oauth/\n";
 
 export interface WebParts {
+  log: Log;
   /** Routes for the gateway alone. */
   transfer: Router;
   images: Router;
+  /** What visitors have besides, in the order in which they are tried. */
+  visitors: Router[];
 }
 
 /** The public web, reached through the gateway, without anything of the API. */
-export function webApp({ transfer, images }: WebParts): Express {
+export function webApp({ log, transfer, images, visitors }: WebParts): Express {
   const app = express();
-  app.disable("x-powered-by").set("query parser", false).enable("case sensitive routing");
+  app.disable("x-powered-by").disable("etag").set("query parser", false).enable("case sensitive routing");
   app.use((_request, response, next) => {
-    response.setHeader("content-security-policy", POLICY);
+    response.setHeader("content-security-policy", PLAIN_POLICY);
     response.setHeader("x-content-type-options", "nosniff");
+    response.setHeader("cache-control", "no-store");
     next();
   });
   app.get("/robots.txt", (_request, response) => {
@@ -37,16 +40,12 @@ export function webApp({ transfer, images }: WebParts): Express {
   app.get("/", (_request, response) => {
     response.type("text/html").send(START);
   });
+  for (const routes of visitors) app.use(routes);
   app.use((_request, response) => {
     response.status(404).type("text/html").send(NOT_FOUND);
   });
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    sendWebError(request, response, error, log),
+  );
   return app;
-}
-
-function page(title: string, text: string): string {
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${title}</title><style>body{font:1.1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:15vh auto;padding:0 1rem}</style>
-</head><body><main><h1>${title}</h1><p>${text}</p></main></body></html>
-`;
 }

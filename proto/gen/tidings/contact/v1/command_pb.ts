@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/command.proto.
  */
 export const file_tidings_contact_v1_command: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSL5AgoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0IkUKDkNvbW1hbmRPdXRjb21lEg4KBnJlYXNvbhgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhIKCmNvbnRhY3RfaWQYAyABKAUiOAoYUmVhZENvbnRhY3RGaWVsZHNSZXF1ZXN0EgsKA2lkcxgBIAMoBRIPCgdhbGlhc2VzGAIgAygJIlAKGVJlYWRDb250YWN0RmllbGRzUmVzcG9uc2USMwoIY29udGFjdHMYASADKAsyIS50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdEZpZWxkcyI/Cg1Db250YWN0RmllbGRzEgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdmFsdWVzGAMgAygJIjcKF0NoZWNrQ29udGFjdGFibGVSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSCwoDaWRzGAIgAygFIk0KGENoZWNrQ29udGFjdGFibGVSZXNwb25zZRIxCghjb250YWN0cxgBIAMoCzIfLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0YWJsZSIqCgtDb250YWN0YWJsZRIKCgJpZBgBIAEoBRIPCgdyZWZ1c2FsGAIgASgJMpADChVDb250YWN0Q29tbWFuZFNlcnZpY2USdgoQQ2FycnlPdXRDb21tYW5kcxIrLnRpZGluZ3MuY29udGFjdC52MS5DYXJyeU91dENvbW1hbmRzUmVxdWVzdBosLnRpZGluZ3MuY29udGFjdC52MS5DYXJyeU91dENvbW1hbmRzUmVzcG9uc2UiB5ACAZC1GAYSeQoRUmVhZENvbnRhY3RGaWVsZHMSLC50aWRpbmdzLmNvbnRhY3QudjEuUmVhZENvbnRhY3RGaWVsZHNSZXF1ZXN0Gi0udGlkaW5ncy5jb250YWN0LnYxLlJlYWRDb250YWN0RmllbGRzUmVzcG9uc2UiB5ACAZC1GAYSdgoQQ2hlY2tDb250YWN0YWJsZRIrLnRpZGluZ3MuY29udGFjdC52MS5DaGVja0NvbnRhY3RhYmxlUmVxdWVzdBosLnRpZGluZ3MuY29udGFjdC52MS5DaGVja0NvbnRhY3RhYmxlUmVzcG9uc2UiB5ACAZC1GAYaDIq1GAhjb21tYW5kc2IGcHJvdG8z", [file_tidings_api_v1_options]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0IuIBCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAhCDAoKX21lcmdlZF9pZCJFCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIj8KDUNvbnRhY3RGaWVsZHMSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZ2YWx1ZXMYAyADKAkiNwoXQ2hlY2tDb250YWN0YWJsZVJlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRILCgNpZHMYAiADKAUiTQoYQ2hlY2tDb250YWN0YWJsZVJlc3BvbnNlEjEKCGNvbnRhY3RzGAEgAygLMh8udGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RhYmxlIioKC0NvbnRhY3RhYmxlEgoKAmlkGAEgASgFEg8KB3JlZnVzYWwYAiABKAkyiAQKFUNvbnRhY3RDb21tYW5kU2VydmljZRJ2ChBDYXJyeU91dENvbW1hbmRzEisudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZSIHkAIBkLUYBhJ5ChFSZWFkQ29udGFjdEZpZWxkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZSIHkAIBkLUYBhJ2ChFSZXNlcnZlQ29udGFjdElkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVzZXJ2ZUNvbnRhY3RJZHNSZXNwb25zZSIEkLUYBhJ2ChBDaGVja0NvbnRhY3RhYmxlEisudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXNwb25zZSIHkAIBkLUYBhoMirUYCGNvbW1hbmRzYgZwcm90bzM", [file_tidings_api_v1_options]);
 
 /**
  * @generated from message tidings.contact.v1.CarryOutCommandsRequest
@@ -102,6 +102,12 @@ export type ContactCommand = Message<"tidings.contact.v1.ContactCommand"> & {
      */
     value: DeleteContact;
     case: "delete";
+  } | {
+    /**
+     * @generated from field: tidings.contact.v1.IdentifyContact identify = 9;
+     */
+    value: IdentifyContact;
+    case: "identify";
   } | { case: undefined; value?: undefined };
 };
 
@@ -269,6 +275,89 @@ export const DeleteContactSchema: GenMessage<DeleteContact> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_command, 8);
 
 /**
+ * A visitor said who they are. The outcome names the contact that they are: the one they were, a known one that was merged with it, or a
+ * new one where the values contradict it (a conflict of unique fields).
+ *
+ * @generated from message tidings.contact.v1.IdentifyContact
+ */
+export type IdentifyContact = Message<"tidings.contact.v1.IdentifyContact"> & {
+  /**
+   * A JSON object of fields by alias, as they were sent; blank ones are ignored.
+   *
+   * @generated from field: bytes values = 1;
+   */
+  values: Uint8Array;
+
+  /**
+   * The same of the company.
+   *
+   * @generated from field: bytes company_values = 2;
+   */
+  companyValues: Uint8Array;
+
+  /**
+   * Only fields that everybody may write are written.
+   *
+   * @generated from field: bool is_public = 3;
+   */
+  isPublic: boolean;
+
+  /**
+   * A machine that many people use: the contact is not the one that was seen on it before.
+   *
+   * @generated from field: bool is_kiosk = 4;
+   */
+  isKiosk: boolean;
+
+  /**
+   * Only where the contact proved to be who it is are its values overwritten.
+   *
+   * @generated from field: bool keeps_known_values = 5;
+   */
+  keepsKnownValues: boolean;
+
+  /**
+   * @generated from field: string ip = 6;
+   */
+  ip: string;
+
+  /**
+   * Another contact that turned out to be this one, merged where nothing is known of it.
+   *
+   * @generated from field: optional int32 merged_id = 7;
+   */
+  mergedId?: number | undefined;
+
+  /**
+   * A comma list, as in the body of PATCH /contacts.
+   *
+   * @generated from field: string tags = 8;
+   */
+  tags: string;
+
+  /**
+   * An id for a contact that has to be made. Used where it is not taken.
+   *
+   * @generated from field: int32 new_contact_id = 9;
+   */
+  newContactId: number;
+
+  /**
+   * The visitor was seen for the first time: nobody will say of this contact that it is there.
+   *
+   * @generated from field: bool is_new = 10;
+   */
+  isNew: boolean;
+};
+
+/**
+ * Describes the message tidings.contact.v1.IdentifyContact.
+ * Use `create(IdentifyContactSchema)` to create a new message.
+ */
+export const IdentifyContactSchema: GenMessage<IdentifyContact> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 9);
+
+/**
  * @generated from message tidings.contact.v1.CommandOutcome
  */
 export type CommandOutcome = Message<"tidings.contact.v1.CommandOutcome"> & {
@@ -299,7 +388,41 @@ export type CommandOutcome = Message<"tidings.contact.v1.CommandOutcome"> & {
  * Use `create(CommandOutcomeSchema)` to create a new message.
  */
 export const CommandOutcomeSchema: GenMessage<CommandOutcome> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 9);
+  messageDesc(file_tidings_contact_v1_command, 10);
+
+/**
+ * @generated from message tidings.contact.v1.ReserveContactIdsRequest
+ */
+export type ReserveContactIdsRequest = Message<"tidings.contact.v1.ReserveContactIdsRequest"> & {
+  /**
+   * @generated from field: int32 count = 1;
+   */
+  count: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ReserveContactIdsRequest.
+ * Use `create(ReserveContactIdsRequestSchema)` to create a new message.
+ */
+export const ReserveContactIdsRequestSchema: GenMessage<ReserveContactIdsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 11);
+
+/**
+ * @generated from message tidings.contact.v1.ReserveContactIdsResponse
+ */
+export type ReserveContactIdsResponse = Message<"tidings.contact.v1.ReserveContactIdsResponse"> & {
+  /**
+   * @generated from field: repeated int32 ids = 1;
+   */
+  ids: number[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.ReserveContactIdsResponse.
+ * Use `create(ReserveContactIdsResponseSchema)` to create a new message.
+ */
+export const ReserveContactIdsResponseSchema: GenMessage<ReserveContactIdsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 12);
 
 /**
  * @generated from message tidings.contact.v1.ReadContactFieldsRequest
@@ -323,7 +446,7 @@ export type ReadContactFieldsRequest = Message<"tidings.contact.v1.ReadContactFi
  * Use `create(ReadContactFieldsRequestSchema)` to create a new message.
  */
 export const ReadContactFieldsRequestSchema: GenMessage<ReadContactFieldsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 10);
+  messageDesc(file_tidings_contact_v1_command, 13);
 
 /**
  * @generated from message tidings.contact.v1.ReadContactFieldsResponse
@@ -340,7 +463,7 @@ export type ReadContactFieldsResponse = Message<"tidings.contact.v1.ReadContactF
  * Use `create(ReadContactFieldsResponseSchema)` to create a new message.
  */
 export const ReadContactFieldsResponseSchema: GenMessage<ReadContactFieldsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 11);
+  messageDesc(file_tidings_contact_v1_command, 14);
 
 /**
  * @generated from message tidings.contact.v1.ContactFields
@@ -373,7 +496,7 @@ export type ContactFields = Message<"tidings.contact.v1.ContactFields"> & {
  * Use `create(ContactFieldsSchema)` to create a new message.
  */
 export const ContactFieldsSchema: GenMessage<ContactFields> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 12);
+  messageDesc(file_tidings_contact_v1_command, 15);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableRequest
@@ -397,7 +520,7 @@ export type CheckContactableRequest = Message<"tidings.contact.v1.CheckContactab
  * Use `create(CheckContactableRequestSchema)` to create a new message.
  */
 export const CheckContactableRequestSchema: GenMessage<CheckContactableRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 13);
+  messageDesc(file_tidings_contact_v1_command, 16);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableResponse
@@ -416,7 +539,7 @@ export type CheckContactableResponse = Message<"tidings.contact.v1.CheckContacta
  * Use `create(CheckContactableResponseSchema)` to create a new message.
  */
 export const CheckContactableResponseSchema: GenMessage<CheckContactableResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 14);
+  messageDesc(file_tidings_contact_v1_command, 17);
 
 /**
  * @generated from message tidings.contact.v1.Contactable
@@ -440,7 +563,7 @@ export type Contactable = Message<"tidings.contact.v1.Contactable"> & {
  * Use `create(ContactableSchema)` to create a new message.
  */
 export const ContactableSchema: GenMessage<Contactable> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 15);
+  messageDesc(file_tidings_contact_v1_command, 18);
 
 /**
  * Changes of contacts that other services ask for: the actions of forms, campaigns and point triggers. The rights of the people who wrote
@@ -451,7 +574,7 @@ export const ContactableSchema: GenMessage<Contactable> = /*@__PURE__*/
 export const ContactCommandService: GenService<{
   /**
    * Carries out up to 1,000 commands, each once however often its key is sent, and each on its own. The outcomes are in the order of the
-   * commands. Commands of one call take effect by kind: edits first, then changes of points, scores, stages and companies in their order, then
+   * commands. Commands of one call take effect by kind: identifications first, then edits, then changes of points, scores, stages and companies in their order, then
    * segments, then deletions. After UNAVAILABLE and DEADLINE_EXCEEDED nothing is known: send the same commands again.
    *
    * @generated from rpc tidings.contact.v1.ContactCommandService.CarryOutCommands
@@ -470,6 +593,16 @@ export const ContactCommandService: GenService<{
     methodKind: "unary";
     input: typeof ReadContactFieldsRequestSchema;
     output: typeof ReadContactFieldsResponseSchema;
+  },
+  /**
+   * Takes ids for contacts that begin somewhere else, up to 10,000. An id is given once, whether or not it is used.
+   *
+   * @generated from rpc tidings.contact.v1.ContactCommandService.ReserveContactIds
+   */
+  reserveContactIds: {
+    methodKind: "unary";
+    input: typeof ReserveContactIdsRequestSchema;
+    output: typeof ReserveContactIdsResponseSchema;
   },
   /**
    * Says which of up to 5,000 contacts may receive a message of a channel now.

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCK/AgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBAUIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWQifwoNRm9ybVN1Ym1pdHRlZBIVCg1zdWJtaXNzaW9uX2lkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDwoHZm9ybV9pZBgDIAEoBRIyCg5kYXRlX3N1Ym1pdHRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQicQoNQXNzZXREb3dubG9hZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGFzc2V0X2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjYKCFNtc1NlbmRzEioKBXNlbmRzGAEgAygLMhsudGlkaW5ncy5jb250ZW50LnYxLlNtc1NlbmQiaQoHU21zU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEg4KBnNtc19pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJIChFOb3RpZmljYXRpb25TZW5kcxIzCgVzZW5kcxgBIAMoCzIkLnRpZGluZ3MuY29udGVudC52MS5Ob3RpZmljYXRpb25TZW5kIo4BChBOb3RpZmljYXRpb25TZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSFwoPbm90aWZpY2F0aW9uX2lkGAMgASgFEhEKCWlzX21vYmlsZRgEIAEoCBIuCgpkYXRlX2FkZGVkGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI1Cg5QdXNoU3Vic2NyaWJlZBISCgpjb250YWN0X2lkGAEgASgFEg8KB3B1c2hfaWQYAiABKAkiNwoQUHVzaFVuc3Vic2NyaWJlZBISCgpjb250YWN0X2lkGAEgASgFEg8KB3B1c2hfaWQYAiABKAkiXQobQ2F0ZWdvcnlTdWJzY3JpcHRpb25DaGFuZ2VkEhIKCmNvbnRhY3RfaWQYASABKAUSEwoLY2F0ZWdvcnlfaWQYAiABKAUSFQoNaXNfc3Vic2NyaWJlZBgDIAEoCGIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLmAQoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBAUIGCgRfdXRtIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCLJBQoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBAUIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIn8KDUZvcm1TdWJtaXR0ZWQSFQoNc3VibWlzc2lvbl9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEg8KB2Zvcm1faWQYAyABKAUSMgoOZGF0ZV9zdWJtaXR0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkYKDkFzc2V0RG93bmxvYWRzEjQKCWRvd25sb2FkcxgBIAMoCzIhLnRpZGluZ3MuY29udGVudC52MS5Bc3NldERvd25sb2FkInEKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI2CghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kImkKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent and .opened: sends that changed
@@ -91,7 +91,152 @@ export const EmailSendSchema: GenMessage<EmailSend> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 1);
 
 /**
- * tidings.content.page.hit: contacts saw pages or followed tracked links
+ * tidings.content.visitor.seen: contacts were seen on the web. It comes before the facts of the same moment
+ *
+ * @generated from message tidings.content.v1.VisitorsSeen
+ */
+export type VisitorsSeen = Message<"tidings.content.v1.VisitorsSeen"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.VisitorSeen visitors = 1;
+   */
+  visitors: VisitorSeen[];
+};
+
+/**
+ * Describes the message tidings.content.v1.VisitorsSeen.
+ * Use `create(VisitorsSeenSchema)` to create a new message.
+ */
+export const VisitorsSeenSchema: GenMessage<VisitorsSeen> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 2);
+
+/**
+ * @generated from message tidings.content.v1.VisitorSeen
+ */
+export type VisitorSeen = Message<"tidings.content.v1.VisitorSeen"> & {
+  /**
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * This contact begins with this visit: its id was taken for it.
+   *
+   * @generated from field: bool is_new = 2;
+   */
+  isNew: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp at = 3;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * Empty where addresses are not kept.
+   *
+   * @generated from field: string ip = 4;
+   */
+  ip: string;
+
+  /**
+   * The random id by which the browser is known.
+   *
+   * @generated from field: string device_id = 5;
+   */
+  deviceId: string;
+
+  /**
+   * @generated from field: string user_agent = 6;
+   */
+  userAgent: string;
+
+  /**
+   * @generated from field: string time_zone = 7;
+   */
+  timeZone: string;
+
+  /**
+   * Preferred, as de_AT.
+   *
+   * @generated from field: string locale = 8;
+   */
+  locale: string;
+
+  /**
+   * How the visitor came, where the address says so.
+   *
+   * @generated from field: optional tidings.content.v1.UtmTags utm = 9;
+   */
+  utm?: UtmTags | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.VisitorSeen.
+ * Use `create(VisitorSeenSchema)` to create a new message.
+ */
+export const VisitorSeenSchema: GenMessage<VisitorSeen> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 3);
+
+/**
+ * @generated from message tidings.content.v1.UtmTags
+ */
+export type UtmTags = Message<"tidings.content.v1.UtmTags"> & {
+  /**
+   * @generated from field: string campaign = 1;
+   */
+  campaign: string;
+
+  /**
+   * @generated from field: string content = 2;
+   */
+  content: string;
+
+  /**
+   * @generated from field: string medium = 3;
+   */
+  medium: string;
+
+  /**
+   * @generated from field: string source = 4;
+   */
+  source: string;
+
+  /**
+   * @generated from field: string term = 5;
+   */
+  term: string;
+
+  /**
+   * @generated from field: string url = 6;
+   */
+  url: string;
+
+  /**
+   * @generated from field: string referer = 7;
+   */
+  referer: string;
+
+  /**
+   * A JSON object of texts.
+   *
+   * @generated from field: bytes query = 8;
+   */
+  query: Uint8Array;
+
+  /**
+   * @generated from field: string remote_host = 9;
+   */
+  remoteHost: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.UtmTags.
+ * Use `create(UtmTagsSchema)` to create a new message.
+ */
+export const UtmTagsSchema: GenMessage<UtmTags> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 4);
+
+/**
+ * tidings.content.page.hit: visitors saw pages, followed tracked links or left a page
  *
  * @generated from message tidings.content.v1.PageHits
  */
@@ -107,7 +252,7 @@ export type PageHits = Message<"tidings.content.v1.PageHits"> & {
  * Use `create(PageHitsSchema)` to create a new message.
  */
 export const PageHitsSchema: GenMessage<PageHits> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 2);
+  messageDesc(file_tidings_content_v1_events, 5);
 
 /**
  * @generated from message tidings.content.v1.PageHit
@@ -124,6 +269,8 @@ export type PageHit = Message<"tidings.content.v1.PageHit"> & {
   version: number;
 
   /**
+   * 0: a visitor who is no contact.
+   *
    * @generated from field: int32 contact_id = 3;
    */
   contactId: number;
@@ -180,6 +327,110 @@ export type PageHit = Message<"tidings.content.v1.PageHit"> & {
    * @generated from field: optional int32 email_id = 12;
    */
   emailId?: number | undefined;
+
+  /**
+   * When the visitor went on, from the second version on.
+   *
+   * @generated from field: google.protobuf.Timestamp date_left = 13;
+   */
+  dateLeft?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string ip = 14;
+   */
+  ip: string;
+
+  /**
+   * @generated from field: string country = 15;
+   */
+  country: string;
+
+  /**
+   * @generated from field: string region = 16;
+   */
+  region: string;
+
+  /**
+   * @generated from field: string city = 17;
+   */
+  city: string;
+
+  /**
+   * @generated from field: string isp = 18;
+   */
+  isp: string;
+
+  /**
+   * @generated from field: string organization = 19;
+   */
+  organization: string;
+
+  /**
+   * The HTTP status of the answer.
+   *
+   * @generated from field: int32 code = 20;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string user_agent = 21;
+   */
+  userAgent: string;
+
+  /**
+   * @generated from field: string remote_host = 22;
+   */
+  remoteHost: string;
+
+  /**
+   * @generated from field: string page_language = 23;
+   */
+  pageLanguage: string;
+
+  /**
+   * @generated from field: repeated string browser_languages = 24;
+   */
+  browserLanguages: string[];
+
+  /**
+   * The random id by which the browser is known.
+   *
+   * @generated from field: string device_id = 25;
+   */
+  deviceId: string;
+
+  /**
+   * A JSON object of texts.
+   *
+   * @generated from field: bytes query = 26;
+   */
+  query: Uint8Array;
+
+  /**
+   * human, machine or unknown, and why.
+   *
+   * @generated from field: string verdict = 27;
+   */
+  verdict: string;
+
+  /**
+   * @generated from field: string verdict_reason = 28;
+   */
+  verdictReason: string;
+
+  /**
+   * The contact had not been there before.
+   *
+   * @generated from field: bool is_unique = 29;
+   */
+  isUnique: boolean;
+
+  /**
+   * The page that the seen one is a variant of.
+   *
+   * @generated from field: optional int32 variant_parent_id = 30;
+   */
+  variantParentId?: number | undefined;
 };
 
 /**
@@ -187,7 +438,7 @@ export type PageHit = Message<"tidings.content.v1.PageHit"> & {
  * Use `create(PageHitSchema)` to create a new message.
  */
 export const PageHitSchema: GenMessage<PageHit> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 3);
+  messageDesc(file_tidings_content_v1_events, 6);
 
 /**
  * tidings.content.form.submitted
@@ -221,7 +472,7 @@ export type FormSubmitted = Message<"tidings.content.v1.FormSubmitted"> & {
  * Use `create(FormSubmittedSchema)` to create a new message.
  */
 export const FormSubmittedSchema: GenMessage<FormSubmitted> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 4);
+  messageDesc(file_tidings_content_v1_events, 7);
 
 /**
  * tidings.content.asset.downloaded
@@ -240,7 +491,7 @@ export type AssetDownloads = Message<"tidings.content.v1.AssetDownloads"> & {
  * Use `create(AssetDownloadsSchema)` to create a new message.
  */
 export const AssetDownloadsSchema: GenMessage<AssetDownloads> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 5);
+  messageDesc(file_tidings_content_v1_events, 8);
 
 /**
  * @generated from message tidings.content.v1.AssetDownload
@@ -272,7 +523,7 @@ export type AssetDownload = Message<"tidings.content.v1.AssetDownload"> & {
  * Use `create(AssetDownloadSchema)` to create a new message.
  */
 export const AssetDownloadSchema: GenMessage<AssetDownload> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 6);
+  messageDesc(file_tidings_content_v1_events, 9);
 
 /**
  * tidings.content.sms.sent
@@ -291,7 +542,7 @@ export type SmsSends = Message<"tidings.content.v1.SmsSends"> & {
  * Use `create(SmsSendsSchema)` to create a new message.
  */
 export const SmsSendsSchema: GenMessage<SmsSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 7);
+  messageDesc(file_tidings_content_v1_events, 10);
 
 /**
  * @generated from message tidings.content.v1.SmsSend
@@ -323,7 +574,7 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
  * Use `create(SmsSendSchema)` to create a new message.
  */
 export const SmsSendSchema: GenMessage<SmsSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 8);
+  messageDesc(file_tidings_content_v1_events, 11);
 
 /**
  * tidings.content.notification.sent
@@ -342,7 +593,7 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
  * Use `create(NotificationSendsSchema)` to create a new message.
  */
 export const NotificationSendsSchema: GenMessage<NotificationSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 9);
+  messageDesc(file_tidings_content_v1_events, 12);
 
 /**
  * @generated from message tidings.content.v1.NotificationSend
@@ -381,7 +632,7 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
  * Use `create(NotificationSendSchema)` to create a new message.
  */
 export const NotificationSendSchema: GenMessage<NotificationSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 10);
+  messageDesc(file_tidings_content_v1_events, 13);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -406,7 +657,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 11);
+  messageDesc(file_tidings_content_v1_events, 14);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -430,7 +681,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 12);
+  messageDesc(file_tidings_content_v1_events, 15);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -460,5 +711,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 13);
+  messageDesc(file_tidings_content_v1_events, 16);
 

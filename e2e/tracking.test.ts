@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { queryAsSuperuser } from "@tidings/testkit/postgres";
+import { startTestStack } from "./stack.ts";
+import { BROWSER, visitor } from "./visitor.ts";
+
+/** Visitors of pages that are tracked, through the gateway. */
+
+const stack = await startTestStack({
+  env: { gateway: { TRUSTED_PROXIES: "127.0.0.1/32", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" } },
+});
+after(() => stack.stop());
+const { api, baseUrl, database } = stack;
+
+/** Members of an answer, as a test reads them. */
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
+const query = (text: string) => queryAsSuperuser(database, text);
+const page = (path: string) => ({ page_url: `https://shop.example${path}`, page_title: `Page ${path}` });
+const ADDRESS = { "x-forwarded-for": "93.184.216.34" };
+
+async function contact(id: unknown) {
+  const { status, body } = await api("GET", `contacts/${id}`);
+  assert.equal(status, 200);
+  return body.contact as Any;
+}
+
+// The first ids for contacts come from the contact service.
+await eventually(async () => assert.equal((await visitor(baseUrl).hit(page("/ready"))).json.success, 1));
+
+test("a first hit makes an anonymous contact, and a second one is that contact's", async () => {
+  const browser = visitor(baseUrl);
+  const first = await browser.hit({ ...page("/a?utm_source=letter"), timezone: "Europe/Vienna" }, ADDRESS);
+  assert.equal(first.json.success, 1);
+  assert.match(String(first.json.device_id), /^[a-z0-9]{23}$/);
+  assert.equal(browser.cookies.get("svc_device_id"), first.json.device_id);
+  assert.equal(browser.cookies.get("mtc_id"), String(first.json.id));
+  const second = await browser.hit(page("/b"), ADDRESS);
+  assert.equal(second.json.id, first.json.id);
+  await eventually(async () => {
+    const { fields, ipAddresses, utmtags } = await contact(first.json.id);
+    assert.equal(fields.all.timezone, "Europe/Vienna");
+    assert.deepEqual(Object.keys(ipAddresses), ["93.184.216.34"]);
+    assert.equal(utmtags[0].utmSource, "letter");
+    const { body } = await api("GET", `contacts/${first.json.id}/devices`);
+    assert.equal((body as Any).devices[0].deviceOsName, "Windows");
+  });
+  const hits = await query(
+    `select url, date_left is not null as is_left, version from content.page_hits where contact_id = ${first.json.id} order by id`,
+  );
+  assert.deepEqual(
+    hits.map((hit) => [hit.url, hit.is_left, hit.version]),
+    [
+      ["https://shop.example/a?utm_source=letter", true, 2],
+      ["https://shop.example/b", false, 1],
+    ],
+  );
+});
+
+test("64 first hits of one device at once are one contact", async () => {
+  const id = "abcdefghijklmnopqrstuv1";
+  const answers = await Promise.all(
+    Array.from({ length: 64 }, (_, index) =>
+      visitor(baseUrl).hit({ ...page(`/${index}`), svc_device_id: id }),
+    ),
+  );
+  assert.equal(new Set(answers.map(({ json }) => json.id)).size, 1);
+  const [row] = await query(
+    `select count(*)::int as hits from content.page_hits where tracking_id = '${id}'`,
+  );
+  assert.equal(row?.hits, 64);
+  await eventually(() => contact(answers[0]?.json.id));
+});
+
+test("machines, and people who do not want to be known, become no contacts and get no cookies", async () => {
+  const machine = visitor(baseUrl, { agent: "Googlebot/2.1 (+http://www.google.com/bot.html)" });
+  assert.deepEqual((await machine.hit(page("/machine"))).json, {
+    success: 1,
+    id: null,
+    sid: null,
+    device_id: null,
+    events: {},
+  });
+  assert.equal(machine.cookies.size, 0);
+  const [kept] = await query(
+    "select verdict, verdict_reason, contact_id from content.page_hits where url like '%/machine'",
+  );
+  assert.deepEqual(kept, { verdict: "machine", verdict_reason: "agent", contact_id: null });
+  for (const headers of [{ dnt: "1" }, { "sec-gpc": "1" }]) {
+    const person = visitor(baseUrl);
+    assert.equal((await person.hit(page("/private"), headers)).json.id, null);
+    assert.equal(person.cookies.size, 0);
+  }
+  assert.deepEqual(await query("select 1 from content.page_hits where url like '%/private'"), []);
+  const [headed] = [await visitor(baseUrl).ask("/mtc", { headers: { "sec-purpose": "prefetch" } })];
+  assert.deepEqual(headed?.json, []);
+});
+
+test("the image records a hit by its query, plain or packed in either way", async () => {
+  const gif = async (path: string) => {
+    const answer = await visitor(baseUrl).ask(path, {
+      headers: { referer: "https://shop.example/by-referer" },
+    });
+    assert.deepEqual([answer.status, answer.headers["content-type"]], [200, "image/gif"]);
+  };
+  await gif("/mtracking.gif?page_url=https%3A%2F%2Fshop.example%2Fplain");
+  await gif("/mtracking.gif");
+  const packed = Buffer.from(JSON.stringify({ page_url: "https://shop.example/json" })).toString("base64");
+  await gif(`/mtracking.gif?d=${encodeURIComponent(packed)}`);
+  const url = "https://shop.example/serialised";
+  const older = Buffer.from(`a:1:{s:8:"page_url";s:${url.length}:"${url}";}`).toString("base64");
+  await gif(`/mtracking.gif?d=${encodeURIComponent(older)}`);
+  const object = Buffer.from('O:8:"stdClass":1:{s:8:"page_url";s:1:"x";}').toString("base64");
+  await gif(`/mtracking.gif?d=${encodeURIComponent(object)}`);
+  for (const path of ["plain", "by-referer", "json", "serialised"])
+    assert.equal(
+      (await query(`select 1 from content.page_hits where url = 'https://shop.example/${path}'`)).length > 0,
+      true,
+      path,
+    );
+});
+
+test("what cannot be read is left out, and the hit counts", async () => {
+  const answer = await visitor(baseUrl).ask("/mtc/event?page_title=%FF%00&" + "x=1&".repeat(300), {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"page_url": {"a": 1}, "page_language": ["x"], "tags": ',
+  });
+  assert.equal(answer.json.success, 1);
+  const long = await visitor(baseUrl).hit({
+    ...page("/long"),
+    page_title: "t".repeat(20_000),
+    page_referrer: "\u202E\0",
+  });
+  assert.equal(long.json.success, 1);
+});
+
+test("a hit with publicly updatable values finds the contact, merges the visitor in, and shows nothing of it", async () => {
+  const fields = ((await api("GET", "fields/contact?search=email&limit=5")).body as Any).fields;
+  const email = fields.find((field: { alias: string }) => field.alias === "email");
+  await api("PATCH", `fields/contact/${email.id}/edit`, { isPubliclyUpdatable: true });
+  const known = (await api("POST", "contacts/new", { firstname: "Ada", email: "ada@tracked.example" })).body
+    .contact;
+  await eventually(async () => {
+    const browser = visitor(baseUrl);
+    const before = await browser.hit(page("/before"));
+    const said = await browser.hit({ ...page("/said"), email: "ada@tracked.example", firstname: "Eve" });
+    assert.equal(said.json.id, before.json.id, "the id that was given first");
+    await eventually(async () => {
+      const [hit] = await query(
+        `select contact_id from content.page_hits where url like '%/said' order by id desc limit 1`,
+      );
+      assert.equal(hit?.contact_id, known.id);
+    });
+    assert.equal((await browser.hit(page("/after"))).json.id, before.json.id);
+  });
+  assert.equal((await contact(known.id)).fields.all.firstname, "Ada", "firstname is not publicly updatable");
+});
+
+test("segments follow hits, and the contact's timeline of pages moves with a merge", async () => {
+  const browser = visitor(baseUrl);
+  const { id } = (await browser.hit(page("/wanted"))).json;
+  const segment = (
+    await api("POST", "segments/new", {
+      name: "Wanted",
+      filters: [
+        {
+          glue: "and",
+          field: "hit_url",
+          object: "behaviors",
+          type: "text",
+          operator: "endsWith",
+          properties: { filter: "/wanted-2" },
+        },
+      ],
+    })
+  ).body as Any;
+  await eventually(() => contact(id));
+  await browser.hit(page("/wanted-2"));
+  await eventually(async () => {
+    const { body } = await api("GET", `contacts?search=segment:${segment.list.alias}`);
+    assert.deepEqual(Object.keys(body.contacts), [String(id)]);
+  });
+});
+
+test("other origins are refused where origins are named", async () => {
+  const browser = visitor(baseUrl);
+  const answer = await browser.hit(page("/origin"), { origin: "https://shop.example" });
+  assert.equal(answer.headers["access-control-allow-origin"], "*");
+  assert.equal(answer.headers["access-control-allow-credentials"], undefined);
+});
+
+test("consent that is taken back deletes cookie and device", async () => {
+  const browser = visitor(baseUrl);
+  await browser.hit(page("/kept"));
+  const device = browser.cookies.get("svc_device_id");
+  await browser.hit({ ...page("/withdrawn"), consent: "0" });
+  assert.equal(browser.cookies.get("svc_device_id"), undefined);
+  assert.deepEqual(await query(`select 1 from content.visitor_devices where id = '${device}'`), []);
+});

@@ -1,0 +1,51 @@
+import { prepared } from "@tidings/database/database";
+import { dateTimeText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
+import { contactSaved } from "../contact/events.ts";
+import type { ContactContext } from "../contact/save.ts";
+import type { FieldSet } from "../field/catalogue.ts";
+import { setFieldValues } from "../field/values.ts";
+import { writeChanges } from "../record/write-changes.ts";
+import { type ContactRow, contactTable, EMPTY_CONTACT } from "../rows/contact.ts";
+
+/** A contact of whom nothing is known but that somebody was there. */
+export interface NewContact {
+  /** Taken in advance. */
+  id: number;
+  /** Milliseconds since the epoch. */
+  at: number;
+}
+
+const missingStatement = prepared(
+  "contacts_not_there",
+  `select x.id from unnest((select $1::integer[])) as x (id)
+   where not exists (select from contacts c where c.id = x.id)
+     and not exists (select from contact_redirects r where r.merged_id = x.id)`,
+);
+
+/** Adds contacts under ids that were taken for them. Those that are there already, or were merged into another, are left alone. */
+export async function addNewContacts(
+  { outbox }: ContactContext,
+  { transaction, set }: { transaction: Transaction; set: FieldSet },
+  contacts: NewContact[],
+): Promise<void> {
+  const wanted = new Map(contacts.map((contact) => [contact.id, contact]));
+  if (wanted.size === 0) return;
+  const missing = await transaction.query(missingStatement, [[...wanted.keys()]]);
+  const changes = missing.flatMap(({ id }) => {
+    const contact = wanted.get(Number(id));
+    return contact ? [{ before: undefined, row: rowOf(contact, set) }] : [];
+  });
+  writeChanges(transaction, contactTable, set, changes);
+  outbox.append(
+    transaction,
+    changes.map((change) => contactSaved(change, set)),
+  );
+}
+
+function rowOf({ id, at }: NewContact, set: FieldSet): ContactRow {
+  const seenAt = dateTimeText(at);
+  const row: ContactRow = { ...EMPTY_CONTACT, id: String(id), date_added: seenAt, last_active: seenAt };
+  setFieldValues(row, new Map(), set, true);
+  return row;
+}

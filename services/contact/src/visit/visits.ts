@@ -1,0 +1,122 @@
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { backgroundDeadline, joined, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { type VisitorSeen, VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
+import { jsonBytes } from "@tidings/resource/json-member";
+import type { Actor } from "@tidings/rpc/actor";
+import type { Call } from "@tidings/rpc/call";
+import { noteDevices } from "../belonging/user-agent.ts";
+import { addUtmVisits } from "../belonging/utm-visits.ts";
+import { publicAddress } from "../contact/body.ts";
+import { type ContactContext, contactSaver } from "../contact/save.ts";
+import { isLocale, isTimezone } from "../field/places.ts";
+import type { AboutContacts } from "../projection/facts.ts";
+import { addNewContacts } from "./new-contacts.ts";
+
+const visitors: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+
+/** A visitor as the contact that they are now. */
+interface Visit extends Pick<VisitorSeen, "ip" | "userAgent" | "timeZone" | "locale" | "utm"> {
+  contactId: number;
+  at: number;
+}
+
+/** Contacts as they were seen on the web: new ones begin, and of all of them it is kept when, where and with what they were there. */
+export function visits(context: ContactContext): AboutContacts {
+  return {
+    owner: "content",
+    subjects: ["tidings.content.visitor.seen"],
+    // It changes without an event: a contact that was seen was not edited.
+    table: "last_active",
+    async keep(transaction, events) {
+      const seen = events
+        .flatMap(({ payload }) => fromBinary(VisitorsSeenSchema, payload).visitors)
+        // Other addresses identify nobody.
+        .map((visitor) => ({ ...visitor, ip: publicAddress(visitor.ip) ?? "" }));
+      const { contact: set } = await context.catalogues.latest();
+      const beginning = seen.filter(({ isNew }) => isNew);
+      await addNewContacts(
+        context,
+        { transaction, set },
+        beginning.map(({ contactId, at }) => ({ id: contactId, at: at ? timestampMs(at) : Date.now() })),
+      );
+      const within = { ...context, database: joined(context.database, transaction) };
+      const found = await touch(transaction, seen);
+      const call = callOf();
+      await complete(within, found, call);
+      await noteDevices(
+        within,
+        transaction,
+        found.visits.filter(({ userAgent }) => userAgent !== ""),
+        call,
+      );
+      await addUtmVisits(transaction, { set, outbox: context.outbox }, found.visits);
+      return [...new Set(found.visits.map(({ contactId }) => contactId))];
+    },
+  };
+}
+
+function callOf(): Call {
+  return { actor: visitors, deadlineMs: backgroundDeadline(), requestId: "", reach: () => "all" };
+}
+
+/** When each contact was last active, in one statement; and what is not known of it yet. */
+const touchStatement = prepared(
+  "contacts_touch",
+  `with sent as (
+     select x.id, coalesce(r.contact_id, x.id) as contact_id, x.at, x.ip
+     from json_to_recordset($1::json) as x (id integer, at timestamptz, ip text)
+     left join contact_redirects r on r.merged_id = x.id),
+   latest as (select contact_id, max(at) as at from sent group by contact_id),
+   locked as materialized (
+     select c.id from contacts c join latest l on l.contact_id = c.id order by c.id for update of c),
+   touched as (
+     update contacts c set last_active = greatest(c.last_active, date_trunc('second', l.at))
+     from latest l join locked on locked.id = l.contact_id where c.id = l.contact_id
+     returning c.id, c.timezone is null as needs_time_zone, c.preferred_locale is null as needs_locale, c.ip_address_ids)
+   select s.id as seen_id, t.id as contact_id, s.ip, t.needs_time_zone, t.needs_locale,
+     s.ip <> '' and not exists (
+       select from ip_addresses i where i.ip_address = s.ip and i.id = any (t.ip_address_ids)) as needs_ip
+   from sent s join touched t on t.id = s.contact_id`,
+);
+
+interface Found {
+  visits: Visit[];
+  /** Values that contacts lack, by their ids. */
+  lacking: Map<number, { ip?: string; timeZone?: string; locale?: string }>;
+}
+
+async function touch(transaction: Transaction, seen: VisitorSeen[]): Promise<Found> {
+  const sent = new Map<string, { id: number; at: string; ip: string }>();
+  for (const { contactId: id, at, ip } of seen)
+    sent.set(`${id} ${ip}`, { id, at: new Date(at ? timestampMs(at) : Date.now()).toISOString(), ip });
+  const rows = await transaction.query(touchStatement, [JSON.stringify([...sent.values()])]);
+  const bySeen = new Map(rows.map((row) => [`${row.seen_id} ${row.ip}`, row]));
+  const found: Found = { visits: [], lacking: new Map() };
+  for (const visit of seen) {
+    const row = bySeen.get(`${visit.contactId} ${visit.ip}`);
+    if (!row) continue;
+    const contactId = Number(row.contact_id);
+    const { timeZone, locale, ip, at } = visit;
+    found.visits.push({ ...visit, contactId, at: at ? timestampMs(at) : Date.now() });
+    found.lacking.set(contactId, {
+      ...found.lacking.get(contactId),
+      ...(row.needs_ip === "t" && { ip }),
+      ...(row.needs_time_zone === "t" && isTimezone(timeZone) && { timeZone }),
+      ...(row.needs_locale === "t" && isLocale(locale) && { locale }),
+    });
+  }
+  return found;
+}
+
+/** Writes what contacts lack, each with an event. */
+async function complete(context: ContactContext, { lacking }: Found, call: Call): Promise<void> {
+  const requests = [...lacking].flatMap(([id, { ip, timeZone, locale }]) => {
+    if (!ip && !timeZone && !locale) return [];
+    const values = { ...(timeZone && { timezone: timeZone }), ...(locale && { preferred_locale: locale }) };
+    return [{ id, message: create(ContactSchema, { values: jsonBytes(values), ipAddress: ip ?? "" }) }];
+  });
+  if (requests.length > 0) await contactSaver(context).many(requests, call);
+}

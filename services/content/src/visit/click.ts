@@ -1,0 +1,29 @@
+import type { PublicTokens } from "@tidings/secrets/public-token";
+
+/** What a link in a message says of who follows it: signed, so that it is believed. */
+export interface Click {
+  /** The contact that the message went to. */
+  contactId: number;
+  /** The channel and the message: `email`, 7. */
+  channel: string;
+  channelId: number;
+  emailId?: number;
+}
+
+const CHANNEL = /^[a-z][a-z_.]{0,29}$/;
+
+export function signClick(tokens: PublicTokens, { contactId, channel, channelId, emailId }: Click): string {
+  return tokens.sign([contactId, channel, channelId, emailId ?? ""].join(" "));
+}
+
+/** Undefined for a token that is not ours. */
+export function readClick(tokens: PublicTokens, token: string): Click | undefined {
+  const [contactId, channel = "", channelId, emailId] = tokens.read(token)?.split(" ") ?? [];
+  if (!Number(contactId) || !CHANNEL.test(channel)) return undefined;
+  return {
+    contactId: Number(contactId),
+    channel,
+    channelId: Number(channelId),
+    ...(emailId && { emailId: Number(emailId) }),
+  };
+}

@@ -1,0 +1,90 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { jobsOf } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import type { Actor } from "@tidings/rpc/actor";
+import { unavailable } from "@tidings/rpc/fault";
+import type { Log } from "@tidings/runtime/log";
+import { slices } from "@tidings/runtime/slices";
+import type { Upstreams } from "@tidings/service/upstreams";
+
+/** Ids for contacts that begin on the public web: known before their rows are there, and while the contact service is away. */
+export interface ContactIds {
+  /** Throws UNAVAILABLE when there are not as many left. */
+  take(count: number): Promise<number[]>;
+}
+
+/** The ids that a process takes for itself at a time: what it has left when it ends is lost. */
+const BLOCK = 1_000;
+/** Blocks in stock: a minute of a thousand new visitors a second. */
+const BLOCKS = 60;
+const BLOCKS_AT_ONCE = 10;
+const REFILL_SECONDS = 60;
+const RETRY_SECONDS = 5;
+
+const jobs = jobsOf("contact_ids");
+const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+
+const takeStatement = prepared(
+  "contact_id_blocks_take",
+  `delete from contact_id_blocks where id = (
+     select id from contact_id_blocks order by id limit 1 for update skip locked)
+   returning to_json(ids) as ids`,
+);
+const stockStatement = prepared(
+  "contact_id_blocks_stock",
+  "select count(*) as blocks from contact_id_blocks",
+);
+const addStatement = prepared("contact_id_blocks_add", "insert into contact_id_blocks (ids) values ($1)");
+
+export function contactIds(database: Database): ContactIds {
+  let stock: number[] = [];
+  let taking: Promise<void> | undefined;
+  const takeBlock = async () => {
+    const block = await database.transaction(backgroundDeadline(), async (transaction) => {
+      const [row] = await transaction.query(takeStatement);
+      jobs.add(transaction, [{ key: "all" }]);
+      return row;
+    });
+    if (!block) throw unavailable("no ids for new contacts are left");
+    stock = [...stock, ...(JSON.parse(block.ids ?? "[]") as number[])];
+  };
+  return {
+    async take(count) {
+      while (stock.length < count) {
+        taking ??= takeBlock().finally(() => {
+          taking = undefined;
+        });
+        await taking;
+      }
+      return stock.splice(0, count);
+    },
+  };
+}
+
+/** Keeps ids in stock, asked of the contact service: a job of all replicas. */
+export function contactIdUpkeep(database: Database, log: Log, upstreams: Upstreams): JobOptions {
+  const contacts = upstreams.client("contact", ContactCommandService);
+  return {
+    database,
+    log,
+    jobs,
+    async prepare(job) {
+      const deadlineMs = backgroundDeadline();
+      const [stock] = await database.query(stockStatement, [], deadlineMs);
+      const missing = Math.min(BLOCKS_AT_ONCE, BLOCKS - Number(stock?.blocks));
+      if (missing <= 0) return { ...job, payload: { ids: [] } };
+      const outgoing = { actor, deadlineMs, requestId: "" };
+      const { ids } = await contacts.reserveContactIds({ count: missing * BLOCK }, outgoing);
+      return { ...job, payload: { ids } };
+    },
+    async work(transaction, { payload }) {
+      const { ids } = payload as { ids: number[] };
+      for (const block of slices(ids, BLOCK)) transaction.execute(addStatement, [block]);
+      // Once more until there is nothing to ask for.
+      return { state: "again", payload: {}, delaySeconds: ids.length > 0 ? 0 : REFILL_SECONDS };
+    },
+    onFailure: async () => ({ state: "failed", delaySeconds: RETRY_SECONDS }),
+  };
+}

@@ -1,0 +1,99 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { jobsOf } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import {
+  ContactCommandSchema,
+  ContactCommandService,
+  type IdentifyContactSchema,
+} from "@tidings/proto/tidings/contact/v1/command";
+import { jsonBytes } from "@tidings/resource/json-member";
+import type { Actor } from "@tidings/rpc/actor";
+import type { Log } from "@tidings/runtime/log";
+import type { Upstreams } from "@tidings/service/upstreams";
+
+/** What a visitor said of themselves by the parameters of a hit. */
+export interface SaidOfVisitor {
+  /** The id of the hit. */
+  hitId: string;
+  deviceId: string;
+  contactId: number;
+  /** Values by aliases of fields; only those that everybody may write are written. */
+  values: Record<string, string>;
+  tags: string;
+  /** An id in case that the values contradict the contact. */
+  newContactId: number;
+}
+
+const jobs = jobsOf("visitor_identity");
+const AT_ONCE = 8;
+const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+
+/** Plans that contacts who turned out to be another one become a part of that one, where nothing is known of them. */
+export function planMerges(
+  transaction: Transaction,
+  merges: { contactId: number; mergedId: number }[],
+): void {
+  jobs.add(
+    transaction,
+    merges.map((merge) => ({ key: `merge ${merge.mergedId} ${merge.contactId}`, payload: merge })),
+  );
+}
+
+/** Plans that values are written to the contacts of visitors, or find those that they are. */
+export function planIdentifications(transaction: Transaction, said: SaidOfVisitor[]): void {
+  jobs.add(
+    transaction,
+    said.map(({ hitId, ...payload }) => ({ key: `hit ${hitId}`, payload })),
+  );
+}
+
+type Task = Partial<Omit<SaidOfVisitor, "hitId">> & { contactId: number; mergedId?: number };
+
+const ownStatement = prepared(
+  "visitor_devices_own",
+  "update visitor_devices set contact_id = $2 where id = $1 and contact_id <> $2",
+);
+
+/** Finds out who visitors are, each by a command of the contact service that takes effect once. */
+export function identification(database: Database, log: Log, upstreams: Upstreams): JobOptions {
+  const contacts = upstreams.client("contact", ContactCommandService);
+  return {
+    database,
+    log,
+    jobs,
+    atOnce: AT_ONCE,
+    async prepare(job) {
+      const { contactId, ...task } = job.payload as unknown as Task;
+      const command = create(ContactCommandSchema, {
+        key: `visitor:${job.key}`,
+        contactId,
+        effect: { case: "identify", value: effectOf(task) },
+      });
+      const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
+      const { outcomes } = await contacts.carryOutCommands({ commands: [command] }, outgoing);
+      return { ...job, payload: { ...job.payload, identifiedAs: outcomes[0]?.contactId || null } };
+    },
+    async work(transaction, { payload }) {
+      const { deviceId, identifiedAs } = payload;
+      if (deviceId && identifiedAs) transaction.execute(ownStatement, [deviceId, identifiedAs]);
+      return { state: "done" };
+    },
+  };
+}
+
+function effectOf({
+  values,
+  tags,
+  newContactId,
+  mergedId,
+}: Omit<Task, "contactId">): MessageInitShape<typeof IdentifyContactSchema> {
+  return {
+    ...(values && { values: jsonBytes(values) }),
+    isPublic: true,
+    tags: tags ?? "",
+    newContactId: newContactId ?? 0,
+    ...(mergedId !== undefined && { mergedId }),
+  };
+}

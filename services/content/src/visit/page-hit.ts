@@ -1,0 +1,88 @@
+import type { Hit } from "./hit.ts";
+import { newFactId } from "./hit.ts";
+import { cleanText, type Parameters } from "./parameters.ts";
+import type { Visit } from "./visit.ts";
+import { CONSENT_PARAMETER } from "./visit.ts";
+import type { Utm } from "./visitors.ts";
+
+/** The parameters that describe a hit; all others may be values of the visitor (engines.md 7.1). */
+const OF_THE_HIT = new Set(
+  `page_title page_language preferred_locale page_referrer page_url counter timezone_offset resolution platform do_not_track timezone
+   mtc_id mtc_sid tags ct d hit left adblock fingerprint`.split(/\s+/),
+);
+const URL_LENGTH_MAX = 2_048;
+const QUERY_MEMBERS_MAX = 100;
+
+export interface HitContext {
+  visit: Visit;
+  parameters: Parameters;
+  prefix: string;
+  /** Aliases of the fields of contacts. */
+  fields: ReadonlySet<string>;
+}
+
+/** The hit that a script or an image on a page tells of. */
+export function pageHit({ visit, parameters, prefix, fields }: HitContext): Hit {
+  const text = (name: string) => parameters.get(name) ?? "";
+  const url = addressOf(text("page_url")) || addressOf(visit.referer);
+  const query = queryOf(url, parameters, prefix);
+  return {
+    ...newFactId(),
+    ...visit,
+    code: 200,
+    url,
+    urlTitle: cleanText(text("page_title"), 500),
+    referer: text("page_referrer"),
+    remoteHost: "",
+    pageLanguage: cleanText(text("page_language"), 35),
+    source: "",
+    query,
+    utm: utmOf(query),
+    timeZone: text("timezone"),
+    locale: text("preferred_locale"),
+    tags: text("tags"),
+    values: valuesOf(parameters, prefix, fields),
+  };
+}
+
+/** An address on the web; else none. */
+export function addressOf(text: string): string {
+  const url = text.slice(0, URL_LENGTH_MAX);
+  return /^https?:\/\//i.test(url) && URL.canParse(url) ? url : "";
+}
+
+/** What the address of the page and the page itself say, without ids. */
+function queryOf(url: string, parameters: Parameters, prefix: string): Record<string, string> {
+  const query = new Map<string, string>();
+  if (url)
+    for (const [name, text] of new URL(url).searchParams) query.set(cleanText(name, 191), cleanText(text));
+  for (const [name, text] of parameters) query.set(name, text);
+  for (const name of ["ct", "hit", "left", "mtc_id", "mtc_sid", `${prefix}_device_id`, CONSENT_PARAMETER])
+    query.delete(name);
+  return Object.fromEntries([...query].slice(0, QUERY_MEMBERS_MAX));
+}
+
+/** How the visitor came, where any `utm_*` is there. */
+export function utmOf(query: Record<string, string>): Utm | undefined {
+  const text = (name: string) => (Object.hasOwn(query, name) ? (query[name] ?? "").slice(0, 191) : "");
+  const utm = {
+    campaign: text("utm_campaign"),
+    content: text("utm_content"),
+    medium: text("utm_medium"),
+    source: text("utm_source"),
+    term: text("utm_term"),
+  };
+  return Object.values(utm).some((value) => value !== "") ? utm : undefined;
+}
+
+function valuesOf(
+  parameters: Parameters,
+  prefix: string,
+  fields: ReadonlySet<string>,
+): Record<string, string> {
+  const own = [`${prefix}_device_id`, CONSENT_PARAMETER];
+  const entries = [...parameters].filter(
+    ([name, text]) => fields.has(name) && text !== "" && !OF_THE_HIT.has(name) && !own.includes(name),
+  );
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,371 @@
+import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
+import { timestampFromText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
+import { factEvents } from "@tidings/messaging/fact-events";
+import type { Outbox } from "@tidings/messaging/outbox";
+import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { jsonBytes } from "@tidings/resource/json-member";
+import { coalesce } from "@tidings/runtime/coalesce";
+import { Counter, Histogram } from "prom-client";
+import type { ContactIds } from "./contact-ids.ts";
+import { firstVisits } from "./first-visits.ts";
+import { type Hit, timeOfId } from "./hit.ts";
+import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
+import { HIT_COLUMNS } from "./visit-tables.ts";
+import { type Sighting, seeVisitors, type Visitor } from "./visitors.ts";
+
+const recorded = new Counter({
+  name: "tidings_hits_total",
+  help: "Hits of pages and links that were recorded, by the verdict on the visitor; `nobody`: without consent, counted alone",
+  labelNames: ["verdict"],
+});
+const groupSize = new Histogram({
+  name: "tidings_hit_group_size",
+  help: "Hits that were committed together",
+  buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500],
+});
+
+/** Two, so that one group may wait for the disk while the other works. */
+const AT_ONCE = 2;
+const GROUP_MAX = 500;
+
+export interface Visits {
+  database: Database;
+  outbox: Outbox;
+  ids: ContactIds;
+}
+
+/** Records a hit and answers who the visitor is, once it is durable; undefined for a machine, and for who may not be known. */
+export type RecordHit = (hit: Hit) => Promise<Visitor | undefined>;
+
+/** Hits that come meanwhile are committed together: rows, counters and one event are one transaction (group commit). */
+export function hitRecorder(visits: Visits): RecordHit {
+  const record = coalesce((hits: Hit[]) => recordHits(visits, hits), {
+    atOnce: AT_ONCE,
+    itemsMax: GROUP_MAX,
+  });
+  return async (hit) => (await record("hits", hit)).get(hit);
+}
+
+/** Notes a visitor who is on no page, and answers who it is. */
+export type See = (sighting: Sighting) => Promise<Visitor | undefined>;
+
+export function visitorSeer({ database, outbox, ids }: Visits): See {
+  return async (sighting) =>
+    database.transaction(backgroundDeadline(), async (transaction) => {
+      const { visitors, events } = await seeVisitors(transaction, ids, [sighting]);
+      outbox.append(transaction, events);
+      return visitors.get(sighting.deviceId);
+    });
+}
+
+/** Notes that a visitor left a page, by the id of the hit. */
+export type Leave = (leaving: Leaving) => Promise<void>;
+
+export function leavingRecorder({ database, outbox }: Visits): Leave {
+  return async (leaving) =>
+    database.transaction(backgroundDeadline(), async (transaction) => {
+      const left = await leave(transaction, [leaving]);
+      outbox.append(
+        transaction,
+        factEvents(SUBJECT, PageHitsSchema, left, (hits) => ({ hits })),
+      );
+    });
+}
+
+/** Records hits in one transaction. */
+export async function recordHits(
+  { database, outbox, ids }: Visits,
+  hits: Hit[],
+): Promise<ReadonlyMap<Hit, Visitor>> {
+  const outcome = await database.transaction(backgroundDeadline(), async (transaction) => {
+    const { visitors, events } = await seeVisitors(transaction, ids, hits.flatMap(sightingOf));
+    const visitorOf = (hit: Hit) => visitors.get(hit.device?.id ?? "");
+    const isFirst = await firstVisits(
+      transaction,
+      hits.flatMap((hit) => {
+        const visitor = visitorOf(hit);
+        return visitor ? targetsOf(hit).map((target) => ({ contactId: visitor.contactId, target })) : [];
+      }),
+    );
+    const unique = new Set(hits.filter((hit) => isUnique(hit, visitorOf(hit), isFirst)));
+    const facts = hits.filter((hit) => hit.device !== undefined || hit.verdict === "machine");
+    const leavings = leavingsOf(hits, visitorOf);
+    const rows = facts.map((hit) => {
+      const leftAt = leavings.within.get(hit.id);
+      return rowOf(hit, visitorOf(hit), { isUnique: unique.has(hit), leftAt });
+    });
+    transaction.execute(insertStatement, [JSON.stringify(rows)]);
+    const left = leavings.before.length > 0 ? await leave(transaction, leavings.before) : [];
+    count(transaction, hits, unique);
+    await identifyAll(transaction, ids, hits, visitorOf);
+    outbox.append(transaction, [
+      ...events,
+      ...factEvents(SUBJECT, PageHitsSchema, [...rows.map(eventOf), ...left], (hits) => ({ hits })),
+    ]);
+    return new Map(
+      hits.flatMap((hit) => {
+        const visitor = visitorOf(hit);
+        return visitor ? [[hit, visitor] as const] : [];
+      }),
+    );
+  });
+  groupSize.observe(hits.length);
+  for (const hit of hits)
+    recorded.inc({ verdict: hit.device || hit.verdict === "machine" ? hit.verdict : "nobody" });
+  return outcome;
+}
+
+const SUBJECT = "tidings.content.page.hit";
+
+function sightingOf(hit: Hit): Sighting[] {
+  const { device, id: hitId } = hit;
+  return device ? [{ ...hit, deviceId: device.id, isNewDevice: device.isNew, hitId }] : [];
+}
+
+function targetsOf({ pageId, redirectId }: Hit): string[] {
+  return [
+    ...(pageId === undefined ? [] : [`page:${pageId}`]),
+    ...(redirectId === undefined ? [] : [`redirect:${redirectId}`]),
+  ];
+}
+
+type IsFirst = (contactId: number, target: string) => boolean;
+
+function isUnique(hit: Hit, visitor: Visitor | undefined, isFirst: IsFirst): boolean {
+  return (
+    visitor !== undefined && targetsOf(hit).filter((target) => isFirst(visitor.contactId, target)).length > 0
+  );
+}
+
+const names = Object.keys(HIT_COLUMNS).join(", ");
+const typed = Object.entries(HIT_COLUMNS)
+  .map(([name, type]) => `${name} ${type}`)
+  .join(", ");
+const insertStatement = prepared(
+  "page_hits_insert",
+  `insert into page_hits (${names}) select ${names} from json_to_recordset($1::json) as x (${typed})
+   on conflict do nothing`,
+);
+
+type HitRow = ReturnType<typeof rowOf>;
+
+function rowOf(
+  hit: Hit,
+  visitor: Visitor | undefined,
+  { isUnique, leftAt }: { isUnique: boolean; leftAt: number | undefined },
+) {
+  const { verdict, reason, query, browserLanguages } = hit;
+  return {
+    id: hit.id,
+    version: 1,
+    contact_id: visitor?.contactId ?? null,
+    date_hit: new Date(hit.at).toISOString(),
+    date_left: leftAt === undefined ? null : new Date(leftAt).toISOString(),
+    page_id: hit.pageId ?? null,
+    redirect_id: hit.redirectId ?? null,
+    email_id: hit.emailId ?? null,
+    variant_parent_id: hit.variantParentId ?? null,
+    ip: hit.ip || null,
+    country: null,
+    region: null,
+    city: null,
+    isp: null,
+    organization: null,
+    code: hit.code,
+    referer: hit.referer || null,
+    url: hit.url || null,
+    url_title: hit.urlTitle || null,
+    user_agent: hit.userAgent || null,
+    remote_host: hit.remoteHost || null,
+    page_language: hit.pageLanguage || null,
+    browser_languages: browserLanguages,
+    tracking_id: hit.device?.id ?? null,
+    source: hit.source || null,
+    source_id: hit.sourceId ?? null,
+    query,
+    is_unique: isUnique,
+    verdict,
+    verdict_reason: reason || null,
+  };
+}
+
+interface Leaving {
+  id: string;
+  at: number;
+}
+
+/** A visitor who is somewhere else has left where they were: hits before this group, and hits within it. */
+function leavingsOf(hits: Hit[], visitorOf: (hit: Hit) => Visitor | undefined) {
+  const latest = new Map<string, Hit>();
+  const within = new Map<string, number>();
+  const before: Leaving[] = [];
+  for (const hit of hits) {
+    if (!hit.device) continue;
+    const earlier = latest.get(hit.device.id);
+    const previousId = visitorOf(hit)?.previousHitId;
+    if (earlier) within.set(earlier.id, hit.at);
+    else if (previousId) before.push({ id: previousId, at: hit.at });
+    latest.set(hit.device.id, hit);
+  }
+  return { within, before };
+}
+
+/** The time of a hit is in its id: only the partition of its month is looked into. */
+const leaveStatement = prepared(
+  "page_hits_leave",
+  `update page_hits h set date_left = x.date_left, version = h.version + 1
+   from json_to_recordset($1::json) as x (id uuid, date_hit timestamptz, date_left timestamptz)
+   where h.id = x.id and h.date_hit = x.date_hit and h.date_left is null
+   returning ${Object.keys(HIT_COLUMNS)
+     .map((name) => `h.${name}`)
+     .join(", ")}`,
+);
+
+/** Hits that visitors leave now, as events carry them. A time that was set stays. */
+async function leave(transaction: Transaction, leavings: Leaving[]) {
+  const sent = leavings
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    .map(({ id, at }) => ({
+      id,
+      date_hit: timeOfId(id).toISOString(),
+      date_left: new Date(at).toISOString(),
+    }));
+  return (await transaction.query(leaveStatement, [JSON.stringify(sent)])).map(eventOfStored);
+}
+
+/** Counts of pages, links and channels, added up for each. */
+const countPages = prepared(
+  "pages_count_hits",
+  `update pages p set hits = p.hits + x.hits, unique_hits = p.unique_hits + x.unique_hits,
+     variant_hits = p.variant_hits + case when p.variant_start_date is not null then x.unique_hits else 0 end
+   from (select * from json_to_recordset($1::json) as x (id integer, hits integer, unique_hits integer) order by id) x
+   where p.id = x.id`,
+);
+const countRedirects = prepared(
+  "page_redirects_count",
+  `update page_redirects r set hits = r.hits + x.hits, unique_hits = r.unique_hits + x.unique_hits
+   from (select * from json_to_recordset($1::json) as x (id integer, hits integer, unique_hits integer) order by id) x
+   where r.id = x.id`,
+);
+const countTrackables = prepared(
+  "channel_url_trackables_count",
+  `insert into channel_url_trackables as t (redirect_id, channel, channel_id, hits, unique_hits)
+   select x.redirect_id, x.channel, x.channel_id, x.hits, x.unique_hits from json_to_recordset($1::json)
+     as x (redirect_id integer, channel text, channel_id integer, hits integer, unique_hits integer)
+   order by x.redirect_id, x.channel, x.channel_id
+   on conflict (redirect_id, channel, channel_id)
+     do update set hits = t.hits + excluded.hits, unique_hits = t.unique_hits + excluded.unique_hits`,
+);
+
+/** Machines change no counter; a person who may not be known does. */
+function count(transaction: Transaction, hits: Hit[], unique: ReadonlySet<Hit>): void {
+  const counted = hits.filter(({ verdict }) => verdict !== "machine");
+  const sumsBy = <K extends object>(keyOf: (hit: Hit) => K | undefined) => {
+    const sums = new Map<string, K & { hits: number; unique_hits: number }>();
+    for (const hit of counted) {
+      const key = keyOf(hit);
+      if (!key) continue;
+      const name = JSON.stringify(key);
+      const sum = sums.get(name) ?? { ...key, hits: 0, unique_hits: 0 };
+      sums.set(name, {
+        ...sum,
+        hits: sum.hits + 1,
+        unique_hits: sum.unique_hits + (unique.has(hit) ? 1 : 0),
+      });
+    }
+    return [...sums.values()];
+  };
+  const pages = sumsBy(({ pageId }) => (pageId === undefined ? undefined : { id: pageId }));
+  const redirects = sumsBy(({ redirectId }) => (redirectId === undefined ? undefined : { id: redirectId }));
+  const trackables = sumsBy(({ redirectId, source, sourceId }) =>
+    redirectId === undefined || source === "" || sourceId === undefined
+      ? undefined
+      : { redirect_id: redirectId, channel: source, channel_id: sourceId },
+  );
+  if (pages.length > 0) transaction.execute(countPages, [JSON.stringify(pages)]);
+  if (redirects.length > 0) transaction.execute(countRedirects, [JSON.stringify(redirects)]);
+  if (trackables.length > 0) transaction.execute(countTrackables, [JSON.stringify(trackables)]);
+}
+
+/** Plans what follows from values and tags that pages sent of their visitors. */
+async function identifyAll(
+  transaction: Transaction,
+  ids: ContactIds,
+  hits: Hit[],
+  visitorOf: (hit: Hit) => Visitor | undefined,
+): Promise<void> {
+  const saying = hits.filter(
+    (hit) => visitorOf(hit) && (hit.tags !== "" || Object.keys(hit.values).length > 0),
+  );
+  if (saying.length === 0) return;
+  const newIds = await ids.take(saying.length);
+  const said = saying.flatMap((hit, index): SaidOfVisitor[] => {
+    const contactId = visitorOf(hit)?.contactId;
+    const newContactId = newIds[index];
+    if (contactId === undefined || newContactId === undefined || !hit.device) return [];
+    return [
+      { hitId: hit.id, deviceId: hit.device.id, contactId, values: hit.values, tags: hit.tags, newContactId },
+    ];
+  });
+  planIdentifications(transaction, said);
+}
+
+function eventOf(row: HitRow) {
+  return {
+    ...sharedOf(row),
+    dateHit: timestampFromMs(Date.parse(row.date_hit)),
+    ...(row.date_left && { dateLeft: timestampFromMs(Date.parse(row.date_left)) }),
+    version: row.version,
+    isUnique: row.is_unique,
+    browserLanguages: row.browser_languages,
+    query: jsonBytes(row.query),
+  };
+}
+
+/** The same of a row as the database has it. */
+export function eventOfStored(row: Row) {
+  return {
+    ...sharedOf(row),
+    dateHit: timestampFromDate(timeOfId(row.id ?? "")),
+    ...(row.date_left && { dateLeft: timestampFromText(row.date_left) }),
+    version: Number(row.version),
+    isUnique: row.is_unique === "t",
+    browserLanguages: JSON.parse(row.browser_languages ?? "[]") as string[],
+    query: Buffer.from(row.query ?? "{}"),
+  };
+}
+
+function sharedOf(row: Row | HitRow) {
+  const number = (value: string | number | null | undefined) => (value == null ? undefined : Number(value));
+  const [pageId, redirectId, emailId] = [number(row.page_id), number(row.redirect_id), number(row.email_id)];
+  const [sourceId, variantParentId] = [number(row.source_id), number(row.variant_parent_id)];
+  return {
+    id: row.id ?? "",
+    contactId: number(row.contact_id) ?? 0,
+    url: row.url ?? "",
+    urlTitle: row.url_title ?? "",
+    referer: row.referer ?? "",
+    source: row.source ?? "",
+    ...(sourceId !== undefined && { sourceId }),
+    ...(pageId !== undefined && { pageId }),
+    ...(redirectId !== undefined && { redirectId }),
+    ...(emailId !== undefined && { emailId }),
+    ...(variantParentId !== undefined && { variantParentId }),
+    ip: row.ip ?? "",
+    country: row.country ?? "",
+    region: row.region ?? "",
+    city: row.city ?? "",
+    isp: row.isp ?? "",
+    organization: row.organization ?? "",
+    code: Number(row.code),
+    userAgent: row.user_agent ?? "",
+    remoteHost: row.remote_host ?? "",
+    pageLanguage: row.page_language ?? "",
+    deviceId: row.tracking_id ?? "",
+    verdict: row.verdict ?? "",
+    verdictReason: row.verdict_reason ?? "",
+  };
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { isOutage } from "@tidings/rpc/outage";
+import type { Log } from "@tidings/runtime/log";
+import { type Request, type RequestHandler, type Response, Router } from "express";
+import { LRUCache } from "lru-cache";
+import { readClick } from "./click.ts";
+import { newFactId } from "./hit.ts";
+import { utmOf } from "./page-hit.ts";
+import { readParameters } from "./parameters.ts";
+import type { RecordHit } from "./record-hits.ts";
+import { keepDevice, visitOf } from "./visit.ts";
+import type { VisitSettings } from "./visit-settings.ts";
+
+/** A tracked link. */
+export interface Redirect {
+  id: number;
+  url: string;
+}
+
+/** The name of a tracked link in its address: 100 random bits. */
+const REDIRECT_ID = /^[0-9a-f]{25}$/;
+const KNOWN_MAX = 10_000;
+
+export function newRedirectId(): string {
+  return randomBytes(13).toString("hex").slice(0, 25);
+}
+
+const findStatement = prepared(
+  "page_redirects_find",
+  "select id, url from page_redirects where redirect_id = $1 and is_published",
+);
+
+/** Finds tracked links. Each replica remembers the latest ones, so that they lead on while the database is away. */
+export function redirectFinder(database: Database): (redirectId: string) => Promise<Redirect | undefined> {
+  const known = new LRUCache<string, Redirect>({ max: KNOWN_MAX });
+  return async (redirectId) => {
+    if (!REDIRECT_ID.test(redirectId)) return undefined;
+    const remembered = known.get(redirectId);
+    if (remembered) return remembered;
+    const [row] = await database.query(findStatement, [redirectId], backgroundDeadline());
+    if (!row) return undefined;
+    const redirect = { id: Number(row.id), url: row.url ?? "" };
+    known.set(redirectId, redirect);
+    return redirect;
+  };
+}
+
+export interface RedirectOptions {
+  log: Log;
+  settings: VisitSettings;
+  recordHit: RecordHit;
+  find: (redirectId: string) => Promise<Redirect | undefined>;
+  /** Values of fields of a contact by alias, for links that have some in their address. */
+  valuesOf: (contactId: number, aliases: string[]) => Promise<ReadonlyMap<string, string>>;
+}
+
+/** `/r/<id>` and `/redirect/<id>`: tracked links (engines.md 6.9). */
+export function redirectRoutes(options: RedirectOptions): Router {
+  const { log, settings, recordHit, find, valuesOf } = options;
+  const router = Router({ caseSensitive: true });
+  const follow: RequestHandler = async (request: Request, response: Response, next) => {
+    const redirect = await find(String(request.params.id));
+    if (!redirect) return next();
+    const parameters = await readParameters(request);
+    const click = readClick(settings.tokens.click, parameters.get("ct") ?? "");
+    const utm = [...parameters].filter(([name]) => name.startsWith("utm_"));
+    const filled = await fillFields(redirect.url, click?.contactId, valuesOf);
+    const target = withParameters(filled, utm);
+    if (!target) return next();
+    // A link that names nobody counts nothing.
+    if (click) {
+      const visit = visitOf(request, parameters, settings);
+      const query = Object.fromEntries(utm);
+      const hit = {
+        ...newFactId(),
+        ...visit,
+        ...{
+          redirectId: redirect.id,
+          code: 302,
+          url: target,
+          urlTitle: "",
+          remoteHost: "",
+          pageLanguage: "",
+        },
+        ...{
+          source: click.channel,
+          sourceId: click.channelId,
+          emailId: click.emailId,
+          query,
+          utm: utmOf(query),
+        },
+        ...{ provenContactId: click.contactId, timeZone: "", locale: "", values: {}, tags: "" },
+      };
+      const visitor = await recordHit(hit).catch((error) => {
+        // The visitor goes on; the hit is kept elsewhere, or counted as lost.
+        if (!isOutage(error)) log.error({ err: error }, "a click was not recorded");
+        return undefined;
+      });
+      if (visitor && visit.device)
+        keepDevice(response, { deviceId: visit.device.id, visitor, hitId: hit.id }, settings);
+    }
+    response.setHeader("cache-control", "no-store");
+    response.redirect(302, target);
+  };
+  router.get("/r/:id", follow);
+  router.get("/redirect/:id", follow);
+  return router;
+}
+
+const FIELD =
+  /\{contactfield=([a-z0-9_]{1,191})(?:\|([^{}|]{0,191}))?\}|%7Bcontactfield%3D([a-z0-9_]{1,191})%7D/gi;
+
+/** Values of the contact stand encoded in the address; without a contact there are none. */
+async function fillFields(
+  url: string,
+  contactId: number | undefined,
+  valuesOf: RedirectOptions["valuesOf"],
+): Promise<string> {
+  const aliases = [...url.matchAll(FIELD)].map(([, alias, , encoded]) => alias ?? encoded ?? "");
+  if (aliases.length === 0) return url;
+  const none: ReadonlyMap<string, string> = new Map();
+  const values = contactId === undefined ? none : await valuesOf(contactId, aliases).catch(() => none); // the link leads on without them
+  return url.replaceAll(FIELD, (_token, alias?: string, fallback = "", encoded?: string) =>
+    encodeURIComponent((values.get(alias ?? encoded ?? "") || fallback).toWellFormed()),
+  );
+}
+
+/** The address with these parameters in place of its own of the same names; undefined where it is none on the web. */
+function withParameters(text: string, parameters: [string, string][]): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if (url.protocol !== "https:" && url.protocol !== "http:") return undefined;
+  for (const [name, value] of parameters) url.searchParams.set(name, value);
+  return url.href;
+}

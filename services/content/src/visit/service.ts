@@ -1,0 +1,86 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { backgroundDeadline } from "@tidings/database/database";
+import type { MonthPartitioned } from "@tidings/jobs/partitions";
+import { factSource } from "@tidings/messaging/facts";
+import { contactFateJobs, contactFates } from "@tidings/projection/contact-fates";
+import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
+import type { Actor } from "@tidings/rpc/actor";
+import type { Foundation, Parts } from "@tidings/service/start-service";
+import type { Router } from "express";
+import type { ContentConfig } from "../config.ts";
+import { contactIds, contactIdUpkeep } from "./contact-ids.ts";
+import { fieldAliases } from "./field-aliases.ts";
+import { identification } from "./identify.ts";
+import { eventOfStored, hitRecorder, leavingRecorder, type RecordHit, visitorSeer } from "./record-hits.ts";
+import { redirectFinder, redirectRoutes } from "./redirects.ts";
+import { trackingRoutes } from "./tracking.ts";
+import { type VisitSettings, visitSettings } from "./visit-settings.ts";
+import { HIT_COLUMNS } from "./visit-tables.ts";
+
+const DAYS_OF_A_MONTH = 31;
+/** A link leads on without what is not known in time. */
+const FIELDS_MS = 1_000;
+const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+
+type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections">> & {
+  partitioned: MonthPartitioned[];
+  routes: Router[];
+  settings: VisitSettings;
+  recordHit: RecordHit;
+};
+
+/** Visitors of the public web, and their hits. */
+export function openVisits({ config, database, outbox, log, upstreams }: Foundation<ContentConfig>): Opened {
+  const settings = visitSettings(config);
+  const ids = contactIds(database);
+  const visits = { database, outbox, ids };
+  const recordHit = hitRecorder(visits);
+  const contacts = upstreams.client("contact", ContactCommandService);
+  const valuesOf = async (contactId: number, aliases: string[]) => {
+    const outgoing = { actor, deadlineMs: Date.now() + FIELDS_MS, requestId: "" };
+    const { contacts: found } = await contacts.readContactFields({ ids: [contactId], aliases }, outgoing);
+    return new Map(aliases.map((alias, index) => [alias, found[0]?.values[index] ?? ""]));
+  };
+  const days = config.HITS_DAYS;
+  const kept = days > 0 ? { monthsKept: Math.ceil(days / DAYS_OF_A_MONTH) } : {};
+  return {
+    settings,
+    recordHit,
+    routes: [
+      trackingRoutes({
+        database,
+        log,
+        settings,
+        recordHit,
+        see: visitorSeer(visits),
+        leave: leavingRecorder(visits),
+        fields: fieldAliases(database),
+      }),
+      redirectRoutes({ log, settings, recordHit, find: redirectFinder(database), valuesOf }),
+    ],
+    partitioned: [{ table: "page_hits", ...kept }],
+    jobs: [
+      contactIdUpkeep(database, log, upstreams),
+      identification(database, log, upstreams),
+      contactFateJobs(
+        database,
+        log,
+        ["visitor_devices", "page_hits"],
+        [{ table: "first_visits", columns: ["target"] }],
+      ),
+    ],
+    facts: [
+      factSource(database, {
+        type: PageHitsSchema.typeName,
+        table: "page_hits",
+        key: "id",
+        columns: Object.keys(HIT_COLUMNS),
+        eventsOf: (rows) => [
+          toBinary(PageHitsSchema, create(PageHitsSchema, { hits: rows.map(eventOfStored) })),
+        ],
+      }),
+    ],
+    projections: [contactFates],
+  };
+}

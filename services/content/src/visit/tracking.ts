@@ -1,0 +1,131 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { isOutage } from "@tidings/rpc/outage";
+import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
+import type { Log } from "@tidings/runtime/log";
+import { type Request, type Response, Router } from "express";
+import { Counter } from "prom-client";
+import { readClick } from "./click.ts";
+import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
+import type { Hit } from "./hit.ts";
+import { pageHit } from "./page-hit.ts";
+import { type Parameters, readParameters } from "./parameters.ts";
+import type { Leave, RecordHit, See } from "./record-hits.ts";
+import { CONSENT_PARAMETER, forgetDevice, keepDevice, type Visit, visitOf } from "./visit.ts";
+import type { VisitSettings } from "./visit-settings.ts";
+import type { Visitor } from "./visitors.ts";
+
+export interface TrackingOptions {
+  database: Database;
+  log: Log;
+  settings: VisitSettings;
+  recordHit: RecordHit;
+  /** Notes a visitor without a hit. */
+  see: See;
+  /** Notes that a visitor left a page. */
+  leave: Leave;
+  fields: () => Promise<ReadonlySet<string>>;
+}
+
+const lost = new Counter({
+  name: "tidings_hits_lost_total",
+  help: "Hits that could not be recorded and were answered all the same",
+});
+
+/** What pages ask by script or image: `/mtc/event`, `/mtc` and `/mtracking.gif`. */
+export function trackingRoutes(options: TrackingOptions): Router {
+  const { settings } = options;
+  const router = Router({ caseSensitive: true });
+  const shared = sharedWith(settings);
+  router.all("/mtc/event", shared, async (request: Request, response: Response) => {
+    const { origin } = request.headers;
+    if (origin !== undefined && !isTrackedOrigin(origin, settings)) return void response.json({ success: 0 });
+    const parameters = await readParameters(request);
+    const outcome = await record(options, request, response, parameters);
+    if (!outcome) return void response.json({ success: 0 });
+    response.json({ success: 1, ...idsOf(outcome, settings), events: {} });
+  });
+  router.get("/mtc", shared, async (request: Request, response: Response) => {
+    const parameters = await readParameters(request);
+    const visit = visitOf(request, parameters, settings);
+    const { device } = visit;
+    if (!device) return void response.json([]);
+    const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() });
+    const visitor = await options.see({
+      ...hit,
+      deviceId: device.id,
+      isNewDevice: device.isNew,
+      hitId: undefined,
+    });
+    if (!visitor) return void response.json([]);
+    keepDevice(response, { deviceId: device.id, visitor }, settings);
+    response.json(idsOf({ visitor, visit }, settings));
+  });
+  router.get("/mtracking.gif", async (request: Request, response: Response) => {
+    const parameters = await readParameters(request);
+    await record(options, request, response, parameters).catch((error) => {
+      lost.inc();
+      if (!isOutage(error)) options.log.error({ err: error }, "a hit was lost");
+    });
+    response.setHeader("cross-origin-resource-policy", "cross-origin");
+    response.type("image/gif").end(BLANK_IMAGE);
+  });
+  return router;
+}
+
+interface Recorded {
+  visit: Visit;
+  visitor: Visitor | undefined;
+}
+
+/** Records the hit that a page tells of; undefined where its link is not one that we signed. */
+async function record(
+  { database, settings, recordHit, leave, fields }: TrackingOptions,
+  request: Request,
+  response: Response,
+  parameters: Parameters,
+): Promise<Recorded | undefined> {
+  const visit = visitOf(request, parameters, settings);
+  if (parameters.get(CONSENT_PARAMETER) === "0") await withdraw(database, response, parameters, settings);
+  const own = settings.tokens.hit.read(parameters.get("hit") ?? "");
+  if (own !== undefined || parameters.has("left")) {
+    if (own !== undefined && parameters.has("left")) await leave({ id: own, at: Date.now() });
+    return { visit, visitor: undefined };
+  }
+  const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() });
+  const token = parameters.get("ct");
+  const click = token ? readClick(settings.tokens.click, token) : undefined;
+  if (token && !click) return undefined;
+  const known: Hit = click
+    ? {
+        ...hit,
+        source: click.channel,
+        sourceId: click.channelId,
+        emailId: click.emailId,
+        provenContactId: click.contactId,
+      }
+    : hit;
+  const visitor = await recordHit(known);
+  if (visitor && hit.device)
+    keepDevice(response, { deviceId: hit.device.id, visitor, hitId: hit.id }, settings);
+  return { visit, visitor };
+}
+
+/** `id`, `sid` and `device_id` of a visitor who may be known; nothing else of them is said. */
+function idsOf({ visitor, visit }: Recorded, _settings: VisitSettings) {
+  const deviceId = visitor ? visit.device?.id : undefined;
+  return { id: visitor?.shownContactId ?? null, sid: deviceId ?? null, device_id: deviceId ?? null };
+}
+
+const forgetStatement = prepared("visitor_devices_withdraw", "delete from visitor_devices where id = $1");
+
+/** A visitor takes their consent back: the browser forgets who it is, and so do we. */
+async function withdraw(
+  database: Database,
+  response: Response,
+  parameters: Parameters,
+  settings: VisitSettings,
+): Promise<void> {
+  forgetDevice(response, settings);
+  const device = visitOf(response.req, new Map([...parameters, [CONSENT_PARAMETER, "1"]]), settings).device;
+  if (device && !device.isNew) await database.query(forgetStatement, [device.id], backgroundDeadline());
+}

@@ -1,0 +1,37 @@
+import { type PublicTokens, publicTokens } from "@tidings/secrets/public-token";
+import type { ContentConfig } from "../config.ts";
+import type { MachineRules } from "./machine.ts";
+
+/** What visits to the public web depend on. */
+export interface VisitSettings {
+  /** The address of the public web. */
+  publicUrl: string;
+  /** The word in cookies and names of parameters. */
+  prefix: string;
+  /** Is it reached by https alone? */
+  isSecure: boolean;
+  /** Origins of other sites that may read answers; `*` is any, without cookies. */
+  origins: ReadonlySet<string>;
+  consent: "signal" | "required" | "off";
+  ipForm: "full" | "short" | "none";
+  machines: MachineRules;
+  tokens: { click: PublicTokens; hit: PublicTokens };
+}
+
+export function visitSettings(config: ContentConfig): VisitSettings {
+  const keys = config.PUBLIC_TOKEN_KEYS;
+  return {
+    publicUrl: config.PUBLIC_URL,
+    prefix: config.PUBLIC_PREFIX,
+    isSecure: new URL(config.PUBLIC_URL).protocol === "https:",
+    origins: new Set(config.TRACKING_ORIGINS),
+    consent: config.TRACKING_CONSENT,
+    ipForm: config.TRACKING_IP,
+    machines: {
+      agents: config.BOT_AGENTS.map((word) => word.toLowerCase()),
+      networks: config.MACHINE_NETWORKS,
+      excluded: config.DO_NOT_TRACK_IPS,
+    },
+    tokens: { click: publicTokens(keys, "click"), hit: publicTokens(keys, "hit") },
+  };
+}

@@ -1,0 +1,74 @@
+import { monthPartitioned } from "@tidings/jobs/partitions";
+import { CONTACT_FATES } from "@tidings/projection/contact-fates";
+
+/** The columns of a hit, with their types: each fact of a visit to the web that counts. */
+export const HIT_COLUMNS = {
+  /** A UUIDv7, whose time is that of the hit. */
+  id: "uuid",
+  version: "integer",
+  /** Null: a visitor who is no contact. */
+  contact_id: "integer",
+  date_hit: "timestamptz",
+  date_left: "timestamptz",
+  page_id: "integer",
+  redirect_id: "integer",
+  email_id: "integer",
+  variant_parent_id: "integer",
+  ip: "text",
+  country: "text",
+  region: "text",
+  city: "text",
+  isp: "text",
+  organization: "text",
+  code: "integer",
+  referer: "text",
+  url: "text",
+  url_title: "text",
+  user_agent: "text",
+  remote_host: "text",
+  page_language: "text",
+  browser_languages: "jsonb",
+  tracking_id: "text",
+  source: "text",
+  source_id: "integer",
+  query: "jsonb",
+  is_unique: "boolean",
+  verdict: "text",
+  verdict_reason: "text",
+} as const;
+
+const columns = Object.entries(HIT_COLUMNS).map(([name, type]) => `${name} ${type}`);
+
+/** SQL of a migration: visitors, their hits, and the links that lead to hits. */
+export const VISIT_TABLES = [
+  ...CONTACT_FATES,
+  // `shown_contact_id` is what answers say, whoever the visitor turns out to be, until that is proven.
+  `create table visitor_devices (
+    id text primary key, contact_id integer not null, shown_contact_id integer not null,
+    is_proven boolean not null default false, date_added timestamptz not null default now(),
+    last_seen timestamptz not null, last_hit_id uuid, previous_hit_id uuid) with (fillfactor = 80)`,
+  "create index visitor_devices_of_contact on visitor_devices (contact_id)",
+  // Ids of contacts that were taken from the contact service in advance.
+  "create table contact_id_blocks (id integer generated always as identity primary key, ids integer[] not null)",
+  "insert into jobs (kind, key) values ('contact_ids', 'all')",
+  `create table page_hits (${columns.join(", ")}, primary key (id, date_hit)) partition by range (date_hit)`,
+  "alter table page_hits alter date_hit set not null",
+  "create table page_hits_rest partition of page_hits default",
+  "create index page_hits_of_contact on page_hits (contact_id, date_hit) where contact_id is not null",
+  ...monthPartitioned("page_hits", "date_hit"),
+  // The first time that a contact was at a page, a link or an asset.
+  `create table first_visits (contact_id integer not null, target text not null, primary key (contact_id, target))`,
+  `create table page_redirects (
+    id integer generated always as identity primary key, redirect_id text not null unique, url text not null,
+    hits integer not null default 0, unique_hits integer not null default 0,
+    date_added timestamptz not null default now(), is_published boolean not null default true)`,
+  "create index page_redirects_url on page_redirects (md5(url))",
+  `create table channel_url_trackables (
+    redirect_id integer not null references page_redirects on delete cascade, channel text not null,
+    channel_id integer not null, hits integer not null default 0, unique_hits integer not null default 0,
+    primary key (redirect_id, channel, channel_id))`,
+  // Sites whose pages are tracked, as their hits say.
+  `create table tracked_sites (
+    host text primary key, last_hit timestamptz, hits integer not null default 0, machine_hits integer not null default 0,
+    refused jsonb not null default '{}')`,
+];

@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { parseCookie, stringifySetCookie } from "cookie";
+import { keptAddress } from "./address.ts";
+import { deviceIdOf, newDeviceId } from "./device-id.ts";
+import { type Verdict, verdictOf } from "./machine.ts";
+import { cleanText, type Parameters } from "./parameters.ts";
+import type { VisitSettings } from "./visit-settings.ts";
+import type { Visitor } from "./visitors.ts";
+
+/** What is known of a request to the public web before anything is looked up. */
+export interface Visit extends Verdict {
+  /** The browser; undefined where it may not be known: a machine, or a person who did not agree. */
+  device: { id: string; isNew: boolean } | undefined;
+  /** As it is kept. */
+  ip: string;
+  userAgent: string;
+  browserLanguages: string[];
+  /** The page that the request came from, as the browser says. */
+  referer: string;
+}
+
+const YEAR_SECONDS = 365 * 86_400;
+const AGENT_LENGTH_MAX = 1_000;
+const LANGUAGES_MAX = 20;
+
+/** Reads who makes a request, by its headers and its parameters. */
+export function visitOf(request: IncomingMessage, parameters: Parameters, settings: VisitSettings): Visit {
+  const { headers, method = "GET" } = request;
+  const ip = String(headers["x-forwarded-for"] ?? "");
+  const verdict = verdictOf({ method, headers, ip }, settings.machines);
+  const known = knownDevice(request, parameters, settings);
+  const mayBeKnown =
+    verdict.verdict !== "machine" && isAgreed(request, parameters, settings, known !== undefined);
+  return {
+    ...verdict,
+    device: mayBeKnown
+      ? known
+        ? { id: known, isNew: false }
+        : { id: newDeviceId(), isNew: true }
+      : undefined,
+    ip: keptAddress(ip, settings.ipForm),
+    userAgent: cleanText(headers["user-agent"] ?? "", AGENT_LENGTH_MAX),
+    browserLanguages: languagesOf(headers["accept-language"]),
+    referer: cleanText(headers.referer ?? ""),
+  };
+}
+
+/** The cookie counts before the parameter: a page that is not ours knows only what its own storage has. */
+function knownDevice(
+  { headers }: IncomingMessage,
+  parameters: Parameters,
+  { prefix }: VisitSettings,
+): string | undefined {
+  const cookies = parseCookie(headers.cookie ?? "");
+  const name = `${prefix}_device_id`;
+  return deviceIdOf(cookies[name]) ?? deviceIdOf(parameters.get(name));
+}
+
+/** The parameter by which a page says what its visitor agreed to: `1`, or `0` where that was taken back. */
+export const CONSENT_PARAMETER = "consent";
+
+/** May this visitor be known again? */
+function isAgreed(
+  { headers }: IncomingMessage,
+  parameters: Parameters,
+  { consent }: VisitSettings,
+  isKnown: boolean,
+): boolean {
+  if (parameters.get(CONSENT_PARAMETER) === "0") return false;
+  if (consent === "off") return true;
+  if (consent === "required") return isKnown || parameters.get(CONSENT_PARAMETER) === "1";
+  // Tracking Preference Expression, 5.2; Global Privacy Control, 2.3.
+  return headers.dnt !== "1" && headers["sec-gpc"] !== "1";
+}
+
+function languagesOf(header = ""): string[] {
+  return header
+    .slice(0, 500)
+    .split(",", LANGUAGES_MAX)
+    .map((item) => item.split(";", 1)[0]?.trim() ?? "")
+    .filter((tag) => /^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,4}$/.test(tag));
+}
+
+/**
+ * Lets the browser keep who it is: the random id of the device for a year, and for its session the ids of contact and hit, which nobody believes when
+ * they come back.
+ */
+export function keepDevice(
+  response: ServerResponse,
+  { deviceId, visitor, hitId }: { deviceId: string; visitor: Visitor; hitId?: string | undefined },
+  settings: VisitSettings,
+): void {
+  const { prefix } = settings;
+  const device = cookieOf(`${prefix}_device_id`, deviceId, settings, YEAR_SECONDS);
+  const contact = cookieOf("mtc_id", String(visitor.shownContactId), settings);
+  const hit = hitId ? [cookieOf(`${prefix}_referer_id`, hitId, settings)] : [];
+  response.appendHeader("set-cookie", [device, contact, ...hit]);
+}
+
+/** Lets the browser forget who it is. */
+export function forgetDevice(response: ServerResponse, settings: VisitSettings): void {
+  const { prefix } = settings;
+  const names = [`${prefix}_device_id`, "mtc_id", `${prefix}_referer_id`];
+  response.appendHeader(
+    "set-cookie",
+    names.map((name) => cookieOf(name, "", settings, 0)),
+  );
+}
+
+/** Under TLS pages on other sites have it, each site its own (CHIPS). */
+function cookieOf(name: string, value: string, { isSecure }: VisitSettings, maxAge?: number): string {
+  const sameSite = isSecure ? ("none" as const) : ("lax" as const);
+  return stringifySetCookie({
+    name,
+    value,
+    path: "/",
+    httpOnly: true,
+    ...(maxAge !== undefined && { maxAge }),
+    sameSite,
+    ...(isSecure && { secure: true, partitioned: true }),
+  });
+}
