@@ -1,9 +1,9 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 
 const readStatement = prepared("contact_fields_aliases", "select alias from contact_fields");
-const KEPT_MS = 5_000;
+const KEPT_MS = 1_000;
 
-/** Aliases of all fields of contacts and companies, at most five seconds old. While the database is away those of before are used. */
+/** Aliases of all fields of contacts and companies, at most a second old. While the database is away those of before are used. */
 export function fieldAliases(database: Database): () => Promise<ReadonlySet<string>> {
   let aliases: Set<string> = new Set();
   let reading: Promise<void> | undefined;
@@ -13,7 +13,7 @@ export function fieldAliases(database: Database): () => Promise<ReadonlySet<stri
     aliases = new Set(rows.map(({ alias }) => alias ?? ""));
   };
   return async () => {
-    if (performance.now() - readAt > KEPT_MS) {
+    if (aliases.size === 0 || performance.now() - readAt > KEPT_MS) {
       readAt = performance.now();
       reading = read().catch(() => undefined); // the hit itself says that the database is away
     }
