@@ -24,7 +24,7 @@ import { isWebAddress } from "../family/web-address.ts";
 import { actionTypes, checkAction } from "./action.ts";
 import { awaitFields, type ContactFields, isSynced, mappedFields, withSyncedLists } from "./contact-field.ts";
 import { resolveFields } from "./field.ts";
-import { formHtml } from "./html.ts";
+import { type FormShown, formHtml } from "./html.ts";
 import { choicesLength } from "./input-html.ts";
 import { hideHeaders } from "./repost-secret.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
@@ -52,13 +52,10 @@ const commands = new Map<string, SearchCommand>([
   ["has", ({ text }) => (text === "results" ? HAS_RESULTS : undefined)],
 ]);
 
-/**
- * Forms with their fields and actions. A fault of one of these fails the form, with its own message. They are sent
- * to `publicUrl`.
- */
+/** Forms with their fields and actions. A fault of one of these fails the form, with its own message. */
 export function forms(
   context: ResourceContext,
-  { publicUrl, allowed, box }: { publicUrl: string; allowed: Range[]; box: SecretBox },
+  { shown, allowed, box }: { shown: FormShown; allowed: Range[]; box: SecretBox },
 ): Repository<Form> {
   const { database } = context;
   return repository<Form, ContactFields>(context, FormSchema, {
@@ -77,7 +74,7 @@ export function forms(
       const work = longWork();
       for (const item of items) {
         hideHeaders(item);
-        item.cachedHtml = formHtml(withSyncedLists(item, fields), publicUrl);
+        item.cachedHtml = formHtml(withSyncedLists(item, fields), shown);
         await work.pause();
       }
     },

@@ -8,7 +8,10 @@ import { attributesOf, element } from "./attributes.ts";
 import { formHtml } from "./html.ts";
 
 const htmlOf = (form: MessageInitShape<typeof FormSchema>) =>
-  formHtml(create(FormSchema, { id: 7, name: "Sign Up!", ...form }), "https://www.example");
+  formHtml(create(FormSchema, { id: 7, name: "Sign Up!", ...form }), {
+    publicUrl: "https://www.example",
+    prefix: "svc",
+  });
 
 /** The names of all attributes of all elements, read as a browser would where nothing is left unescaped. */
 function attributeNames(markup: string): string[] {

@@ -10,7 +10,7 @@ import { type FieldPlace, inputOf, isGroup } from "./input-html.ts";
 
 const NAME_LENGTH_MAX = 191;
 
-const STYLE: Html = {
+const styleOf = (prefix: string): Html => ({
   markup: `<style>
 .svcform_wrapper { max-width: 600px; margin: 10px auto; }
 .svcform-row { display: block; margin-bottom: 20px; }
@@ -21,37 +21,71 @@ const STYLE: Html = {
 .svcform-errormsg, .svcform-error { display: block; color: #b00020; margin-top: 2px; }
 .svcform-input, .svcform-selectbox, .svcform-textarea { box-sizing: border-box; width: 100%; padding: 0.5em; }
 .svcform-button { padding: 0.6em 1.2em; }
-</style>`,
-};
+</style>`.replaceAll(".svcform", `.${prefix}form`),
+});
 
-/** A form as HTML, as visitors get it, on whatever site. All that is not HTML by its nature is escaped. It is sent to `publicUrl`. */
-export function formHtml(form: Form, publicUrl: string): string {
-  const name = latinWord(form.name, NAME_LENGTH_MAX).replaceAll("_", "") || `form-${form.id}`;
-  const pages = pagesOf(form.fields).map((fields, index, all) =>
+/** How a form is shown. */
+export interface FormShown {
+  /** Where it is sent to. */
+  publicUrl: string;
+  /** The word in its ids, classes and names: `svc`. */
+  prefix: string;
+  /** Texts that its fields are filled with, by their aliases. */
+  filled?: ReadonlyMap<string, string[]>;
+  /** What is wrong with fields, by their aliases. */
+  errors?: ReadonlyMap<string, string>;
+  /** Ids of fields that are not shown to this visitor. */
+  hidden?: ReadonlySet<number>;
+  /** The page to come back to. */
+  returnTo?: string;
+  /** Names the submission: sent twice, it is taken once. */
+  submissionKey?: string;
+  /** The landing page that it stands in. */
+  pageId?: number;
+}
+
+/** The word in the ids of a form's elements. */
+export function formWord({ id, name }: Pick<Form, "id" | "name">): string {
+  return latinWord(name, NAME_LENGTH_MAX).replaceAll("_", "") || `form-${id}`;
+}
+
+/** A form as HTML, as visitors get it, on whatever site. All that is not HTML by its nature is escaped. */
+export function formHtml(form: Form, shown: FormShown): string {
+  const { publicUrl, prefix, hidden, returnTo = "", submissionKey = "", pageId } = shown;
+  const name = formWord(form);
+  const pages = pagesOf(form.fields.filter(({ id }) => !hidden?.has(id))).map((fields, index, all) =>
     element(
       "div",
-      { class: `svcform-page-wrapper svcform-page-${index + 1}`, "data-svc-form-page": index + 1 },
+      {
+        class: `${prefix}form-page-wrapper ${prefix}form-page-${index + 1}`,
+        [`data-${prefix}-form-page`]: index + 1,
+      },
       {},
-      [...fields.map((field) => rowOf(form, field, name)), ...turnsOf(all, index)],
+      [...fields.map((field) => rowOf(form, field, { ...shown, name })), ...turnsOf(all, index, prefix)],
     ),
   );
   const own = {
-    id: `svcform_${name}`,
+    id: `${prefix}form_${name}`,
     method: "post",
     action: new URL(`/form/submit?formId=${form.id}`, publicUrl).href,
     enctype: "multipart/form-data",
-    "data-svc-form": name,
+    [`data-${prefix}-form`]: name,
   };
+  const hiddenInput = (member: string, word: string, value: string | number) =>
+    html`<input type="hidden" name="${prefix}form[${member}]" id="${prefix}form_${name}_${word}" value="${value}">`;
   const content = element("form", own, attributesOf(form.formAttributes), [
-    html`<div class="svcform-error" id="svcform_${name}_error" role="alert"></div>`,
-    html`<div class="svcform-message" id="svcform_${name}_message" role="status"></div>`,
-    element("div", { class: "svcform-innerform" }, {}, pages),
-    html`<input type="hidden" name="svcform[formId]" id="svcform_${name}_id" value="${form.id}">`,
-    html`<input type="hidden" name="svcform[return]" id="svcform_${name}_return" value="">`,
-    html`<input type="hidden" name="svcform[formName]" id="svcform_${name}_name" value="${name}">`,
+    html`<div class="${prefix}form-error" id="${prefix}form_${name}_error" role="alert"></div>`,
+    html`<div class="${prefix}form-message" id="${prefix}form_${name}_message" role="status"></div>`,
+    element("div", { class: `${prefix}form-innerform` }, {}, pages),
+    hiddenInput("formId", "id", form.id),
+    hiddenInput("return", "return", returnTo),
+    hiddenInput("formName", "name", name),
+    hiddenInput("submissionKey", "key", submissionKey),
+    ...(pageId === undefined ? [] : [hiddenInput("page", "page", pageId)]),
   ]);
-  const wrapper = element("div", { id: `svcform_wrapper_${name}`, class: "svcform_wrapper" }, {}, [content]);
-  return markupOf(form.renderStyle ? [STYLE, wrapper] : [wrapper]);
+  const place = { id: `${prefix}form_wrapper_${name}`, class: `${prefix}form_wrapper` };
+  const wrapper = element("div", place, {}, [content]);
+  return markupOf(form.renderStyle ? [styleOf(prefix), wrapper] : [wrapper]);
 }
 
 /** A page break begins another page. */
@@ -65,57 +99,78 @@ function pagesOf(fields: FormField[]): FormField[][] {
 }
 
 /** The buttons that lead to the pages before and after. A page begins with the break that made it. */
-function turnsOf(pages: FormField[][], index: number): Html[] {
+function turnsOf(pages: FormField[][], index: number, prefix: string): Html[] {
   const turn = (field: FormField | undefined, direction: "prev" | "next", usual: string) => {
     if (field?.type !== "pagebreak") return [];
     const label = textOf(propertiesOf(field)[`${direction}_page_label`]) || usual;
     return [
-      html`<button type="button" class="svcform-pagebreak-${direction}" data-svc-form-pagebreak="${direction}">${label}</button>`,
+      html`<button type="button" class="${prefix}form-pagebreak-${direction}" data-${prefix}-form-pagebreak="${direction}">${label}</button>`,
     ];
   };
   return [...turn(pages[index]?.[0], "prev", "Back"), ...turn(pages[index + 1]?.[0], "next", "Next")];
 }
 
-function rowOf(form: Form, field: FormField, name: string): Html {
+type Shown = FormShown & { name: string };
+
+function rowOf(form: Form, field: FormField, shown: Shown): Html {
   if (field.type === "pagebreak") return { markup: "" };
-  const place = placeOf(field, name);
+  const { name, prefix } = shown;
+  const place = placeOf(field, shown);
   if (field.type === "hidden") return inputOf(field, place);
   const isHoneypot = field.type === "captcha" && !propertiesOf(field).captcha;
   const isRequired = field.isRequired === true && !isViewOnly(field);
-  const classes = ["svcform-row", `svcform-${field.type}`, `svcform-field-${field.order ?? 0}`];
+  const classes = [
+    `${prefix}form-row`,
+    `${prefix}form-${field.type}`,
+    `${prefix}form-field-${field.order ?? 0}`,
+  ];
   const own = {
-    id: `svcform_${name}_${field.alias}`,
-    class: (isRequired ? [...classes, "svcform-required"] : classes).join(" "),
+    id: `${prefix}form_${name}_${field.alias}`,
+    class: (isRequired ? [...classes, `${prefix}form-required`] : classes).join(" "),
     ...(isRequired && { "data-validate": field.alias, "data-validation-type": field.type }),
-    ...shownOn(form, field),
+    ...shownOn(form, field, prefix),
     ...(isHoneypot && { style: "display: none;", "aria-hidden": "true" }),
   };
-  return element("div", own, attributesOf(field.containerAttributes), contentOf(field, place));
+  return element(
+    "div",
+    own,
+    attributesOf(field.containerAttributes),
+    contentOf(field, place, shown.errors?.get(field.alias)),
+  );
 }
 
-function contentOf(field: FormField, place: FieldPlace): Html[] {
+function contentOf(field: FormField, place: FieldPlace, wrong: string | undefined): Html[] {
+  const { prefix } = place;
   const { text } = propertiesOf(field);
   if (field.type === "button") return [inputOf(field, place)];
   if (field.type === "freehtml" || field.type === "freetext") {
     // Its author writes HTML here, as in a page.
     const body = { markup: `<div>${textOf(text) ?? ""}</div>` };
-    return field.showLabel === false ? [body] : [html`<div class="svcform-label">${field.label}</div>`, body];
+    return field.showLabel === false
+      ? [body]
+      : [html`<div class="${prefix}form-label">${field.label}</div>`, body];
   }
-  const error = field.validationMessage || "This is required.";
+  const error = wrong || field.validationMessage || "This is required.";
   const help = field.helpMessage
-    ? [html`<span class="svcform-helpmessage" id="${place.helpId}">${field.helpMessage}</span>`]
+    ? [html`<span class="${prefix}form-helpmessage" id="${place.helpId}">${field.helpMessage}</span>`]
     : [];
-  const errors = html`<span class="svcform-errormsg" id="${place.errorId}" style="display: none;">${error}</span>`;
+  const isHidden = wrong ? undefined : "display: none;";
+  const errors = element(
+    "span",
+    { class: `${prefix}form-errormsg`, id: place.errorId, style: isHidden },
+    {},
+    [html`${error}`],
+  );
   const label = field.showLabel === false ? [] : [labelOf(field, place)];
   const parts = [...label, ...help, inputOf(field, place), errors];
   return isGroup(field) ? [groupOf(field, place, parts)] : parts;
 }
 
-function labelOf(field: FormField, { inputId }: FieldPlace): Html {
+function labelOf(field: FormField, { inputId, prefix }: FieldPlace): Html {
   const added = attributesOf(field.labelAttributes);
   return isGroup(field)
-    ? element("legend", { class: "svcform-label" }, added, [html`${field.label}`])
-    : element("label", { class: "svcform-label", for: inputId }, added, [html`${field.label}`]);
+    ? element("legend", { class: `${prefix}form-label` }, added, [html`${field.label}`])
+    : element("label", { class: `${prefix}form-label`, for: inputId }, added, [html`${field.label}`]);
 }
 
 /** Only a group of which one is chosen can be required (WAI-ARIA 1.2, aria-required). */
@@ -130,11 +185,14 @@ function groupOf(field: FormField, { describedBy }: FieldPlace, parts: Html[]): 
   return element("fieldset", own, {}, parts);
 }
 
-function placeOf(field: FormField, name: string): FieldPlace {
-  const helpId = `svcform_help_${name}_${field.alias}`;
-  const errorId = `svcform_error_${name}_${field.alias}`;
+function placeOf(field: FormField, { name, prefix, filled, errors }: Shown): FieldPlace {
+  const helpId = `${prefix}form_help_${name}_${field.alias}`;
+  const errorId = `${prefix}form_error_${name}_${field.alias}`;
   return {
-    inputId: `svcform_input_${name}_${field.alias}`,
+    prefix,
+    filled: filled?.get(field.alias),
+    isInvalid: errors?.has(field.alias) ?? false,
+    inputId: `${prefix}form_input_${name}_${field.alias}`,
     helpId,
     errorId,
     describedBy: field.helpMessage ? `${helpId} ${errorId}` : errorId,
@@ -142,13 +200,13 @@ function placeOf(field: FormField, name: string): FieldPlace {
 }
 
 /** The condition that the script of a page needs to show the field. */
-function shownOn({ fields }: Form, field: FormField) {
+function shownOn({ fields }: Form, field: FormField, prefix: string) {
   const parent = fields.find(({ id }) => id > 0 && id === field.parent);
   const conditions = conditionsOf(field);
   if (!parent || !conditions) return {};
   const values = conditions.any ? "*" : conditions.values.join("|");
   return {
-    "data-svc-form-show-on": `${parent.alias}:${values}`,
-    "data-svc-form-expr": conditions.expr,
+    [`data-${prefix}-form-show-on`]: `${parent.alias}:${values}`,
+    [`data-${prefix}-form-expr`]: conditions.expr,
   };
 }

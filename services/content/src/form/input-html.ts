@@ -9,11 +9,17 @@ import type { Option } from "./options.ts";
 
 /** The ids of the elements that a field is made of. */
 export interface FieldPlace {
+  /** The word in classes and names: `svc`. */
+  prefix: string;
   inputId: string;
   helpId: string;
   errorId: string;
   /** The ids of the elements that describe it. */
   describedBy: string;
+  /** Texts that it is filled with, in place of its default. */
+  filled: string[] | undefined;
+  /** Is it shown with what is wrong with it? */
+  isInvalid: boolean;
 }
 
 /** The type of the input, where it is not the field's own. */
@@ -56,14 +62,14 @@ export function inputOf(field: FormField, place: FieldPlace): Html {
     case "textarea":
       return element(
         "textarea",
-        { ...commonOf(field, place, "svcform-textarea"), ...placeholderOf(field) },
+        { ...commonOf(field, place, `${place.prefix}form-textarea`), ...placeholderOf(field) },
         addedTo(field),
-        [html`${field.defaultValue}`],
+        [html`${place.filled?.[0] ?? field.defaultValue}`],
       );
     default:
       return element(
         "input",
-        { ...commonOf(field, place, "svcform-input"), ...inputAttributes(field) },
+        { ...commonOf(field, place, `${place.prefix}form-input`), ...inputAttributes(field, place) },
         addedTo(field),
       );
   }
@@ -73,11 +79,13 @@ function addedTo({ inputAttributes }: FormField): Attributes {
   return attributesOf(inputAttributes);
 }
 
-function commonOf(field: FormField, { inputId, describedBy }: FieldPlace, name: string): Attributes {
-  if (field.type === "hidden") return { id: inputId, name: nameOf(field) };
+function commonOf(field: FormField, place: FieldPlace, name: string): Attributes {
+  const { inputId, describedBy, isInvalid } = place;
+  if (field.type === "hidden") return { id: inputId, name: nameOf(field, place) };
   return {
     id: inputId,
-    name: nameOf(field),
+    name: nameOf(field, place),
+    "aria-invalid": isInvalid ? "true" : undefined,
     class: name,
     "aria-label": field.showLabel === false ? field.label : undefined,
     "aria-required": field.isRequired ? "true" : undefined,
@@ -85,8 +93,8 @@ function commonOf(field: FormField, { inputId, describedBy }: FieldPlace, name: 
   };
 }
 
-function nameOf({ alias }: FormField, isMultiple = false): string {
-  return `svcform[${alias}]${isMultiple ? "[]" : ""}`;
+function nameOf({ alias }: FormField, { prefix }: FieldPlace, isMultiple = false): string {
+  return `${prefix}form[${alias}]${isMultiple ? "[]" : ""}`;
 }
 
 function placeholderOf(field: FormField): Attributes {
@@ -94,16 +102,19 @@ function placeholderOf(field: FormField): Attributes {
   return { placeholder: textOf(placeholder) || undefined };
 }
 
-function inputAttributes(field: FormField): Attributes {
+/** Neither files nor answers nor passwords are shown again. */
+const NOT_SHOWN = new Set(["file", "captcha", "password"]);
+
+function inputAttributes(field: FormField, { prefix, filled }: FieldPlace): Attributes {
   const { precision, allowed_file_extensions: extensions, captcha } = propertiesOf(field);
   const isHoneypot = field.type === "captcha" && !captcha;
   return {
     type: INPUT_TYPES.get(field.type) ?? field.type,
     ...placeholderOf(field),
-    value: field.type === "file" || field.type === "captcha" ? undefined : field.defaultValue || "",
+    value: NOT_SHOWN.has(field.type) ? undefined : (filled?.[0] ?? (field.defaultValue || "")),
     step: field.type === "number" ? stepOf(precision) : undefined,
     accept: field.type === "file" && Array.isArray(extensions) ? acceptOf(extensions) : undefined,
-    "data-svc-company-lookup": field.type === "companyLookup" ? true : undefined,
+    [`data-${prefix}-company-lookup`]: field.type === "companyLookup" ? true : undefined,
     ...(isHoneypot && { tabindex: -1, autocomplete: "off" }),
   };
 }
@@ -117,19 +128,20 @@ function acceptOf(extensions: unknown[]): string | undefined {
   return extensions.length > 0 ? extensions.map((extension) => `.${extension}`).join(",") : undefined;
 }
 
-function buttonOf(field: FormField, { inputId }: FieldPlace): Html {
+function buttonOf(field: FormField, place: FieldPlace): Html {
+  const { inputId, prefix } = place;
   const type = propertiesOf(field).type === "reset" ? "reset" : "submit";
-  const own = { type, name: nameOf(field), id: inputId, class: "svcform-button", value: "1" };
+  const own = { type, name: nameOf(field, place), id: inputId, class: `${prefix}form-button`, value: "1" };
   return element("button", own, addedTo(field), [html`${field.label}`]);
 }
 
 function selectOf(field: FormField, place: FieldPlace): Html {
   const { multiple, placeholder } = propertiesOf(field);
   const isMultiple = multiple === 1;
-  const chosen = defaultsOf(field);
+  const chosen = chosenOf(field, place);
   const own = {
-    ...commonOf(field, place, "svcform-selectbox"),
-    name: nameOf(field, isMultiple),
+    ...commonOf(field, place, `${place.prefix}form-selectbox`),
+    name: nameOf(field, place, isMultiple),
     multiple: isMultiple ? (true as const) : undefined,
   };
   const none = isMultiple ? [] : [html`<option value="">${textOf(placeholder) ?? ""}</option>`];
@@ -141,31 +153,32 @@ function selectOf(field: FormField, place: FieldPlace): Html {
   ]);
 }
 
-function groupOf(field: FormField, { inputId }: FieldPlace): string {
+function groupOf(field: FormField, place: FieldPlace): string {
+  const { inputId, prefix } = place;
   const isMultiple = field.type === "checkboxgrp";
-  const chosen = defaultsOf(field);
+  const chosen = chosenOf(field, place);
   const labelAdded = attributesOf(textOf(propertiesOf(field).labelAttributes) ?? "");
   const rows = choicesOf(field).map(({ label, value }, index) => {
     const id = `${inputId}_${index + 1}`;
     const own = {
       type: isMultiple ? "checkbox" : "radio",
-      name: nameOf(field, isMultiple),
+      name: nameOf(field, place, isMultiple),
       id,
-      class: `svcform-${field.type}-input`,
+      class: `${prefix}form-${field.type}-input`,
       value,
       checked: chosen.has(value) || undefined,
     };
-    return element("div", { class: `svcform-${field.type}-row` }, {}, [
+    return element("div", { class: `${prefix}form-${field.type}-row` }, {}, [
       element("input", own, addedTo(field)),
-      element("label", { for: id, class: `svcform-${field.type}-label` }, labelAdded, [html`${label}`]),
+      element("label", { for: id, class: `${prefix}form-${field.type}-label` }, labelAdded, [html`${label}`]),
     ]);
   });
   return rows.map(({ markup }) => markup).join("");
 }
 
-/** Several are separated by `|`. */
-function defaultsOf({ defaultValue }: FormField): Set<string> {
-  return new Set((defaultValue ?? "").split("|").filter((value) => value !== ""));
+/** The choices that were made, or else those of the form, of which several are separated by `|`. */
+function chosenOf({ defaultValue }: FormField, { filled }: FieldPlace): Set<string> {
+  return new Set(filled ?? (defaultValue ?? "").split("|").filter((value) => value !== ""));
 }
 
 function choicesOf(field: FormField): Option[] {

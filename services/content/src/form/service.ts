@@ -22,7 +22,8 @@ export function openForms(
   context: ResourceContext,
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
   const box = secretBox(config.CONTENT_SECRET_KEYS);
-  const rows = forms(context, { publicUrl: config.PUBLIC_URL, allowed: config.OUTBOUND_ALLOW_CIDRS, box });
+  const shown = { publicUrl: config.PUBLIC_URL, prefix: config.PUBLIC_PREFIX };
+  const rows = forms(context, { shown, allowed: config.OUTBOUND_ALLOW_CIDRS, box });
   const submitters = submittersOf(upstreams);
   return {
     rows,

@@ -24,7 +24,11 @@ export async function formScene() {
   const context = { database, outbox: createOutbox(), references: references(database) };
   const key = generateSecretKey("first");
   const box = secretBox([key]);
-  const rows = forms(context, { publicUrl: "https://www.example", allowed: [], box });
+  const rows = forms(context, {
+    shown: { publicUrl: "https://www.example", prefix: "svc" },
+    allowed: [],
+    box,
+  });
   /** Contacts and companies as the contact service answers them. */
   const contacts = new Map<number, JsonObject>();
   const companies = new Map<number, string>();
