@@ -7,7 +7,13 @@ import { enclosures } from "./enclosure.ts";
 import { isRetryable } from "./failure.ts";
 import { watchPool } from "./pool-use.ts";
 import type { Row, Statement } from "./statement.ts";
-import { runTransaction, send, type Transaction, type TransactionOptions } from "./transaction.ts";
+import {
+  type Queryable,
+  runTransaction,
+  send,
+  type Transaction,
+  type TransactionOptions,
+} from "./transaction.ts";
 import { gatheringSocket } from "./wire/socket.ts";
 
 export interface Database {
@@ -151,6 +157,11 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
   };
   return database;
+}
+
+/** Asks the database outside of any transaction, until the deadline. */
+export function queryable(database: Database, deadlineMs: number): Queryable {
+  return { query: (statement, values = []) => database.query(statement, values, deadlineMs) };
 }
 
 /** The database as seen from within a transaction: what is done with it is a part of that. */

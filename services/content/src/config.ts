@@ -34,6 +34,10 @@ export const contentVariables = {
   BOT_AGENTS: list.default([]),
   /** Networks of machines that follow links: CIDR ranges. */
   MACHINE_NETWORKS: allowedRanges.default([]),
+  /** `mapped`: what is sent with a form is written to its contact; `proven`: only where the visitor proved to be that contact is a known value overwritten. */
+  FORM_UPDATES: z.enum(["mapped", "proven"]).default("mapped"),
+  /** The bytes of one submission with all of its files. */
+  FORM_BYTES_MAX: bytes.max(1024 * MEGABYTE).default(32 * MEGABYTE),
   /** Days after which hits are no longer read: their month is detached. 0: never. */
   HITS_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),
   /** A folder for uploads while they arrive, and for good where there is no bucket. */

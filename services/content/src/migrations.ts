@@ -6,6 +6,7 @@ import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
+import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { VISIT_TABLES } from "./visit/visit-tables.ts";
@@ -165,4 +166,5 @@ export const migrations: Migrations = {
   "0038_projections_beside": statements(...PROJECTIONS_BESIDE),
   "0039_job_records": statements(...JOB_RECORDS),
   "0040_visits": statements(...VISIT_TABLES),
+  "0042_form_actions": statements(...ACTION_OUTCOMES),
 };

@@ -67,11 +67,11 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
-  const forms = openForms(foundation, context);
+  const visits = openVisits(foundation);
+  const forms = openForms(foundation, context, visits.ids);
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls };
-  const visits = openVisits(foundation);
   const partitioned = [{ table: SUBMISSION_TOTAL.table }, ...visits.partitioned];
   const web = await serveHttp(
     address,

@@ -14,7 +14,13 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "../segment/build/build.ts";
 import { changeMembersIn } from "../segment/build/members.ts";
 import { lockMembers } from "../segment/follow/member-lock.ts";
-import { addCompanyScores, editRows, type RowCommand } from "./edit-rows.ts";
+import {
+  addCompanyScores,
+  companiesOfContacts,
+  type EditRows,
+  editRows,
+  type RowCommand,
+} from "./edit-rows.ts";
 import { identifyContacts } from "./identify.ts";
 
 /** A command with its key, as it was sent. */
@@ -76,13 +82,34 @@ export async function carryOut(
   const editing = { context: within, catalogue, transaction, call };
   keep(rows, await editRows(editing, rows as RowCommand[]));
   const scores = kind("company").filter(isCompanyScore);
-  const added = scores.map(({ contactId, effect: { value } }) => ({ contactId, ...value }));
-  keep(scores, await addCompanyScores(editing, added));
+  keep(scores, await scoreCompanies(editing, scores));
   const segments = kind("segments");
   keep(segments, await changeSegments(within, { catalogue, transaction }, segments));
   const deletions = kind("delete");
   keep(deletions, await deleteContacts(within, deletions, call));
   return outcomes;
+}
+
+/** A score without a company is that of each company of the contact. */
+async function scoreCompanies(
+  editing: EditRows,
+  commands: Placed<EffectOf<"company">>[],
+): Promise<Outcome<number>[]> {
+  const ofAll = commands.flatMap(({ contactId, effect }) => (effect.value.companyId === 0 ? contactId : []));
+  const companies = await companiesOfContacts(editing.transaction, ofAll);
+  const added = commands.flatMap(({ contactId, effect: { value } }) => {
+    const ids = value.companyId === 0 ? (companies.get(contactId) ?? []) : [value.companyId];
+    return ids.map((companyId) => ({ contactId, companyId, score: value.score }));
+  });
+  const outcomes = await addCompanyScores(editing, added);
+  return commands.map(({ contactId, effect: { value } }) => {
+    const own = added.flatMap((add, index) =>
+      add.contactId === contactId && (value.companyId === 0 || add.companyId === value.companyId)
+        ? (outcomes[index] ?? [])
+        : [],
+    );
+    return own.find((outcome) => "fault" in outcome) ?? { value: contactId };
+  });
 }
 
 function isCompanyScore({ effect }: Placed<ContactCommand["effect"]>): boolean {

@@ -173,6 +173,24 @@ function changeCompany(row: ContactRow, command: CompanyCommand, { companies }: 
   return withCompany(row, { id, name: company.companyname ?? "" }, action === "make_primary");
 }
 
+const companiesOfStatement = prepared(
+  "companies_of_scored_contacts",
+  "select contact_id, company_id from company_contacts where contact_id = any ((select $1::integer[])::integer[])",
+);
+
+/** The ids of the companies that each of these contacts belongs to. */
+export async function companiesOfContacts(
+  transaction: Transaction,
+  contactIds: number[],
+): Promise<Map<number, number[]>> {
+  if (contactIds.length === 0) return new Map();
+  const rows = await transaction.query(companiesOfStatement, [contactIds]);
+  const byContact = Map.groupBy(rows, ({ contact_id }) => Number(contact_id));
+  return new Map(
+    [...byContact].map(([id, links]) => [id, links.map(({ company_id }) => Number(company_id))]),
+  );
+}
+
 /** Adds to the scores of companies, in one set. Companies that are gone are NOT_FOUND. */
 export async function addCompanyScores(
   { context, catalogue, transaction, call }: EditRows,

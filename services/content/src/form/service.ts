@@ -1,3 +1,4 @@
+import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/form";
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
 import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
@@ -9,10 +10,13 @@ import { startSealing } from "@tidings/secrets/sealing";
 import { secretBox } from "@tidings/secrets/secret-box";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
+import type { ContactIds } from "../visit/contact-ids.ts";
+import { followSubmissions } from "./follow-submission.ts";
 import { formMethods, forms } from "./form.ts";
 import { repostHeaders } from "./repost-secret.ts";
 import { submissionHandlers } from "./submission.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
+import type { Submitting } from "./submit.ts";
 import { submittersOf } from "./submitter.ts";
 import { submissionUpkeep } from "./upkeep.ts";
 
@@ -20,25 +24,32 @@ import { submissionUpkeep } from "./upkeep.ts";
 export function openForms(
   { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
   context: ResourceContext,
-): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form> } {
+  ids: ContactIds,
+): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form>; submitting: Submitting } {
   const box = secretBox(config.CONTENT_SECRET_KEYS);
   const shown = { publicUrl: config.PUBLIC_URL, prefix: config.PUBLIC_PREFIX };
   const rows = forms(context, { shown, allowed: config.OUTBOUND_ALLOW_CIDRS, box });
   const submitters = submittersOf(upstreams);
+  const submitting = {
+    database,
+    submitters,
+    ids,
+    blockedEmails: config.FORM_BLOCKED_EMAILS,
+    keepsKnownValues: config.FORM_UPDATES === "proven",
+  };
+  const contacts = upstreams.client("contact", ContactCommandService);
   return {
     rows,
+    submitting,
     services: [
       implementStandard(FormService, rows),
       implement(FormMethodService, formMethods(rows)),
-      implement(
-        SubmissionService,
-        submissionHandlers(context, rows, { submitters, blockedEmails: config.FORM_BLOCKED_EMAILS }),
-      ),
+      implement(SubmissionService, submissionHandlers(context, rows, submitting)),
     ],
     work: {
       sealing: startSealing(database, repostHeaders, { box, log }),
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
     },
-    jobs: [submissionUpkeep(database, log)],
+    jobs: [submissionUpkeep(database, log), followSubmissions({ database, outbox, log, contacts })],
   };
 }

@@ -10,14 +10,14 @@ import {
 import { type ListQuery, ListQuerySchema, OrderSchema } from "@tidings/proto/tidings/type/v1/list";
 import type { ColumnType } from "@tidings/resource/columns";
 import { EVERYTHING, type Filterable } from "@tidings/resource/condition";
-import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
+import { isObject, type JsonObject, jsonBytes, jsonOf, parseJson } from "@tidings/resource/json-member";
 import { type ListSource, listPage } from "@tidings/resource/list";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { idsCommand } from "@tidings/resource/search";
 import { totalOf } from "@tidings/resource/totals";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { notFound } from "@tidings/rpc/fault";
+import { badRequest, notFound } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
 import { isKept } from "./field-types.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
@@ -81,8 +81,25 @@ export function submissionHandlers(
       });
       return submission;
     },
-    submitForm: (request, call) => submitForm(context, submitting, { request, call }),
+    async submitForm({ values, ...request }, call) {
+      const sent = { ...request, values: valuesIn(values) };
+      const { submissionId, results, contact, company } = await submitForm(submitting, sent, call);
+      const json = (map: Map<string, string>) => jsonBytes(Object.fromEntries(map));
+      return {
+        submissionId,
+        results: json(results),
+        contactValues: json(contact),
+        companyValues: json(company),
+      };
+    },
   };
+}
+
+function valuesIn(json: Uint8Array): JsonObject {
+  const sent = jsonOf(json);
+  if (Array.isArray(sent) && sent.length === 0) return {};
+  if (!isObject(sent)) throw badRequest("values must be an object.");
+  return sent;
 }
 
 /** The submissions of a form, of one contact where that is named. Each list looks into its own part of an index. */

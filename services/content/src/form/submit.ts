@@ -1,20 +1,16 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type Database, prepared } from "@tidings/database/database";
+import { create } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import { type Database, prepared, queryable } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
-import type { Transaction } from "@tidings/database/transaction";
-import { domainEvent } from "@tidings/messaging/outbox";
-import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
+import type { Queryable, Transaction } from "@tidings/database/transaction";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
-import type {
-  SubmitFormRequest,
-  SubmitFormResponseSchema,
-} from "@tidings/proto/tidings/content/v1/submission";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
-import { isObject, type JsonObject, jsonBytes, jsonOf } from "@tidings/resource/json-member";
-import type { ResourceContext } from "@tidings/resource/repository-options";
+import type { JsonObject } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
+import type { ContactIds } from "../visit/contact-ids.ts";
+import { type Sighting, seeVisitors } from "../visit/visitors.ts";
+import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";
@@ -49,62 +45,109 @@ const insertStatement = prepared(
    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 );
 
-/** The context of a submission besides the request. */
+/** The context of a submission besides what was sent. */
 export interface Submitting extends Pick<Known, "blockedEmails"> {
+  database: Database;
   submitters: Submitters;
+  ids: ContactIds;
+  /** Only a proven contact's known values are overwritten. */
+  keepsKnownValues: boolean;
+}
+
+/** What somebody filled in, and who it may have been. */
+export interface Sent {
+  formId: number;
+  /** A UUID: the same one again is answered as the first. */
+  key: string;
+  /** The contact, as far as the caller knows it. */
+  contactId?: number | undefined;
+  /** The browser that it came from, where that may be known. */
+  sighting?: Sighting | undefined;
+  ip: string;
+  trackingId?: string | undefined;
+  referer?: string | undefined;
+  pageId?: number | undefined;
+  values: JsonObject;
+}
+
+/** What became of a submission. */
+export interface SubmissionAnswer {
+  submissionId: number;
+  form: Form;
+  /** What was kept, by the aliases of the fields. */
+  results: Map<string, string>;
+  /** Values for the contact and its company, by the names of their fields. */
+  contact: Map<string, string>;
+  company: Map<string, string>;
 }
 
 /**
- * Takes a submission: the row and its event are stored, both or neither. The same key again answers what became of the
+ * Takes a submission: the row and the job that follows it up are stored, both or neither. The same key again answers what became of the
  * first. Throws INVALID_ARGUMENT with what is wrong, by the aliases of the fields, and FAILED_PRECONDITION when the form takes
  * nothing.
  */
-export async function submitForm(
-  { database, outbox }: ResourceContext,
-  { submitters, blockedEmails }: Submitting,
-  { request, call }: { request: SubmitFormRequest; call: Call },
-): Promise<MessageInitShape<typeof SubmitFormResponseSchema>> {
-  if (!UUID.test(request.key)) throw badRequest("key must be a UUID.");
-  const values = valuesIn(request);
+export async function submitForm(submitting: Submitting, sent: Sent, call: Call): Promise<SubmissionAnswer> {
+  if (!UUID.test(sent.key)) throw badRequest("key must be a UUID.");
+  if ([sent.ip, sent.trackingId, sent.referer].some((text = "") => text.length > TEXT_LENGTH_MAX))
+    throw badRequest(`A text about a submission may have ${TEXT_LENGTH_MAX} characters.`);
+  const { database, blockedEmails } = submitting;
   // Other services are asked before any row is locked.
-  const known = await knownBefore(database, submitters, { request, values, call });
+  const known = await knownBefore(submitting, sent, call);
   return database.transaction(call.deadlineMs, async (transaction) => {
     const now = Date.now();
-    const form = await lockForm(transaction, request.formId);
-    const submitted = readSubmitted(form, values, { ...known, blockedEmails });
-    const [taken] = await transaction.query(knownStatement, [request.key]);
+    const form = await lockForm(transaction, sent.formId);
+    const submitted = readSubmitted(form, sent.values, { ...known, blockedEmails });
+    const [taken] = await transaction.query(knownStatement, [sent.key]);
     // A kept submission is answered as kept, even when its form is gone.
-    if (taken) return answerOf(Number(taken.submission_id), submitted);
+    if (taken) return answerOf(Number(taken.submission_id), form, submitted);
     checkOpen(form, now);
     if (submitted.errors.length > 0) throw invalid(submitted.errors);
-    const [claimed] = await transaction.query(keyStatement, [request.key]);
+    const [claimed] = await transaction.query(keyStatement, [sent.key]);
     if (!claimed) {
-      const [winner] = await transaction.query(knownStatement, [request.key]);
-      return answerOf(Number(winner?.submission_id), submitted);
+      const [winner] = await transaction.query(knownStatement, [sent.key]);
+      return answerOf(Number(winner?.submission_id), form, submitted);
     }
     const id = Number(claimed.submission_id);
-    store(transaction, id, { request, submitted, now });
-    const dateSubmitted = timestampFromMs(now);
-    const { key: submissionId, formId, contactId = 0 } = request;
-    outbox.append(transaction, [
-      domainEvent("tidings.content.form.submitted", { id, version: 1 }, FormSubmittedSchema, {
-        submissionId,
-        contactId,
-        formId,
-        dateSubmitted,
-      }),
-    ]);
-    return answerOf(id, submitted);
+    store(transaction, id, { sent, submitted, now });
+    await follow(transaction, submitting, { id, form, sent, submitted, now });
+    return answerOf(id, form, submitted);
   });
 }
 
-function valuesIn({ values, ip, trackingId = "", referer = "" }: SubmitFormRequest): JsonObject {
-  if ([ip, trackingId, referer].some((text) => text.length > TEXT_LENGTH_MAX))
-    throw badRequest(`A text about a submission may have ${TEXT_LENGTH_MAX} characters.`);
-  const sent = jsonOf(values);
-  if (Array.isArray(sent) && sent.length === 0) return {};
-  if (!isObject(sent)) throw badRequest("values must be an object.");
-  return sent;
+interface Taken {
+  id: number;
+  form: Form;
+  sent: Sent;
+  submitted: Submitted;
+  now: number;
+}
+
+/** Plans what follows from a submission: finding out whose it is, telling of it, and the actions of the form. */
+async function follow(
+  transaction: Transaction,
+  { ids, keepsKnownValues }: Submitting,
+  { id, form, sent, submitted, now }: Taken,
+): Promise<void> {
+  const { sighting, contactId } = sent;
+  const isTracked = sighting !== undefined && !form.inKioskMode;
+  const { visitors } = await seeVisitors(transaction, ids, isTracked ? [sighting] : []);
+  const visitor = sighting && visitors.get(sighting.deviceId);
+  const [newContactId = 0] = await ids.take(1);
+  planFollowing(transaction, {
+    submissionId: id,
+    key: sent.key,
+    formId: form.id,
+    dateSubmitted: now,
+    contactId: visitor?.contactId ?? contactId ?? 0,
+    isNew: visitor?.isNew ?? false,
+    isKiosk: form.inKioskMode === true,
+    keepsKnownValues: keepsKnownValues && visitor?.isProven !== true && visitor?.isNew !== true,
+    newContactId,
+    values: Object.fromEntries(submitted.contact),
+    companyValues: Object.fromEntries(submitted.company),
+    sighting: isTracked ? sighting : undefined,
+    ip: sent.ip,
+  });
 }
 
 async function lockForm(transaction: Transaction, id: number): Promise<Form> {
@@ -117,26 +160,40 @@ function formIn([row]: Row[]): Form | undefined {
   return row && fillFromRow(create(FormSchema), columns, row);
 }
 
+/** The form with this id, whoever asks; undefined when there is none. */
+export async function readForm({ query }: Queryable, id: number): Promise<Form | undefined> {
+  return formIn(await query(readStatement, [id]));
+}
+
 /** The known values that a form uses: the meant companies, and the fields that this contact was not asked for. */
 async function knownBefore(
-  database: Database,
-  submitters: Submitters,
-  { request, values, call }: { request: SubmitFormRequest; values: JsonObject; call: Call },
+  { database, submitters }: Submitting,
+  { formId, contactId, values }: Sent,
+  call: Call,
 ): Promise<Omit<Known, "blockedEmails">> {
-  const { formId, contactId } = request;
-  const form = formIn(await database.query(readStatement, [formId], call.deadlineMs));
+  const form = await readForm(queryable(database, call.deadlineMs), formId);
   if (!form) throw closed(GONE);
   const companies = await submitters.companyNames(companiesIn(form, values), call);
   if (!usesProfiling(form)) return { companies, hidden: new Set() };
-  const isKnown = contactId !== undefined;
-  const contact = isKnown ? await submitters.valuesOf(contactId, call) : {};
-  const rows = isKnown ? await database.query(earlierStatement, [formId, contactId], call.deadlineMs) : [];
-  const submissions = rows.map(({ results }) => JSON.parse(results ?? "{}") as JsonObject);
-  return { companies, hidden: hiddenFields(form, { contact, submissions }) };
+  return { companies, hidden: await hiddenFrom(form, { database, submitters }, contactId, call) };
 }
 
-/** Does the form take submissions now? */
-function checkOpen({ isPublished, publishUp, publishDown }: Form, now: number): void {
+/** Ids of fields that this contact is not asked for any more; of an unknown one for which it is too early. */
+export async function hiddenFrom(
+  form: Form,
+  { database, submitters }: Pick<Submitting, "database" | "submitters">,
+  contactId: number | undefined,
+  call: Call,
+): Promise<Set<number>> {
+  const isKnown = contactId !== undefined;
+  const contact = isKnown ? await submitters.valuesOf(contactId, call) : {};
+  const rows = isKnown ? await database.query(earlierStatement, [form.id, contactId], call.deadlineMs) : [];
+  const submissions = rows.map(({ results }) => JSON.parse(results ?? "{}") as JsonObject);
+  return hiddenFields(form, { contact, submissions });
+}
+
+/** Does the form take submissions now? Throws FORM_CLOSED with the reason. */
+export function checkOpen({ isPublished, publishUp, publishDown }: Form, now: number): void {
   if (!isPublished) throw closed(GONE);
   if (publishUp && millisecondsOf(publishUp) > now)
     throw closed(`This form is available from ${timeText(publishUp)} on.`);
@@ -144,7 +201,7 @@ function checkOpen({ isPublished, publishUp, publishDown }: Form, now: number): 
     throw closed(`This form was available until ${timeText(publishDown)}.`);
 }
 
-function closed(message: string): Fault {
+export function closed(message = GONE): Fault {
   return new Fault({ code: Code.FAILED_PRECONDITION, reason: "FORM_CLOSED", message });
 }
 
@@ -160,10 +217,10 @@ function timeText(time: Timestamp): string {
 function store(
   transaction: Transaction,
   id: number,
-  { request, submitted, now }: { request: SubmitFormRequest; submitted: Submitted; now: number },
+  { sent, submitted, now }: Omit<Taken, "id" | "form">,
 ): void {
   const results = Object.fromEntries([...submitted.results].map(([field, value]) => [field.id, value]));
-  const { key, formId, contactId, ip, trackingId, referer, pageId } = request;
+  const { key, formId, contactId, ip, trackingId, referer, pageId } = sent;
   transaction.execute(insertStatement, [
     id,
     key,
@@ -178,12 +235,7 @@ function store(
   ]);
 }
 
-function answerOf(submissionId: number, { results, contact, company }: Submitted) {
-  const byAlias = [...results].map(([{ alias }, value]) => [alias, value] as const);
-  return {
-    submissionId,
-    results: jsonBytes(Object.fromEntries(byAlias)),
-    contactValues: jsonBytes(Object.fromEntries(contact)),
-    companyValues: jsonBytes(Object.fromEntries(company)),
-  };
+function answerOf(submissionId: number, form: Form, submitted: Submitted): SubmissionAnswer {
+  const results = new Map([...submitted.results].map(([{ alias }, value]) => [alias, value] as const));
+  return { submissionId, form, results, contact: submitted.contact, company: submitted.company };
 }

@@ -38,6 +38,7 @@ export async function formScene() {
     companyNames: async (ids) =>
       new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
   };
+  let lastId = 1_000_000;
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, Date.now() + 60_000);
   await query(`insert into contact_fields (id, version, object, alias, type, properties)
@@ -51,7 +52,13 @@ export async function formScene() {
     box,
     contacts,
     companies,
-    submissions: submissionHandlers(context, rows, { submitters, blockedEmails: ["*@spam.example"] }),
+    submissions: submissionHandlers(context, rows, {
+      database,
+      submitters,
+      ids: { take: async (count) => Array.from({ length: count }, () => ++lastId) },
+      blockedEmails: ["*@spam.example"],
+      keepsKnownValues: false,
+    }),
     upkeep: submissionUpkeep(database, log),
     query,
     async add(members: MessageInitShape<typeof FormSchema>): Promise<Form> {

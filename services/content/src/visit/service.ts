@@ -9,7 +9,7 @@ import type { Actor } from "@tidings/rpc/actor";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
-import { contactIds, contactIdUpkeep } from "./contact-ids.ts";
+import { type ContactIds, contactIds, contactIdUpkeep } from "./contact-ids.ts";
 import { fieldAliases } from "./field-aliases.ts";
 import { identification } from "./identify.ts";
 import { eventOfStored, hitRecorder, leavingRecorder, type RecordHit, visitorSeer } from "./record-hits.ts";
@@ -27,6 +27,7 @@ type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections">> & {
   partitioned: MonthPartitioned[];
   routes: Router[];
   settings: VisitSettings;
+  ids: ContactIds;
   recordHit: RecordHit;
 };
 
@@ -46,6 +47,7 @@ export function openVisits({ config, database, outbox, log, upstreams }: Foundat
   const kept = days > 0 ? { monthsKept: Math.ceil(days / DAYS_OF_A_MONTH) } : {};
   return {
     settings,
+    ids,
     recordHit,
     routes: [
       trackingRoutes({

@@ -111,10 +111,18 @@ export async function seeVisitors(
       visitors.set(row.id ?? "", visitorOf(row, Number(row.contact_id) === wanted.get(row.id ?? "")));
   }
   await prove(transaction, visitors, [...latest.values()]);
-  return {
-    visitors,
-    events: factEvents(SUBJECT, VisitorsSeenSchema, seenOnce(sightings, visitors), messageOf),
-  };
+  return { visitors, events: visitorEvents(seenOnce(sightings, visitors)) };
+}
+
+/** A sighting, and the contact that it is of. */
+interface Seen {
+  sighting: Sighting;
+  visitor: Pick<Visitor, "contactId" | "isNew">;
+}
+
+/** The events of contacts that were seen. */
+export function visitorEvents(seen: Seen[]): DomainEvent[] {
+  return factEvents(SUBJECT, VisitorsSeenSchema, seen, messageOf);
 }
 
 const SUBJECT = "tidings.content.visitor.seen";
@@ -184,7 +192,7 @@ function seenOnce(sightings: Sighting[], visitors: Map<string, Visitor>) {
   });
 }
 
-function messageOf(seen: { sighting: Sighting; visitor: Visitor }[]) {
+function messageOf(seen: Seen[]) {
   return {
     visitors: seen.map(({ sighting, visitor }) => {
       const { at, ip, deviceId, userAgent, timeZone, locale, utm, url, referer, remoteHost, query } =

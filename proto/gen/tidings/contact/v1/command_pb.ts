@@ -216,7 +216,7 @@ export type CompanyCommand = Message<"tidings.contact.v1.CompanyCommand"> & {
   companyId: number;
 
   /**
-   * link, make_primary, unlink, or score.
+   * link, make_primary, unlink, or score. A score without a company is that of each company of the contact.
    *
    * @generated from field: string action = 2;
    */

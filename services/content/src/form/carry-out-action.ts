@@ -1,0 +1,142 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { ContactCommandSchema, type ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
+import { jsonBytes } from "@tidings/resource/json-member";
+import { propertiesOf } from "@tidings/resource/properties";
+import type { Actor } from "@tidings/rpc/actor";
+import type { RpcClient } from "@tidings/rpc/client";
+import { textOf } from "@tidings/runtime/plain-text";
+
+/** SQL of a migration: what became of each action of each submission. */
+export const OUTCOMES_TABLE = "form_action_outcomes";
+export const ACTION_OUTCOMES = [
+  `create table ${OUTCOMES_TABLE} (
+    submission_key uuid not null, action_id integer not null, form_id integer not null, contact_id integer, type text not null,
+    -- done, refused with its reason, ignored, or waiting: for what carries out actions of this type.
+    state text not null, reason text, date_added timestamptz not null default now(), primary key (submission_key, action_id))`,
+  `create index ${OUTCOMES_TABLE}_age on ${OUTCOMES_TABLE} (date_added)`,
+  `create index ${OUTCOMES_TABLE}_of_contact on ${OUTCOMES_TABLE} (contact_id) where contact_id is not null`,
+];
+
+/** What became of an action. */
+export interface ActionOutcome {
+  actionId: number;
+  type: string;
+  state: "done" | "refused" | "ignored" | "waiting";
+  reason?: string | undefined;
+}
+
+interface Acting {
+  form: Form;
+  action: FormAction;
+  /** Of the submission. */
+  key: string;
+  submissionId: number;
+  /** 0 where nobody knows. */
+  contactId: number;
+}
+
+interface ActingContext {
+  contacts: RpcClient<typeof ContactCommandService>;
+  actor: Actor;
+  deadlineMs: number;
+}
+
+type Effect = MessageInitShape<typeof ContactCommandSchema>["effect"];
+
+/** The mails of forms are sent by who sends mails. */
+const SENDING = new Set(["email.send.lead", "email.send.user", "form.email"]);
+/** Campaign forms do no more than this. */
+const OF_CAMPAIGN_FORMS = new Set([
+  "lead.changetags",
+  "lead.addutmtags",
+  "lead.remove_do_not_contact",
+  "email.send.user",
+  "form.email",
+  "form.repost",
+  "asset.download",
+  "plugin.leadpush",
+]);
+
+/**
+ * Carries out one action of a form for one submission (engines.md 5.6). What it does to the contact is a command with a key of submission and
+ * action: it takes effect once however often it is tried. Throws while the contact service is away.
+ */
+export async function carryOutAction(context: ActingContext, acting: Acting): Promise<ActionOutcome> {
+  const { form, action } = acting;
+  const outcome = (state: ActionOutcome["state"], reason?: string): ActionOutcome => ({
+    actionId: action.id,
+    type: action.type,
+    state,
+    reason,
+  });
+  if (form.formType === "campaign" && !OF_CAMPAIGN_FORMS.has(action.type)) return outcome("ignored");
+  if (SENDING.has(action.type)) return outcome("waiting");
+  const effect = effectOf(form, action);
+  if (!effect) return outcome("ignored");
+  if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");
+  const command = create(ContactCommandSchema, {
+    key: `form:${acting.key}:${action.id}`,
+    contactId: acting.contactId,
+    effect,
+  });
+  const outgoing = { actor: context.actor, deadlineMs: context.deadlineMs, requestId: "" };
+  const { outcomes } = await context.contacts.carryOutCommands({ commands: [command] }, outgoing);
+  const [carriedOut] = outcomes;
+  return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
+}
+
+/** The change of the contact that an action is; undefined for an action that is none. */
+function effectOf(form: Form, action: FormAction): Effect | undefined {
+  const properties = propertiesOf(action);
+  switch (action.type) {
+    case "lead.pointschange":
+      return points(form, properties);
+    case "lead.changelist":
+      return {
+        case: "segments",
+        value: { add: idsOf(properties.addToLists), remove: idsOf(properties.removeFromLists) },
+      };
+    case "lead.changetags": {
+      const removed = textsOf(properties.remove_tags).map((tag) => `-${tag}`);
+      return edit({ tags: [...textsOf(properties.add_tags), ...removed] });
+    }
+    case "lead.remove_do_not_contact":
+      return edit({ doNotContact: [{ channel: "email", reason: 0 }] });
+    case "lead.scorecontactscompanies":
+      return { case: "company", value: { companyId: 0, action: "score", score: numberOf(properties.score) } };
+    default:
+      return undefined;
+  }
+}
+
+function points(form: Form, properties: Record<string, unknown>): Effect {
+  const groupId = numberOf(properties.group);
+  return {
+    case: "points",
+    value: {
+      operator: textOf(properties.operator) || "plus",
+      delta: numberOf(properties.points),
+      ...(groupId > 0 && { groupId }),
+      type: "form",
+      eventName: `${form.id}:${form.name}`,
+      actionName: "form.submit",
+    },
+  };
+}
+
+function edit(members: object): Effect {
+  return { case: "edit", value: { body: jsonBytes(members) } };
+}
+
+function numberOf(value: unknown): number {
+  return Number(textOf(value) ?? 0) || 0;
+}
+
+function idsOf(value: unknown): number[] {
+  return Array.isArray(value) ? value.map(numberOf).filter((id) => id > 0) : [];
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.flatMap((text) => textOf(text) ?? []) : [];
+}

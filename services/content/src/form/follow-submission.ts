@@ -1,0 +1,229 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
+import { type Job, jobsOf } from "@tidings/jobs/jobs";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
+import { ContactCommandSchema, type ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import { CATEGORY_JSON } from "@tidings/resource/category-reference";
+import { isObject, jsonBytes } from "@tidings/resource/json-member";
+import type { Actor } from "@tidings/rpc/actor";
+import type { RpcClient } from "@tidings/rpc/client";
+import type { Log } from "@tidings/runtime/log";
+import { type Sighting, visitorEvents } from "../visit/visitors.ts";
+import { type ActionOutcome, carryOutAction, OUTCOMES_TABLE } from "./carry-out-action.ts";
+import { isKept } from "./field-types.ts";
+import { readForm } from "./submit.ts";
+
+/** A submission that something follows from. */
+export interface Following {
+  submissionId: number;
+  /** A UUID, by which all that follows takes effect once. */
+  key: string;
+  formId: number;
+  /** Milliseconds since the epoch. */
+  dateSubmitted: number;
+  /** The contact that the visitor was so far; 0 where nobody knows. */
+  contactId: number;
+  /** That contact begins with this submission. */
+  isNew: boolean;
+  isKiosk: boolean;
+  keepsKnownValues: boolean;
+  /** An id for a contact that has to be made. */
+  newContactId: number;
+  values: Record<string, string>;
+  companyValues: Record<string, string>;
+  sighting: Sighting | undefined;
+  ip: string;
+}
+
+/** The work that is left: first finding out whose submission it is, then one action after the other. */
+interface Task extends Following {
+  /** Known once the contact is. */
+  identifiedAs?: number;
+  /** Actions that are done. */
+  actionsDone?: number;
+  outcome?: ActionOutcome;
+}
+
+const jobs = jobsOf("form_submission");
+const AT_ONCE = 8;
+const actor: Actor = { kind: "service", id: null, name: "Forms", admin: false, permissions: {} };
+
+/** Plans what follows from a submission, in its transaction. */
+export function planFollowing(transaction: Transaction, following: Following): void {
+  jobs.add(transaction, [{ key: following.key, payload: { ...following } }]);
+}
+
+export interface FollowOptions {
+  database: Database;
+  outbox: Outbox;
+  log: Log;
+  contacts: RpcClient<typeof ContactCommandService>;
+}
+
+/**
+ * Follows up submissions. While the contact service is away they wait; each step has a key or a transaction by which it takes effect
+ * once, whatever is killed in between.
+ */
+export function followSubmissions(options: FollowOptions): JobOptions {
+  const { database, log } = options;
+  return {
+    database,
+    log,
+    jobs,
+    atOnce: AT_ONCE,
+    prepare: (job) => prepare(options, job),
+    work: (transaction, job) => work(options, transaction, job),
+  };
+}
+
+async function prepare({ database, contacts }: FollowOptions, job: Job): Promise<Job> {
+  const task = job.payload as unknown as Task;
+  if (task.identifiedAs === undefined)
+    return withTask(job, { ...task, identifiedAs: await identify(contacts, task) });
+  const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
+  const action = form?.actions[task.actionsDone ?? 0];
+  if (!form || !action) return job;
+  const context = { contacts, actor, deadlineMs: backgroundDeadline() };
+  const { key, submissionId, identifiedAs: contactId } = task;
+  return withTask(job, {
+    ...task,
+    outcome: await carryOutAction(context, { form, action, key, submissionId, contactId }),
+  });
+}
+
+function withTask(job: Job, task: Task): Job {
+  return { ...job, payload: { ...task } };
+}
+
+/** The contact that the submission is of. Throws while that cannot be found out. */
+async function identify(contacts: FollowOptions["contacts"], task: Task): Promise<number> {
+  const { contactId, values, companyValues } = task;
+  const hasValues = Object.keys(values).length + Object.keys(companyValues).length > 0;
+  // Nothing was said of anybody: the visitor stays who they were.
+  if (!hasValues && !task.isKiosk) return contactId;
+  const command = create(ContactCommandSchema, {
+    key: `form:${task.key}:identify`,
+    contactId,
+    effect: {
+      case: "identify",
+      value: {
+        values: jsonBytes(values),
+        companyValues: jsonBytes(companyValues),
+        isKiosk: task.isKiosk,
+        isNew: task.isNew,
+        keepsKnownValues: task.keepsKnownValues,
+        ip: task.isKiosk ? "" : task.ip,
+        newContactId: task.newContactId,
+      },
+    },
+  });
+  const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
+  const { outcomes } = await contacts.carryOutCommands({ commands: [command] }, outgoing);
+  const [outcome] = outcomes;
+  if (!outcome?.contactId)
+    throw new Error(`the contact of a submission cannot be found: ${outcome?.message}`);
+  return outcome.contactId;
+}
+
+async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job) {
+  const task = payload as unknown as Task;
+  const form = await readForm(transaction, task.formId);
+  if (task.actionsDone === undefined) {
+    await tell(outbox, transaction, task, form);
+    const isOver = !form || form.actions.length === 0;
+    return isOver ? done() : again({ ...task, actionsDone: 0 });
+  }
+  if (task.outcome) transaction.execute(outcomeStatement, outcomeValues(task, task.outcome));
+  const { outcome: _outcome, ...rest } = task;
+  const next = { ...rest, actionsDone: task.actionsDone + 1 };
+  return !form || next.actionsDone >= form.actions.length ? done() : again(next);
+}
+
+const done = () => ({ state: "done" as const });
+const again = (task: Task) => ({ state: "again" as const, payload: { ...task } });
+
+const outcomeStatement = prepared(
+  "form_action_outcomes_add",
+  `insert into ${OUTCOMES_TABLE} (submission_key, action_id, form_id, contact_id, type, state, reason)
+   values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+);
+
+function outcomeValues(
+  { key, formId, identifiedAs }: Task,
+  { actionId, type, state, reason }: ActionOutcome,
+) {
+  return [key, actionId, formId, identifiedAs || null, type, state, reason ?? null];
+}
+
+const ownStatement = prepared(
+  "form_submissions_own",
+  `update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz
+   returning id, ip, tracking_id, referer, page_id, results`,
+);
+const deviceStatement = prepared(
+  "visitor_devices_of_form",
+  "update visitor_devices set contact_id = $2 where id = $1 and contact_id <> $2",
+);
+const categoryStatement = prepared(
+  "form_submitted_category",
+  `select ${CATEGORY_JSON} as shown from categories where id = $1`,
+);
+
+/** Gives the submission to its contact and tells of it, in one transaction. */
+async function tell(
+  outbox: Outbox,
+  transaction: Transaction,
+  task: Task,
+  form: Form | undefined,
+): Promise<void> {
+  const { submissionId, dateSubmitted, identifiedAs: contactId = 0, sighting, isNew } = task;
+  const at = new Date(dateSubmitted).toISOString();
+  const [row] = await transaction.query(ownStatement, [submissionId, at, contactId || null]);
+  if (sighting && contactId) transaction.execute(deviceStatement, [sighting.deviceId, contactId]);
+  if (!row || !form) return;
+  const isBeginning = isNew && contactId === task.contactId;
+  const seen =
+    sighting && contactId ? visitorEvents([{ sighting, visitor: { contactId, isNew: isBeginning } }]) : [];
+  const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
+  outbox.append(transaction, [
+    ...seen,
+    domainEvent(
+      "tidings.content.form.submitted",
+      { id: submissionId, version: 1 },
+      FormSubmittedSchema,
+      submittedOf(task, form, row, category?.shown ?? "null"),
+    ),
+  ]);
+}
+
+function submittedOf(
+  { key, formId, dateSubmitted, identifiedAs: contactId = 0 }: Task,
+  form: Form,
+  row: Row,
+  category: string,
+): MessageInitShape<typeof FormSubmittedSchema> {
+  const results: unknown = JSON.parse(row.results ?? "{}");
+  const byId = isObject(results) ? results : {};
+  const byAlias = form.fields.filter(isKept).map(({ alias, id }) => [alias, byId[id] ?? null]);
+  return {
+    submissionId: key,
+    contactId,
+    formId,
+    dateSubmitted: timestampFromMs(dateSubmitted),
+    ip: row.ip ?? "",
+    trackingId: row.tracking_id ?? "",
+    referer: row.referer ?? "",
+    ...(row.page_id && { pageId: Number(row.page_id) }),
+    results: jsonBytes(Object.fromEntries(byAlias)),
+    formName: form.name,
+    formAlias: form.alias,
+    formCategory: Buffer.from(category),
+    formType: form.formType ?? "",
+  };
+}
