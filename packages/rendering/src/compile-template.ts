@@ -1,0 +1,109 @@
+import type { Html } from "@tidings/runtime/html";
+import { defaultTreeAdapter, parseFragment } from "parse5";
+import { type DateSettings, formatFieldDate, formatToday } from "./format-date.ts";
+import { htmlPlaces } from "./html-places.ts";
+import { HEADER, PLAIN_TEXT, type Place, URL_PART } from "./place.ts";
+import { scanTokens } from "./scan-tokens.ts";
+import { TemplateError } from "./template-error.ts";
+import type { ContactFieldToken, NamedToken, Token } from "./token.ts";
+
+export type TemplateKind = "html" | "text" | "header" | "url";
+
+export interface Template {
+  /** The aliases of the contact fields that the template reads. */
+  contactFields: string[];
+  /** The tokens whose values the caller looks up, each once. */
+  tokens: NamedToken[];
+  /** The text with the values of one contact. Throws TemplateError when it is longer than `lengthMax`. */
+  render(values: TemplateValues): string;
+}
+
+export interface TemplateValues {
+  /** Values of contact fields by alias. */
+  contactFields: ReadonlyMap<string, string>;
+  /** The value of another token: a text, HTML, or undefined for none. HTML is left out where only text may stand. */
+  valueOf(token: NamedToken): string | Html | undefined;
+  dates: DateSettings;
+  /** The greatest length of the rendered text, in UTF-16 code units. */
+  lengthMax: number;
+}
+
+const TEMPLATE_LENGTH_MAX = 4_000_000;
+
+/**
+ * Compiles a template with tokens (engines.md 6.7): `{contactfield=alias|default}`, `{today|format|+2 days}`, and
+ * `{name=argument}` for each of `names`. Braces that hold no token stay as they are. Each value is written so that it
+ * stays text where its token stands: escaped in HTML, percent-encoded in URLs, on one line in headers, and left out
+ * where it could run as code. Values are not read for tokens. Throws TemplateError for a text that is too large.
+ */
+export function compileTemplate(text: string, kind: TemplateKind, names: ReadonlySet<string>): Template {
+  if (text.length > TEMPLATE_LENGTH_MAX)
+    throw new TemplateError(`At most ${TEMPLATE_LENGTH_MAX} characters are supported.`);
+  const { fixed, tokens } = scanTokens(text, names, kind === "html" ? withoutReferences : (body) => body);
+  const places = placesOf(kind, fixed);
+  return {
+    contactFields: contactFieldsOf(tokens),
+    tokens: namedTokensOf(tokens),
+    render(values) {
+      let rendered = fixed[0] ?? "";
+      for (const [index, token] of tokens.entries()) {
+        const place = places[index];
+        if (place) rendered += written(token, place, values);
+        rendered += fixed[index + 1] ?? "";
+        if (rendered.length > values.lengthMax) break;
+      }
+      if (rendered.length <= values.lengthMax) return rendered;
+      throw new TemplateError(`The rendered text is longer than ${values.lengthMax} characters.`);
+    },
+  };
+}
+
+function placesOf(kind: TemplateKind, fixed: string[]): Place[] {
+  if (kind === "html") return htmlPlaces(fixed);
+  const place = { text: PLAIN_TEXT, header: HEADER, url: URL_PART }[kind];
+  return fixed.slice(1).map(() => place);
+}
+
+function written(token: Token, place: Place, values: TemplateValues): string {
+  switch (token.kind) {
+    case "contact field":
+      return place.write(fieldValue(token, place, values));
+    case "today":
+      return place.write(formatToday(token, values.dates));
+    case "named": {
+      const value = values.valueOf({ name: token.name, argument: token.argument });
+      if (value === undefined) return place.write("");
+      if (typeof value === "string") return place.write(value);
+      return place.takesMarkup ? value.markup : place.write("");
+    }
+  }
+}
+
+function fieldValue(
+  { alias, fallback, treatment }: ContactFieldToken,
+  place: Place,
+  { contactFields, dates }: TemplateValues,
+): string {
+  const value = contactFields.get(alias) || fallback;
+  if (treatment === "none" || value === "") return value;
+  if (treatment !== "percent-encode") return formatFieldDate(value, treatment, dates);
+  return place.isPercentEncoded ? value : URL_PART.write(value);
+}
+
+function contactFieldsOf(tokens: Token[]): string[] {
+  return [...new Set(tokens.flatMap((token) => (token.kind === "contact field" ? [token.alias] : [])))];
+}
+
+function namedTokensOf(tokens: Token[]): NamedToken[] {
+  const named = tokens.flatMap((token) =>
+    token.kind === "named" ? [{ name: token.name, argument: token.argument }] : [],
+  );
+  return [...new Map(named.map((token) => [JSON.stringify([token.name, token.argument]), token])).values()];
+}
+
+/** Editors of HTML write a default such as "Tom & Ann" with character references. */
+function withoutReferences(body: string): string {
+  if (!body.includes("&")) return body;
+  const [text] = parseFragment(body.replaceAll("<", "&lt;")).childNodes;
+  return text && defaultTreeAdapter.isTextNode(text) ? text.value : body;
+}
