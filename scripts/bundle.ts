@@ -19,7 +19,10 @@ export interface Program {
 }
 
 const READ: Partial<Record<ProcessName, Pick<Program, "folders" | "files" | "scripts">>> = {
-  content: { folders: ["themes"], scripts: { "browser/focus.js": "browser/focus.ts" } },
+  content: {
+    folders: ["themes"],
+    scripts: { "browser/focus.js": "browser/focus.ts", "browser/form.js": "browser/form.ts" },
+  },
   gateway: {
     folders: ["viewer"],
     files: { "viewer/rapidoc-min.js": "rapidoc/dist/rapidoc-min.js" },

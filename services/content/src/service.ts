@@ -27,11 +27,13 @@ import { implement } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
+import { browserScript } from "./browser-folder.ts";
 import { categories } from "./category/category.ts";
 import type { ContentConfig } from "./config.ts";
 import { references } from "./family/references.ts";
 import { focusItems, focusMethods } from "./focus/focus-item.ts";
 import { contactFields } from "./form/contact-field.ts";
+import { formRoutes } from "./form/form-routes.ts";
 import { openForms } from "./form/service.ts";
 import { SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
@@ -72,10 +74,19 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls };
+  const visitorForms = formRoutes({
+    submitting: forms.submitting,
+    settings: visits.settings,
+    bytesMax: config.FORM_BYTES_MAX,
+    tokenKeys: config.PUBLIC_TOKEN_KEYS,
+    script: browserScript("form.js"),
+    scriptUrl: new URL("/form/script.js", config.PUBLIC_URL).href,
+    theme: files.theme,
+  });
   const partitioned = [{ table: SUBMISSION_TOTAL.table }, ...visits.partitioned];
   const web = await serveHttp(
     address,
-    webApp({ log: foundation.log, ...files.routes, visitors: visits.routes }),
+    webApp({ log: foundation.log, ...files.routes, visitors: [...visits.routes, visitorForms] }),
   );
   return {
     services: [

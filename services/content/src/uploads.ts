@@ -19,6 +19,7 @@ import { sweeping } from "./file/sweep.ts";
 import { startSweepingArrivals } from "./file/sweep-arrivals.ts";
 import { defaultThemes } from "./theme/default-themes.ts";
 import { themeHandlers } from "./theme/theme.ts";
+import { type ThemeHtml, themeHtml } from "./theme/theme-html.ts";
 import { transferRoutes } from "./web/transfer.ts";
 import type { WebParts } from "./web/web.ts";
 
@@ -30,7 +31,10 @@ export async function openFiles(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   context: ResourceContext,
 ): Promise<
-  Required<Pick<Parts, "services" | "work" | "jobs">> & { routes: Pick<WebParts, "transfer" | "images"> }
+  Required<Pick<Parts, "services" | "work" | "jobs">> & {
+    routes: Pick<WebParts, "transfer" | "images">;
+    theme: ThemeHtml;
+  }
 > {
   const { PUBLIC_URL: publicUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
   const userBytesMax = config.UPLOADS_USER_BYTES_MAX;
@@ -52,6 +56,7 @@ export async function openFiles(
       "arrivals sweep": startSweepingArrivals(arrivals, log),
     },
     jobs: [removal(database, store, log), sweeping(files), measuring({ database, outbox, outbound, log })],
+    theme: themeHtml({ database, store, defaults: themes }),
     routes: {
       transfer: transferRoutes({
         ...files,

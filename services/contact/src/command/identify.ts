@@ -63,6 +63,7 @@ async function identify(identifying: Identifying, sentId: number, command: Ident
   const known = await holderOf(identifying, said, tracked);
   const chosen = await choose(identifying, said, { tracked, known });
   const id = chosen ? Number(chosen.row.id) : await begin(identifying, said, tracked);
+  if (command.isNew && id !== sentId) leadOn(identifying, sentId, id);
   await mergeAnonymous(identifying, id, command.mergedId);
   const isProtected = command.keepsKnownValues && chosen?.isFound === true;
   await write(identifying, said, { id, row: chosen?.row, isProtected });
@@ -193,6 +194,17 @@ async function begin(
   const id = command.isKiosk || tracked || contactId <= 0 ? command.newContactId : contactId;
   await addNewContacts(context, { transaction, set: catalogue.contact }, [{ id, at: Date.now() }]);
   return id;
+}
+
+const leadOnStatement = prepared(
+  "contacts_lead_on",
+  `insert into contact_redirects (merged_id, contact_id, date_added) select $1::integer, $2::integer, now()
+   where $1::integer > 0 on conflict do nothing`,
+);
+
+/** The id that the visitor was shown is not a contact's: it leads to the one that they are. */
+function leadOn({ transaction }: Identifying, sentId: number, id: number): void {
+  transaction.execute(leadOnStatement, [sentId, id]);
 }
 
 /** What a device had begun becomes a part of the contact, where nothing else is known of it. */

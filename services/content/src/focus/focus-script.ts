@@ -1,14 +1,12 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { FocusItem } from "@tidings/proto/tidings/content/v1/focus_item";
 import { isObject, type JsonObject } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
-import { BROWSER_FOLDER } from "../browser-folder.ts";
+import { browserScript } from "../browser-folder.ts";
 import { isWebAddress } from "../family/web-address.ts";
 
-/** The part that all items have in common, once it was read. */
-let script: string | undefined;
+/** The part that all items have in common. */
+const readScript = browserScript("focus.js");
 
 /** Milliseconds until it is shown to somebody again; null for never. */
 const PAUSES = new Map<unknown, number | null>([
@@ -60,7 +58,7 @@ export async function focusScript(item: FocusItem, form: string | undefined): Pr
     isOnLeaving: properties.when === "leave",
     delayMs: 1_000 * Math.min(DELAY_SECONDS_MAX, Math.max(0, Number(textOf(properties.timeout)) || 0)),
   };
-  script ??= await readFile(join(BROWSER_FOLDER, "focus.js"), "utf8");
+  const script = await readScript();
   return `((ITEM) => {${script}})(${literal(shown)});\n`;
 }
 

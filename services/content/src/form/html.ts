@@ -81,7 +81,7 @@ export function formHtml(form: Form, shown: FormShown): string {
     hiddenInput("return", "return", returnTo),
     hiddenInput("formName", "name", name),
     hiddenInput("submissionKey", "key", submissionKey),
-    ...(pageId === undefined ? [] : [hiddenInput("page", "page", pageId)]),
+    ...(pageId === undefined ? [] : [hiddenInput(`${prefix}page`, "page", pageId)]),
   ]);
   const place = { id: `${prefix}form_wrapper_${name}`, class: `${prefix}form_wrapper` };
   const wrapper = element("div", place, {}, [content]);

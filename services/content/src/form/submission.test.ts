@@ -36,9 +36,9 @@ const stored = async (formId: number) =>
   scene.query("select id, contact_id from form_submissions where form_id = $1 order by id", [formId]);
 
 /** Does what there is to do, until a day passes. */
-async function upkeep(): Promise<void> {
+async function upkeep(jobs = scene.upkeep): Promise<void> {
   for (;;) {
-    const outcome = await stepJobs(scene.upkeep);
+    const outcome = await stepJobs(jobs);
     if (!outcome) return;
     assert.ok(outcome.state === "done" || outcome.state === "again", JSON.stringify(outcome));
   }
@@ -55,6 +55,7 @@ test("a submission is one row and one event, however often it is sent with the s
   assert.deepEqual(await stored(id), [{ id: String([...ids][0]), contact_id: "7" }]);
   await scene.rows.update(updateOf(id, { isPublished: false }, ["is_published"]), callAs());
   assert.equal((await scene.submissions.submitForm(request, callAs())).submissionId, [...ids][0]);
+  await upkeep(scene.following);
   const events = await scene.query(
     "select encode(payload, 'hex') as payload from outbox where subject = 'tidings.content.form.submitted' and aggregate_id = $1",
     [[...ids][0]],

@@ -9,7 +9,7 @@ import type { JsonObject } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
 import type { ContactIds } from "../visit/contact-ids.ts";
-import { type Sighting, seeVisitors } from "../visit/visitors.ts";
+import { type Sighting, seeVisitors, type Visitor } from "../visit/visitors.ts";
 import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
@@ -79,6 +79,8 @@ export interface SubmissionAnswer {
   /** Values for the contact and its company, by the names of their fields. */
   contact: Map<string, string>;
   company: Map<string, string>;
+  /** The visitor, where the browser may be known. */
+  visitor: Visitor | undefined;
 }
 
 /**
@@ -109,8 +111,8 @@ export async function submitForm(submitting: Submitting, sent: Sent, call: Call)
     }
     const id = Number(claimed.submission_id);
     store(transaction, id, { sent, submitted, now });
-    await follow(transaction, submitting, { id, form, sent, submitted, now });
-    return answerOf(id, form, submitted);
+    const visitor = await follow(transaction, submitting, { id, form, sent, submitted, now });
+    return { ...answerOf(id, form, submitted), visitor };
   });
 }
 
@@ -127,7 +129,7 @@ async function follow(
   transaction: Transaction,
   { ids, keepsKnownValues }: Submitting,
   { id, form, sent, submitted, now }: Taken,
-): Promise<void> {
+): Promise<Visitor | undefined> {
   const { sighting, contactId } = sent;
   const isTracked = sighting !== undefined && !form.inKioskMode;
   const { visitors } = await seeVisitors(transaction, ids, isTracked ? [sighting] : []);
@@ -148,6 +150,7 @@ async function follow(
     sighting: isTracked ? sighting : undefined,
     ip: sent.ip,
   });
+  return visitor;
 }
 
 async function lockForm(transaction: Transaction, id: number): Promise<Form> {
@@ -237,5 +240,12 @@ function store(
 
 function answerOf(submissionId: number, form: Form, submitted: Submitted): SubmissionAnswer {
   const results = new Map([...submitted.results].map(([{ alias }, value]) => [alias, value] as const));
-  return { submissionId, form, results, contact: submitted.contact, company: submitted.company };
+  return {
+    submissionId,
+    form,
+    results,
+    contact: submitted.contact,
+    company: submitted.company,
+    visitor: undefined,
+  };
 }

@@ -6,11 +6,13 @@ import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import { SubmitFormRequestSchema } from "@tidings/proto/tidings/content/v1/submission";
 import { type JsonObject, jsonBytes } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
+import { unavailable } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { references } from "../family/references.ts";
+import { type FollowOptions, followSubmissions } from "../form/follow-submission.ts";
 import { formMethods, forms } from "../form/form.ts";
 import { submissionHandlers } from "../form/submission.ts";
 import type { Submitters } from "../form/submitter.ts";
@@ -60,6 +62,8 @@ export async function formScene() {
       keepsKnownValues: false,
     }),
     upkeep: submissionUpkeep(database, log),
+    /** What follows from submissions, as long as it needs nothing of the contact service. */
+    following: followSubmissions({ database, outbox: context.outbox, log, contacts: away() }),
     query,
     async add(members: MessageInitShape<typeof FormSchema>): Promise<Form> {
       return (await rows.create(create(FormSchema, { name: "Form", ...members }), callAs())).item;
@@ -68,6 +72,17 @@ export async function formScene() {
       await database.close();
       await testDatabase.drop();
     },
+  };
+}
+
+/** A contact service that is away. */
+function away(): FollowOptions["contacts"] {
+  const refuse = () => Promise.reject(unavailable("away"));
+  return {
+    carryOutCommands: refuse,
+    readContactFields: refuse,
+    reserveContactIds: refuse,
+    checkContactable: refuse,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { badRequest, Fault } from "@tidings/rpc/fault";
-import { type Entry, openPromise, type ZipFile } from "yauzl";
+import { type Entry, fromBufferPromise, openPromise, type ZipFile } from "yauzl";
 import { parseThemeConfig, type ThemeConfig } from "./theme-config.ts";
 
 const ENTRIES_MAX = 500;
@@ -31,6 +31,31 @@ export async function readTheme(path: string): Promise<ThemeConfig> {
   } catch (error) {
     throw error instanceof Fault ? error : badRequest("The archive of the theme is broken.");
   }
+}
+
+/** A text of an archive that was taken as a theme; undefined where it has none of this name. */
+export async function readThemeFile(bytes: Readable, name: string): Promise<string | undefined> {
+  const archive = await fromBufferPromise(await bytesOf(bytes, ARCHIVE_BYTES_MAX), { strictFileNames: true });
+  try {
+    for await (const entry of archive.eachEntry()) {
+      if (entry.fileName !== name || entry.uncompressedSize > ENTRY_BYTES_MAX) continue;
+      return (await bytesOf(await archive.openReadStreamPromise(entry), ENTRY_BYTES_MAX)).toString();
+    }
+    return undefined;
+  } finally {
+    archive.close();
+  }
+}
+
+async function bytesOf(stream: Readable, bytesMax: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    length += (chunk as Buffer).length;
+    if (length > bytesMax) throw new Error("a file of a theme is longer than it was");
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks);
 }
 
 async function readEntries(archive: ZipFile): Promise<ThemeConfig> {

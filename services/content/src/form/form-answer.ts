@@ -1,0 +1,70 @@
+import type { Database } from "@tidings/database/database";
+import { backgroundDeadline, prepared } from "@tidings/database/database";
+import { compileTemplate, type TemplateValues } from "@tidings/rendering/compile-template";
+import type { Fault } from "@tidings/rpc/fault";
+import type { SubmissionAnswer } from "./submit.ts";
+
+/** What follows for the visitor: one of a message and an address to go on to, or what is wrong. */
+export type FormAnswer =
+  | { isTaken: true; message: string; redirect?: string; results: ReadonlyMap<string, string> }
+  | { isTaken: false; errors: ReadonlyMap<string, string>; message: string };
+
+const NAMES = new Set(["formfield", "pagelink"]);
+const MESSAGE_LENGTH_MAX = 200_000;
+const USUAL = "Thank you!";
+
+const pageStatement = prepared("form_page_link", "select alias from pages where id = $1 and is_published");
+
+/** The answer to a submission that was taken, with what was filled in (engines.md 5.7). */
+export async function takenAnswer(
+  { form, results, contact }: Pick<SubmissionAnswer, "form" | "results" | "contact">,
+  { database, publicUrl }: { database: Database; publicUrl: string },
+): Promise<FormAnswer> {
+  const { postAction, postActionProperty: property = "" } = form;
+  const isRedirect = postAction === "redirect";
+  const template = compileTemplate(property, isRedirect ? "url" : "html", NAMES);
+  const links = new Map<string, string>();
+  for (const { name, argument } of template.tokens)
+    if (name === "pagelink")
+      links.set(argument ?? "", await pageAddress(Number(argument), { database, publicUrl }));
+  // An address that is a page of ours alone is that page's; as a value it would be encoded.
+  const [, pageId = ""] = isRedirect ? (/^\{pagelink=(\d{1,10})\}$/.exec(property) ?? []) : [];
+  if (pageId) return { isTaken: true, message: "", redirect: links.get(pageId) ?? publicUrl, results };
+  const values: TemplateValues = {
+    contactFields: contact,
+    valueOf: ({ name, argument = "" }) => (name === "pagelink" ? links.get(argument) : results.get(argument)),
+    dates: { now: Date.now(), timeZone: "UTC", locale: form.language || "en" },
+    lengthMax: MESSAGE_LENGTH_MAX,
+  };
+  const text = template.render(values);
+  return isRedirect
+    ? { isTaken: true, message: "", redirect: text, results }
+    : { isTaken: true, message: text || USUAL, results };
+}
+
+async function pageAddress(
+  id: number,
+  { database, publicUrl }: { database: Database; publicUrl: string },
+): Promise<string> {
+  const [row] = id > 0 ? await database.query(pageStatement, [id], backgroundDeadline()) : [];
+  return row?.alias ? new URL(`/${row.alias}`, publicUrl).href : publicUrl;
+}
+
+/** The answer to a submission that was not taken. */
+export function refusedAnswer({ violations, message }: Fault): FormAnswer {
+  const errors = new Map(violations.map(({ field, message }) => [field, message]));
+  return { isTaken: false, errors, message };
+}
+
+/** The answer as scripts read it. */
+export function answerJson(answer: FormAnswer, formName: string): object {
+  if (answer.isTaken) {
+    const { message, redirect, results } = answer;
+    const shown = redirect === undefined ? { successMessage: message } : { redirect };
+    return { success: 1, results: Object.fromEntries(results), ...shown, formName };
+  }
+  const { errors, message } = answer;
+  const wrong =
+    errors.size > 0 ? { validationErrors: Object.fromEntries(errors) } : { errorMessage: message };
+  return { success: 0, ...wrong, formName };
+}

@@ -1,0 +1,38 @@
+import { backgroundDeadline, prepared, queryable } from "@tidings/database/database";
+import { isObject } from "@tidings/resource/json-member";
+import { isKept } from "./field-types.ts";
+import { takenAnswer } from "./form-answer.ts";
+import type { FormRouteOptions } from "./form-options.ts";
+import type { FormPage } from "./form-pages.ts";
+import { readForm } from "./submit.ts";
+
+const submissionStatement = prepared(
+  "form_message_submission",
+  "select results from form_submissions where id = $1 and form_id = $2",
+);
+
+/** The message of the submission that a signed link names. */
+export async function messageOf(
+  { submitting, settings }: FormRouteOptions,
+  token: string | undefined,
+): Promise<FormPage | undefined> {
+  const [formId, submissionId] = (token ?? "").split(" ").map(Number);
+  if (!formId || !submissionId) return undefined;
+  const { database } = submitting;
+  const deadlineMs = backgroundDeadline();
+  const form = await readForm(queryable(database, deadlineMs), formId);
+  if (!form) return undefined;
+  const [row] = await database.query(submissionStatement, [submissionId, formId], deadlineMs);
+  const kept: unknown = JSON.parse(row?.results ?? "{}");
+  const byId = isObject(kept) ? kept : {};
+  const results = new Map(
+    form.fields.filter(isKept).map(({ alias, id }) => [alias, String(byId[id] ?? "")] as const),
+  );
+  const contact = new Map(
+    form.fields.flatMap(({ alias, mappedField, mappedObject }) =>
+      mappedField && mappedObject !== "company" ? [[mappedField, results.get(alias) ?? ""] as const] : [],
+    ),
+  );
+  const answer = await takenAnswer({ form, results, contact }, { database, publicUrl: settings.publicUrl });
+  return { form, message: answer.message };
+}

@@ -1,0 +1,42 @@
+import { backgroundDeadline, queryable } from "@tidings/database/database";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import type { Actor } from "@tidings/rpc/actor";
+import type { Call } from "@tidings/rpc/call";
+import type { VisitSettings } from "../visit/visit-settings.ts";
+import type { FormPages } from "./form-pages.ts";
+import { checkOpen, closed, readForm, type Submitting } from "./submit.ts";
+
+export interface FormRouteOptions extends FormPages {
+  submitting: Submitting;
+  settings: VisitSettings;
+  bytesMax: number;
+  /** Keys that sign which submission a message page is about. */
+  tokenKeys: string[];
+  /** The script of forms. */
+  script: () => Promise<string>;
+}
+
+const SUBMIT_MS = 20_000;
+const ID = /^[1-9]\d{0,9}$/;
+const actor: Actor = { kind: "service", id: null, name: "Forms", admin: false, permissions: {} };
+
+/** The call in which a visitor's request is served. */
+export function callOf(): Call {
+  return { actor, deadlineMs: Date.now() + SUBMIT_MS, requestId: "", reach: () => "all" };
+}
+
+/** The form of this id, whether or not it is open; undefined when there is none. */
+export async function findForm(
+  { submitting: { database } }: FormRouteOptions,
+  id: string,
+): Promise<Form | undefined> {
+  return ID.test(id) ? readForm(queryable(database, backgroundDeadline()), Number(id)) : undefined;
+}
+
+/** A form that visitors may fill in now. Throws FORM_CLOSED. */
+export async function openForm(options: FormRouteOptions, id: string): Promise<Form> {
+  const form = await findForm(options, id);
+  if (!form) throw closed();
+  checkOpen(form, Date.now());
+  return form;
+}

@@ -1,0 +1,61 @@
+import { Fault } from "@tidings/rpc/fault";
+import { publicTokens } from "@tidings/secrets/public-token";
+import { type Request, type Response, Router } from "express";
+import { sharedWith } from "../visit/cross-origin.ts";
+import { addressOf } from "../visit/page-hit.ts";
+import { readParameters } from "../visit/parameters.ts";
+import { messageOf } from "./form-message.ts";
+import { type FormRouteOptions, openForm } from "./form-options.ts";
+import { insertingScript, sendEmbedded, sendFormPage } from "./form-pages.ts";
+import { markupFor } from "./personal-form.ts";
+import { submitRoute } from "./submit-route.ts";
+
+/** Forms as visitors see, fill in and send them (engines.md 5.1). */
+export function formRoutes(options: FormRouteOptions): Router {
+  const { settings } = options;
+  const messages = publicTokens(options.tokenKeys, "form message");
+  const router = Router({ caseSensitive: true });
+  router.all("/form/submit/ajax", sharedWith(settings), (request: Request, response: Response) =>
+    submitRoute(options, messages, request, response, true),
+  );
+  router.post("/form/submit", (request: Request, response: Response) =>
+    submitRoute(options, messages, request, response, false),
+  );
+  router.get("/form/message", async (request: Request, response: Response, next) => {
+    const parameters = await readParameters(request);
+    const shown = await messageOf(options, messages.read(parameters.get("m") ?? ""));
+    return shown ? sendFormPage(response, options, shown) : next();
+  });
+  router.get("/form/script.js", async (_request: Request, response: Response) => {
+    response.setHeader("cache-control", "public, max-age=300");
+    response.setHeader("cross-origin-resource-policy", "cross-origin");
+    response.type("text/javascript").send(await options.script());
+  });
+  router.get("/form/generate.js", async (request: Request, response: Response) => {
+    const parameters = await readParameters(request);
+    const form = await openForm(options, parameters.get("id") ?? "").catch(() => undefined); // then there is nothing to insert
+    response.setHeader("cross-origin-resource-policy", "cross-origin");
+    response.type("text/javascript");
+    if (!form) return void response.send("");
+    const markup = await markupFor(options, request, form, {});
+    response.send(insertingScript(form, markup, await options.script()));
+  });
+  router.get("/form/embed/:id", async (request: Request, response: Response) => {
+    const form = await openForm(options, String(request.params.id)).catch(() => undefined); // an empty 404, whatever is the reason
+    if (!form) return void response.status(404).end();
+    sendEmbedded(response, options, form, await markupFor(options, request, form, {}));
+  });
+  router.get("/form/:id", async (request: Request, response: Response, next) => {
+    const parameters = await readParameters(request);
+    const form = await openForm(options, String(request.params.id)).catch((error) => {
+      if (error instanceof Fault && error.reason === "FORM_CLOSED") return undefined;
+      throw error;
+    });
+    if (!form) return next();
+    const filled = new Map([...parameters].map(([alias, text]) => [alias, text.split("|")]));
+    const styles = (parameters.get("css") ?? "").split(",").flatMap((url) => addressOf(url.trim()) || []);
+    const markup = await markupFor(options, request, form, { filled });
+    await sendFormPage(response, options, { form, markup, styles: styles.slice(0, 5) });
+  });
+  return router;
+}

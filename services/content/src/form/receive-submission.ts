@@ -1,0 +1,136 @@
+import type { IncomingMessage } from "node:http";
+import { Busboy, type BusboyInstance } from "@fastify/busboy";
+import type { JsonObject } from "@tidings/resource/json-member";
+import { badRequest, Code, Fault } from "@tidings/rpc/fault";
+import { cleanText } from "../visit/parameters.ts";
+
+/** A form as it was filled in and sent, before anything of it is judged. */
+export interface ReceivedForm {
+  /** Members of the form that are no fields: `formId`, `return`, `messenger`, ... */
+  members: ReadonlyMap<string, string>;
+  /** What was sent beside the form: the id of the device, consent. */
+  parameters: ReadonlyMap<string, string>;
+  /** Values by alias: a text, a list of texts, or the name and size of a file. */
+  values: JsonObject;
+}
+
+const FIELDS_MAX = 1_000;
+const TEXT_BYTES_MAX = 256 * 1024;
+const PARTS_MAX = 1_200;
+const FILES_MAX = 50;
+const FILE_NAME_LENGTH_MAX = 255;
+/** `svcform[alias]`, `svcform[alias][]`, under whatever word a site has it. */
+const NAME = /^[a-z0-9_]{0,40}form\[([a-z0-9_-]{1,191})\](\[[^[\]]{0,191}\])?$/i;
+const PARAMETER = /^[a-z_]{1,40}$/;
+const MEMBERS = new Set(["formid", "formname", "return", "messenger", "submissionkey"]);
+const MULTIPART = /^multipart\/form-data\s{0,8}(?:;|$)/i;
+
+/**
+ * Reads the body of a submission: a form, with or without files (RFC 7578). Throws BODY_TOO_LARGE above `bytesMax`, BAD_REQUEST for a body that
+ * is none. `pageMember` is the name of the landing page's id.
+ */
+export async function receiveForm(
+  request: IncomingMessage,
+  { bytesMax, pageMember }: { bytesMax: number; pageMember: string },
+): Promise<ReceivedForm> {
+  const { "content-type": type = "", "content-length": length = "0" } = request.headers;
+  if (Number(length) > bytesMax) throw tooLarge();
+  const parts = MULTIPART.test(type)
+    ? await multipartOf(request, type, bytesMax)
+    : [...new URLSearchParams(await textOf(request, Math.min(bytesMax, TEXT_BYTES_MAX)))];
+  if (parts.length > FIELDS_MAX) throw badRequest("The form has too many fields.");
+  const members = new Map<string, string>();
+  const parameters = new Map<string, string>();
+  const values = new Map<string, unknown>();
+  for (const [name, value] of parts) {
+    const [, alias = "", list] = NAME.exec(name) ?? [];
+    if (alias === "") {
+      if (typeof value === "string" && PARAMETER.test(name)) parameters.set(name, cleanText(value));
+      continue;
+    }
+    const word = alias.toLowerCase();
+    if (typeof value === "string" && (MEMBERS.has(word) || alias === pageMember))
+      members.set(word, cleanText(value));
+    else if (list === undefined && !values.has(alias)) values.set(alias, value);
+    else values.set(alias, [...[values.get(alias) ?? []].flat(), value]);
+  }
+  return { members, parameters, values: Object.fromEntries(values) };
+}
+
+function tooLarge(): Fault {
+  return new Fault({
+    code: Code.INVALID_ARGUMENT,
+    reason: "BODY_TOO_LARGE",
+    message: "The form is too long.",
+  });
+}
+
+async function textOf(request: IncomingMessage, bytesMax: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request) {
+    length += (chunk as Buffer).length;
+    if (length > bytesMax) throw tooLarge();
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+type Part = [name: string, value: string | { name: string; size: number }];
+
+function multipartOf(request: IncomingMessage, contentType: string, bytesMax: number): Promise<Part[]> {
+  const parser = openParser(contentType, bytesMax);
+  const { promise, resolve, reject } = Promise.withResolvers<Part[]>();
+  const parts: Part[] = [];
+  let length = 0;
+  parser.on("field", (name, value, isNameCut, isCut) => {
+    if (isNameCut || isCut) reject(tooLarge());
+    parts.push([name, value]);
+  });
+  parser.on("file", (name, stream, filename) => {
+    let size = 0;
+    stream.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+    });
+    stream.once("limit", () => reject(tooLarge()));
+    stream.once("error", reject);
+    // An input for a file that was left empty sends one without a name.
+    stream.once("end", () => {
+      if (filename) parts.push([name, { name: cleanText(filename, FILE_NAME_LENGTH_MAX), size }]);
+    });
+  });
+  for (const limit of ["fieldsLimit", "filesLimit", "partsLimit"] as const)
+    parser.once(limit, () => reject(badRequest("The form has too many parts.")));
+  parser.once("error", () => reject(badRequest("The form could not be read.")));
+  parser.once("finish", () => resolve(parts));
+  request.on("data", (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > bytesMax) reject(tooLarge());
+  });
+  request.once("close", () => {
+    if (!request.complete) reject(badRequest("The body ended early."));
+  });
+  request.pipe(parser);
+  return promise.finally(() => {
+    request.unpipe(parser);
+    request.resume();
+    parser.destroy();
+  });
+}
+
+function openParser(contentType: string, bytesMax: number): BusboyInstance {
+  const limits = {
+    fieldNameSize: 300,
+    fieldSize: TEXT_BYTES_MAX,
+    fields: FIELDS_MAX,
+    files: FILES_MAX,
+    fileSize: bytesMax,
+    parts: PARTS_MAX,
+    headerPairs: 20,
+  };
+  try {
+    return new Busboy({ headers: { "content-type": contentType }, limits });
+  } catch {
+    throw badRequest("The form could not be read."); // its content type names no boundary
+  }
+}

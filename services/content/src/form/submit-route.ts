@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import { Fault } from "@tidings/rpc/fault";
+import { html } from "@tidings/runtime/html";
+import type { PublicTokens } from "@tidings/secrets/public-token";
+import type { Request, Response } from "express";
+import { addressOf, utmOf } from "../visit/page-hit.ts";
+import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
+import type { Sighting } from "../visit/visitors.ts";
+import { answerJson, type FormAnswer, refusedAnswer, takenAnswer } from "./form-answer.ts";
+import { callOf, type FormRouteOptions, findForm, openForm } from "./form-options.ts";
+import { sendFormPage, sendToParent } from "./form-pages.ts";
+import { formWord } from "./html.ts";
+import { markupFor } from "./personal-form.ts";
+import { type ReceivedForm, receiveForm } from "./receive-submission.ts";
+import { returnAddress } from "./return-address.ts";
+import { closed, submitForm } from "./submit.ts";
+
+/** Takes a submission and answers it as it was sent: for a script, for a hidden frame, or for a person. */
+export async function submitRoute(
+  options: FormRouteOptions,
+  messages: PublicTokens,
+  request: Request,
+  response: Response,
+  isAjax: boolean,
+): Promise<void> {
+  const { settings, bytesMax } = options;
+  const query = await readQuery(request);
+  const received = await receiveForm(request, { bytesMax, pageMember: `${settings.prefix}page` });
+  const { members } = received;
+  const id = query.get("formId") ?? members.get("formid") ?? "";
+  const visit = visitOf(request, received.parameters, settings);
+  const taking = await take(options, { received, id, visit });
+  const { answer, form } = taking;
+  if (taking.visitor && visit.device)
+    keepDevice(response, { deviceId: visit.device.id, visitor: taking.visitor }, settings);
+  const json = answerJson(answer, form ? formWord(form) : (members.get("formname") ?? ""));
+  if (isAjax || query.get("ajax") === "1") return void response.json(json);
+  if (members.get("messenger") === "1") return sendToParent(response, json, request.get("origin") ?? "*");
+  const back = returnAddress(members.get("return") ?? "", request, settings);
+  if (!answer.isTaken)
+    return sendRefusal(options, { request, response, received, form, answer, back, prefix: settings.prefix });
+  if (answer.redirect !== undefined) return response.redirect(302, answer.redirect);
+  if (form?.postAction === "return" && back) {
+    if (answer.message && form.postActionProperty)
+      back.searchParams.set(`${settings.prefix}Message`, plainText(answer.message));
+    return response.redirect(302, back.href);
+  }
+  const token = messages.sign(`${id} ${taking.submissionId}`);
+  response.redirect(302, `/form/message?m=${encodeURIComponent(token)}`);
+}
+
+async function readQuery(request: Request): Promise<ReadonlyMap<string, string>> {
+  const at = request.url.indexOf("?");
+  return new Map(new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1, at + 2_048)));
+}
+
+/** A message as a text in an address. */
+function plainText(markup: string): string {
+  return markup.replaceAll(/<[^>]{0,1000}>/g, "").slice(0, 500);
+}
+
+interface Taking {
+  received: ReceivedForm;
+  id: string;
+  visit: Visit;
+}
+
+/** The answer to what was sent, whether or not it was taken. */
+async function take(options: FormRouteOptions, { received, id, visit }: Taking) {
+  const { submitting, settings } = options;
+  const { members, values } = received;
+  try {
+    const form = await findForm(options, id);
+    if (!form) throw closed();
+    const key = members.get("submissionkey");
+    const pageId = Number(members.get(`${settings.prefix}page`));
+    const referer = addressOf(members.get("return") ?? "") || addressOf(visit.referer);
+    const sighting = sightingOf(visit, form, referer);
+    const sent = {
+      formId: form.id,
+      key: key || randomUUID(),
+      sighting,
+      ip: visit.ip,
+      trackingId: sighting?.deviceId,
+      referer: referer || undefined,
+      pageId: pageId > 0 && pageId <= 2 ** 31 - 1 ? Math.floor(pageId) : undefined,
+      values,
+    };
+    const outcome = await submitForm(submitting, sent, callOf());
+    const { database } = submitting;
+    const answer = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
+    return { answer, form, visitor: outcome.visitor, submissionId: outcome.submissionId };
+  } catch (error) {
+    if (!(error instanceof Fault) || !["INVALID", "FORM_CLOSED", "BAD_REQUEST"].includes(error.reason))
+      throw error;
+    const form = await openForm(options, id).catch(() => undefined); // it cannot be shown again
+    return { answer: refusedAnswer(error), form, visitor: undefined, submissionId: 0 };
+  }
+}
+
+/** The browser that a submission came from. Its campaign is recorded where the form says so. */
+function sightingOf(visit: Visit, form: Form, referer: string): Sighting | undefined {
+  const { device, ip, userAgent } = visit;
+  if (!device) return undefined;
+  const query = referer ? Object.fromEntries(new URL(referer).searchParams) : {};
+  const isRecorded = form.actions.some(({ type }) => type === "lead.addutmtags");
+  return {
+    deviceId: device.id,
+    isNewDevice: device.isNew,
+    at: Date.now(),
+    ...{ ip, userAgent, timeZone: "", locale: "", url: referer, referer: "", remoteHost: "", query },
+    utm: isRecorded ? utmOf(query) : undefined,
+  };
+}
+
+interface Refusal {
+  request: Request;
+  response: Response;
+  received: ReceivedForm;
+  form: Form | undefined;
+  answer: Extract<FormAnswer, { isTaken: false }>;
+  back: URL | undefined;
+  prefix: string;
+}
+
+/** All that is wrong, at once: on the page that the form came from, or beside the fields with what was typed. */
+async function sendRefusal(options: FormRouteOptions, refusal: Refusal): Promise<void> {
+  const { request, response, received, form, answer, back, prefix } = refusal;
+  const text = answer.errors.size > 0 ? [...answer.errors.values()].join(" ") : answer.message;
+  if (back) {
+    back.searchParams.set(`${prefix}Error`, text.slice(0, 1_000));
+    back.hash = form?.alias ?? "";
+    return response.redirect(302, back.href);
+  }
+  const message = html`${text}`.markup;
+  if (!form) {
+    const closedForm = { name: "Form", template: "", language: "en", noIndex: true } as Form;
+    return sendFormPage(response, options, { form: closedForm, status: 404, message });
+  }
+  const markup = await markupFor(options, request, form, {
+    filled: typed(received, form),
+    errors: answer.errors,
+  });
+  await sendFormPage(response, options, { form, status: 400, message, markup });
+}
+
+function typed({ values }: ReceivedForm, form: Form): Map<string, string[]> {
+  const texts = form.fields.flatMap(({ alias }) => {
+    const value = Object.hasOwn(values, alias) ? values[alias] : undefined;
+    const list = [value].flat().filter((text) => typeof text === "string");
+    return list.length > 0 ? [[alias, list] as const] : [];
+  });
+  return new Map(texts);
+}
