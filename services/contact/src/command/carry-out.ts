@@ -21,7 +21,7 @@ import {
   editRows,
   type RowCommand,
 } from "./edit-rows.ts";
-import { identifyContacts } from "./identify.ts";
+import { type Found, identifyContacts } from "./identify.ts";
 
 /** A command with its key, as it was sent. */
 export interface KeyedCommand extends Command {
@@ -31,6 +31,9 @@ export interface KeyedCommand extends Command {
 
 /** The context of commands: contacts, and the segments that follow them. */
 export type CommandContext = BuildServices & Parameters<typeof contactSaver>[0];
+
+/** The contact that a command took effect on; where an identification found it, that is said. */
+export type Effected = number | Found;
 
 /** Commands of one kind, with their places among all of them. */
 interface Placed<E> {
@@ -49,14 +52,14 @@ export async function carryOut(
   context: CommandContext,
   { catalogue, transaction, call }: { catalogue: FieldCatalogue; transaction: Transaction; call: Call },
   commands: KeyedCommand[],
-): Promise<Outcome<number>[]> {
+): Promise<Outcome<Effected>[]> {
   const within = { ...context, database: joined(context.database, transaction) };
   const isOfSegments = commands.some(({ effect }) => effect.case === "segments");
   // Before any contact is locked: the transaction that holds the members may want the same contacts.
   if (isOfSegments) lockMembers(transaction);
   const ids = commands.map(({ contactId }) => contactId);
   const contacts = await readContacts(transaction.query, ids);
-  const outcomes: Outcome<number>[] = commands.map(() => ({ fault: notFound("Contact not found.") }));
+  const outcomes: Outcome<Effected>[] = commands.map(() => ({ fault: notFound("Contact not found.") }));
   const placed = commands.flatMap(({ contactId, effect }, index) => {
     const row = contacts.get(contactId);
     return row ? [{ index, contactId: Number(row.id), effect }] : [];
@@ -65,7 +68,7 @@ export async function carryOut(
     placed.filter((command): command is Placed<EffectOf<C>> =>
       (cases as unknown[]).includes(command.effect.case),
     );
-  const keep = (of: Placed<unknown>[], results: Outcome<number>[]) => {
+  const keep = (of: { index: number }[], results: Outcome<Effected>[]) => {
     for (const [position, { index }] of of.entries())
       outcomes[index] = results[position] ?? { fault: notFound() };
   };

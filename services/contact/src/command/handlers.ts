@@ -15,7 +15,7 @@ import { badRequest } from "@tidings/rpc/fault";
 import { isOutdated, underCatalogue } from "../field/catalogue.ts";
 import { limit } from "../record/limit.ts";
 import { setCulpritsAside } from "../segment/build/culprits.ts";
-import { type CommandContext, carryOut, type KeyedCommand } from "./carry-out.ts";
+import { type CommandContext, carryOut, type Effected, type KeyedCommand } from "./carry-out.ts";
 import { contactableOf } from "./contactable.ts";
 import { readContactFields } from "./read-fields.ts";
 
@@ -40,7 +40,7 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
       const asOwner = { ...call, reach: () => "all" as const };
       await awaitNamed(context, usable, call);
       const outcomes = await underCatalogue(catalogues, (catalogue) =>
-        carryOutOnce<KeyedCommand, number>(
+        carryOutOnce<KeyedCommand, Effected>(
           database,
           usable,
           (transaction, fresh) => carryOut(context, { catalogue, transaction, call: asOwner }, fresh),
@@ -114,8 +114,12 @@ async function awaitNamed({ database }: CommandContext, commands: KeyedCommand[]
   await awaitRows(database, "point_groups", groups, call.deadlineMs);
 }
 
-function answerOf(outcome: Outcome<number>) {
-  if ("value" in outcome) return { reason: "", message: "", contactId: outcome.value };
+function answerOf(outcome: Outcome<Effected>) {
+  if ("value" in outcome) {
+    const { value } = outcome;
+    const isFound = typeof value === "object";
+    return { reason: "", message: "", contactId: isFound ? value.found : value, isFound };
+  }
   const { reason, message } = outcome.fault;
   return { reason, message, contactId: 0 };
 }

@@ -28,6 +28,11 @@ export interface Identifying {
   call: Call;
 }
 
+/** A contact that was there before, and was found by what somebody said. */
+export interface Found {
+  found: number;
+}
+
 /** What a visitor said, and the contact that they were until then. */
 interface Said {
   contactId: number;
@@ -42,8 +47,8 @@ interface Said {
 export async function identifyContacts(
   identifying: Identifying,
   commands: { contactId: number; effect: { value: IdentifyContact } }[],
-): Promise<Outcome<number>[]> {
-  const outcomes: Outcome<number>[] = [];
+): Promise<Outcome<number | Found>[]> {
+  const outcomes: Outcome<number | Found>[] = [];
   for (const { contactId, effect } of commands) {
     try {
       outcomes.push({ value: await identify(identifying, contactId, effect.value) });
@@ -55,7 +60,11 @@ export async function identifyContacts(
   return outcomes;
 }
 
-async function identify(identifying: Identifying, sentId: number, command: IdentifyContact): Promise<number> {
+async function identify(
+  identifying: Identifying,
+  sentId: number,
+  command: IdentifyContact,
+): Promise<number | Found> {
   const { catalogue, call, context } = identifying;
   const set = catalogue.contact;
   const said = { contactId: sentId, command, values: usableValues(command.values, set, command.isPublic) };
@@ -68,7 +77,7 @@ async function identify(identifying: Identifying, sentId: number, command: Ident
   const isProtected = command.keepsKnownValues && chosen?.isFound === true;
   await write(identifying, said, { id, row: chosen?.row, isProtected });
   await writeCompany(context, { id, values: command.companyValues, call }, identifying);
-  return id;
+  return chosen?.isFound ? { found: id } : id;
 }
 
 /** Values of known fields, without those that are blank or that the field does not take. */

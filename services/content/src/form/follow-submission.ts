@@ -14,6 +14,7 @@ import { isObject, jsonBytes } from "@tidings/resource/json-member";
 import type { Actor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import type { Log } from "@tidings/runtime/log";
+import { ownDevice } from "../visit/identify.ts";
 import { type Sighting, visitorEvents } from "../visit/visitors.ts";
 import { type ActionOutcome, carryOutAction, OUTCOMES_TABLE } from "./carry-out-action.ts";
 import { isKept } from "./field-types.ts";
@@ -45,6 +46,7 @@ export interface Following {
 interface Task extends Following {
   /** Known once the contact is. */
   identifiedAs?: number;
+  isFound?: boolean;
   /** Actions that are done. */
   actionsDone?: number;
   outcome?: ActionOutcome;
@@ -84,8 +86,7 @@ export function followSubmissions(options: FollowOptions): JobOptions {
 
 async function prepare({ database, contacts }: FollowOptions, job: Job): Promise<Job> {
   const task = job.payload as unknown as Task;
-  if (task.identifiedAs === undefined)
-    return withTask(job, { ...task, identifiedAs: await identify(contacts, task) });
+  if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(contacts, task)) });
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action) return job;
@@ -102,11 +103,14 @@ function withTask(job: Job, task: Task): Job {
 }
 
 /** The contact that the submission is of. Throws while that cannot be found out. */
-async function identify(contacts: FollowOptions["contacts"], task: Task): Promise<number> {
+async function identify(
+  contacts: FollowOptions["contacts"],
+  task: Task,
+): Promise<Required<Pick<Task, "identifiedAs" | "isFound">>> {
   const { contactId, values, companyValues } = task;
   const hasValues = Object.keys(values).length + Object.keys(companyValues).length > 0;
   // Nothing was said of anybody: the visitor stays who they were.
-  if (!hasValues && !task.isKiosk) return contactId;
+  if (!hasValues && !task.isKiosk) return { identifiedAs: contactId, isFound: false };
   const command = create(ContactCommandSchema, {
     key: `form:${task.key}:identify`,
     contactId,
@@ -128,7 +132,7 @@ async function identify(contacts: FollowOptions["contacts"], task: Task): Promis
   const [outcome] = outcomes;
   if (!outcome?.contactId)
     throw new Error(`the contact of a submission cannot be found: ${outcome?.message}`);
-  return outcome.contactId;
+  return { identifiedAs: outcome.contactId, isFound: outcome.isFound };
 }
 
 async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job) {
@@ -166,10 +170,6 @@ const ownStatement = prepared(
   `update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz
    returning id, ip, tracking_id, referer, page_id, results`,
 );
-const deviceStatement = prepared(
-  "visitor_devices_of_form",
-  "update visitor_devices set contact_id = $2 where id = $1 and contact_id <> $2",
-);
 const categoryStatement = prepared(
   "form_submitted_category",
   `select ${CATEGORY_JSON} as shown from categories where id = $1`,
@@ -182,10 +182,10 @@ async function tell(
   task: Task,
   form: Form | undefined,
 ): Promise<void> {
-  const { submissionId, dateSubmitted, identifiedAs: contactId = 0, sighting, isNew } = task;
+  const { submissionId, dateSubmitted, identifiedAs: contactId = 0, isFound = false, sighting, isNew } = task;
   const at = new Date(dateSubmitted).toISOString();
   const [row] = await transaction.query(ownStatement, [submissionId, at, contactId || null]);
-  if (sighting && contactId) transaction.execute(deviceStatement, [sighting.deviceId, contactId]);
+  if (sighting && contactId) ownDevice(transaction, { deviceId: sighting.deviceId, contactId, isFound });
   if (!row || !form) return;
   const isBeginning = isNew && contactId === task.contactId;
   const seen =

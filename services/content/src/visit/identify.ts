@@ -53,8 +53,23 @@ type Task = Partial<Omit<SaidOfVisitor, "hitId">> & { contactId: number; mergedI
 
 const ownStatement = prepared(
   "visitor_devices_own",
-  "update visitor_devices set contact_id = $2 where id = $1 and contact_id <> $2",
+  `update visitor_devices set contact_id = $2::integer, is_proven = is_proven and not $3::boolean
+   where id = $1 and (contact_id <> $2::integer or $3::boolean)`,
 );
+
+/** Gives a device to the contact that its visitor turned out to be. One that was found by what was said is not proven. */
+export function ownDevice(
+  transaction: Transaction,
+  { deviceId, contactId, isFound }: { deviceId: string; contactId: number; isFound: boolean },
+): void {
+  transaction.execute(ownStatement, [deviceId, contactId, isFound]);
+}
+
+interface Identified {
+  deviceId?: string;
+  identifiedAs?: number;
+  isFound?: boolean;
+}
 
 /** Finds out who visitors are, each by a command of the contact service that takes effect once. */
 export function identification(database: Database, log: Log, upstreams: Upstreams): JobOptions {
@@ -73,11 +88,15 @@ export function identification(database: Database, log: Log, upstreams: Upstream
       });
       const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
       const { outcomes } = await contacts.carryOutCommands({ commands: [command] }, outgoing);
-      return { ...job, payload: { ...job.payload, identifiedAs: outcomes[0]?.contactId || null } };
+      const [outcome] = outcomes;
+      return {
+        ...job,
+        payload: { ...job.payload, identifiedAs: outcome?.contactId, isFound: outcome?.isFound },
+      };
     },
     async work(transaction, { payload }) {
-      const { deviceId, identifiedAs } = payload;
-      if (deviceId && identifiedAs) transaction.execute(ownStatement, [deviceId, identifiedAs]);
+      const { deviceId, identifiedAs: contactId, isFound = false } = payload as Identified;
+      if (deviceId && contactId) ownDevice(transaction, { deviceId, contactId, isFound });
       return { state: "done" };
     },
   };

@@ -42,10 +42,11 @@ const columns = Object.entries(HIT_COLUMNS).map(([name, type]) => `${name} ${typ
 /** SQL of a migration: visitors, their hits, and the links that lead to hits. */
 export const VISIT_TABLES = [
   ...CONTACT_FATES,
+  // `is_proven`: the device made its contact, or showed a signed link of it; what is known of that one may be shown to it.
   // `shown_contact_id` is what answers say, whoever the visitor turns out to be, until that is proven.
   `create table visitor_devices (
     id text primary key, contact_id integer not null, shown_contact_id integer not null,
-    is_proven boolean not null default false, date_added timestamptz not null default now(),
+    is_proven boolean not null default true, date_added timestamptz not null default now(),
     last_seen timestamptz not null, last_hit_id uuid, previous_hit_id uuid) with (fillfactor = 80)`,
   "create index visitor_devices_of_contact on visitor_devices (contact_id)",
   // Ids of contacts that were taken from the contact service in advance.
