@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { freePort } from "@tidings/embedded/free-port";
 import { type Nats, startNats } from "@tidings/embedded/nats";
 import { type Stack, type StackOptions, startStack } from "@tidings/scripts/stack";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
@@ -14,6 +15,8 @@ export interface TestStackOptions {
   nats?: Nats;
   /** Likewise. */
   database?: TestDatabase;
+  /** The public web has a host of its own; beside the API when absent. */
+  hasOwnHost?: boolean;
 }
 
 export interface TestStack extends Stack {
@@ -26,6 +29,8 @@ export interface TestStack extends Stack {
   /** Where the content service keeps what is uploaded. */
   filesFolder: string;
   lines: Lines;
+  /** Where visitors find what is published. */
+  publicUrl: string;
 }
 
 export const ADMINISTRATOR = { username: "admin", password: "correct horse battery staple" };
@@ -36,6 +41,7 @@ export async function startTestStack({
   gateways = 1,
   nats: givenNats,
   database: givenDatabase,
+  hasOwnHost = false,
 }: TestStackOptions = {}): Promise<TestStack> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
@@ -44,7 +50,11 @@ export async function startTestStack({
   const nats = givenNats ?? cleanup.adopt(await startNats({ dataDir: natsFolder }), ({ stop }) => stop());
   const database = givenDatabase ?? cleanup.adopt(await createTestDatabase(), ({ drop }) => drop());
   const lines = collectLines();
+  const port = await freePort();
+  const publicUrl = hasOwnHost ? `http://web.localhost:${port}` : undefined;
   const options = {
+    port,
+    publicUrl,
     database: { url: database.url },
     natsUrl: nats.url,
     filesDir: filesFolder,
@@ -63,6 +73,7 @@ export async function startTestStack({
     natsFolder,
     filesFolder,
     lines,
+    publicUrl: publicUrl ?? `http://localhost:${port}`,
     stop: () => started.disposeAsync(),
   };
 }

@@ -9,6 +9,7 @@ import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
+import { SLOT_TABLES } from "./slot/slot-tables.ts";
 import { VISIT_TABLES } from "./visit/visit-tables.ts";
 
 export const migrations: Migrations = {
@@ -167,4 +168,5 @@ export const migrations: Migrations = {
   "0039_job_records": statements(...JOB_RECORDS),
   "0040_visits": statements(...VISIT_TABLES),
   "0042_form_actions": statements(...ACTION_OUTCOMES),
+  "0043_slots": statements(...SLOT_TABLES),
 };

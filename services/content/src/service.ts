@@ -27,6 +27,7 @@ import { implement } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
+import { assetAddresses } from "./asset/asset-address.ts";
 import { browserScript } from "./browser-folder.ts";
 import { categories } from "./category/category.ts";
 import type { ContentConfig } from "./config.ts";
@@ -34,6 +35,7 @@ import { references } from "./family/references.ts";
 import { focusItems, focusMethods } from "./focus/focus-item.ts";
 import { contactFields } from "./form/contact-field.ts";
 import { formRoutes } from "./form/form-routes.ts";
+import { formsInPages } from "./form/personal-form.ts";
 import { openForms } from "./form/service.ts";
 import { SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
@@ -44,6 +46,10 @@ import { marketingMessages } from "./message/marketing-message.ts";
 import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
 import { pages } from "./page/page.ts";
+import { pageRenderer } from "./page/page-html.ts";
+import { pageRoutes } from "./page/page-routes.ts";
+import { shownRecorder } from "./slot/record-shown.ts";
+import { slotRoutes } from "./slot/slot-routes.ts";
 import { openFiles } from "./uploads.ts";
 import { openVisits } from "./visit/service.ts";
 import { webApp } from "./web/web.ts";
@@ -74,7 +80,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls };
-  const visitorForms = formRoutes({
+  const formOptions = {
     submitting: forms.submitting,
     settings: visits.settings,
     bytesMax: config.FORM_BYTES_MAX,
@@ -82,12 +88,25 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     script: browserScript("form.js"),
     scriptUrl: new URL("/form/script.js", config.PUBLIC_URL).href,
     theme: files.theme,
+  };
+  const { settings, contacts, recordHit, see } = visits;
+  const recordShown = shownRecorder({ database, outbox });
+  const render = pageRenderer({
+    database,
+    settings,
+    theme: files.theme,
+    assetAddress: assetAddresses(database, config.PUBLIC_URL),
+    formMarkup: formsInPages(formOptions),
   });
+  const visitors = [
+    ...visits.routes,
+    formRoutes(formOptions),
+    slotRoutes({ database, settings, see, contacts, recordShown }),
+    // Each path that is nothing else may be the alias of a page.
+    pageRoutes({ database, settings, recordHit, contacts, recordShown, render }),
+  ];
   const partitioned = [{ table: SUBMISSION_TOTAL.table }, ...visits.partitioned];
-  const web = await serveHttp(
-    address,
-    webApp({ log: foundation.log, ...files.routes, visitors: [...visits.routes, visitorForms] }),
-  );
+  const web = await serveHttp(address, webApp({ log: foundation.log, ...files.routes, visitors }));
   return {
     services: [
       ...forms.services,

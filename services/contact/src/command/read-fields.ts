@@ -12,6 +12,11 @@ const COLUMNS = new Map([
   ["date_added", sql`c.date_added`],
   ["date_identified", sql`c.date_identified`],
   ["tag_ids", sql`array_to_json(c.tag_ids)`],
+  ["do_not_contact", sql`c.do_not_contact`],
+  [
+    "segment_ids",
+    sql`(select json_agg(m.segment_id) from segment_contacts m where m.contact_id = c.id and not m.manually_removed)`,
+  ],
 ]);
 
 /**

@@ -6,6 +6,7 @@ import type { Violation } from "@tidings/rpc/fault";
 import { isWebAddress } from "../family/web-address.ts";
 import { extensionOf, mimeOf } from "../file/kind.ts";
 import { forgetAssets } from "../message/forget.ts";
+import { assetAddress } from "./asset-address.ts";
 import { type ClaimableFile, claimableFiles, resolveFiles } from "./claim.ts";
 import { addMeasuring } from "./measure.ts";
 
@@ -39,7 +40,7 @@ export function assets(context: ResourceContext, publicUrl: string): Repository<
       );
     },
     async show(items) {
-      for (const item of items) item.downloadUrl = new URL(`/asset/${item.id}:${item.alias}`, publicUrl).href;
+      for (const item of items) item.downloadUrl = assetAddress(item, publicUrl);
     },
   });
 }

@@ -1,11 +1,13 @@
-import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
+import { backgroundDeadline, queryable } from "@tidings/database/database";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import { Fault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
+import { html } from "@tidings/runtime/html";
 import type { Request } from "express";
-import { visitOf } from "../visit/visit.ts";
+import { provenContact } from "../visit/proven-contact.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { mappedFields, withSyncedLists } from "./contact-field.ts";
-import { callOf, type FormRouteOptions } from "./form-options.ts";
+import { callOf, type FormRouteOptions, openForm } from "./form-options.ts";
 import { shownForm } from "./form-pages.ts";
 import type { FormShown } from "./html.ts";
 import { usesProfiling } from "./profiling.ts";
@@ -29,11 +31,6 @@ export async function markupFor(
     filled: new Map([...(known.filled ?? []), ...(shown.filled ?? [])]),
   });
 }
-
-const provenStatement = prepared(
-  "visitor_devices_proven",
-  "select contact_id from visitor_devices where id = $1 and is_proven",
-);
 
 async function knownTo(
   submitting: Submitting,
@@ -59,13 +56,23 @@ async function knownTo(
   }
 }
 
-async function provenContact(
-  database: Database,
-  request: Request,
-  settings: VisitSettings,
-): Promise<number | undefined> {
-  const { device } = visitOf(request, new Map(), settings);
-  if (!device || device.isNew) return undefined;
-  const [row] = await database.query(provenStatement, [device.id], backgroundDeadline());
-  return row ? Number(row.contact_id) : undefined;
+/** Forms as they stand in pages; undefined for one that takes nothing now. */
+export function formsInPages(
+  options: FormRouteOptions,
+): (id: number, pageId: number) => Promise<string | undefined> {
+  return async (id, pageId) => {
+    const form = await openForm(options, String(id)).catch((error) => {
+      if (error instanceof Fault && error.reason === "FORM_CLOSED") return undefined;
+      throw error;
+    });
+    if (!form) return undefined;
+    const { submitting, settings, scriptUrl } = options;
+    const fields = await mappedFields(queryable(submitting.database, backgroundDeadline()), [form]);
+    const markup = shownForm(withSyncedLists(form, fields), {
+      publicUrl: settings.publicUrl,
+      prefix: settings.prefix,
+      pageId,
+    });
+    return `${markup}${html`<script src="${scriptUrl}" defer></script>`.markup}`;
+  };
 }

@@ -3,6 +3,7 @@ import { notValid } from "@tidings/resource/json-member";
 import { repository } from "@tidings/resource/repository";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { notOneOf } from "@tidings/rpc/fault";
+import { isTakenWord } from "@tidings/rpc/public-paths";
 import { sql } from "kysely";
 import { checkVariantSettings, type Family, family } from "../family/family.ts";
 import { PAGE_SHOWN } from "../family/references.ts";
@@ -21,6 +22,7 @@ export function pages(context: ResourceContext): Repository<Page> {
     ]),
     load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
     prepare: (draft, { before, loaded }) => [
+      ...checkAlias(draft, before),
       ...checkRedirect(draft),
       ...checkVariantSettings(draft),
       ...variants.check(draft, before, loaded),
@@ -28,6 +30,14 @@ export function pages(context: ResourceContext): Repository<Page> {
     changed: restart,
     show: variants.show,
   });
+}
+
+/** On the host of the API its addresses come first: a page of such a name could not be seen there. */
+function checkAlias({ alias }: Page, before: Page | undefined) {
+  const isFree = alias === before?.alias || !isTakenWord(alias);
+  return isFree
+    ? []
+    : [notValid("alias", `"${alias}" is an address of this installation. Choose another one.`)];
 }
 
 function checkRedirect({ redirectType, redirectUrl }: Page) {

@@ -260,6 +260,9 @@ const countTrackables = prepared(
      do update set hits = t.hits + excluded.hits, unique_hits = t.unique_hits + excluded.unique_hits`,
 );
 
+/** The status of a page that was shown, and not refused or left for another. */
+const SEEN = 200;
+
 /** Machines change no counter; a person who may not be known does. */
 function count(transaction: Transaction, hits: Hit[], unique: ReadonlySet<Hit>): void {
   const counted = hits.filter(({ verdict }) => verdict !== "machine");
@@ -278,7 +281,9 @@ function count(transaction: Transaction, hits: Hit[], unique: ReadonlySet<Hit>):
     }
     return [...sums.values()];
   };
-  const pages = sumsBy(({ pageId }) => (pageId === undefined ? undefined : { id: pageId }));
+  const pages = sumsBy(({ pageId, code }) =>
+    pageId === undefined || code !== SEEN ? undefined : { id: pageId },
+  );
   const redirects = sumsBy(({ redirectId }) => (redirectId === undefined ? undefined : { id: redirectId }));
   const trackables = sumsBy(({ redirectId, source, sourceId }) =>
     redirectId === undefined || source === "" || sourceId === undefined

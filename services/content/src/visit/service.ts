@@ -1,27 +1,29 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { backgroundDeadline } from "@tidings/database/database";
 import type { MonthPartitioned } from "@tidings/jobs/partitions";
 import { factSource } from "@tidings/messaging/facts";
 import { contactFateJobs, contactFates } from "@tidings/projection/contact-fates";
-import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
-import type { Actor } from "@tidings/rpc/actor";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
 import { type ContactIds, contactIds, contactIdUpkeep } from "./contact-ids.ts";
 import { fieldAliases } from "./field-aliases.ts";
 import { identification } from "./identify.ts";
-import { eventOfStored, hitRecorder, leavingRecorder, type RecordHit, visitorSeer } from "./record-hits.ts";
+import { type KnownContacts, knownContacts } from "./known-contact.ts";
+import {
+  eventOfStored,
+  hitRecorder,
+  leavingRecorder,
+  type RecordHit,
+  type See,
+  visitorSeer,
+} from "./record-hits.ts";
 import { redirectFinder, redirectRoutes } from "./redirects.ts";
 import { trackingRoutes } from "./tracking.ts";
 import { type VisitSettings, visitSettings } from "./visit-settings.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
 
 const DAYS_OF_A_MONTH = 31;
-/** A link leads on without what is not known in time. */
-const FIELDS_MS = 1_000;
-const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
 
 type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections">> & {
   partitioned: MonthPartitioned[];
@@ -29,6 +31,8 @@ type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections">> & {
   settings: VisitSettings;
   ids: ContactIds;
   recordHit: RecordHit;
+  see: See;
+  contacts: KnownContacts;
 };
 
 /** Visitors of the public web, and their hits. */
@@ -37,29 +41,33 @@ export function openVisits({ config, database, outbox, log, upstreams }: Foundat
   const ids = contactIds(database);
   const visits = { database, outbox, ids };
   const recordHit = hitRecorder(visits);
-  const contacts = upstreams.client("contact", ContactCommandService);
-  const valuesOf = async (contactId: number, aliases: string[]) => {
-    const outgoing = { actor, deadlineMs: Date.now() + FIELDS_MS, requestId: "" };
-    const { contacts: found } = await contacts.readContactFields({ ids: [contactId], aliases }, outgoing);
-    return new Map(aliases.map((alias, index) => [alias, found[0]?.values[index] ?? ""]));
-  };
+  const contacts = knownContacts(database, upstreams);
+  const see = visitorSeer(visits);
   const days = config.HITS_DAYS;
   const kept = days > 0 ? { monthsKept: Math.ceil(days / DAYS_OF_A_MONTH) } : {};
   return {
     settings,
     ids,
     recordHit,
+    see,
+    contacts,
     routes: [
       trackingRoutes({
         database,
         log,
         settings,
         recordHit,
-        see: visitorSeer(visits),
+        see,
         leave: leavingRecorder(visits),
         fields: fieldAliases(database),
       }),
-      redirectRoutes({ log, settings, recordHit, find: redirectFinder(database), valuesOf }),
+      redirectRoutes({
+        log,
+        settings,
+        recordHit,
+        find: redirectFinder(database),
+        valuesOf: contacts.fieldsOf,
+      }),
     ],
     partitioned: [{ table: "page_hits", ...kept }],
     jobs: [

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLmAQoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBAUIGCgRfdXRtIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCLJBQoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBAUIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIrUCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJQgoKCF9wYWdlX2lkIkYKDkFzc2V0RG93bmxvYWRzEjQKCWRvd25sb2FkcxgBIAMoCzIhLnRpZGluZ3MuY29udGVudC52MS5Bc3NldERvd25sb2FkInEKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI2CghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kImkKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLmAQoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBAUIGCgRfdXRtIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCLJBQoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBAUIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIrUCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJQgoKCF9wYWdlX2lkIkYKDkFzc2V0RG93bmxvYWRzEjQKCWRvd25sb2FkcxgBIAMoCzIhLnRpZGluZ3MuY29udGVudC52MS5Bc3NldERvd25sb2FkInEKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJOChREeW5hbWljQ29udGVudHNTaG93bhI2CgVzaG93bhgBIAMoCzInLnRpZGluZ3MuY29udGVudC52MS5EeW5hbWljQ29udGVudFNob3duIo4BChNEeW5hbWljQ29udGVudFNob3duEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSGgoSZHluYW1pY19jb250ZW50X2lkGAMgASgFEgwKBHNsb3QYBCABKAkSLQoJZGF0ZV9zZW50GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI2CghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kImkKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent and .opened: sends that changed
@@ -581,6 +581,64 @@ export const AssetDownloadSchema: GenMessage<AssetDownload> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 9);
 
 /**
+ * tidings.content.dynamic_content.shown
+ *
+ * @generated from message tidings.content.v1.DynamicContentsShown
+ */
+export type DynamicContentsShown = Message<"tidings.content.v1.DynamicContentsShown"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.DynamicContentShown shown = 1;
+   */
+  shown: DynamicContentShown[];
+};
+
+/**
+ * Describes the message tidings.content.v1.DynamicContentsShown.
+ * Use `create(DynamicContentsShownSchema)` to create a new message.
+ */
+export const DynamicContentsShownSchema: GenMessage<DynamicContentsShown> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 10);
+
+/**
+ * @generated from message tidings.content.v1.DynamicContentShown
+ */
+export type DynamicContentShown = Message<"tidings.content.v1.DynamicContentShown"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: int32 dynamic_content_id = 3;
+   */
+  dynamicContentId: number;
+
+  /**
+   * The place in the page.
+   *
+   * @generated from field: string slot = 4;
+   */
+  slot: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_sent = 5;
+   */
+  dateSent?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.DynamicContentShown.
+ * Use `create(DynamicContentShownSchema)` to create a new message.
+ */
+export const DynamicContentShownSchema: GenMessage<DynamicContentShown> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 11);
+
+/**
  * tidings.content.sms.sent
  *
  * @generated from message tidings.content.v1.SmsSends
@@ -597,7 +655,7 @@ export type SmsSends = Message<"tidings.content.v1.SmsSends"> & {
  * Use `create(SmsSendsSchema)` to create a new message.
  */
 export const SmsSendsSchema: GenMessage<SmsSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 10);
+  messageDesc(file_tidings_content_v1_events, 12);
 
 /**
  * @generated from message tidings.content.v1.SmsSend
@@ -629,7 +687,7 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
  * Use `create(SmsSendSchema)` to create a new message.
  */
 export const SmsSendSchema: GenMessage<SmsSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 11);
+  messageDesc(file_tidings_content_v1_events, 13);
 
 /**
  * tidings.content.notification.sent
@@ -648,7 +706,7 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
  * Use `create(NotificationSendsSchema)` to create a new message.
  */
 export const NotificationSendsSchema: GenMessage<NotificationSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 12);
+  messageDesc(file_tidings_content_v1_events, 14);
 
 /**
  * @generated from message tidings.content.v1.NotificationSend
@@ -687,7 +745,7 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
  * Use `create(NotificationSendSchema)` to create a new message.
  */
 export const NotificationSendSchema: GenMessage<NotificationSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 13);
+  messageDesc(file_tidings_content_v1_events, 15);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -712,7 +770,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 14);
+  messageDesc(file_tidings_content_v1_events, 16);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -736,7 +794,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 15);
+  messageDesc(file_tidings_content_v1_events, 17);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -766,5 +824,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 16);
+  messageDesc(file_tidings_content_v1_events, 18);
 

@@ -1,0 +1,71 @@
+import { create } from "@bufbuild/protobuf";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
+import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
+import { columnsOf, fillFromRow } from "@tidings/resource/columns";
+
+/** A page with those that belong to it. */
+export interface FoundPage {
+  page: PageRow;
+  /** The page that it is a variant of. */
+  parent: PageRow | undefined;
+  /** Variants that are published, of the page itself. */
+  variants: PageRow[];
+  /** The page in other languages, published. */
+  translations: PageRow[];
+}
+
+/** A page, and which of its states this is. */
+export interface PageRow extends Page {
+  version: number;
+  isOpen: boolean;
+}
+
+const columns = columnsOf(PageSchema);
+const names = columns.map(({ name }) => `p."${name}"`).join(", ");
+const OPEN = `p.is_published and (p.publish_up is null or p.publish_up <= now()) and (p.publish_down is null or p.publish_down > now())`;
+const FAMILY_MAX = 200;
+
+/** All of a family in one look: the asked one first. */
+const findStatement = prepared(
+  "pages_find",
+  `with asked as (select p.* from pages p where p.alias = $1)
+   select ${names}, p.version, ${OPEN} as is_open, p.id = a.id as is_asked
+   from asked a join pages p on p.id = a.id or p.id = a.variant_parent_id or p.variant_parent_id = a.id
+     or p.id = a.translation_parent_id or p.translation_parent_id = coalesce(a.translation_parent_id, a.id)
+   order by p.id limit ${FAMILY_MAX}`,
+);
+const byIdStatement = prepared("pages_alias_by_id", "select alias from pages where id = $1");
+
+/** The page of an alias, whether or not it is open; undefined when there is none. */
+export async function findPage(database: Database, alias: string): Promise<FoundPage | undefined> {
+  const rows = await database.query(findStatement, [alias], backgroundDeadline());
+  const pages = rows.map(pageOf);
+  const page = pages[rows.findIndex(({ is_asked }) => is_asked === "t")];
+  if (!page || page.isPreferenceCenter) return undefined;
+  const isOf = (parent: { id: number } | undefined) => parent !== undefined;
+  return {
+    page,
+    parent: isOf(page.variantParent) ? pages.find(({ id }) => id === page.variantParent?.id) : undefined,
+    variants: pages.filter(({ variantParent, isOpen }) => isOpen && variantParent?.id === page.id),
+    translations: pages.filter(
+      ({ id, isOpen, translationParent, variantParent }) =>
+        id !== page.id &&
+        isOpen &&
+        !isOf(variantParent) &&
+        (translationParent?.id === (page.translationParent?.id ?? page.id) ||
+          id === page.translationParent?.id),
+    ),
+  };
+}
+
+/** The alias of a page, by its id. */
+export async function aliasOf(database: Database, id: number): Promise<string | undefined> {
+  const [row] = await database.query(byIdStatement, [id], backgroundDeadline());
+  return row?.alias ?? undefined;
+}
+
+function pageOf(row: Row): PageRow {
+  const page = fillFromRow(create(PageSchema), columns, row);
+  return Object.assign(page, { version: Number(row.version), isOpen: row.is_open === "t" });
+}

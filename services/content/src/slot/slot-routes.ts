@@ -1,0 +1,41 @@
+import type { Database } from "@tidings/database/database";
+import { type Request, type Response, Router } from "express";
+import { sharedWith } from "../visit/cross-origin.ts";
+import type { KnownContacts } from "../visit/known-contact.ts";
+import { pageHit } from "../visit/page-hit.ts";
+import { readParameters } from "../visit/parameters.ts";
+import type { See } from "../visit/record-hits.ts";
+import { keepDevice, visitOf } from "../visit/visit.ts";
+import type { VisitSettings } from "../visit/visit-settings.ts";
+import type { Shown } from "./record-shown.ts";
+import { slotContent } from "./slot-content.ts";
+import { withoutScripts } from "./without-scripts.ts";
+
+export interface SlotRouteOptions {
+  database: Database;
+  settings: VisitSettings;
+  see: See;
+  contacts: KnownContacts;
+  recordShown: (shown: Shown) => Promise<void>;
+}
+
+/** `GET /dwc/<slot>`: the content of a slot for this visitor, without scripts; 204 where the page's own stays. */
+export function slotRoutes({ database, settings, see, contacts, recordShown }: SlotRouteOptions): Router {
+  const router = Router({ caseSensitive: true });
+  router.all("/dwc/:slot", sharedWith(settings), async (request: Request, response: Response) => {
+    const slot = String(request.params.slot);
+    const parameters = await readParameters(request);
+    const visit = visitOf(request, parameters, settings);
+    const { device } = visit;
+    if (!device) return void response.status(204).end();
+    const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() });
+    const visitor = await see({ ...hit, deviceId: device.id, isNewDevice: device.isNew, hitId: undefined });
+    const found = await slotContent({ database, contacts }, slot, visitor);
+    if (visitor) keepDevice(response, { deviceId: device.id, visitor }, settings);
+    if (!found || !visitor) return void response.status(204).end();
+    await recordShown({ contactId: visitor.contactId, dynamicContentId: found.id, slot });
+    const content = withoutScripts(found.content);
+    response.json({ content, id: visitor.shownContactId, sid: device.id, device_id: device.id });
+  });
+  return router;
+}

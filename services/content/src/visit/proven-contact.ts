@@ -1,0 +1,21 @@
+import type { IncomingMessage } from "node:http";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { visitOf } from "./visit.ts";
+import type { VisitSettings } from "./visit-settings.ts";
+
+const provenStatement = prepared(
+  "visitor_devices_proven",
+  "select contact_id from visitor_devices where id = $1 and is_proven",
+);
+
+/** The contact that a visitor has proven to be, by the cookie of an earlier visit. */
+export async function provenContact(
+  database: Database,
+  request: IncomingMessage,
+  settings: VisitSettings,
+): Promise<number | undefined> {
+  const { device } = visitOf(request, new Map(), settings);
+  if (!device || device.isNew) return undefined;
+  const [row] = await database.query(provenStatement, [device.id], backgroundDeadline());
+  return row ? Number(row.contact_id) : undefined;
+}
