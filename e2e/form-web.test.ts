@@ -250,7 +250,7 @@ test("an unpublished form is not there, in any of the ways to it", async () => {
   assert.equal((await browser.ask("/form/submit")).status, 405);
 });
 
-test("nobody is led to another site by a form of ours", async () => {
+test("a form leads to its own site, to those that are tracked and to the one that sent it, and nowhere else", async () => {
   const form = await newForm({ name: "Back", postAction: "return", postActionProperty: "" });
   const locationOf = async (back: string, headers: Record<string, string> = {}) => {
     const sent = encoded({ "svcform[mail]": `b${Math.random()}@forms.example`, "svcform[return]": back });

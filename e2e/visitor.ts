@@ -52,7 +52,7 @@ export function visitor(baseUrl: string, { host, agent = BROWSER }: { host?: str
   return {
     ask,
     cookies,
-    /** What a page says by the script. */
+    /** A hit as the script on a page sends it. */
     hit: (members: Record<string, string>, headers: Record<string, string> = {}) =>
       ask("/mtc/event", {
         method: "POST",

@@ -11,6 +11,7 @@ import type { Call } from "@tidings/rpc/call";
 import { Fault } from "@tidings/rpc/fault";
 import { companySaver } from "../company/save.ts";
 import { mergeContacts } from "../contact/merge.ts";
+import { addNewContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
 import { wholeContacts } from "../contact/whole.ts";
 import type { Field, FieldCatalogue, FieldSet } from "../field/catalogue.ts";
@@ -18,10 +19,9 @@ import { readFieldValue } from "../field/value.ts";
 import { type FieldValues, withCustomValues } from "../field/values.ts";
 import { claimOf, valueClaims } from "../record/identifier.ts";
 import { type ContactRow, companiesOf, contactTable } from "../rows/contact.ts";
-import { addNewContacts } from "../visit/new-contacts.ts";
 
 export interface Identifying {
-  /** Whose database is the transaction. */
+  /** Its database is the transaction. */
   context: ContactContext;
   catalogue: FieldCatalogue;
   transaction: Transaction;
@@ -33,7 +33,7 @@ export interface Found {
   found: number;
 }
 
-/** What a visitor said, and the contact that they were until then. */
+/** Values that a visitor sent, and the contact that they were until then. */
 interface Said {
   contactId: number;
   command: IdentifyContact;
@@ -180,9 +180,9 @@ async function chosenOf(
 
 /** Do the contacts have different values in a unique field? */
 function areTwo(one: ContactRow, other: ContactRow, { identifiers }: FieldSet): boolean {
-  const valueOf = (row: ContactRow, field: Field) => claimOf(field, row[field.alias])?.value;
+  const claimedBy = (row: ContactRow, field: Field) => claimOf(field, row[field.alias])?.value;
   return identifiers.some((field) => {
-    const [first, second] = [valueOf(one, field), valueOf(other, field)];
+    const [first, second] = [claimedBy(one, field), claimedBy(other, field)];
     return first !== undefined && second !== undefined && first !== second;
   });
 }
@@ -216,7 +216,7 @@ function leadOn({ transaction }: Identifying, sentId: number, id: number): void 
   transaction.execute(leadOnStatement, [sentId, id]);
 }
 
-/** What a device had begun becomes a part of the contact, where nothing else is known of it. */
+/** The contact that a device had begun becomes a part of this one, where nothing else is known of it. */
 async function mergeAnonymous(
   identifying: Identifying,
   id: number,

@@ -5,10 +5,10 @@ import type { FieldCatalogue } from "../field/catalogue.ts";
 import type { BuildServices } from "../segment/build/build.ts";
 import { withoutCulprits } from "../segment/build/culprits.ts";
 import { type ContactChange, followChanges } from "../segment/follow/follow.ts";
-import { visits } from "../visit/visits.ts";
 import { entities } from "./entities.ts";
 import { type AboutContacts, facts } from "./facts.ts";
 import { relations } from "./relations.ts";
+import { visits } from "./visits.ts";
 
 /** All replicas of this service. Visitors come first: the facts of a batch may be about contacts that begin with it. */
 export function contactProjections(context: BuildServices & ContactContext): {

@@ -18,7 +18,7 @@ export const ACTION_OUTCOMES = [
   `create index ${OUTCOMES_TABLE}_of_contact on ${OUTCOMES_TABLE} (contact_id) where contact_id is not null`,
 ];
 
-/** What became of an action. */
+/** The outcome of an action. */
 export interface ActionOutcome {
   actionId: number;
   type: string;
@@ -29,7 +29,7 @@ export interface ActionOutcome {
 interface Acting {
   form: Form;
   action: FormAction;
-  /** Of the submission. */
+  /** The key of the submission. */
   key: string;
   submissionId: number;
   /** 0 where nobody knows. */

@@ -18,7 +18,7 @@ import { ownDevice } from "../visit/identify.ts";
 import { type Sighting, visitorEvents } from "../visit/visitors.ts";
 import { type ActionOutcome, carryOutAction, OUTCOMES_TABLE } from "./carry-out-action.ts";
 import { isKept } from "./field-types.ts";
-import { readForm } from "./submit.ts";
+import { readForm } from "./read-form.ts";
 
 /** A submission that something follows from. */
 export interface Following {
@@ -30,7 +30,7 @@ export interface Following {
   dateSubmitted: number;
   /** The contact that the visitor was so far; 0 where nobody knows. */
   contactId: number;
-  /** That contact begins with this submission. */
+  /** The contact begins with this submission. */
   isNew: boolean;
   isKiosk: boolean;
   keepsKnownValues: boolean;
@@ -139,7 +139,7 @@ async function work({ outbox }: FollowOptions, transaction: Transaction, { paylo
   const task = payload as unknown as Task;
   const form = await readForm(transaction, task.formId);
   if (task.actionsDone === undefined) {
-    await tell(outbox, transaction, task, form);
+    await publishSubmission(outbox, transaction, task, form);
     const isOver = !form || form.actions.length === 0;
     return isOver ? done() : again({ ...task, actionsDone: 0 });
   }
@@ -175,8 +175,8 @@ const categoryStatement = prepared(
   `select ${CATEGORY_JSON} as shown from categories where id = $1`,
 );
 
-/** Gives the submission to its contact and tells of it, in one transaction. */
-async function tell(
+/** Gives the submission to its contact and publishes its event, in one transaction. */
+async function publishSubmission(
   outbox: Outbox,
   transaction: Transaction,
   task: Task,

@@ -4,7 +4,7 @@ import { compileTemplate, type TemplateValues } from "@tidings/rendering/compile
 import type { Fault } from "@tidings/rpc/fault";
 import type { SubmissionAnswer } from "./submit.ts";
 
-/** What follows for the visitor: one of a message and an address to go on to, or what is wrong. */
+/** The answer to a visitor: a message or an address to go on to, or the errors. */
 export type FormAnswer =
   | { isTaken: true; message: string; redirect?: string; results: ReadonlyMap<string, string> }
   | { isTaken: false; errors: ReadonlyMap<string, string>; message: string };

@@ -4,7 +4,7 @@ import { isKept } from "./field-types.ts";
 import { takenAnswer } from "./form-answer.ts";
 import type { FormRouteOptions } from "./form-options.ts";
 import type { FormPage } from "./form-pages.ts";
-import { readForm } from "./submit.ts";
+import { readForm } from "./read-form.ts";
 
 const submissionStatement = prepared(
   "form_message_submission",

@@ -4,7 +4,8 @@ import type { Actor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { FormPages } from "./form-pages.ts";
-import { checkOpen, closed, readForm, type Submitting } from "./submit.ts";
+import { checkOpen, closed, readForm } from "./read-form.ts";
+import type { Submitting } from "./submit.ts";
 
 export interface FormRouteOptions extends FormPages {
   submitting: Submitting;

@@ -32,7 +32,7 @@ export interface FormShown {
   prefix: string;
   /** Texts that its fields are filled with, by their aliases. */
   filled?: ReadonlyMap<string, string[]>;
-  /** What is wrong with fields, by their aliases. */
+  /** Messages about wrong values, by the aliases of their fields. */
   errors?: ReadonlyMap<string, string>;
   /** Ids of fields that are not shown to this visitor. */
   hidden?: ReadonlySet<number>;

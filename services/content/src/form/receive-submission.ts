@@ -8,7 +8,7 @@ import { cleanText } from "../visit/parameters.ts";
 export interface ReceivedForm {
   /** Members of the form that are no fields: `formId`, `return`, `messenger`, ... */
   members: ReadonlyMap<string, string>;
-  /** What was sent beside the form: the id of the device, consent. */
+  /** Parameters that came beside the form: the id of the device, consent. */
   parameters: ReadonlyMap<string, string>;
   /** Values by alias: a text, a list of texts, or the name and size of a file. */
   values: JsonObject;

@@ -12,9 +12,10 @@ import { callOf, type FormRouteOptions, findForm, openForm } from "./form-option
 import { sendFormPage, sendToParent } from "./form-pages.ts";
 import { formWord } from "./html.ts";
 import { markupFor } from "./personal-form.ts";
+import { closed } from "./read-form.ts";
 import { type ReceivedForm, receiveForm } from "./receive-submission.ts";
 import { returnAddress } from "./return-address.ts";
-import { closed, submitForm } from "./submit.ts";
+import { submitForm } from "./submit.ts";
 
 /** Takes a submission and answers it as it was sent: for a script, for a hidden frame, or for a person. */
 export async function submitRoute(

@@ -1,29 +1,20 @@
-import { create } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Database, prepared, queryable } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
-import type { Queryable, Transaction } from "@tidings/database/transaction";
-import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
-import { columnsOf, fillFromRow } from "@tidings/resource/columns";
+import type { Transaction } from "@tidings/database/transaction";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import type { JsonObject } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
-import { badRequest, Code, Fault, invalid } from "@tidings/rpc/fault";
+import { badRequest, invalid } from "@tidings/rpc/fault";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { type Sighting, seeVisitors, type Visitor } from "../visit/visitors.ts";
 import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
+import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TEXT_LENGTH_MAX = 2_048;
-const GONE = "This form is no longer available.";
 
-const columns = columnsOf(FormSchema);
-const FORM = `select ${columns.map(({ name }) => `"${name}"`).join(", ")} from forms where id = $1`;
-const readStatement = prepared("form_submitted_form_read", FORM);
-/** A form that is being filled in is not deleted meanwhile; nobody else is kept from it. */
-const lockStatement = prepared("form_submitted_form", `${FORM} for key share`);
 const earlierStatement = prepared(
   "form_submissions_earlier",
   `select results from form_submissions where form_id = $1 and contact_id = $2
@@ -54,7 +45,7 @@ export interface Submitting extends Pick<Known, "blockedEmails"> {
   keepsKnownValues: boolean;
 }
 
-/** What somebody filled in, and who it may have been. */
+/** A submission as it was sent, and who may have sent it. */
 export interface Sent {
   formId: number;
   /** A UUID: the same one again is answered as the first. */
@@ -70,11 +61,11 @@ export interface Sent {
   values: JsonObject;
 }
 
-/** What became of a submission. */
+/** The outcome of a submission. */
 export interface SubmissionAnswer {
   submissionId: number;
   form: Form;
-  /** What was kept, by the aliases of the fields. */
+  /** The kept values, by the aliases of the fields. */
   results: Map<string, string>;
   /** Values for the contact and its company, by the names of their fields. */
   contact: Map<string, string>;
@@ -153,21 +144,6 @@ async function follow(
   return visitor;
 }
 
-async function lockForm(transaction: Transaction, id: number): Promise<Form> {
-  const form = formIn(await transaction.query(lockStatement, [id]));
-  if (!form) throw closed(GONE);
-  return form;
-}
-
-function formIn([row]: Row[]): Form | undefined {
-  return row && fillFromRow(create(FormSchema), columns, row);
-}
-
-/** The form with this id, whoever asks; undefined when there is none. */
-export async function readForm({ query }: Queryable, id: number): Promise<Form | undefined> {
-  return formIn(await query(readStatement, [id]));
-}
-
 /** The known values that a form uses: the meant companies, and the fields that this contact was not asked for. */
 async function knownBefore(
   { database, submitters }: Submitting,
@@ -175,7 +151,7 @@ async function knownBefore(
   call: Call,
 ): Promise<Omit<Known, "blockedEmails">> {
   const form = await readForm(queryable(database, call.deadlineMs), formId);
-  if (!form) throw closed(GONE);
+  if (!form) throw closed();
   const companies = await submitters.companyNames(companiesIn(form, values), call);
   if (!usesProfiling(form)) return { companies, hidden: new Set() };
   return { companies, hidden: await hiddenFrom(form, { database, submitters }, contactId, call) };
@@ -193,28 +169,6 @@ export async function hiddenFrom(
   const rows = isKnown ? await database.query(earlierStatement, [form.id, contactId], call.deadlineMs) : [];
   const submissions = rows.map(({ results }) => JSON.parse(results ?? "{}") as JsonObject);
   return hiddenFields(form, { contact, submissions });
-}
-
-/** Does the form take submissions now? Throws FORM_CLOSED with the reason. */
-export function checkOpen({ isPublished, publishUp, publishDown }: Form, now: number): void {
-  if (!isPublished) throw closed(GONE);
-  if (publishUp && millisecondsOf(publishUp) > now)
-    throw closed(`This form is available from ${timeText(publishUp)} on.`);
-  if (publishDown && millisecondsOf(publishDown) < now)
-    throw closed(`This form was available until ${timeText(publishDown)}.`);
-}
-
-export function closed(message = GONE): Fault {
-  return new Fault({ code: Code.FAILED_PRECONDITION, reason: "FORM_CLOSED", message });
-}
-
-function millisecondsOf(time: Timestamp): number {
-  return timestampDate(time).getTime();
-}
-
-/** `2024-05-01 10:00 UTC` */
-function timeText(time: Timestamp): string {
-  return `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
 function store(

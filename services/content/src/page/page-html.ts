@@ -24,7 +24,7 @@ export interface PageParts {
   formMarkup(id: number, pageId: number): Promise<string | undefined>;
 }
 
-/** Who sees the page. */
+/** The visitor who sees the page. */
 export interface Seen {
   /** Values of these fields of the visitor; none of one who is not known. */
   fieldsOf(aliases: string[]): Promise<ReadonlyMap<string, string>>;
@@ -78,12 +78,12 @@ async function valuesOf(
   rendering: Rendering,
 ): Promise<Map<string, string | Html | undefined>> {
   const entries = tokens.map(
-    async (token) => [`${token.name} ${token.argument ?? ""}`, await valueOf(token, rendering)] as const,
+    async (token) => [`${token.name} ${token.argument ?? ""}`, await tokenValue(token, rendering)] as const,
   );
   return new Map(await Promise.all(entries));
 }
 
-async function valueOf(
+async function tokenValue(
   { name, argument = "" }: NamedToken,
   { parts, found, page, seen }: Rendering,
 ): Promise<string | Html | undefined> {
@@ -180,7 +180,7 @@ async function inTheme(
   });
 }
 
-/** What the page says of itself, and the script that completes its hit. */
+/** The page's description, and the script that completes its hit. */
 function headOf({ publicUrl, prefix }: VisitSettings, page: PageRow, { hitToken }: Seen): string {
   const description = page.metaDescription
     ? html`<meta name="description" content="${page.metaDescription}">`

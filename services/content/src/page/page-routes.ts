@@ -152,7 +152,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
   response.type("text/html").send(text);
 }
 
-/** Records the visit with the status that it is answered with. HEAD and machines are told apart by their verdict. */
+/** Records the visit with the status that it is answered with. */
 async function count(
   { settings, recordHit }: PageRouteOptions,
   response: Response,

@@ -62,7 +62,7 @@ export async function formScene() {
       keepsKnownValues: false,
     }),
     upkeep: submissionUpkeep(database, log),
-    /** What follows from submissions, as long as it needs nothing of the contact service. */
+    /** Follows up submissions, as long as that needs nothing of the contact service. */
     following: followSubmissions({ database, outbox: context.outbox, log, contacts: away() }),
     query,
     async add(members: MessageInitShape<typeof FormSchema>): Promise<Form> {

@@ -1,6 +1,6 @@
 import type { PublicTokens } from "@tidings/secrets/public-token";
 
-/** What a link in a message says of who follows it: signed, so that it is believed. */
+/** A signed link in a message says who follows it, and is believed. */
 export interface Click {
   /** The contact that the message went to. */
   contactId: number;

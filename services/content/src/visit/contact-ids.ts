@@ -1,5 +1,4 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";

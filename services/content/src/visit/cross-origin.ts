@@ -19,10 +19,14 @@ export function sharedWith(settings: VisitSettings) {
       response.setHeader("access-control-allow-origin", isNamed || origin === "null" ? origin : "*");
       if (isNamed) response.setHeader("access-control-allow-credentials", "true");
     }
-    if (request.method !== "OPTIONS") return next();
-    response.setHeader("access-control-allow-methods", "GET, POST");
-    response.setHeader("access-control-allow-headers", "Content-Type, X-Requested-With");
-    response.setHeader("access-control-max-age", PREFLIGHT_SECONDS);
-    response.status(204).end();
+    if (request.method === "OPTIONS") answerPreflight(response);
+    else next();
   };
+}
+
+function answerPreflight(response: Response): void {
+  response.setHeader("access-control-allow-methods", "GET, POST");
+  response.setHeader("access-control-allow-headers", "Content-Type, X-Requested-With");
+  response.setHeader("access-control-max-age", PREFLIGHT_SECONDS);
+  response.status(204).end();
 }

@@ -18,6 +18,6 @@ export async function firstVisits(
   const rows = [...wanted.values()].map(({ contactId, target }) => ({ contact_id: contactId, target }));
   const added = await transaction.query(addStatement, [JSON.stringify(rows)]);
   const firsts = new Set(added.map(({ contact_id, target }) => `${contact_id} ${target}`));
-  // Of several visits in one group the first one is the first.
+  // The first of several visits in one group is the first of all.
   return (contactId, target) => firsts.delete(`${contactId} ${target}`);
 }

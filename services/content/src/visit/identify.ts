@@ -13,7 +13,7 @@ import type { Actor } from "@tidings/rpc/actor";
 import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 
-/** What a visitor said of themselves by the parameters of a hit. */
+/** Values that a page sent of its visitor with a hit. */
 export interface SaidOfVisitor {
   /** The id of the hit. */
   hitId: string;

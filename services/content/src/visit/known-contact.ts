@@ -39,7 +39,7 @@ export function knownContacts(database: Database, upstreams: Upstreams): KnownCo
       const { contacts: found } = await contacts.readContactFields({ ids: [contactId], aliases }, outgoing);
       return found[0]?.values;
     } catch (error) {
-      // What is shown is whole without the values of its visitor.
+      // A page is whole without the values of its visitor.
       if (isOutage(error)) return undefined;
       throw error;
     }

@@ -19,7 +19,7 @@ export interface MachineRules {
   excluded: Range[];
 }
 
-/** What the request says of its purpose: pages that are fetched in advance, and previews (W3C Resource Hints; Fetch, Sec-Purpose). */
+/** Headers by which a browser says that it fetches a page in advance, or for a preview (W3C Resource Hints; Fetch, Sec-Purpose). */
 const PURPOSE_HEADERS = ["sec-purpose", "purpose", "x-purpose", "x-moz"];
 const IN_ADVANCE = /prefetch|prerender|preview/i;
 const AGENT_LENGTH_MAX = 1_000;

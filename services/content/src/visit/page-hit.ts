@@ -21,7 +21,7 @@ export interface HitContext {
   fields: ReadonlySet<string>;
 }
 
-/** The hit that a script or an image on a page tells of. */
+/** The hit of a page that a script or an image on it reports. */
 export function pageHit({ visit, parameters, prefix, fields }: HitContext): Hit {
   const text = (name: string) => parameters.get(name) ?? "";
   const url = addressOf(text("page_url")) || addressOf(visit.referer);
@@ -51,7 +51,7 @@ export function addressOf(text: string): string {
   return /^https?:\/\//i.test(url) && URL.canParse(url) ? url : "";
 }
 
-/** What the address of the page and the page itself say, without ids. */
+/** The parameters of the page's address and those that the page sent, without ids. */
 function queryOf(url: string, parameters: Parameters, prefix: string): Record<string, string> {
   const query = new Map<string, string>();
   if (url)

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { serialisedMap } from "./serialised.ts";
 
-/** What a page, a link or an image says in its request: texts by name, none of them longer than is kept. */
+/** The parameters of a request by a page, a link or an image: texts by name, none of them longer than is kept. */
 export type Parameters = ReadonlyMap<string, string>;
 
 const PARAMETERS_MAX = 200;

@@ -31,7 +31,7 @@ const lost = new Counter({
   help: "Hits that could not be recorded and were answered all the same",
 });
 
-/** What pages ask by script or image: `/mtc/event`, `/mtc` and `/mtracking.gif`. */
+/** Routes for scripts and images on pages: `/mtc/event`, `/mtc` and `/mtracking.gif`. */
 export function trackingRoutes(options: TrackingOptions): Router {
   const { settings } = options;
   const router = Router({ caseSensitive: true });
@@ -77,7 +77,7 @@ interface Recorded {
   visitor: Visitor | undefined;
 }
 
-/** Records the hit that a page tells of; undefined where its link is not one that we signed. */
+/** Records the hit of a page; undefined where a link is named that we did not sign. */
 async function record(
   { database, settings, recordHit, leave, fields }: TrackingOptions,
   request: Request,

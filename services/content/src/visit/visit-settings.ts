@@ -2,7 +2,7 @@ import { type PublicTokens, publicTokens } from "@tidings/secrets/public-token";
 import type { ContentConfig } from "../config.ts";
 import type { MachineRules } from "./machine.ts";
 
-/** What visits to the public web depend on. */
+/** Settings of visits to the public web. */
 export interface VisitSettings {
   /** The address of the public web. */
   publicUrl: string;

@@ -7,7 +7,7 @@ import { cleanText, type Parameters } from "./parameters.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 import type { Visitor } from "./visitors.ts";
 
-/** What is known of a request to the public web before anything is looked up. */
+/** A request to the public web, as far as its headers and parameters say who makes it. */
 export interface Visit extends Verdict {
   /** The browser; undefined where it may not be known: a machine, or a person who did not agree. */
   device: { id: string; isNew: boolean } | undefined;

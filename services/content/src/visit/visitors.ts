@@ -30,7 +30,7 @@ export interface Sighting {
   timeZone: string;
   locale: string;
   utm?: Utm | undefined;
-  /** Of the address with these parameters. */
+  /** The address that the visitor came to, with its parameters. */
   url: string;
   referer: string;
   remoteHost: string;

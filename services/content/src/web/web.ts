@@ -17,7 +17,7 @@ export interface WebParts {
   /** Routes for the gateway alone. */
   transfer: Router;
   images: Router;
-  /** What visitors have besides, in the order in which they are tried. */
+  /** Routes for visitors, in the order in which they are tried. */
   visitors: Router[];
 }
 

@@ -1,12 +1,12 @@
 import { prepared } from "@tidings/database/database";
 import { dateTimeText } from "@tidings/database/timestamp";
 import type { Transaction } from "@tidings/database/transaction";
-import { contactSaved } from "../contact/events.ts";
-import type { ContactContext } from "../contact/save.ts";
 import type { FieldSet } from "../field/catalogue.ts";
 import { setFieldValues } from "../field/values.ts";
 import { writeChanges } from "../record/write-changes.ts";
 import { type ContactRow, contactTable, EMPTY_CONTACT } from "../rows/contact.ts";
+import { contactSaved } from "./events.ts";
+import type { ContactContext } from "./save.ts";
 
 /** A contact of whom nothing is known but that somebody was there. */
 export interface NewContact {

@@ -10,10 +10,10 @@ import type { Call } from "@tidings/rpc/call";
 import { noteDevices } from "../belonging/user-agent.ts";
 import { addUtmVisits } from "../belonging/utm-visits.ts";
 import { publicAddress } from "../contact/body.ts";
+import { addNewContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
 import { isLocale, isTimezone } from "../field/places.ts";
-import type { AboutContacts } from "../projection/facts.ts";
-import { addNewContacts } from "./new-contacts.ts";
+import type { AboutContacts } from "./facts.ts";
 
 const visitors: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
 
