@@ -21,7 +21,11 @@ export interface Program {
 const READ: Partial<Record<ProcessName, Pick<Program, "folders" | "files" | "scripts">>> = {
   content: {
     folders: ["themes"],
-    scripts: { "browser/focus.js": "browser/focus.ts", "browser/form.js": "browser/form.ts" },
+    scripts: {
+      "browser/focus.js": "browser/focus.ts",
+      "browser/form.js": "browser/form.ts",
+      "browser/mtc.js": "browser/mtc.ts",
+    },
   },
   gateway: {
     folders: ["viewer"],

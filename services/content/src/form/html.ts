@@ -42,6 +42,8 @@ export interface FormShown {
   submissionKey?: string;
   /** The landing page that it stands in. */
   pageId?: number;
+  /** Says whose browser it is in: see `signDevice`. */
+  deviceToken?: string | undefined;
 }
 
 /** The word in the ids of a form's elements. */
@@ -51,7 +53,7 @@ export function formWord({ id, name }: Pick<Form, "id" | "name">): string {
 
 /** A form as HTML, as visitors get it, on whatever site. All that is not HTML by its nature is escaped. */
 export function formHtml(form: Form, shown: FormShown): string {
-  const { publicUrl, prefix, hidden, returnTo = "", submissionKey = "", pageId } = shown;
+  const { publicUrl, prefix, hidden, returnTo = "", submissionKey = "", pageId, deviceToken } = shown;
   const name = formWord(form);
   const pages = pagesOf(form.fields.filter(({ id }) => !hidden?.has(id))).map((fields, index, all) =>
     element(
@@ -82,6 +84,7 @@ export function formHtml(form: Form, shown: FormShown): string {
     hiddenInput("formName", "name", name),
     hiddenInput("submissionKey", "key", submissionKey),
     ...(pageId === undefined ? [] : [hiddenInput(`${prefix}page`, "page", pageId)]),
+    ...(deviceToken === undefined ? [] : [html`<input type="hidden" name="device" value="${deviceToken}">`]),
   ]);
   const place = { id: `${prefix}form_wrapper_${name}`, class: `${prefix}form_wrapper` };
   const wrapper = element("div", place, {}, [content]);

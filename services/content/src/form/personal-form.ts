@@ -56,11 +56,15 @@ async function knownTo(
   }
 }
 
+/** A form as it stands in a page, for the browser that the token names. */
+export type FormInPage = (
+  id: number,
+  place: { pageId: number; deviceToken: string | undefined },
+) => Promise<string | undefined>;
+
 /** Forms as they stand in pages; undefined for one that takes nothing now. */
-export function formsInPages(
-  options: FormRouteOptions,
-): (id: number, pageId: number) => Promise<string | undefined> {
-  return async (id, pageId) => {
+export function formsInPages(options: FormRouteOptions): FormInPage {
+  return async (id, { pageId, deviceToken }) => {
     const form = await openForm(options, String(id)).catch((error) => {
       if (error instanceof Fault && error.reason === "FORM_CLOSED") return undefined;
       throw error;
@@ -72,6 +76,7 @@ export function formsInPages(
       publicUrl: settings.publicUrl,
       prefix: settings.prefix,
       pageId,
+      deviceToken,
     });
     return `${markup}${html`<script src="${scriptUrl}" defer></script>`.markup}`;
   };

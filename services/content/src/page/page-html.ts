@@ -3,6 +3,7 @@ import { compileTemplate, type Template } from "@tidings/rendering/compile-templ
 import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
 import { LRUCache } from "lru-cache";
+import type { FormInPage } from "../form/personal-form.ts";
 import type { ThemeHtml } from "../theme/theme-html.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { aliasOf, type FoundPage, type PageRow } from "./find-page.ts";
@@ -20,8 +21,7 @@ export interface PageParts {
   theme: ThemeHtml;
   /** The address of an asset. */
   assetAddress(id: number): Promise<string | undefined>;
-  /** A form as it stands in a page. */
-  formMarkup(id: number, pageId: number): Promise<string | undefined>;
+  formMarkup: FormInPage;
 }
 
 /** The visitor who sees the page. */
@@ -34,6 +34,8 @@ export interface Seen {
   now: number;
   /** The signed id of the hit that this is; undefined for a preview. */
   hitToken: string | undefined;
+  /** The signed id of the browser, where that may be known. */
+  deviceToken: string | undefined;
 }
 
 /** Renders pages. The template of each version is compiled once. */
@@ -100,7 +102,9 @@ async function tokenValue(
     case "assetlink":
       return isId(argument) ? parts.assetAddress(Number(argument)) : undefined;
     case "form": {
-      const markup = isId(argument) ? await parts.formMarkup(Number(argument), page.id) : undefined;
+      const markup = isId(argument)
+        ? await parts.formMarkup(Number(argument), { pageId: page.id, deviceToken: seen.deviceToken })
+        : undefined;
       return markup === undefined ? undefined : { markup };
     }
     case "dwc": {

@@ -12,7 +12,7 @@ import { utmOf } from "../visit/page-hit.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { provenContact } from "../visit/proven-contact.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
-import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
+import { keepDevice, signDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { Visitor } from "../visit/visitors.ts";
 import { sandboxPolicy } from "../web/policy.ts";
@@ -143,6 +143,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
     timeZone: "UTC",
     now: hit.at,
     hitToken: settings.tokens.hit.sign(hit.id),
+    deviceToken: visitor && hit.device && signDevice(hit.device.id, settings),
   } satisfies Seen);
   response.setHeader("content-security-policy", sandboxPolicy());
   response.setHeader("referrer-policy", "strict-origin-when-cross-origin");

@@ -19,6 +19,7 @@ import {
   visitorSeer,
 } from "./record-hits.ts";
 import { redirectFinder, redirectRoutes } from "./redirects.ts";
+import { scriptRoutes } from "./script.ts";
 import { trackingRoutes } from "./tracking.ts";
 import { type VisitSettings, visitSettings } from "./visit-settings.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
@@ -52,6 +53,7 @@ export function openVisits({ config, database, outbox, log, upstreams }: Foundat
     see,
     contacts,
     routes: [
+      scriptRoutes(settings),
       trackingRoutes({
         database,
         log,

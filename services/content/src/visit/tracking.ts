@@ -86,11 +86,13 @@ async function record(
 ): Promise<Recorded | undefined> {
   const visit = visitOf(request, parameters, settings);
   if (parameters.get(CONSENT_PARAMETER) === "0") await withdraw(database, response, parameters, settings);
-  const own = settings.tokens.hit.read(parameters.get("hit") ?? "");
-  if (own !== undefined || parameters.has("left")) {
-    if (own !== undefined && parameters.has("left")) await leave({ id: own, at: Date.now() });
-    return { visit, visitor: undefined };
+  const served = settings.tokens.hit.read(parameters.get("hit") ?? "");
+  if (parameters.has("left")) {
+    const left = served ?? (visit.device && (await lastHit(database, visit.device.id)));
+    if (left) await leave({ id: left, at: Date.now() });
   }
+  // The page counted this visit while it was served.
+  if (served !== undefined || parameters.has("left")) return { visit, visitor: undefined };
   const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() });
   const token = parameters.get("ct");
   const click = token ? readClick(settings.tokens.click, token) : undefined;
@@ -114,6 +116,17 @@ async function record(
 function idsOf({ visitor, visit }: Recorded, _settings: VisitSettings) {
   const deviceId = visitor ? visit.device?.id : undefined;
   return { id: visitor?.shownContactId ?? null, sid: deviceId ?? null, device_id: deviceId ?? null };
+}
+
+const lastStatement = prepared(
+  "visitor_devices_last_hit",
+  "select last_hit_id from visitor_devices where id = $1",
+);
+
+/** The latest hit of a browser: the page that its visitor leaves. */
+async function lastHit(database: Database, deviceId: string): Promise<string | undefined> {
+  const [row] = await database.query(lastStatement, [deviceId], backgroundDeadline());
+  return row?.last_hit_id ?? undefined;
 }
 
 const forgetStatement = prepared("visitor_devices_withdraw", "delete from visitor_devices where id = $1");

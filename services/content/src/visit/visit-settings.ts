@@ -15,7 +15,7 @@ export interface VisitSettings {
   consent: "signal" | "required" | "off";
   ipForm: "full" | "short" | "none";
   machines: MachineRules;
-  tokens: { click: PublicTokens; hit: PublicTokens };
+  tokens: { click: PublicTokens; hit: PublicTokens; device: PublicTokens };
 }
 
 export function visitSettings(config: ContentConfig): VisitSettings {
@@ -32,6 +32,10 @@ export function visitSettings(config: ContentConfig): VisitSettings {
       networks: config.MACHINE_NETWORKS,
       excluded: config.DO_NOT_TRACK_IPS,
     },
-    tokens: { click: publicTokens(keys, "click"), hit: publicTokens(keys, "hit") },
+    tokens: {
+      click: publicTokens(keys, "click"),
+      hit: publicTokens(keys, "hit"),
+      device: publicTokens(keys, "device"),
+    },
   };
 }

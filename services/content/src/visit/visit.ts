@@ -49,11 +49,30 @@ export function visitOf(request: IncomingMessage, parameters: Parameters, settin
 function knownDevice(
   { headers }: IncomingMessage,
   parameters: Parameters,
-  { prefix }: VisitSettings,
+  settings: VisitSettings,
 ): string | undefined {
   const cookies = parseCookie(headers.cookie ?? "");
-  const name = `${prefix}_device_id`;
-  return deviceIdOf(cookies[name]) ?? deviceIdOf(parameters.get(name));
+  const name = `${settings.prefix}_device_id`;
+  return (
+    deviceIdOf(cookies[name]) ??
+    deviceIdOf(parameters.get(name)) ??
+    readDeviceToken(parameters.get(DEVICE_PARAMETER) ?? "", settings)
+  );
+}
+
+/**
+ * The parameter by which a form on a page of ours says whose browser it is in: pages in a sandbox send no cookies. Signed, and good for a day.
+ */
+export const DEVICE_PARAMETER = "device";
+const DEVICE_TOKEN_MS = 86_400_000;
+
+export function signDevice(deviceId: string, { tokens }: VisitSettings): string {
+  return tokens.device.sign(`${deviceId} ${Date.now() + DEVICE_TOKEN_MS}`);
+}
+
+function readDeviceToken(token: string, { tokens }: VisitSettings): string | undefined {
+  const [deviceId, endsAt] = tokens.device.read(token)?.split(" ") ?? [];
+  return Number(endsAt) > Date.now() ? deviceIdOf(deviceId) : undefined;
 }
 
 /** The parameter by which a page says what its visitor agreed to: `1`, or `0` where that was taken back. */
@@ -70,7 +89,7 @@ function isAgreed(
   if (consent === "off") return true;
   if (consent === "required") return isKnown || parameters.get(CONSENT_PARAMETER) === "1";
   // Tracking Preference Expression, 5.2; Global Privacy Control, 2.3.
-  return headers.dnt !== "1" && headers["sec-gpc"] !== "1";
+  return headers.dnt !== "1" && headers["sec-gpc"] !== "1" && parameters.get("do_not_track") !== "true";
 }
 
 function languagesOf(header = ""): string[] {
@@ -95,6 +114,14 @@ export function keepDevice(
   const contact = cookieOf("mtc_id", String(visitor.shownContactId), settings);
   const hit = hitId ? [cookieOf(`${prefix}_referer_id`, hitId, settings)] : [];
   response.appendHeader("set-cookie", [device, contact, ...hit]);
+}
+
+/** Lets the browser keep the id of its device, before there is anything else to know of it. */
+export function keepNewDevice(response: ServerResponse, deviceId: string, settings: VisitSettings): void {
+  response.appendHeader(
+    "set-cookie",
+    cookieOf(`${settings.prefix}_device_id`, deviceId, settings, YEAR_SECONDS),
+  );
 }
 
 /** Lets the browser forget who it is. */

@@ -1,0 +1,261 @@
+import assert from "node:assert/strict";
+import { after, describe, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { queryAsSuperuser } from "@tidings/testkit/postgres";
+import AxeBuilder from "axe-core";
+import type { BrowserContext, Page } from "playwright-core";
+import { startBrowser } from "./browser.ts";
+import { startPageServer } from "./page-server.ts";
+import { startTestStack } from "./stack.ts";
+import { BROWSER, visitor } from "./visitor.ts";
+
+/** Visitors in a real browser: tracking on a site of somebody else, landing pages and forms on the public web. */
+
+const UNLIMITED = {
+  TRUSTED_PROXIES: "127.0.0.1/32",
+  FORM_RATE: "0",
+  TRACKING_RATE: "0",
+  PUBLIC_RATE_LIMIT: "0",
+};
+const [stack, browser] = await Promise.all([
+  startTestStack({ hasOwnHost: true, env: { gateway: UNLIMITED } }),
+  startBrowser(),
+]);
+const { api, publicUrl, baseUrl, database } = stack;
+const SNIPPET = `<script>(function(w,d,t,u,n,a,m){w['MauticTrackingObject']=n;w[n]=w[n]||function(){(w[n].q=w[n].q||[]).push(arguments)},a=d.createElement(t),m=d.getElementsByTagName(t)[0];a.async=1;a.src=u;m.parentNode.insertBefore(a,m)})(window,document,'script','${publicUrl}/mtc.js','mt');`;
+const sitePages = new Map([
+  [
+    "/one",
+    `<!doctype html><html lang="en"><title>One</title><body>${SNIPPET}mt('send','pageview',{tags:'seen'});</script><a href="/two">two</a></body></html>`,
+  ],
+  [
+    "/two",
+    `<!doctype html><html lang="en"><title>Two</title><body>${SNIPPET}mt('send','pageview');</script></body></html>`,
+  ],
+  ["/embed", `<!doctype html><html lang="en"><title>Embed</title><body></body></html>`],
+]);
+const site = await startPageServer(sitePages);
+after(async () => {
+  await browser.close();
+  site.stop();
+  await stack.stop();
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+const query = (text: string) => queryAsSuperuser(database, text);
+const made = async (path: string, body: object): Promise<Any> => {
+  const answer = await api("POST", path, body);
+  assert.ok(answer.status < 300, answer.text);
+  return answer.body;
+};
+await eventually(async () =>
+  assert.equal(
+    (await visitor(baseUrl, { host: new URL(publicUrl).host }).hit({ page_url: "https://shop.example/" }))
+      .json.success,
+    1,
+  ),
+);
+
+const visit = async (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) => {
+  const context = await browser.newContext({
+    userAgent: BROWSER,
+    viewport: { width: 1000, height: 700 },
+    ...options,
+  });
+  try {
+    await work(await context.newPage(), context);
+  } finally {
+    await context.close();
+  }
+};
+const hitsAt = (path: string) =>
+  query(
+    `select contact_id, tracking_id, date_left, url_title, page_language from content.page_hits where url = '${site.origin}${path}' order by id`,
+  );
+const keysOf = (page: Page) =>
+  page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)].sort());
+
+describe("a site with the snippet", () => {
+  test("its pages are one visitor's, also in another tab, and each is left when the next one is seen", async () => {
+    await visit(async (page, context) => {
+      await page.goto(`${site.origin}/one`);
+      await eventually(async () => assert.equal((await hitsAt("/one")).length, 1));
+      await eventually(async () =>
+        assert.deepEqual(await keysOf(page), ["mtc_id", "mtc_sid", "svc_device_id"]),
+      );
+      await page.getByRole("link", { name: "two" }).click();
+      const second = await context.newPage();
+      await second.goto(`${site.origin}/two`);
+      await eventually(async () => {
+        const [one] = await hitsAt("/one");
+        const two = await hitsAt("/two");
+        assert.equal(two.length, 2);
+        assert.equal(new Set([one, ...two].map((hit) => hit?.tracking_id)).size, 1);
+        assert.ok(one?.date_left);
+        assert.deepEqual([one?.url_title, one?.page_language], ["One", "en"]);
+      });
+      assert.deepEqual(await context.cookies(), [], "another site's pages get no cookie of ours");
+    });
+  });
+
+  test("a visitor who does not want to be known is not kept anywhere", async () => {
+    await visit(
+      async (page, context) => {
+        const answered = page.waitForResponse((response) => response.url().endsWith("/mtc/event"));
+        await page.goto(`${site.origin}/one?dnt`);
+        assert.equal(((await (await answered).json()) as Any).id, null);
+        assert.deepEqual(await keysOf(page), []);
+        assert.deepEqual(await context.cookies(), []);
+        assert.deepEqual(await hitsAt("/one?dnt"), []);
+      },
+      { extraHTTPHeaders: { dnt: "1" } },
+    );
+  });
+});
+
+describe("a landing page with a form", () => {
+  const fields = [
+    {
+      label: "E-mail",
+      alias: "mail",
+      type: "email",
+      isRequired: true,
+      mappedObject: "contact",
+      mappedField: "email",
+    },
+    {
+      label: "Topic",
+      alias: "topic",
+      type: "select",
+      properties: {
+        list: {
+          list: [
+            { label: "Sales", value: "sales" },
+            { label: "Other", value: "other" },
+          ],
+        },
+      },
+    },
+    {
+      label: "Next",
+      alias: "break",
+      type: "pagebreak",
+      properties: { next_page_label: "Go on", prev_page_label: "Go back" },
+    },
+    {
+      label: "Name",
+      alias: "first",
+      type: "text",
+      isRequired: true,
+      mappedObject: "contact",
+      mappedField: "firstname",
+    },
+    { label: "Send", alias: "send", type: "button" },
+  ];
+  const begun = (async () => {
+    const { form } = await made("forms/new", {
+      name: "Landing",
+      isPublished: true,
+      renderStyle: true,
+      postAction: "message",
+      postActionProperty: "Thank you, {formfield=first}!",
+      fields,
+    });
+    const { page } = await made("pages/new", {
+      title: "Land",
+      alias: "land",
+      isPublished: true,
+      customHtml: `<h1>Welcome {contactfield=firstname|friend}</h1>{form=${form.id}}`,
+    });
+    return { form, page };
+  })();
+
+  test("a person lands, is refused, corrects, sends, and is recognised", async () => {
+    const { form, page: landing } = await begun;
+    await visit(async (page) => {
+      await page.goto(`${publicUrl}/land`);
+      await page.getByRole("heading", { name: "Welcome friend" }).waitFor();
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByText("This is required.").first().waitFor();
+      await page.getByLabel("E-mail").fill("landed@visitors.example");
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByLabel("Name").fill("Grace");
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByText("Thank you, Grace!").waitFor();
+      await eventually(async () => {
+        await page.goto(`${publicUrl}/land`);
+        assert.equal(await page.getByRole("heading").first().textContent(), "Welcome Grace");
+      });
+    });
+    const [submission] = await query(
+      `select page_id, contact_id, tracking_id from content.form_submissions where form_id = ${form.id}`,
+    );
+    assert.equal(submission?.page_id, landing.id);
+    const [device] = await query(
+      `select contact_id from content.visitor_devices where id = '${submission?.tracking_id}'`,
+    );
+    assert.equal(device?.contact_id, submission?.contact_id);
+  });
+
+  test("it works by keyboard alone, without script, and at 320 pixels", async () => {
+    const { form } = await begun;
+    await visit(
+      async (page) => {
+        await page.goto(`${publicUrl}/form/${form.id}`);
+        const width = Number(await page.evaluate("document.documentElement.scrollWidth").catch(() => 320));
+        assert.ok(width <= 320, `${width} pixels wide`);
+        await page.keyboard.press("Tab");
+        await page.keyboard.type("keyboard@visitors.example");
+        await page.getByLabel("Name").focus();
+        await page.keyboard.type("Key");
+        await page.keyboard.press("Enter");
+        await page.getByText("Thank you, Key!").waitFor();
+      },
+      { javaScriptEnabled: false, viewport: { width: 320, height: 700 } },
+    );
+  });
+
+  test("axe finds nothing on the page, the form, its message and the errors of visitors", async () => {
+    const { form } = await begun;
+    await visit(
+      async (page) => {
+        for (const path of ["/land", `/form/${form.id}`, "/nowhere", "/"]) {
+          await page.goto(publicUrl + path);
+          const { violations } = (await page.evaluate(`${AxeBuilder.source}; axe.run()`)) as Any;
+          assert.deepEqual(
+            violations.map(({ id, nodes }: Any) => [id, nodes[0]?.html]),
+            [],
+            path,
+          );
+        }
+      },
+      { bypassCSP: true },
+    );
+  });
+
+  test("a form that another site includes by its script is sent from there", async () => {
+    const { form } = await begun;
+    sitePages.set(
+      "/embed",
+      `<!doctype html><html lang="en"><title>E</title><body><main><script src="${publicUrl}/form/generate.js?id=${form.id}"></script></main></body></html>`,
+    );
+    await visit(async (page) => {
+      await page.goto(`${site.origin}/embed`);
+      await page.getByLabel("E-mail").fill("embedded@visitors.example");
+      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByLabel("Name").fill("Em");
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByText("Thank you, Em!").waitFor();
+    });
+  });
+});
+
+test("the script is under 5 KB, and is not sent again while it is the same", async () => {
+  const browse = visitor(baseUrl, { host: new URL(publicUrl).host });
+  const script = await browse.ask("/mtc.js");
+  assert.ok(script.text.length < 5_000, `${script.text.length} bytes`);
+  assert.equal(script.headers["set-cookie"], undefined);
+  const again = await browse.ask("/mtc.js", { headers: { "if-none-match": String(script.headers.etag) } });
+  assert.equal(again.status, 304);
+});
