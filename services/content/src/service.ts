@@ -75,7 +75,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
-  const visits = openVisits(foundation);
+  const visits = await openVisits(foundation);
   const forms = openForms(foundation, context, visits.ids);
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
@@ -122,7 +122,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(SmsService, smses(context)),
       implementResource(TweetService, context),
     ],
-    work: { ...forms.work, ...files.work, "public web": { stop: web.drain } },
+    work: { ...forms.work, ...files.work, ...visits.work, "public web": { stop: web.drain } },
     jobs: [
       ...forms.jobs,
       ...files.jobs,

@@ -76,46 +76,52 @@ export function leavingRecorder({ database, outbox }: Visits): Leave {
 }
 
 /** Records hits in one transaction. */
-export async function recordHits(
-  { database, outbox, ids }: Visits,
-  hits: Hit[],
-): Promise<ReadonlyMap<Hit, Visitor>> {
-  const outcome = await database.transaction(backgroundDeadline(), async (transaction) => {
-    const { visitors, events } = await seeVisitors(transaction, ids, hits.flatMap(sightingOf));
-    const visitorOf = (hit: Hit) => visitors.get(hit.device?.id ?? "");
-    const isFirst = await firstVisits(
-      transaction,
-      hits.flatMap((hit) => {
-        const visitor = visitorOf(hit);
-        return visitor ? targetsOf(hit).map((target) => ({ contactId: visitor.contactId, target })) : [];
-      }),
-    );
-    const unique = new Set(hits.filter((hit) => isUnique(hit, visitorOf(hit), isFirst)));
-    const facts = hits.filter((hit) => hit.device !== undefined || hit.verdict === "machine");
-    const leavings = leavingsOf(hits, visitorOf);
-    const rows = facts.map((hit) => {
-      const leftAt = leavings.within.get(hit.id);
-      return rowOf(hit, visitorOf(hit), { isUnique: unique.has(hit), leftAt });
-    });
-    transaction.execute(insertStatement, [JSON.stringify(rows)]);
-    const left = leavings.before.length > 0 ? await leave(transaction, leavings.before) : [];
-    count(transaction, hits, unique);
-    await identifyAll(transaction, ids, hits, visitorOf);
-    outbox.append(transaction, [
-      ...events,
-      ...factEvents(SUBJECT, PageHitsSchema, [...rows.map(eventOf), ...left], (hits) => ({ hits })),
-    ]);
-    return new Map(
-      hits.flatMap((hit) => {
-        const visitor = visitorOf(hit);
-        return visitor ? [[hit, visitor] as const] : [];
-      }),
-    );
-  });
+async function recordHits(visits: Visits, hits: Hit[]): Promise<ReadonlyMap<Hit, Visitor>> {
+  const visitors = await visits.database.transaction(backgroundDeadline(), (transaction) =>
+    recordHitsIn(transaction, visits, hits),
+  );
   groupSize.observe(hits.length);
   for (const hit of hits)
     recorded.inc({ verdict: hit.device || hit.verdict === "machine" ? hit.verdict : "nobody" });
-  return outcome;
+  return visitors;
+}
+
+/** Records hits as a part of a transaction: rows, counters, what follows from them, and their events. */
+export async function recordHitsIn(
+  transaction: Transaction,
+  { outbox, ids }: Visits,
+  hits: Hit[],
+): Promise<ReadonlyMap<Hit, Visitor>> {
+  const { visitors, events } = await seeVisitors(transaction, ids, hits.flatMap(sightingOf));
+  const visitorOf = (hit: Hit) => visitors.get(hit.device?.id ?? "");
+  const isFirst = await firstVisits(
+    transaction,
+    hits.flatMap((hit) => {
+      const visitor = visitorOf(hit);
+      return visitor ? targetsOf(hit).map((target) => ({ contactId: visitor.contactId, target })) : [];
+    }),
+  );
+  const unique = new Set(hits.filter((hit) => isUnique(hit, visitorOf(hit), isFirst)));
+  const facts = hits.filter((hit) => hit.device !== undefined || hit.verdict === "machine");
+  const leavings = leavingsOf(hits, visitorOf);
+  const rows = facts.map((hit) => {
+    const leftAt = leavings.within.get(hit.id);
+    return rowOf(hit, visitorOf(hit), { isUnique: unique.has(hit), leftAt });
+  });
+  transaction.execute(insertStatement, [JSON.stringify(rows)]);
+  const left = leavings.before.length > 0 ? await leave(transaction, leavings.before) : [];
+  count(transaction, hits, unique);
+  await identifyAll(transaction, ids, hits, visitorOf);
+  outbox.append(transaction, [
+    ...events,
+    ...factEvents(SUBJECT, PageHitsSchema, [...rows.map(eventOf), ...left], (hits) => ({ hits })),
+  ]);
+  return new Map(
+    hits.flatMap((hit) => {
+      const visitor = visitorOf(hit);
+      return visitor ? [[hit, visitor] as const] : [];
+    }),
+  );
 }
 
 const SUBJECT = "tidings.content.page.hit";

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { MonthPartitioned } from "@tidings/jobs/partitions";
 import { factSource } from "@tidings/messaging/facts";
@@ -20,13 +21,14 @@ import {
 } from "./record-hits.ts";
 import { redirectFinder, redirectRoutes } from "./redirects.ts";
 import { scriptRoutes } from "./script.ts";
+import { openSpill, spillingRecorder } from "./spill.ts";
 import { trackingRoutes } from "./tracking.ts";
 import { type VisitSettings, visitSettings } from "./visit-settings.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
 
 const DAYS_OF_A_MONTH = 31;
 
-type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections">> & {
+type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections" | "work">> & {
   partitioned: MonthPartitioned[];
   routes: Router[];
   settings: VisitSettings;
@@ -37,11 +39,19 @@ type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections">> & {
 };
 
 /** Visitors of the public web, and their hits. */
-export function openVisits({ config, database, outbox, log, upstreams }: Foundation<ContentConfig>): Opened {
+export async function openVisits({
+  config,
+  database,
+  outbox,
+  log,
+  upstreams,
+}: Foundation<ContentConfig>): Promise<Opened> {
   const settings = visitSettings(config);
   const ids = contactIds(database);
   const visits = { database, outbox, ids };
-  const recordHit = hitRecorder(visits);
+  const folder = join(config.FILES_DIR, "hits");
+  const spill = await openSpill({ ...visits, log, folder, bytesMax: config.HITS_SPILL_BYTES_MAX });
+  const recordHit = spillingRecorder(hitRecorder(visits), spill);
   const contacts = knownContacts(database, upstreams);
   const see = visitorSeer(visits);
   const days = config.HITS_DAYS;
@@ -94,5 +104,6 @@ export function openVisits({ config, database, outbox, log, upstreams }: Foundat
       }),
     ],
     projections: [contactFates],
+    work: { "spilled hits": { stop: spill.stop } },
   };
 }

@@ -3,7 +3,6 @@ import { isOutage } from "@tidings/rpc/outage";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
-import { Counter } from "prom-client";
 import { readClick } from "./click.ts";
 import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
 import type { Hit } from "./hit.ts";
@@ -25,11 +24,6 @@ export interface TrackingOptions {
   leave: Leave;
   fields: () => Promise<ReadonlySet<string>>;
 }
-
-const lost = new Counter({
-  name: "tidings_hits_lost_total",
-  help: "Hits that could not be recorded and were answered all the same",
-});
 
 /** Routes for scripts and images on pages: `/mtc/event`, `/mtc` and `/mtracking.gif`. */
 export function trackingRoutes(options: TrackingOptions): Router {
@@ -63,7 +57,6 @@ export function trackingRoutes(options: TrackingOptions): Router {
   router.get("/mtracking.gif", async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
     await record(options, request, response, parameters).catch((error) => {
-      lost.inc();
       if (!isOutage(error)) options.log.error({ err: error }, "a hit was lost");
     });
     response.setHeader("cross-origin-resource-policy", "cross-origin");
