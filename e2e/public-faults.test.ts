@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { createTestDatabase, queryAsSuperuser } from "@tidings/testkit/postgres";
+import { startProxy } from "@tidings/testkit/proxy";
+import { startTestStack } from "./stack.ts";
+import { type Answer, visitor } from "./visitor.ts";
+
+/** Visitors while parts of the product are killed or away. FAULT_ROUNDS makes it longer. */
+
+const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 3);
+const PATIENCE = { timeoutMs: 45_000 };
+const database = await createTestDatabase();
+const proxy = await startProxy(database.url("content"));
+const stack = await startTestStack({
+  database,
+  env: {
+    content: { DATABASE_URL: proxy.url },
+    gateway: { FORM_RATE: "0", FORM_RATE_OF_ALL: "0", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
+  },
+});
+after(async () => {
+  await stack.stop();
+  await proxy.stop();
+  await database.drop();
+});
+const { api, baseUrl } = stack;
+const query = (text: string) => queryAsSuperuser(database, text);
+const page = (id: string) => ({ page_url: `https://shop.example/${id}` });
+
+const ready = () =>
+  eventually(async () => assert.equal((await visitor(baseUrl).hit(page("ready"))).json.success, 1), PATIENCE);
+await ready();
+
+const form = await (async () => {
+  const { body, text, status } = await api("POST", "forms/new", {
+    name: "Faults",
+    isPublished: true,
+    postAction: "message",
+    postActionProperty: "Thanks",
+    fields: [
+      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+    ],
+    actions: [{ name: "Points", type: "lead.pointschange", properties: { operator: "plus", points: 1 } }],
+  });
+  assert.equal(status, 201, text);
+  return (body as unknown as { form: { id: number } }).form;
+})();
+const submit = (mail: string, key = randomUUID()): Promise<Answer> =>
+  visitor(baseUrl).ask(`/form/submit/ajax?formId=${form.id}`, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ "svcform[mail]": mail, "svcform[submissionKey]": key }).toString(),
+  });
+
+/** Sends hits and submissions one after the other in several lanes until stopped, and keeps those that were answered as taken. */
+function load(name: string) {
+  const hits: string[] = [];
+  const mails: string[] = [];
+  let isStopping = false;
+  let count = 0;
+  const isTaken = (answer: Answer | undefined) => answer?.status === 200 && /"success":1/.test(answer.text);
+  const lane = async () => {
+    while (!isStopping) {
+      const id = `${name}-${++count}`;
+      if (count % 10 === 0) {
+        const mail = `${id}@faults.example`;
+        if (isTaken(await submit(mail).catch(() => undefined))) mails.push(mail); // nobody answered
+      } else if (
+        isTaken(
+          await visitor(baseUrl)
+            .hit(page(id))
+            .catch(() => undefined),
+        )
+      )
+        hits.push(id); // nobody answered
+    }
+  };
+  const lanes = Array.from({ length: 8 }, lane);
+  return {
+    hits,
+    mails,
+    async stop() {
+      isStopping = true;
+      await Promise.all(lanes);
+    },
+  };
+}
+
+async function checkHits(ids: string[]): Promise<void> {
+  await eventually(async () => {
+    const rows = await query(
+      "select replace(url, 'https://shop.example/', '') as id from content.page_hits where verdict <> 'machine'",
+    );
+    const counts = Map.groupBy(rows, ({ id }) => String(id));
+    const wrong = ids.filter((id) => counts.get(id)?.length !== 1);
+    assert.deepEqual(wrong, []);
+  }, PATIENCE);
+}
+
+/** Each answered submission has one row, one contact and one point. */
+async function checkSubmissions(mails: string[]): Promise<void> {
+  await eventually(async () => {
+    const rows = await query(
+      `select email, points from contact.contacts where email like '%@faults.example'`,
+    );
+    const points = Map.groupBy(rows, ({ email }) => String(email));
+    const wrong = mails.filter(
+      (mail) => points.get(mail)?.length !== 1 || points.get(mail)?.[0]?.points !== 1,
+    );
+    assert.deepEqual(wrong, []);
+  }, PATIENCE);
+  const doubled = await query(
+    `select results from content.form_submissions where form_id = ${form.id} group by results having count(*) > 1`,
+  );
+  assert.deepEqual(doubled, []);
+}
+
+test("every answered hit and submission is there once, however often content and contact are killed", async () => {
+  const working = load("killed");
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const name of ["content", "contact"]) {
+      const before = working.hits.length;
+      await eventually(() => assert.ok(working.hits.length > before + 20), PATIENCE);
+      const process = stack.process(name);
+      process.kill("SIGKILL");
+      await process.restart();
+    }
+  }
+  await working.stop();
+  assert.ok(working.mails.length > 0);
+  await checkHits(working.hits);
+  await checkSubmissions(working.mails);
+});
+
+test("while the database is away hits are answered and come in afterwards, once; forms say that they cannot be taken", async () => {
+  await ready();
+  const known = visitor(baseUrl);
+  await known.hit(page("before"));
+  proxy.goDown();
+  const answered: string[] = [];
+  for (let count = 0; count < 60; count += 1) {
+    const answer = await known.hit(page(`away-${count}`));
+    assert.equal(answer.json.success, 1, answer.text);
+    answered.push(`away-${count}`);
+  }
+  const image = await known.ask("/mtracking.gif?page_url=https%3A%2F%2Fshop.example%2Faway-image");
+  assert.equal(image.headers["content-type"], "image/gif");
+  const refused = await submit("away@faults.example");
+  assert.deepEqual([refused.status, refused.headers["retry-after"]], [503, "1"]);
+  const shown = await known.ask(`/form/${form.id}`);
+  assert.equal(shown.status, 503);
+  assert.match(shown.text, /<h1>Not available/);
+  proxy.recover();
+  await checkHits([...answered, "away-image"]);
+  const device = known.cookies.get("svc_device_id");
+  const rows = await query(
+    `select distinct contact_id from content.page_hits where tracking_id = '${device}'`,
+  );
+  assert.equal(rows.length, 1);
+});
+
+test("hits that were on disk when the process was killed come in with the next one", async () => {
+  await ready();
+  proxy.goDown();
+  const answer = await visitor(baseUrl).hit(page("on-disk"));
+  assert.equal(answer.json.success, 1);
+  stack.process("content").kill("SIGKILL");
+  proxy.recover();
+  await stack.process("content").restart();
+  await checkHits(["on-disk"]);
+});
+
+test("while the contact service is away visits and forms go on, and what follows from them follows once", async () => {
+  await ready();
+  const contact = stack.process("contact");
+  contact.kill("SIGKILL");
+  const answer = await visitor(baseUrl).hit(page("without-contacts"));
+  assert.equal(answer.json.success, 1);
+  const mail = "without@faults.example";
+  assert.equal((await submit(mail)).json.success, 1);
+  await contact.restart();
+  await checkSubmissions([mail]);
+  await eventually(
+    async () => assert.equal((await api("GET", `contacts/${answer.json.id}`)).status, 200),
+    PATIENCE,
+  );
+});
