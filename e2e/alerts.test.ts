@@ -112,6 +112,26 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
     rests: { 'tidings_projections_building{process="campaign"}': "2x20 0x20" },
   },
   {
+    alert: "TidingsHitsSpilling",
+    after: 10,
+    fires: { 'tidings_hit_spill_bytes{process="content"}': "4096x10" },
+    rests: { 'tidings_hit_spill_bytes{process="content"}': "4096x2 0x8" },
+  },
+  {
+    alert: "TidingsHitsLost",
+    after: 12,
+    fires: { 'tidings_hits_lost_total{process="content"}': "0+1x12" },
+    rests: { 'tidings_hits_lost_total{process="content"}': "7x12" },
+  },
+  {
+    alert: "TidingsFormsRefused",
+    after: 20,
+    fires: {
+      'tidings_public_refusals_total{process="gateway",kind="form",reason="rate_limited"}': "0+20x20",
+    },
+    rests: { 'tidings_public_refusals_total{process="gateway",kind="form",reason="rate_limited"}': "0+5x20" },
+  },
+  {
     alert: "TidingsDeadLetters",
     after: 2,
     fires: { 'tidings_dead_letters_kept{process="contact",durable="contact-segments"}': "1x2" },

@@ -275,6 +275,37 @@ const events = dashboard("tidings-events-and-jobs", "Tidings: events and jobs", 
 });
 
 const ATTEMPT = "tidings_delivery_attempt_duration_seconds";
+/** Visitors, and what they do. */
+const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
+  Visitors: [
+    each("Hits a second, by verdict", "reqps", "{{verdict}}", rate("tidings_hits_total", "verdict")),
+    {
+      title: "Hits committed together",
+      unit: "short",
+      lines: {
+        "half up to": quantile(0.5, "tidings_hit_group_size"),
+        "99 % up to": quantile(0.99, "tidings_hit_group_size"),
+      },
+    },
+    each(
+      "Refused a second, by kind and reason",
+      "reqps",
+      "{{kind}} {{reason}}",
+      rate("tidings_public_refusals_total", "kind, reason"),
+    ),
+  ],
+  "While the database is away": [
+    each("Hits on disk", "bytes", "{{process}}", highest("tidings_hit_spill_bytes", "process")),
+    each(
+      "Hits that went to disk, a second",
+      "reqps",
+      "{{process}}",
+      rate("tidings_hits_spilled_total", "process"),
+    ),
+    each("Hits that were lost, a second", "reqps", "{{process}}", rate("tidings_hits_lost_total", "process")),
+  ],
+});
+
 const webhooks = dashboard("tidings-webhooks", "Tidings: webhooks", {
   Deliveries: [
     each(
@@ -321,6 +352,7 @@ export const dashboards: Record<string, Dashboard> = {
   "overview.json": overview,
   "service.json": service,
   "events-and-jobs.json": events,
+  "public-web.json": publicWeb,
   "webhooks.json": webhooks,
 };
 
