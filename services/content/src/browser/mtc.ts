@@ -1,5 +1,5 @@
 /**
- * Tells the public web of the pages that a visitor sees. The page calls it by a queue under a name of its own:
+ * Reports the pages that a visitor sees to the public web. The page calls it by a queue under a name of its own:
  * `mt("send", "pageview", {…})`, `mt("consent", true)`.
  */
 
