@@ -3,7 +3,6 @@ import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import type { Actor } from "@tidings/rpc/actor";
-import { unavailable } from "@tidings/rpc/fault";
 import type { Log } from "@tidings/runtime/log";
 import { slices } from "@tidings/runtime/slices";
 import type { Upstreams } from "@tidings/service/upstreams";
@@ -14,13 +13,15 @@ export interface ContactIds {
   take(count: number): Promise<number[]>;
 }
 
-/** The ids that a process takes for itself at a time: what it has left when it ends is lost. */
-const BLOCK = 1_000;
-/** Blocks in stock: a minute of a thousand new visitors a second. */
-const BLOCKS = 60;
+/** The ids that a process takes for itself at a time: those that it has left when it ends are lost. */
+const BLOCK = 500;
+/** Blocks in stock, once there are visitors: ten thousand of them may begin while the contact service is away. */
+const BLOCKS = 20;
 const BLOCKS_AT_ONCE = 10;
 const REFILL_SECONDS = 60;
 const RETRY_SECONDS = 5;
+/** The first visitor of an installation waits no longer for an id. */
+const FIRST_MS = 2_000;
 
 const jobs = jobsOf("contact_ids");
 const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
@@ -37,7 +38,8 @@ const stockStatement = prepared(
 );
 const addStatement = prepared("contact_id_blocks_add", "insert into contact_id_blocks (ids) values ($1)");
 
-export function contactIds(database: Database): ContactIds {
+export function contactIds(database: Database, upstreams: Upstreams): ContactIds {
+  const contacts = upstreams.client("contact", ContactCommandService);
   let stock: number[] = [];
   let taking: Promise<void> | undefined;
   const takeBlock = async () => {
@@ -46,8 +48,12 @@ export function contactIds(database: Database): ContactIds {
       jobs.add(transaction, [{ key: "all" }]);
       return row;
     });
-    if (!block) throw unavailable("no ids for new contacts are left");
-    stock = [...stock, ...(JSON.parse(block.ids ?? "[]") as number[])];
+    stock = [...stock, ...(block ? (JSON.parse(block.ids ?? "[]") as number[]) : await askForIds())];
+  };
+  /** There are no ids in stock before the first visitor. */
+  const askForIds = async () => {
+    const outgoing = { actor, deadlineMs: Date.now() + FIRST_MS, requestId: "" };
+    return (await contacts.reserveContactIds({ count: BLOCK }, outgoing)).ids;
   };
   return {
     async take(count) {

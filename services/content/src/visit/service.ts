@@ -47,7 +47,7 @@ export async function openVisits({
   upstreams,
 }: Foundation<ContentConfig>): Promise<Opened> {
   const settings = visitSettings(config);
-  const ids = contactIds(database);
+  const ids = contactIds(database, upstreams);
   const visits = { database, outbox, ids };
   const folder = join(config.FILES_DIR, "hits");
   const spill = await openSpill({ ...visits, log, folder, bytesMax: config.HITS_SPILL_BYTES_MAX });

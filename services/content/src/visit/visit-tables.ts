@@ -51,7 +51,6 @@ export const VISIT_TABLES = [
   "create index visitor_devices_of_contact on visitor_devices (contact_id)",
   // Ids of contacts that were taken from the contact service in advance.
   "create table contact_id_blocks (id integer generated always as identity primary key, ids integer[] not null)",
-  "insert into jobs (kind, key) values ('contact_ids', 'all')",
   `create table page_hits (${columns.join(", ")}, primary key (id, date_hit)) partition by range (date_hit)`,
   "alter table page_hits alter date_hit set not null",
   "create table page_hits_rest partition of page_hits default",
