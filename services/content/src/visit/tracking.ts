@@ -5,7 +5,6 @@ import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
 import { readClick, sourceOf } from "./click.ts";
 import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
-import type { Hit } from "./hit.ts";
 import { pageHit } from "./page-hit.ts";
 import { type Parameters, readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
