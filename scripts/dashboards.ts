@@ -294,6 +294,14 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       rate("tidings_public_refusals_total", "kind, reason"),
     ),
   ],
+  Downloads: [
+    each(
+      "Downloads of assets a second, by outcome",
+      "reqps",
+      "{{outcome}}",
+      rate("tidings_asset_downloads_total", "outcome"),
+    ),
+  ],
   "While the database is away": [
     each("Hits on disk", "bytes", "{{process}}", highest("tidings_hit_spill_bytes", "process")),
     each(

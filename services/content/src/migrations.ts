@@ -6,6 +6,7 @@ import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
+import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
 import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
@@ -167,6 +168,7 @@ export const migrations: Migrations = {
   "0038_projections_beside": statements(...PROJECTIONS_BESIDE),
   "0039_job_records": statements(...JOB_RECORDS),
   "0040_visits": statements(...VISIT_TABLES),
+  "0041_asset_downloads": statements(...ASSET_DOWNLOAD_TABLES),
   "0042_form_actions": statements(...ACTION_OUTCOMES),
   "0043_slots": statements(...SLOT_TABLES),
 };

@@ -28,6 +28,9 @@ import { serveHttp } from "@tidings/runtime/http-server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { assetAddresses } from "./asset/asset-address.ts";
+import { assetRoutes } from "./asset/asset-routes.ts";
+import { downloadFacts } from "./asset/download-facts.ts";
+import { downloadRecorder } from "./asset/record-downloads.ts";
 import { browserScript } from "./browser-folder.ts";
 import { categories } from "./category/category.ts";
 import type { ContentConfig } from "./config.ts";
@@ -89,7 +92,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     scriptUrl: new URL("/form/script.js", config.PUBLIC_URL).href,
     theme: files.theme,
   };
-  const { settings, contacts, recordHit, see } = visits;
+  const { settings, contacts, ids, recordHit, see } = visits;
+  const recordDownload = downloadRecorder({ database, outbox, ids });
   const recordShown = shownRecorder({ database, outbox });
   const render = pageRenderer({
     database,
@@ -102,10 +106,15 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     ...visits.routes,
     formRoutes(formOptions),
     slotRoutes({ database, settings, see, contacts, recordShown }),
+    assetRoutes({ database, store: files.store, settings, recordDownload }),
     // Each path that is nothing else may be the alias of a page.
     pageRoutes({ database, settings, recordHit, contacts, recordShown, render }),
   ];
-  const partitioned = [{ table: SUBMISSION_TOTAL.table }, ...visits.partitioned];
+  const partitioned = [
+    { table: SUBMISSION_TOTAL.table },
+    { table: "asset_downloads" },
+    ...visits.partitioned,
+  ];
   const web = await serveHttp(address, webApp({ log: foundation.log, ...files.routes, visitors }));
   return {
     services: [
@@ -129,7 +138,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...visits.jobs,
       partitionUpkeep(database, foundation.log, partitioned),
     ],
-    facts: visits.facts,
+    facts: [...visits.facts, downloadFacts(database)],
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
     visible,
     projections: [segments(forgetSegments), contactFields, contactsOfSubmissions, ...visits.projections],

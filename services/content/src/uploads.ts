@@ -15,6 +15,7 @@ import { fileHandlers } from "./file/file-service.ts";
 import { imageRoutes } from "./file/images.ts";
 import { arrivalsFolder, openStore } from "./file/open-store.ts";
 import { removal } from "./file/remove-stored.ts";
+import type { FileStore } from "./file/store.ts";
 import { sweeping } from "./file/sweep.ts";
 import { startSweepingArrivals } from "./file/sweep-arrivals.ts";
 import { defaultThemes } from "./theme/default-themes.ts";
@@ -34,6 +35,7 @@ export async function openFiles(
   Required<Pick<Parts, "services" | "work" | "jobs">> & {
     routes: Pick<WebParts, "transfer" | "images">;
     theme: ThemeHtml;
+    store: FileStore;
   }
 > {
   const { PUBLIC_URL: publicUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
@@ -56,6 +58,7 @@ export async function openFiles(
       "arrivals sweep": startSweepingArrivals(arrivals, log),
     },
     jobs: [removal(database, store, log), sweeping(files), measuring({ database, outbox, outbound, log })],
+    store,
     theme: themeHtml({ database, store, defaults: themes }),
     routes: {
       transfer: transferRoutes({

@@ -96,12 +96,15 @@ export const facts: AboutContacts[] = [
     table: "asset_downloads",
     columns: { id: "uuid", asset_id: "integer", date_added: "timestamptz" },
     rows: ({ downloads }) =>
-      downloads.map(({ id, contactId, assetId, dateAdded }) => ({
-        id,
-        contact_id: contactId,
-        asset_id: assetId,
-        date_added: timeOf(dateAdded),
-      })),
+      // A refused visitor downloaded nothing.
+      downloads
+        .filter(({ code }) => code < 400)
+        .map(({ id, contactId, assetId, dateAdded }) => ({
+          id,
+          contact_id: contactId,
+          asset_id: assetId,
+          date_added: timeOf(dateAdded),
+        })),
   }),
   fact(SmsSendsSchema, ["sms.sent"], {
     table: "sms_sends",

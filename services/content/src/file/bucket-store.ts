@@ -41,9 +41,10 @@ export async function bucketStore(options: BucketOptions): Promise<FileStore> {
       const Body = createReadStream(path);
       await client.send(new PutObjectCommand({ ...placeOf(name), Body, ContentLength: size }));
     },
-    async open(name) {
+    async open(name, range) {
+      const Range = range && `bytes=${range.start}-${range.end}`;
       try {
-        const { Body } = await client.send(new GetObjectCommand(placeOf(name)));
+        const { Body } = await client.send(new GetObjectCommand({ ...placeOf(name), Range }));
         return Body as Readable | undefined;
       } catch (error) {
         if (error instanceof Error && error.name === "NoSuchKey") return undefined;

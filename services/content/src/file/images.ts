@@ -1,7 +1,8 @@
-import { pipeline } from "node:stream/promises";
 import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type RequestHandler, Router } from "express";
+import { describeFile } from "./describe-file.ts";
 import { findImage } from "./files.ts";
+import { sendBytes } from "./send-bytes.ts";
 import type { FileStore } from "./store.ts";
 import { isStoredName } from "./stored-name.ts";
 
@@ -19,19 +20,15 @@ export function imageRoutes(database: Database, store: FileStore): Router {
     const [row] = await database.query(findImage, [directory, name], backgroundDeadline());
     const bytes = row && (await store.open(name));
     if (!row || !bytes) return next();
-    const isShown = row.mime?.startsWith("image/");
-    response.setHeader("content-type", row.mime ?? "application/octet-stream");
-    response.setHeader("content-length", Number(row.size));
-    response.setHeader("content-disposition", isShown ? "inline" : "attachment");
-    response.setHeader("content-security-policy", "default-src 'none'; sandbox");
-    response.setHeader("cross-origin-resource-policy", "cross-origin");
+    const mime = row.mime ?? "application/octet-stream";
+    const disposition = mime.startsWith("image/") ? "inline" : "attachment";
+    describeFile(response, { mime, disposition, length: Number(row.size) });
     response.setHeader("cache-control", CACHING);
     if (request.method === "HEAD") {
       bytes.destroy();
       return void response.end();
     }
-    // The client may leave in the middle.
-    await pipeline(bytes, response).catch(() => response.destroy());
+    await sendBytes(response, bytes);
   };
   router.get("/{*path}", show);
   return router;

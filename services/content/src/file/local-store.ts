@@ -27,9 +27,9 @@ export function localStore(folder: string, arrivals: string): FileStore {
         throw error;
       }
     },
-    async open(name) {
+    async open(name, range) {
       const handle = await open(pathOf(name)).catch(ifMissing);
-      return handle?.createReadStream();
+      return handle?.createReadStream(range);
     },
     async *list(after = "") {
       for (const shelf of await entriesOf(folder)) {

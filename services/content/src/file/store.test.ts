@@ -61,6 +61,33 @@ for (const [kind, open] of Object.entries(stores))
       store.close();
     });
 
+    test("a byte range of a file is opened alone, from its first byte to its last", async () => {
+      const store = await open();
+      const content = Array.from({ length: 200_000 }, (_, index) =>
+        String.fromCharCode(97 + (index % 26)),
+      ).join("");
+      const [name, missing] = [newStoredName("txt"), newStoredName("txt")];
+      await store.put(name, await sourceOf(content));
+      const last = content.length - 1;
+      const ranges = [
+        { start: 0, end: 0 },
+        { start: 0, end: last },
+        { start: last, end: last },
+        { start: 70_000, end: 140_000 },
+      ];
+      for (const { start, end } of ranges) {
+        const bytes = await store.open(name, { start, end });
+        assert.equal(
+          bytes && (await buffer(bytes)).toString(),
+          content.slice(start, end + 1),
+          `${start}-${end}`,
+        );
+      }
+      assert.equal(await store.open(missing, { start: 0, end: 1 }), undefined);
+      await store.delete(name);
+      store.close();
+    });
+
     test("a file that cannot be read is not kept", async () => {
       const store = await open();
       await assert.rejects(store.put(newStoredName("txt"), join(folder.path, "nothing")));

@@ -3,6 +3,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Row } from "@tidings/database/statement";
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
+import { isOpenNow } from "../family/open-now.ts";
 
 /** A page with those that belong to it. */
 export interface FoundPage {
@@ -23,14 +24,13 @@ export interface PageRow extends Page {
 
 const columns = columnsOf(PageSchema);
 const names = columns.map(({ name }) => `p."${name}"`).join(", ");
-const OPEN = `p.is_published and (p.publish_up is null or p.publish_up <= now()) and (p.publish_down is null or p.publish_down > now())`;
 const FAMILY_MAX = 200;
 
 /** All of a family in one look: the asked one first. */
 const findStatement = prepared(
   "pages_find",
   `with asked as (select p.* from pages p where p.alias = $1)
-   select ${names}, p.version, ${OPEN} as is_open, p.id = a.id as is_asked
+   select ${names}, p.version, ${isOpenNow("p")} as is_open, p.id = a.id as is_asked
    from asked a join pages p on p.id = a.id or p.id = a.variant_parent_id or p.variant_parent_id = a.id
      or p.id = a.translation_parent_id or p.translation_parent_id = coalesce(a.translation_parent_id, a.id)
    order by p.id limit ${FAMILY_MAX}`,

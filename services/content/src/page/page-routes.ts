@@ -5,7 +5,7 @@ import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
 import type { Shown } from "../slot/record-shown.ts";
 import { slotContent } from "../slot/slot-content.ts";
-import { readClick } from "../visit/click.ts";
+import { readClick, sourceOf } from "../visit/click.ts";
 import { type Hit, newFactId } from "../visit/hit.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import { utmOf } from "../visit/page-hit.ts";
@@ -173,10 +173,7 @@ async function count(
     urlTitle: page.title,
     remoteHost: "",
     pageLanguage: page.language ?? "en",
-    source: click?.channel ?? "",
-    sourceId: click?.channelId,
-    emailId: click?.emailId,
-    provenContactId: click?.contactId,
+    ...sourceOf(click),
     query,
     utm: utmOf(query),
     ...{ timeZone: "", locale: "", values: {}, tags: "" },

@@ -2,6 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Row } from "@tidings/database/statement";
 import { type Filter, readFilters } from "@tidings/filters/filter";
 import { matches } from "@tidings/filters/matches";
+import { isOpenNow } from "../family/open-now.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { Visitor } from "../visit/visitors.ts";
 
@@ -24,8 +25,7 @@ const storedStatement = prepared(
 const candidatesStatement = prepared(
   "slot_candidates",
   `select id, content, filters from dynamic_contents
-   where slot_name = $1 and not is_campaign_based and is_published
-     and (publish_up is null or publish_up <= now()) and (publish_down is null or publish_down > now())
+   where slot_name = $1 and not is_campaign_based and ${isOpenNow("dynamic_contents")}
    order by id limit ${CANDIDATES_MAX}`,
 );
 

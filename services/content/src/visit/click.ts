@@ -27,3 +27,13 @@ export function readClick(tokens: PublicTokens, token: string): Click | undefine
     ...(emailId && { emailId: Number(emailId) }),
   };
 }
+
+/** The members of a fact of a visit that a signed link gives. */
+export function sourceOf(click: Click | undefined) {
+  return {
+    source: click?.channel ?? "",
+    sourceId: click?.channelId,
+    emailId: click?.emailId,
+    provenContactId: click?.contactId,
+  };
+}

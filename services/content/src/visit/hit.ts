@@ -1,24 +1,13 @@
 import { v7 } from "uuid";
-import type { Verdict } from "./machine.ts";
-import type { Sighting } from "./visitors.ts";
+import type { VisitFact } from "./visit-fact.ts";
 
 /** A page that was seen, or a link that was followed. */
-export interface Hit extends Omit<Sighting, "deviceId" | "hitId" | "isNewDevice">, Verdict {
-  /** A UUIDv7 (RFC 9562, 5.7) of the time of the hit. */
-  id: string;
-  /** The browser, where it may be known. */
-  device: { id: string; isNew: boolean } | undefined;
+export interface Hit extends VisitFact {
   /** A landing page, and the page that it is a variant of. */
   pageId?: number | undefined;
   variantParentId?: number | undefined;
   /** A tracked link. */
   redirectId?: number | undefined;
-  emailId?: number | undefined;
-  /** The channel that led here, and its id. */
-  source: string;
-  sourceId?: number | undefined;
-  /** The HTTP status of the answer. */
-  code: number;
   urlTitle: string;
   pageLanguage: string;
   browserLanguages: string[];

@@ -7,12 +7,14 @@ import { factEvents } from "@tidings/messaging/fact-events";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { jsonBytes } from "@tidings/resource/json-member";
-import { coalesce } from "@tidings/runtime/coalesce";
 import { Counter, Histogram } from "prom-client";
 import type { ContactIds } from "./contact-ids.ts";
-import { firstVisits } from "./first-visits.ts";
+import { insertFacts } from "./fact-table.ts";
+import { groupCommit } from "./group-commit.ts";
 import { type Hit, timeOfId } from "./hit.ts";
 import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
+import { isKept, meetVisitors } from "./meet-visitors.ts";
+import { sumVisits } from "./sum-visits.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
 import { type Sighting, seeVisitors, type Visitor } from "./visitors.ts";
 
@@ -27,10 +29,6 @@ const groupSize = new Histogram({
   buckets: [1, 2, 5, 10, 25, 50, 100, 250, 500],
 });
 
-/** Two, so that one group may wait for the disk while the other works. */
-const AT_ONCE = 2;
-const GROUP_MAX = 500;
-
 export interface Visits {
   database: Database;
   outbox: Outbox;
@@ -40,13 +38,8 @@ export interface Visits {
 /** Records a hit and answers who the visitor is, once it is durable; undefined for a machine, and for who may not be known. */
 export type RecordHit = (hit: Hit) => Promise<Visitor | undefined>;
 
-/** Hits that come meanwhile are committed together: rows, counters and one event are one transaction (group commit). */
 export function hitRecorder(visits: Visits): RecordHit {
-  const record = coalesce((hits: Hit[]) => recordHits(visits, hits), {
-    atOnce: AT_ONCE,
-    itemsMax: GROUP_MAX,
-  });
-  return async (hit) => (await record("hits", hit)).get(hit);
+  return groupCommit((hits) => recordHits(visits, hits));
 }
 
 /** Notes a visitor who is on no page, and answers who it is. */
@@ -81,8 +74,7 @@ async function recordHits(visits: Visits, hits: Hit[]): Promise<ReadonlyMap<Hit,
     recordHitsIn(transaction, visits, hits),
   );
   groupSize.observe(hits.length);
-  for (const hit of hits)
-    recorded.inc({ verdict: hit.device || hit.verdict === "machine" ? hit.verdict : "nobody" });
+  for (const hit of hits) recorded.inc({ verdict: isKept(hit) ? hit.verdict : "nobody" });
   return visitors;
 }
 
@@ -92,17 +84,12 @@ export async function recordHitsIn(
   { outbox, ids }: Visits,
   hits: Hit[],
 ): Promise<ReadonlyMap<Hit, Visitor>> {
-  const { visitors, events } = await seeVisitors(transaction, ids, hits.flatMap(sightingOf));
-  const visitorOf = (hit: Hit) => visitors.get(hit.device?.id ?? "");
-  const isFirst = await firstVisits(
-    transaction,
-    hits.flatMap((hit) => {
-      const visitor = visitorOf(hit);
-      return visitor ? targetsOf(hit).map((target) => ({ contactId: visitor.contactId, target })) : [];
-    }),
-  );
-  const unique = new Set(hits.filter((hit) => isUnique(hit, visitorOf(hit), isFirst)));
-  const facts = hits.filter((hit) => hit.device !== undefined || hit.verdict === "machine");
+  const { visitors, events, unique } = await meetVisitors(transaction, ids, hits, {
+    targetsOf,
+    hitIdOf: ({ id }) => id,
+  });
+  const visitorOf = (hit: Hit) => visitors.get(hit);
+  const facts = hits.filter(isKept);
   const leavings = leavingsOf(hits, visitorOf);
   const rows = facts.map((hit) => {
     const leftAt = leavings.within.get(hit.id);
@@ -116,20 +103,10 @@ export async function recordHitsIn(
     ...events,
     ...factEvents(SUBJECT, PageHitsSchema, [...rows.map(eventOf), ...left], (hits) => ({ hits })),
   ]);
-  return new Map(
-    hits.flatMap((hit) => {
-      const visitor = visitorOf(hit);
-      return visitor ? [[hit, visitor] as const] : [];
-    }),
-  );
+  return visitors;
 }
 
 const SUBJECT = "tidings.content.page.hit";
-
-function sightingOf(hit: Hit): Sighting[] {
-  const { device, id: hitId } = hit;
-  return device ? [{ ...hit, deviceId: device.id, isNewDevice: device.isNew, hitId }] : [];
-}
 
 function targetsOf({ pageId, redirectId }: Hit): string[] {
   return [
@@ -138,23 +115,7 @@ function targetsOf({ pageId, redirectId }: Hit): string[] {
   ];
 }
 
-type IsFirst = (contactId: number, target: string) => boolean;
-
-function isUnique(hit: Hit, visitor: Visitor | undefined, isFirst: IsFirst): boolean {
-  return (
-    visitor !== undefined && targetsOf(hit).filter((target) => isFirst(visitor.contactId, target)).length > 0
-  );
-}
-
-const names = Object.keys(HIT_COLUMNS).join(", ");
-const typed = Object.entries(HIT_COLUMNS)
-  .map(([name, type]) => `${name} ${type}`)
-  .join(", ");
-const insertStatement = prepared(
-  "page_hits_insert",
-  `insert into page_hits (${names}) select ${names} from json_to_recordset($1::json) as x (${typed})
-   on conflict do nothing`,
-);
+const insertStatement = insertFacts("page_hits", HIT_COLUMNS);
 
 type HitRow = ReturnType<typeof rowOf>;
 
@@ -272,21 +233,7 @@ const SEEN = 200;
 /** Machines change no counter; a person who may not be known does. */
 function count(transaction: Transaction, hits: Hit[], unique: ReadonlySet<Hit>): void {
   const counted = hits.filter(({ verdict }) => verdict !== "machine");
-  const sumsBy = <K extends object>(keyOf: (hit: Hit) => K | undefined) => {
-    const sums = new Map<string, K & { hits: number; unique_hits: number }>();
-    for (const hit of counted) {
-      const key = keyOf(hit);
-      if (!key) continue;
-      const name = JSON.stringify(key);
-      const sum = sums.get(name) ?? { ...key, hits: 0, unique_hits: 0 };
-      sums.set(name, {
-        ...sum,
-        hits: sum.hits + 1,
-        unique_hits: sum.unique_hits + (unique.has(hit) ? 1 : 0),
-      });
-    }
-    return [...sums.values()];
-  };
+  const sumsBy = <K extends object>(keyOf: (hit: Hit) => K | undefined) => sumVisits(counted, unique, keyOf);
   const pages = sumsBy(({ pageId, code }) =>
     pageId === undefined || code !== SEEN ? undefined : { id: pageId },
   );

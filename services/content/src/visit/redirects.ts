@@ -4,7 +4,7 @@ import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import { LRUCache } from "lru-cache";
-import { readClick } from "./click.ts";
+import { readClick, sourceOf } from "./click.ts";
 import { newFactId } from "./hit.ts";
 import { utmOf } from "./page-hit.ts";
 import { readParameters } from "./parameters.ts";
@@ -83,14 +83,9 @@ export function redirectRoutes(options: RedirectOptions): Router {
           remoteHost: "",
           pageLanguage: "",
         },
-        ...{
-          source: click.channel,
-          sourceId: click.channelId,
-          emailId: click.emailId,
-          query,
-          utm: utmOf(query),
-        },
-        ...{ provenContactId: click.contactId, timeZone: "", locale: "", values: {}, tags: "" },
+        ...sourceOf(click),
+        ...{ query, utm: utmOf(query) },
+        ...{ timeZone: "", locale: "", values: {}, tags: "" },
       };
       const visitor = await recordHit(hit).catch((error) => {
         // The visitor goes on; the hit is kept elsewhere, or counted as lost.

@@ -88,7 +88,7 @@ export async function openVisits({
       contactFateJobs(
         database,
         log,
-        ["visitor_devices", "page_hits"],
+        ["visitor_devices", "page_hits", "asset_downloads"],
         [{ table: "first_visits", columns: ["target"] }],
       ),
     ],

@@ -3,9 +3,8 @@ import { isOutage } from "@tidings/rpc/outage";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
-import { readClick } from "./click.ts";
+import { readClick, sourceOf } from "./click.ts";
 import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
-import type { Hit } from "./hit.ts";
 import { pageHit } from "./page-hit.ts";
 import { type Parameters, readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
@@ -90,16 +89,7 @@ async function record(
   const token = parameters.get("ct");
   const click = token ? readClick(settings.tokens.click, token) : undefined;
   if (token && !click) return undefined;
-  const known: Hit = click
-    ? {
-        ...hit,
-        source: click.channel,
-        sourceId: click.channelId,
-        emailId: click.emailId,
-        provenContactId: click.contactId,
-      }
-    : hit;
-  const visitor = await recordHit(known);
+  const visitor = await recordHit(click ? { ...hit, ...sourceOf(click) } : hit);
   if (visitor && hit.device)
     keepDevice(response, { deviceId: hit.device.id, visitor, hitId: hit.id }, settings);
   return { visit, visitor };

@@ -1,5 +1,5 @@
-import { monthPartitioned } from "@tidings/jobs/partitions";
 import { CONTACT_FATES } from "@tidings/projection/contact-fates";
+import { factTable } from "./fact-table.ts";
 
 /** The columns of a hit, with their types: each fact of a visit to the web that counts. */
 export const HIT_COLUMNS = {
@@ -37,8 +37,6 @@ export const HIT_COLUMNS = {
   verdict_reason: "text",
 } as const;
 
-const columns = Object.entries(HIT_COLUMNS).map(([name, type]) => `${name} ${type}`);
-
 /** SQL of a migration: visitors, their hits, and the links that lead to hits. */
 export const VISIT_TABLES = [
   ...CONTACT_FATES,
@@ -51,11 +49,7 @@ export const VISIT_TABLES = [
   "create index visitor_devices_of_contact on visitor_devices (contact_id)",
   // Ids of contacts that were taken from the contact service in advance.
   "create table contact_id_blocks (id integer generated always as identity primary key, ids integer[] not null)",
-  `create table page_hits (${columns.join(", ")}, primary key (id, date_hit)) partition by range (date_hit)`,
-  "alter table page_hits alter date_hit set not null",
-  "create table page_hits_rest partition of page_hits default",
-  "create index page_hits_of_contact on page_hits (contact_id, date_hit) where contact_id is not null",
-  ...monthPartitioned("page_hits", "date_hit"),
+  ...factTable("page_hits", HIT_COLUMNS, "date_hit"),
   // The first time that a contact was at a page, a link or an asset.
   `create table first_visits (contact_id integer not null, target text not null, primary key (contact_id, target))`,
   `create table page_redirects (

@@ -1,5 +1,3 @@
-import type { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { getOption } from "@bufbuild/protobuf";
 import { permission, Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
@@ -12,6 +10,7 @@ import { takesLong } from "@tidings/runtime/http-server";
 import type { Log } from "@tidings/runtime/log";
 import { type NextFunction, type Request, type Response, Router } from "express";
 import { type Saved, saveOnce } from "../file/save-once.ts";
+import { sendBytes } from "../file/send-bytes.ts";
 import { type UploadContext, uploadFile } from "../file/upload-file.ts";
 import { openTheme, type ThemeContext, uploadTheme } from "../theme/theme-bytes.ts";
 
@@ -51,7 +50,9 @@ export function transferRoutes(options: TransferOptions): Router {
   });
   router.get("/themes/:key", async (request: Request, response: TransferResponse) => {
     requireRight(response.locals.actor, Verb.VIEW);
-    await sendBytes(response, await openTheme(options, String(request.params.key)));
+    const bytes = await openTheme(options, String(request.params.key));
+    response.type("application/zip");
+    await sendBytes(response, bytes);
   });
   router.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const fault = toFault(error);
@@ -72,10 +73,4 @@ function requireRight(actor: Actor, verb: Verb): void {
 function sendSaved(response: Response, { answer, isReplayed }: Saved): void {
   if (isReplayed) response.setHeader(REPLAYED_HEADER, "true");
   response.type("application/json").end(answer);
-}
-
-async function sendBytes(response: Response, bytes: Readable): Promise<void> {
-  response.type("application/zip");
-  // The client may leave in the middle.
-  await pipeline(bytes, response).catch(() => response.destroy());
 }

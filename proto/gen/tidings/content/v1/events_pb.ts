@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLmAQoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBAUIGCgRfdXRtIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCLJBQoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBAUIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIrUCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJQgoKCF9wYWdlX2lkIkYKDkFzc2V0RG93bmxvYWRzEjQKCWRvd25sb2FkcxgBIAMoCzIhLnRpZGluZ3MuY29udGVudC52MS5Bc3NldERvd25sb2FkInEKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJOChREeW5hbWljQ29udGVudHNTaG93bhI2CgVzaG93bhgBIAMoCzInLnRpZGluZ3MuY29udGVudC52MS5EeW5hbWljQ29udGVudFNob3duIo4BChNEeW5hbWljQ29udGVudFNob3duEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSGgoSZHluYW1pY19jb250ZW50X2lkGAMgASgFEgwKBHNsb3QYBCABKAkSLQoJZGF0ZV9zZW50GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI2CghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kImkKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLmAQoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBAUIGCgRfdXRtIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCLJBQoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBAUIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIrUCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJQgoKCF9wYWdlX2lkIkYKDkFzc2V0RG93bmxvYWRzEjQKCWRvd25sb2FkcxgBIAMoCzIhLnRpZGluZ3MuY29udGVudC52MS5Bc3NldERvd25sb2FkIqwDCg1Bc3NldERvd25sb2FkEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIYXNzZXRfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEY29kZRgFIAEoBRIKCgJpcBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhMKC3RyYWNraW5nX2lkGAggASgJEg4KBnNvdXJjZRgJIAEoCRIWCglzb3VyY2VfaWQYCiABKAVIAIgBARIVCghlbWFpbF9pZBgLIAEoBUgBiAEBEhQKDHV0bV9jYW1wYWlnbhgMIAEoCRITCgt1dG1fY29udGVudBgNIAEoCRISCgp1dG1fbWVkaXVtGA4gASgJEhIKCnV0bV9zb3VyY2UYDyABKAkSEAoIdXRtX3Rlcm0YECABKAkSEQoJaXNfdW5pcXVlGBEgASgIEg8KB3ZlcmRpY3QYEiABKAkSFgoOdmVyZGljdF9yZWFzb24YEyABKAlCDAoKX3NvdXJjZV9pZEILCglfZW1haWxfaWQiTgoURHluYW1pY0NvbnRlbnRzU2hvd24SNgoFc2hvd24YASADKAsyJy50aWRpbmdzLmNvbnRlbnQudjEuRHluYW1pY0NvbnRlbnRTaG93biKOAQoTRHluYW1pY0NvbnRlbnRTaG93bhIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhoKEmR5bmFtaWNfY29udGVudF9pZBgDIAEoBRIMCgRzbG90GAQgASgJEi0KCWRhdGVfc2VudBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNgoIU21zU2VuZHMSKgoFc2VuZHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuU21zU2VuZCJpCgdTbXNTZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkgKEU5vdGlmaWNhdGlvblNlbmRzEjMKBXNlbmRzGAEgAygLMiQudGlkaW5ncy5jb250ZW50LnYxLk5vdGlmaWNhdGlvblNlbmQijgEKEE5vdGlmaWNhdGlvblNlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIXCg9ub3RpZmljYXRpb25faWQYAyABKAUSEQoJaXNfbW9iaWxlGAQgASgIEi4KCmRhdGVfYWRkZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent and .opened: sends that changed
@@ -530,7 +530,7 @@ export const FormSubmittedSchema: GenMessage<FormSubmitted> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 7);
 
 /**
- * tidings.content.asset.downloaded
+ * tidings.content.asset.downloaded: visitors downloaded assets, or were refused
  *
  * @generated from message tidings.content.v1.AssetDownloads
  */
@@ -558,6 +558,8 @@ export type AssetDownload = Message<"tidings.content.v1.AssetDownload"> & {
   id: string;
 
   /**
+   * 0: a visitor who is no contact.
+   *
    * @generated from field: int32 contact_id = 2;
    */
   contactId: number;
@@ -568,9 +570,98 @@ export type AssetDownload = Message<"tidings.content.v1.AssetDownload"> & {
   assetId: number;
 
   /**
+   * The time of the download.
+   *
    * @generated from field: google.protobuf.Timestamp date_added = 4;
    */
   dateAdded?: Timestamp | undefined;
+
+  /**
+   * The HTTP status of the answer: 200 for a file, 302 for a remote asset, 401 where the asset is not published.
+   *
+   * @generated from field: int32 code = 5;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string ip = 6;
+   */
+  ip: string;
+
+  /**
+   * @generated from field: string referer = 7;
+   */
+  referer: string;
+
+  /**
+   * The random id by which the browser is known.
+   *
+   * @generated from field: string tracking_id = 8;
+   */
+  trackingId: string;
+
+  /**
+   * The channel that led there, and its id: email, sms, campaign.event, ...
+   *
+   * @generated from field: string source = 9;
+   */
+  source: string;
+
+  /**
+   * @generated from field: optional int32 source_id = 10;
+   */
+  sourceId?: number | undefined;
+
+  /**
+   * The email that the link was in.
+   *
+   * @generated from field: optional int32 email_id = 11;
+   */
+  emailId?: number | undefined;
+
+  /**
+   * @generated from field: string utm_campaign = 12;
+   */
+  utmCampaign: string;
+
+  /**
+   * @generated from field: string utm_content = 13;
+   */
+  utmContent: string;
+
+  /**
+   * @generated from field: string utm_medium = 14;
+   */
+  utmMedium: string;
+
+  /**
+   * @generated from field: string utm_source = 15;
+   */
+  utmSource: string;
+
+  /**
+   * @generated from field: string utm_term = 16;
+   */
+  utmTerm: string;
+
+  /**
+   * The contact had not downloaded the asset before.
+   *
+   * @generated from field: bool is_unique = 17;
+   */
+  isUnique: boolean;
+
+  /**
+   * human, machine or unknown, and why.
+   *
+   * @generated from field: string verdict = 18;
+   */
+  verdict: string;
+
+  /**
+   * @generated from field: string verdict_reason = 19;
+   */
+  verdictReason: string;
 };
 
 /**

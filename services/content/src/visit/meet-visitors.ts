@@ -1,0 +1,60 @@
+import type { Transaction } from "@tidings/database/transaction";
+import type { DomainEvent } from "@tidings/messaging/outbox";
+import type { ContactIds } from "./contact-ids.ts";
+import { firstVisits } from "./first-visits.ts";
+import type { VisitFact } from "./visit-fact.ts";
+import { type Sighting, seeVisitors, type Visitor } from "./visitors.ts";
+
+export interface MeetOptions<F> {
+  /** The pages, links and assets that the visitor is at by this fact. */
+  targetsOf(fact: F): string[];
+  /** The hit that this fact is; none for facts of other kinds. */
+  hitIdOf?(fact: F): string;
+}
+
+export interface Met<F> {
+  /** The visitors of the facts. Machines, and people who may not be known, have none. */
+  visitors: ReadonlyMap<F, Visitor>;
+  /** The facts that are their visitor's first at one of their targets. */
+  unique: ReadonlySet<F>;
+  /** The events of the visitors, which go before those of the facts. */
+  events: DomainEvent[];
+}
+
+/** Notes the visitors of these facts, and where they are, in the transaction of the facts. */
+export async function meetVisitors<F extends VisitFact>(
+  transaction: Transaction,
+  ids: ContactIds,
+  facts: F[],
+  { targetsOf, hitIdOf }: MeetOptions<F>,
+): Promise<Met<F>> {
+  const sightings = facts.flatMap((fact) => sightingOf(fact, hitIdOf?.(fact)));
+  const { visitors: byDevice, events } = await seeVisitors(transaction, ids, sightings);
+  const visitors = new Map(
+    facts.flatMap((fact) => {
+      const visitor = byDevice.get(fact.device?.id ?? "");
+      return visitor ? [[fact, visitor] as const] : [];
+    }),
+  );
+  const isFirst = await firstVisits(
+    transaction,
+    [...visitors].flatMap(([fact, { contactId }]) =>
+      targetsOf(fact).map((target) => ({ contactId, target })),
+    ),
+  );
+  const firsts = [...visitors].filter(
+    // Each target is asked about: the first visit of several in one group is the first of all.
+    ([fact, { contactId }]) => targetsOf(fact).filter((target) => isFirst(contactId, target)).length > 0,
+  );
+  return { visitors, unique: new Set(firsts.map(([fact]) => fact)), events };
+}
+
+/** A person who may not be known is counted, and leaves no row. */
+export function isKept({ device, verdict }: VisitFact): boolean {
+  return device !== undefined || verdict === "machine";
+}
+
+function sightingOf(fact: VisitFact, hitId: string | undefined): Sighting[] {
+  const { device } = fact;
+  return device ? [{ ...fact, deviceId: device.id, isNewDevice: device.isNew, hitId }] : [];
+}

@@ -1,0 +1,16 @@
+import type { Verdict } from "./machine.ts";
+import type { Sighting } from "./visitors.ts";
+
+/** A fact about a visit to the public web: a hit, or a download. */
+export interface VisitFact extends Omit<Sighting, "deviceId" | "hitId" | "isNewDevice">, Verdict {
+  /** A UUIDv7 (RFC 9562, 5.7) of the time of the fact. */
+  id: string;
+  /** The browser, where it may be known. */
+  device: { id: string; isNew: boolean } | undefined;
+  emailId?: number | undefined;
+  /** The channel that led here, and its id. */
+  source: string;
+  sourceId?: number | undefined;
+  /** The HTTP status of the answer. */
+  code: number;
+}
