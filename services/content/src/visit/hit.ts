@@ -11,6 +11,8 @@ export interface Hit extends Omit<Sighting, "deviceId" | "hitId" | "isNewDevice"
   /** A landing page, and the page that it is a variant of. */
   pageId?: number | undefined;
   variantParentId?: number | undefined;
+  /** The landing page as it is shown; its category as JSON. */
+  page?: { title: string; alias: string; category: string } | undefined;
   /** A tracked link. */
   redirectId?: number | undefined;
   emailId?: number | undefined;
