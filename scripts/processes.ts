@@ -45,6 +45,7 @@ const rows = [
   ),
   service("webhook", webhook, webhookVariables, [
     "CONTACT/webhook-fan-out",
+    "CONTENT/webhook-fan-out-content",
     ...projections("webhook", ["contact", "content", "campaign", "identity"]),
   ]),
   {

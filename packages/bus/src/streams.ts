@@ -44,6 +44,12 @@ export const webhookFanOut: DurableDefinition = {
   subjects: ["tidings.contact.>"],
 };
 
+export const webhookFanOutContent: DurableDefinition = {
+  name: "webhook-fan-out-content",
+  stream: contentStream,
+  subjects: ["tidings.content.form.submitted", "tidings.content.page.hit"],
+};
+
 export const contactSegments: DurableDefinition = {
   name: "contact-segments",
   stream: contactStream,

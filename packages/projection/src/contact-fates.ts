@@ -57,15 +57,11 @@ const erasedStatement = prepared(
 const MERGED = "tidings.contact.contact.merged";
 const DELETED = "tidings.contact.contact.deleted";
 
-/**
- * Follows merges and deletions of contacts. The fate of a contact is known at once, for facts that arrive later; a job then moves or deletes
- * the rows that are there, in slices.
- */
-export const contactFates: Projection = {
+/** Follows merges and deletions of contacts in a service that has no rows of contacts: the fate of a contact is all that it keeps. */
+export const fatesAlone: Projection = {
   owner: "contact",
   subjects: [MERGED, DELETED],
   async keep(transaction, events) {
-    const ids = events.map(({ aggregateId }) => aggregateId);
     // Transactions that write facts have ended, or see these fates: the job misses no row.
     lock.exclusive(transaction);
     // Merges one after the other: a survivor may be merged in the same batch.
@@ -74,6 +70,18 @@ export const contactFates: Projection = {
         const { mergedIntoId } = fromBinary(ContactMergedSchema, payload);
         transaction.execute(mergedStatement, [[aggregateId], [mergedIntoId]]);
       } else transaction.execute(erasedStatement, [[aggregateId]]);
+    return events.map(({ aggregateId }) => aggregateId);
+  },
+};
+
+/**
+ * Follows merges and deletions of contacts. The fate of a contact is known at once, for facts that arrive later; a job then moves or deletes
+ * the rows that are there, in slices.
+ */
+export const contactFates: Projection = {
+  ...fatesAlone,
+  async keep(transaction, events) {
+    const ids = await fatesAlone.keep(transaction, events);
     jobs.add(
       transaction,
       [...new Set(ids)].map((id) => ({ key: String(id) })),
@@ -81,6 +89,26 @@ export const contactFates: Projection = {
     return ids;
   },
 };
+
+const fatesStatement = prepared(
+  "contact_fates_read",
+  "select contact_id, merged_into_id from contact_fates where contact_id = any($1::integer[])",
+);
+
+/** Contacts among these that are gone, each with the contact that it is part of now; null when it was erased. */
+export async function readFates(
+  database: Database,
+  ids: number[],
+  deadlineMs: number,
+): Promise<Map<number, number | null>> {
+  const rows = await database.query(fatesStatement, [ids], deadlineMs);
+  return new Map(
+    rows.map(({ contact_id, merged_into_id: survivor }) => [
+      Number(contact_id),
+      survivor ? Number(survivor) : null,
+    ]),
+  );
+}
 
 function setStatements({ table, columns }: SetOfContact) {
   const names = columns.join(", ");

@@ -5,6 +5,7 @@ import { isoSeconds } from "./record-json.ts";
 export interface Parts {
   contact?: string | undefined;
   company?: string | undefined;
+  lead?: string | undefined;
 }
 
 /** The JSON of a company that the owner may not view: its id and name alone. */
@@ -20,17 +21,24 @@ export function nameOfCompany(json: string): string {
  * The text a receiver gets: an object with the trigger's name and a list of one item. Contacts and companies are put in
  * as the JSON text they come as; only one that is deleted is taken apart, to clear its id.
  */
-export function bodyOf(trigger: string, occurrence: Occurrence, { contact, company }: Parts): string {
+export function bodyOf(trigger: string, occurrence: Occurrence, { contact, company, lead }: Parts): string {
   const { deletedId, members, event } = occurrence;
   const shown = (json: string) => (deletedId === undefined ? json : withoutId(json));
+  const member = (name: string, json: string) =>
+    lead !== undefined && name === occurrence.lead?.of ? withLead(json, lead) : json;
   const parts = [
     ...(deletedId === undefined ? [] : [`"id":${deletedId}`]),
     ...(contact === undefined ? [] : [`"contact":${shown(contact)}`]),
     ...(company === undefined ? [] : [`"company":${shown(company)}`]),
-    ...Object.entries(members).map(([name, value]) => `"${name}":${JSON.stringify(value)}`),
+    ...Object.entries(members).map(([name, value]) => `"${name}":${member(name, JSON.stringify(value))}`),
     `"timestamp":${JSON.stringify(isoSeconds(new Date(event.time)))}`,
   ];
   return `{${JSON.stringify(trigger)}:[{${parts.join(",")}}]}`;
+}
+
+/** The hit or submission is never empty. */
+function withLead(json: string, lead: string): string {
+  return `${json.slice(0, -1)},"lead":${lead}}`;
 }
 
 function withoutId(json: string): string {

@@ -9,7 +9,7 @@ import {
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { isOutage } from "@tidings/rpc/outage";
-import { occurrencesOf } from "./occurrence.ts";
+import { occurrencesOf } from "./occurrences-of.ts";
 import type { Records } from "./records.ts";
 import { event, fanOut, rendered } from "./testing/events.ts";
 import { claim, openScene } from "./testing/scene.ts";
@@ -264,8 +264,8 @@ test("a webhook receives records that its owner may view, and nothing once the o
     snapshot,
     companies: [{ companyId: 3, added: true }],
   });
-  await fanOut(scene, [theirs, company], ofUser(20));
-  await fanOut(scene, [foreign], ofUser(21));
+  await fanOut(scene, [theirs, company], { contacts: ofUser(20) });
+  await fanOut(scene, [foreign], { contacts: ofUser(21) });
   assert.deepEqual([...(await told(theirs.id)).keys()], [20, 30]);
   assert.deepEqual([...(await told(foreign.id)).keys()], [30]);
   const companies = await told(occurrencesOf(company)[0]?.id ?? "");
@@ -349,10 +349,7 @@ test("when contacts cannot be rendered nothing is recorded", async () => {
   await using scene = await openScene();
   await scene.webhook({ url: "http://127.0.0.1:1/", triggers: ["svc.lead_post_save_new"] });
   const events = [event("created", ContactSavedSchema, { snapshot, identified: true })];
-  await assert.rejects(
-    fanOut(scene, events, () => Promise.reject(new Error("away"))),
-    /away/,
-  );
+  await assert.rejects(fanOut(scene, events, { contacts: () => Promise.reject(new Error("away")) }), /away/);
   assert.deepEqual(await scene.query("select 1 from inbox"), []);
   await fanOut(scene, events);
   assert.equal((await scene.states()).length, 1);

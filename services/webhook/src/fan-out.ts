@@ -8,9 +8,10 @@ import { Code, Fault } from "@tidings/rpc/fault";
 import { slices } from "@tidings/runtime/slices";
 import { bodyOf, nameOfCompany } from "./body.ts";
 import { defer, readDeferred } from "./deferral.ts";
-import { type Occurrence, occurrencesOf, type Source } from "./occurrence.ts";
+import type { Occurrence } from "./occurrence.ts";
+import { mayNotify, occurrencesOf } from "./occurrences-of.ts";
 import { OWNER_COLUMNS, type Owner, ownerOf } from "./owners.ts";
-import type { Records, Rendered, Timed } from "./records.ts";
+import type { Records, Rendered } from "./records.ts";
 import { parseTrigger, prefixed, type TriggerName } from "./triggers.ts";
 
 export interface FanOutOptions {
@@ -93,7 +94,7 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
     if (subscribers.size === 0) return;
     const had = new Set(known.map(({ event_id }) => event_id));
     const notifications = events
-      .filter(({ id }) => !had.has(id))
+      .filter((event) => !had.has(event.id) && mayNotify(event, subscribers))
       .flatMap(occurrencesOf)
       .map(
         (occurrence): Notification => ({
@@ -176,20 +177,22 @@ function subscribersOf(
 }
 
 async function render(notifications: Notification[], options: FanOutOptions): Promise<Delivery[]> {
-  const [contacts, companies] = await Promise.all([
-    renderEach(notifications, ({ contact }) => contact, options.records.contacts),
-    renderEach(notifications, ({ company }) => company, options.records.companies),
+  const { records } = options;
+  const [contacts, companies, leads] = await Promise.all([
+    renderEach(notifications, ({ contact }) => contact, records.contacts),
+    renderEach(notifications, ({ company }) => company, records.companies),
+    renderEach(notifications, ({ lead }) => lead, records.leads),
   ]);
   return notifications.flatMap((notification, index) =>
-    deliveriesOf(notification, contacts[index], companies[index]),
+    deliveriesOf(notification, { contact: contacts[index], company: companies[index], lead: leads[index] }),
   );
 }
 
 /** All sources that are there at once; the others stay undefined. */
-async function renderEach<S>(
+async function renderEach<S extends object>(
   notifications: Notification[],
-  sourceOf: (notification: Notification) => Source<S> | undefined,
-  renderAll: (sources: Timed<S>[]) => Promise<Rendered[]>,
+  sourceOf: (notification: Notification) => S | undefined,
+  renderAll: (sources: (S & { time: string })[]) => Promise<(Rendered | undefined)[]>,
 ): Promise<(Rendered | undefined)[]> {
   const sources = notifications.map((notification) => {
     const source = sourceOf(notification);
@@ -200,23 +203,29 @@ async function renderEach<S>(
   return sources.map((source) => source && rendered.next().value);
 }
 
+/** The records of an occurrence. Owners who may view the first one receive it. */
+interface Subjects {
+  contact: Rendered | undefined;
+  company: Rendered | undefined;
+  lead: Rendered | undefined;
+}
+
 /** One body for each variant: triggers have names of the webhook's choice, owners see more or less. */
 function deliveriesOf(
   { subscribers, ...occurrence }: Notification,
-  contact: Rendered | undefined,
-  company: Rendered | undefined,
+  { contact, company, lead }: Subjects,
 ): Delivery[] {
-  const subject = contact ?? company;
+  const subject = contact ?? company ?? lead;
   const deliveries = new Map<string, Delivery>();
   for (const { webhookId, prefix, owner, mayBeDeferred } of subscribers) {
-    if (!subject || !sees(owner, subject)) continue;
+    if (!subject || !sees(owner, subject) || !seesForm(owner, occurrence.form)) continue;
     const isCompanyHidden = company !== undefined && !sees(owner, company);
     const hidden = occurrence.segment && !seesSegment(owner, occurrence.segment) && occurrence.segment;
     const key = `${prefix} ${isCompanyHidden} ${hidden !== undefined}`;
     let delivery = deliveries.get(key);
     if (!delivery) {
       const shown = company && (isCompanyHidden ? nameOfCompany(company.json) : company.json);
-      const parts = { contact: contact?.json, company: shown };
+      const parts = { contact: contact?.json, company: shown, lead: lead?.json };
       delivery = {
         occurrence,
         body: bodyOf(
@@ -242,6 +251,12 @@ function seesSegment(
 ): boolean {
   const isOwn = userId !== undefined && createdBy === userId;
   return segments === "all" || (segments === "own" && (isGlobal || isOwn));
+}
+
+/** As in the API, where submissions are shown with their form. */
+function seesForm({ forms, userId }: Owner, form: Occurrence["form"]): boolean {
+  const isOwn = userId !== undefined && form?.createdBy === userId;
+  return form === undefined || forms === "all" || (forms === "own" && isOwn);
 }
 
 /** Leaves the id alone of a segment that the owner of the webhook may not see. */

@@ -2,6 +2,7 @@ import { DEFINITION_TABLES } from "@tidings/contacts/definitions";
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
+import { CONTACT_FATES } from "@tidings/projection/contact-fates";
 import { CATEGORIES_TABLE, PROJECTION_TABLES } from "@tidings/projection/tables";
 import { type Kysely, sql } from "kysely";
 
@@ -65,6 +66,7 @@ export const migrations: Migrations = {
   ),
   "0009_projections_beside": statements(...PROJECTIONS_BESIDE),
   "0010_definitions": statements(...DEFINITION_TABLES),
+  "0011_contact_fates": statements(...CONTACT_FATES),
 };
 
 async function createWebhooks(db: Kysely<unknown>): Promise<void> {

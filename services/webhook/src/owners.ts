@@ -12,6 +12,7 @@ import { reachOfAction } from "@tidings/rpc/permission";
 /** The rights of a webhook's owner. */
 const CONTACTS = "lead:leads";
 const SEGMENTS = "lead:lists";
+const FORMS = "form:forms";
 
 /** The owner of a webhook as of now. */
 export interface Owner {
@@ -21,6 +22,8 @@ export interface Owner {
   reach: Reach;
   /** The same of segments. */
   segments: Reach;
+  /** The same of forms. */
+  forms: Reach;
   /** Why it is none. */
   problem: string | undefined;
   /** Nothing is known of it, or of its role, until an event comes that is on its way. */
@@ -37,6 +40,7 @@ export function ownerOf({ user_id, is_active, is_admin, permissions, is_to_come 
     userId,
     reach: "none",
     segments: "none",
+    forms: "none",
     problem,
     isToCome,
   });
@@ -46,7 +50,8 @@ export function ownerOf({ user_id, is_active, is_admin, permissions, is_to_come 
   const reach = reachOfAction(rights, CONTACTS, "view");
   if (reach === "none") return none("The role of its owner does not allow to view contacts.");
   const segments = reachOfAction(rights, SEGMENTS, "view");
-  return { userId, reach, segments, problem: undefined, isToCome };
+  const forms = reachOfAction(rights, FORMS, "view");
+  return { userId, reach, segments, forms, problem: undefined, isToCome };
 }
 
 const ownersStatement = prepared(

@@ -1,6 +1,6 @@
 import type { Bus } from "@tidings/bus/connect";
 import type { Consumption } from "@tidings/bus/consume";
-import { webhookFanOut } from "@tidings/bus/streams";
+import { webhookFanOut, webhookFanOutContent } from "@tidings/bus/streams";
 import type { Database } from "@tidings/database/database";
 import { electLeader } from "@tidings/database/leader";
 import { consumeEvents } from "@tidings/messaging/consume-events";
@@ -54,20 +54,22 @@ export function startPipeline({ config, database, bus, webhooks, box, log, tls }
     firstDelaySeconds: schedule[0] ?? 0,
     onDeliveries: deliverer.nudge,
   });
-  let consumption: Consumption | undefined;
+  let consumptions: Consumption[] = [];
+  const stopConsuming = () => Promise.all(consumptions.map((consumption) => consumption.stop()));
   // One process at a time: the order in which deliveries are made is that of the events.
   const leadership = electLeader({
     url: config.DATABASE_URL,
     name: "fan-out",
     log,
     onChange(isLeader) {
-      void consumption?.stop();
-      consumption = isLeader ? consumeEvents({ database, bus, durable: webhookFanOut, handle }) : undefined;
+      void stopConsuming();
+      const durables = isLeader ? [webhookFanOut, webhookFanOutContent] : [];
+      consumptions = durables.map((durable) => consumeEvents({ database, bus, durable, handle }));
     },
   });
   return {
     async stop(): Promise<void> {
-      await consumption?.stop();
+      await stopConsuming();
       await leadership.stop();
       contact.close();
       await deliverer.stop();

@@ -31,6 +31,12 @@ export function contactJson(contact: ContactSnapshot, { contact: fields, colors 
   return withFields(members, fields, contact);
 }
 
+/** A contact as the lead of a hit or a submission. */
+export function leadJson(contact: ContactSnapshot, { contact: fields, colors }: Definitions): string {
+  const { id, points } = contact;
+  return withFields({ id, points, color: colorOf(colors, points) ?? null }, fields, contact);
+}
+
 /** A company, likewise. */
 export function companyJson(company: CompanySnapshot, { company: fields }: Definitions): string {
   const members = { ...stampMembers(company), score: company.score, owner: ownerMember(company.owner) };
@@ -150,7 +156,7 @@ const NO_DETAILS = Object.fromEntries(
     .map((name) => [name, ""]),
 );
 
-function isoTimeOrNull(time: Timestamp | undefined): string | null {
+export function isoTimeOrNull(time: Timestamp | undefined): string | null {
   return time ? isoSeconds(timestampDate(time)) : null;
 }
 

@@ -5,7 +5,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { ContactDeletedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type ContactSnapshot, ContactSnapshotSchema } from "@tidings/proto/tidings/contact/v1/snapshot";
 import { isOutage } from "@tidings/rpc/outage";
-import { occurrencesOf } from "./occurrence.ts";
+import { occurrencesOf } from "./occurrences-of.ts";
 import { recordWriter } from "./records.ts";
 import { event } from "./testing/events.ts";
 import { openScene } from "./testing/scene.ts";
@@ -137,6 +137,42 @@ test("a contact that an event names by its id is sent as it is now, and by its i
   assert.equal(JSON.parse(here?.json ?? "").fields.core.firstname.value, "Ada");
   assert.equal(here?.ownerId, 2);
   assert.deepEqual(gone, { json: '{"id":8}', ownerId: 0 });
+});
+
+test("the lead of a hit has its id, points, colour and fields; a merged contact is its survivor, an erased one is absent", async () => {
+  await using scene = await openScene();
+  await define(scene);
+  await scene.query("insert into contact_fates (contact_id, merged_into_id) values (8, 7), (9, null)");
+  const writer = recordWriter(
+    scene.database,
+    ownerOf([snapshotOf({ points: 6, firstname: "Ada", ownerId: 2 })]),
+  );
+  const sources = [7, 8, 9, 0].map((contactId) => ({ contactId, time: recently() }));
+  const [here, merged, erased, nobody] = await writer.leads(sources);
+  const { fields, ...members } = JSON.parse(here?.json ?? "");
+  assert.deepEqual(members, { id: 7, points: 6, color: "ff0000" });
+  assert.deepEqual(Object.keys(fields), ["core", "social", "personal", "professional"]);
+  assert.equal(fields.core.firstname.value, "Ada");
+  assert.equal(here?.ownerId, 2);
+  assert.deepEqual(merged, here);
+  assert.equal(erased, undefined);
+  assert.deepEqual(nobody, { json: "null", ownerId: 0 });
+});
+
+test("a recent hit waits for its contact to be created, and an older one fails alone", async () => {
+  await using scene = await openScene();
+  await define(scene);
+  const contacts: ContactSnapshot[] = [];
+  const writer = recordWriter(scene.database, ownerOf(contacts));
+  const lead = (time: string) => writer.leads([{ contactId: 7, time }]);
+  await assert.rejects(lead(recently()), (error) => isOutage(error));
+  await assert.rejects(lead(longAgo), (error) => !isOutage(error) && /not known yet: 7/.test(String(error)));
+  // Its survivor was merged in turn, and that is not known here yet.
+  await scene.query("insert into contact_fates (contact_id, merged_into_id) values (7, 6)");
+  await assert.rejects(lead(recently()), (error) => isOutage(error));
+  contacts.push(snapshotOf({}));
+  const [rendered] = await lead(longAgo);
+  assert.equal(JSON.parse(rendered?.json ?? "").id, 7);
 });
 
 test("events wait until the definitions of fields are replicated, and for the field of a value that is on its way", async () => {

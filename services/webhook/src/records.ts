@@ -8,9 +8,9 @@ import type { ActorSigner } from "@tidings/rpc/actor";
 import { rpcClient } from "@tidings/rpc/client";
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { Connection } from "@tidings/rpc/stream/connection";
-import { slices } from "@tidings/runtime/slices";
-import type { Source } from "./occurrence.ts";
-import { companyJson, contactJson } from "./record-json.ts";
+import { type ReadSnapshots, readByIds, readContacts } from "./current-records.ts";
+import type { Lead, Source } from "./occurrence.ts";
+import { companyJson, contactJson, leadJson } from "./record-json.ts";
 import { serviceActor } from "./service-actor.ts";
 
 /** A contact or company for receivers, and whose it is. */
@@ -24,19 +24,23 @@ export interface Rendered {
 export interface Records {
   contacts(sources: Timed<ContactSnapshot>[]): Promise<Rendered[]>;
   companies(sources: Timed<CompanySnapshot>[]): Promise<Rendered[]>;
+  /** Contacts as the leads of hits and submissions; undefined for an erased contact. */
+  leads(sources: TimedLead[]): Promise<(Rendered | undefined)[]>;
 }
 
 /** A source, and when the event was made that names it (RFC 3339). */
 export type Timed<S> = Source<S> & { time: string };
+export type TimedLead = Pick<Lead, "contactId"> & { time: string };
 
 /** Reads snapshots of records as they are now, by ids. */
 export interface RecordOwner {
-  contacts(ids: number[]): Promise<ContactSnapshot[]>;
-  companies(ids: number[]): Promise<CompanySnapshot[]>;
+  contacts: ReadSnapshots<ContactSnapshot>;
+  companies: ReadSnapshots<CompanySnapshot>;
 }
 
 const TIMEOUT_MS = 10_000;
-const BATCH_MAX = 1_000;
+/** The lead of a submission whose sender is unknown: only owners who may view all contacts receive it. */
+const NOBODY: Rendered = { json: "null", ownerId: 0 };
 /** A field that is not known so long after an event is gone: its definition reaches this service sooner. */
 const UNKNOWN_FIELD_MS = 30_000;
 
@@ -68,11 +72,25 @@ export function recordWriter(database: Database, owner: RecordOwner): Records {
   return {
     contacts: writer({ read: owner.contacts, json: contactJson, ownerId: (contact) => contact.ownerId }),
     companies: writer({ read: owner.companies, json: companyJson, ownerId: (company) => company.createdBy }),
+    async leads(sources) {
+      const named = sources.map(({ contactId, time }) => ({ id: contactId, time }));
+      const contacts = await readContacts(
+        database,
+        owner.contacts,
+        named.filter(({ id }) => id !== 0),
+      );
+      const found = named.map(({ id, time }) => ({ id, time, snapshot: contacts.get(id) }));
+      const known = await definitionsFor(found, definitions);
+      return found.map(({ id, snapshot }) => {
+        if (id === 0) return NOBODY;
+        return snapshot && { json: leadJson(snapshot, known), ownerId: snapshot.ownerId ?? 0 };
+      });
+    },
   };
 }
 
 interface Writing<S> {
-  read(ids: number[]): Promise<S[]>;
+  read: ReadSnapshots<S>;
   json(record: S, known: Definitions): string;
   ownerId(record: S): number | undefined;
 }
@@ -86,12 +104,10 @@ interface Found<S> {
 
 async function snapshotsOf<S extends { id: number }>(
   sources: Timed<S>[],
-  read: (ids: number[]) => Promise<S[]>,
+  read: ReadSnapshots<S>,
 ): Promise<Found<S>[]> {
-  const named = new Set(sources.flatMap((source) => ("id" in source ? [source.id] : [])));
-  const current = new Map<number, S>();
-  for (const ids of slices([...named], BATCH_MAX))
-    for (const snapshot of await read(ids)) current.set(snapshot.id, snapshot);
+  const named = sources.flatMap((source) => ("id" in source ? [source.id] : []));
+  const current = await readByIds(read, named);
   return sources.map((source) =>
     "id" in source
       ? { id: source.id, time: source.time, snapshot: current.get(source.id) }

@@ -1,5 +1,6 @@
 import { definitionProjections } from "@tidings/contacts/definitions";
 import { categories } from "@tidings/projection/categories";
+import { fatesAlone } from "@tidings/projection/contact-fates";
 import { TriggerService } from "@tidings/proto/tidings/webhook/v1/trigger";
 import { WebhookService } from "@tidings/proto/tidings/webhook/v1/webhook_service";
 import { implementStandard } from "@tidings/resource/implement-resource";
@@ -38,6 +39,6 @@ export async function openWebhookService({
       sealing: startSealing(database, webhookSecrets, { box, log }),
       pipeline: startPipeline({ config, database, bus, webhooks, box, log, tls }),
     },
-    projections: [...ownerProjections, ...definitionProjections, categories(["webhooks"])],
+    projections: [...ownerProjections, ...definitionProjections, categories(["webhooks"]), fatesAlone],
   };
 }

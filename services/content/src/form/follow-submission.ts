@@ -225,5 +225,6 @@ function submittedOf(
     formAlias: form.alias,
     formCategory: Buffer.from(category),
     formType: form.formType ?? "",
+    ...(form.createdBy !== undefined && { formCreatedBy: form.createdBy }),
   };
 }

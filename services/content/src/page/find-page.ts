@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
+import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
 import { isOpenNow } from "../family/open-now.ts";
 
@@ -30,7 +31,8 @@ const FAMILY_MAX = 200;
 const findStatement = prepared(
   "pages_find",
   `with asked as (select p.* from pages p where p.alias = $1)
-   select ${names}, p.version, ${isOpenNow("p")} as is_open, p.id = a.id as is_asked
+   select ${names}, p.version, ${isOpenNow("p")} as is_open, p.id = a.id as is_asked,
+     (select ${CATEGORY_JSON} from categories where id = p.category_id) as category_shown
    from asked a join pages p on p.id = a.id or p.id = a.variant_parent_id or p.variant_parent_id = a.id
      or p.id = a.translation_parent_id or p.translation_parent_id = coalesce(a.translation_parent_id, a.id)
    order by p.id limit ${FAMILY_MAX}`,
@@ -67,5 +69,6 @@ export async function aliasOf(database: Database, id: number): Promise<string | 
 
 function pageOf(row: Row): PageRow {
   const page = fillFromRow(create(PageSchema), columns, row);
+  if (page.category) page.category.shown = Buffer.from(row.category_shown ?? "null");
   return Object.assign(page, { version: Number(row.version), isOpen: row.is_open === "t" });
 }

@@ -168,6 +168,7 @@ async function count(
     ...visit,
     pageId: page.id,
     variantParentId: page.variantParent?.id,
+    page: { title: page.title, alias: page.alias, category: categoryText(page) },
     code,
     url: new URL(request.url, settings.publicUrl).href.slice(0, 2_048),
     urlTitle: page.title,
@@ -182,6 +183,11 @@ async function count(
   if (visitor && visit.device)
     keepDevice(response, { deviceId: visit.device.id, visitor, hitId: hit.id }, settings);
   return { hit, visitor };
+}
+
+/** The page's category as JSON; `null` without one. */
+function categoryText({ category }: PageRow): string {
+  return category ? Buffer.from(category.shown).toString() : "null";
 }
 
 function choiceCookie(name: string, page: PageRow, { isSecure }: VisitSettings): string {

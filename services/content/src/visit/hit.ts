@@ -6,6 +6,8 @@ export interface Hit extends VisitFact {
   /** A landing page, and the page that it is a variant of. */
   pageId?: number | undefined;
   variantParentId?: number | undefined;
+  /** The landing page as it is shown; its category as JSON. */
+  page?: { title: string; alias: string; category: string } | undefined;
   /** A tracked link. */
   redirectId?: number | undefined;
   urlTitle: string;

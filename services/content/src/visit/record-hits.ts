@@ -101,7 +101,12 @@ export async function recordHitsIn(
   await identifyAll(transaction, ids, hits, visitorOf);
   outbox.append(transaction, [
     ...events,
-    ...factEvents(SUBJECT, PageHitsSchema, [...rows.map(eventOf), ...left], (hits) => ({ hits })),
+    ...factEvents(
+      SUBJECT,
+      PageHitsSchema,
+      [...rows.map((row, index) => eventOf(row, facts[index]?.page)), ...left],
+      (hits) => ({ hits }),
+    ),
   ]);
   return visitors;
 }
@@ -271,9 +276,14 @@ async function identifyAll(
   planIdentifications(transaction, said);
 }
 
-function eventOf(row: HitRow) {
+function eventOf(row: HitRow, page: Hit["page"]) {
   return {
     ...sharedOf(row),
+    ...(page && {
+      pageTitle: page.title,
+      pageAlias: page.alias,
+      pageCategory: Buffer.from(page.category),
+    }),
     dateHit: timestampFromMs(Date.parse(row.date_hit)),
     ...(row.date_left && { dateLeft: timestampFromMs(Date.parse(row.date_left)) }),
     version: row.version,

@@ -7,24 +7,35 @@ import type { Scene } from "./scene.ts";
 
 export const TIME = "2026-11-20T10:00:00.123456Z";
 
-type ContactWriter = Records["contacts"];
+/** A contact and a company for all events. */
+const RECORDS: Records = {
+  contacts: async (sources) =>
+    sources.map((source) => rendered("id" in source ? { id: source.id } : { id: 7, points: 5 })),
+  companies: async (sources) => sources.map(() => rendered({ id: 3 })),
+  leads: async (sources) =>
+    sources.map(({ contactId }) => rendered(contactId === 0 ? null : { id: contactId, points: 5 })),
+};
 
-/** Turns events into deliveries, with a contact and a company for all of them. Answers how often contacts were rendered. */
+/** Turns events into deliveries. Answers how often contacts were rendered. */
 export async function fanOut(
   { database }: Scene,
   events: Event[],
-  render: ContactWriter = async (sources) =>
-    sources.map((source) => rendered("id" in source ? { id: source.id } : { id: 7, points: 5 })),
+  own: Partial<Records> = {},
 ): Promise<number> {
   let renderings = 0;
+  const records = { ...RECORDS, ...own };
   const handle = createFanOut({
     database,
     records: {
+      ...records,
       contacts(sources) {
         renderings += 1;
-        return render(sources);
+        return records.contacts(sources);
       },
-      companies: async (sources) => sources.map(() => rendered({ id: 3 })),
+      leads(sources) {
+        renderings += 1;
+        return records.leads(sources);
+      },
     },
     firstDelaySeconds: 0,
     onDeliveries: () => undefined,
@@ -37,15 +48,17 @@ export function rendered(value: unknown, ownerId = 0): Rendered {
   return { json: JSON.stringify(value), ownerId };
 }
 
+/** An event of the service that owns the message. */
 export function event<S extends DescMessage>(
   verb: string,
   schema: S,
   message: MessageInitShape<S>,
   resource = "contact",
 ): Event {
+  const [, service] = schema.typeName.split(".");
   return {
     id: randomUUID(),
-    subject: `tidings.contact.${resource}.${verb}`,
+    subject: `tidings.${service}.${resource}.${verb}`,
     aggregateId: 7,
     aggregateVersion: 1,
     time: TIME,

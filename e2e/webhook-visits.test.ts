@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { startReceiver } from "@tidings/testkit/receiver";
+import { query } from "./query.ts";
+import { startTestStack } from "./stack.ts";
+import { visitor } from "./visitor.ts";
+
+/** Hits and form submissions of visitors, from the public web to the receiver of a webhook. */
+
+const stack = await startTestStack({
+  hasOwnHost: true,
+  env: {
+    gateway: {
+      TRUSTED_PROXIES: "127.0.0.1/32",
+      ...{ FORM_RATE: "0", FORM_RATE_OF_ALL: "0", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
+    },
+  },
+});
+after(() => stack.stop());
+const { api, baseUrl, database, publicUrl } = stack;
+const { host } = new URL(publicUrl);
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/;
+const ADDRESS = { "x-forwarded-for": "93.184.216.34" };
+const browse = (options: { agent?: string } = {}) => visitor(baseUrl, { host, ...options });
+const made = async (path: string, body: object): Promise<Any> => {
+  const answer = await api("POST", path, body);
+  assert.ok(answer.status < 300, answer.text);
+  return answer.body;
+};
+
+/** A receiver of the trigger, and the items that it has once there are so many. */
+async function listen(t: TestContext, trigger: string) {
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const { hook } = await made("hooks/new", { name: trigger, webhookUrl: receiver.url, triggers: [trigger] });
+  return {
+    hook,
+    async items(count: number): Promise<Any[]> {
+      const requests = await receiver.waitFor(count);
+      return requests.map(({ body }) => {
+        const payload = JSON.parse(body);
+        assert.deepEqual(Object.keys(payload), [trigger]);
+        const [item] = payload[trigger];
+        assert.deepEqual(payload[trigger], [item]);
+        assert.match(item.timestamp, TIME);
+        return item;
+      });
+    },
+  };
+}
+
+// The first ids for contacts come from the contact service.
+await eventually(async () =>
+  assert.equal((await browse().hit({ page_url: "https://shop.example/ready" })).json.success, 1),
+);
+
+test("each hit of a person arrives once, with its page and its contact; machines and unknown people notify nobody", async (t) => {
+  const { category } = await made("categories/new", { title: "Spring", bundle: "page" });
+  const { page } = await made("pages/new", {
+    ...{ title: "Offer", alias: "offer", isPublished: true, customHtml: "<p>Text</p>" },
+    category: category.id,
+  });
+  const { hook, items } = await listen(t, "svc.page_on_hit");
+  const browser = browse();
+  assert.equal((await browser.ask("/offer?a=1", { headers: ADDRESS })).status, 200);
+  await browse({ agent: "Googlebot/2.1 (+http://www.google.com/bot.html)" }).ask("/offer");
+  await browse().ask("/offer", { headers: { dnt: "1" } });
+  const url = "https://shop.example/basket";
+  const { json } = await browser.hit({ page_url: url, page_title: "Basket" }, ADDRESS);
+  const received = await items(2);
+
+  const [offer, basket] = received.map(({ hit }) => hit).sort((one, other) => (one.id < other.id ? -1 : 1));
+  const stored = await query<{ id: string }>(
+    database,
+    `select id from content.page_hits where contact_id = ${json.id} order by id`,
+  );
+  assert.deepEqual(
+    [offer.id, basket.id],
+    stored.map(({ id }) => id),
+  );
+  assert.match(offer.dateHit, TIME);
+  assert.equal(offer.dateLeft, null);
+  assert.deepEqual(
+    { ...offer.page, category: offer.page.category.id },
+    { id: page.id, title: "Offer", alias: "offer", category: category.id },
+  );
+  assert.deepEqual(offer.page.category, page.category);
+  assert.deepEqual([offer.query, offer.code, offer.ipAddress], [{ a: "1" }, 200, { ip: "93.184.216.34" }]);
+  assert.match(offer.trackingId, /^[a-z0-9]{23}$/);
+  assert.deepEqual(Object.keys(offer.lead), ["id", "points", "color", "fields"]);
+  assert.deepEqual(Object.keys(offer.lead.fields), ["core", "social", "personal", "professional"]);
+  assert.equal(offer.lead.id, json.id);
+  assert.deepEqual([basket.url, basket.urlTitle, basket.page], [url, "Basket", null]);
+  assert.deepEqual(Object.keys(basket), Object.keys(offer));
+
+  // Events of one stream are handled in order: whatever was sent twice has arrived before this hit.
+  await browser.hit({ page_url: "https://shop.example/last" }, ADDRESS);
+  await items(3);
+  const deliveries = await query(
+    database,
+    `select count(*)::int as made, count(distinct event_id)::int as events
+     from webhook.deliveries where webhook_id = ${hook.id}`,
+  );
+  assert.deepEqual(deliveries, [{ made: 3, events: 3 }]);
+});
+
+test("a submission arrives once, with its form, its results and its contact; without a contact its lead is null", async (t) => {
+  const { category } = await made("categories/new", { title: "Letters", bundle: "form" });
+  const { form } = await made("forms/new", {
+    ...{ name: "Sign up", alias: "signup", isPublished: true, category: category.id },
+    ...{ postAction: "message", postActionProperty: "Thanks" },
+    fields: [
+      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+      { label: "Note", alias: "note", type: "text" },
+      { label: "Send", alias: "send", type: "button" },
+    ],
+  });
+  const { items } = await listen(t, "svc.form_on_submit");
+  const send = async (members: Record<string, string>, headers: Record<string, string> = {}) => {
+    const answer = await browse().ask(`/form/submit/ajax?formId=${form.id}`, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", ...ADDRESS, ...headers },
+      body: new URLSearchParams(members).toString(),
+    });
+    assert.equal(answer.json.success, 1, answer.text);
+  };
+  const submissionKey = crypto.randomUUID();
+  const body = { "svcform[mail]": "ada@hooked.example", "svcform[submissionKey]": submissionKey };
+  await send(body);
+  await send(body);
+  const [{ submission }] = await items(1);
+
+  const [listed] = ((await api("GET", `forms/${form.id}/submissions`)).body as Any).submissions;
+  const { lead, ...members } = submission;
+  const { lead: submitter, ...shown } = listed;
+  assert.deepEqual(members, shown);
+  assert.equal(lead.id, submitter.id);
+  assert.deepEqual(Object.keys(lead), ["id", "points", "color", "fields"]);
+  assert.equal(lead.fields.core.email.value, "ada@hooked.example");
+  assert.equal(submission.form.category.id, category.id);
+  assert.deepEqual(submission.results, { mail: "ada@hooked.example", note: "" });
+
+  await send({ "svcform[note]": "Hello" }, { dnt: "1" });
+  const all = await items(2);
+  assert.deepEqual(
+    all.map((item) => [item.submission.lead?.id, item.submission.results.note]),
+    [
+      [lead.id, ""],
+      [undefined, "Hello"],
+    ],
+  );
+  assert.equal(all[1].submission.lead, null);
+});

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
+import { companySnapshot, contactSnapshot } from "@tidings/contacts/row-snapshot";
+import type { Row } from "@tidings/database/statement";
+import {
+  CompanyCreatedSchema,
+  CompanyDeletedSchema,
+  CompanyUpdatedSchema,
+  ContactDeletedSchema,
+  ContactSavedSchema,
+  SegmentMembershipChangedSchema,
+} from "@tidings/proto/tidings/contact/v1/events";
+import { parseJson } from "@tidings/resource/json-member";
+import type { Occurrence, Source } from "./occurrence.ts";
+import type { TriggerName } from "./triggers.ts";
+
+const CONTACT = "tidings.contact.contact.";
+const COMPANY = "tidings.contact.company.";
+const SEGMENT = "tidings.contact.segment.";
+
+/** Triggers that an event of a contact, a company or a segment fires. Empty for all other events. */
+export function contactOccurrences(event: Event): Occurrence[] {
+  const told = (
+    trigger: TriggerName,
+    what: Omit<Occurrence, "trigger" | "id" | "event" | "members">,
+    members = {},
+  ) => [{ trigger, id: event.id, event, ...what, members }];
+  switch (event.subject) {
+    case `${CONTACT}created`:
+    case `${CONTACT}updated`:
+    case `${CONTACT}reassigned`:
+      return contactSaves(event);
+    case `${CONTACT}deleted`: {
+      const contact = contactSource(fromBinary(ContactDeletedSchema, event.payload), event);
+      return told("lead_post_delete", { contact, deletedId: event.aggregateId });
+    }
+    case `${COMPANY}created`: {
+      const company = companySource(fromBinary(CompanyCreatedSchema, event.payload), event);
+      return told("company_post_save", { company });
+    }
+    case `${COMPANY}updated`: {
+      const company = companySource(fromBinary(CompanyUpdatedSchema, event.payload), event);
+      return told("company_post_save", { company });
+    }
+    case `${COMPANY}deleted`: {
+      const company = companySource(fromBinary(CompanyDeletedSchema, event.payload), event);
+      return told("company_post_delete", { company, deletedId: event.aggregateId });
+    }
+    case `${SEGMENT}membership_changed`:
+      return membershipChanges(event);
+    default:
+      return [];
+  }
+}
+
+/** One save can fire several triggers (saved, points changed, …). The save itself has the event's id. */
+function contactSaves(event: Event): Occurrence[] {
+  const saved = fromBinary(ContactSavedSchema, event.payload);
+  const { identified, newlyIdentified, points, channels, companies } = saved;
+  const contact = contactSource(saved, event);
+  const isNew = event.subject === `${CONTACT}created` || newlyIdentified;
+  const trigger = isNew ? ("lead_post_save_new" as const) : ("lead_post_save_update" as const);
+  const part = (name: string, told: Pick<Occurrence, "trigger" | "members" | "company">): Occurrence => ({
+    id: partId(event.id, name),
+    event,
+    contact,
+    ...told,
+  });
+  return [
+    ...(points && (points.oldPoints > 0 || points.newPoints > 0)
+      ? [
+          part("points", {
+            trigger: "lead_points_change",
+            members: { points: { old_points: points.oldPoints, new_points: points.newPoints } },
+          }),
+        ]
+      : []),
+    ...channels.map(({ channel, oldStatus, newStatus }) =>
+      part(`channel ${channel}`, {
+        trigger: "lead_channel_subscription_changed",
+        members: { channel, old_status: oldStatus, new_status: newStatus },
+      }),
+    ),
+    ...companies.map(({ companyId, added }) =>
+      part(`company ${companyId}`, {
+        trigger: "lead_company_change",
+        company: { id: companyId },
+        members: { added },
+      }),
+    ),
+    ...(identified ? [{ trigger, id: event.id, event, contact, members: {} }] : []),
+  ];
+}
+
+const contactSource = sourceOf(contactSnapshot);
+const companySource = sourceOf(companySnapshot);
+
+/** Events from before snapshots were messages have a row instead, or nothing where one statement changed many contacts. */
+function sourceOf<S>(snapshotOf: (row: Row) => S) {
+  return (
+    { snapshot, row }: { snapshot?: S | undefined; row: Uint8Array },
+    { aggregateId }: Event,
+  ): Source<S> => {
+    if (snapshot) return { snapshot };
+    return row.length > 0 ? { snapshot: snapshotOf(parseJson(row)) } : { id: aggregateId };
+  };
+}
+
+/** One event is about many contacts; receivers get one delivery for each. */
+function membershipChanges(event: Event): Occurrence[] {
+  const { segmentId, name, alias, action, contactIds, isGlobal, createdBy } = fromBinary(
+    SegmentMembershipChangedSchema,
+    event.payload,
+  );
+  const segment = { id: segmentId, name, alias };
+  return contactIds.map((id) => ({
+    trigger: "lead_list_change" as const,
+    id: partId(event.id, id),
+    event,
+    contact: { id },
+    members: { segment, action },
+    segment: { id: segmentId, isGlobal: isGlobal ?? false, createdBy },
+  }));
+}
+
+/** The same part of the same event has the same id, however often it comes (UUID version 8, RFC 9562). */
+function partId(eventId: string, part: number | string): string {
+  const bytes = createHash("sha256").update(`${eventId}/${part}`).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}

@@ -1,0 +1,32 @@
+import type { Event } from "@tidings/bus/event";
+import { contactOccurrences } from "./contact-occurrences.ts";
+import type { Occurrence } from "./occurrence.ts";
+import type { TriggerName } from "./triggers.ts";
+import { hitOccurrences, submissionOccurrences } from "./visit-occurrences.ts";
+
+const PAGE_HIT = "tidings.content.page.hit";
+const FORM_SUBMITTED = "tidings.content.form.submitted";
+
+/** Subjects whose events fire a single trigger. Visitors cause many of them, so none is decoded without a subscriber. */
+const ONLY_TRIGGERS = new Map<string, TriggerName>([
+  [PAGE_HIT, "page_on_hit"],
+  [FORM_SUBMITTED, "form_on_submit"],
+]);
+
+/** False when no webhook names the only trigger of the event's subject. `named` has the triggers that webhooks name. */
+export function mayNotify({ subject }: Event, named: ReadonlyMap<TriggerName, unknown>): boolean {
+  const trigger = ONLY_TRIGGERS.get(subject);
+  return trigger === undefined || named.has(trigger);
+}
+
+/** Empty for events that no trigger is for. */
+export function occurrencesOf(event: Event): Occurrence[] {
+  switch (event.subject) {
+    case PAGE_HIT:
+      return hitOccurrences(event);
+    case FORM_SUBMITTED:
+      return submissionOccurrences(event);
+    default:
+      return contactOccurrences(event);
+  }
+}
