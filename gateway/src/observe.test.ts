@@ -35,7 +35,7 @@ test("no label ever holds what a caller made up", async () => {
   for (const path of [
     "/api/made-up-1",
     "/api/tags/made-up-2",
-    "/made-up-3",
+    "/no/such/page/made-up-3",
     "/api/contacts/1/points/made-up-4/1",
   ])
     await api("GET", path);

@@ -60,7 +60,7 @@ const ACCEPT = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 test("a browser is answered with pages, and a program with JSON", async () => {
   const get = (path: string, headers: Record<string, string>) =>
     fetch(`${scene.base}${path}`, { headers, redirect: "manual" });
-  for (const path of ["/nope", "/login", "/Credentials", "/credentials/1"]) {
+  for (const path of ["/no/such/page/there", "/Credentials", "/credentials/1"]) {
     const answer = await get(path, ACCEPT);
     assert.equal(answer.status, 404, path);
     assert.match(answer.headers.get("content-type") ?? "", /text\/html/, path);
