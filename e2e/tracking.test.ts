@@ -154,6 +154,33 @@ test("a hit with publicly updatable values finds the contact, merges the visitor
   assert.equal((await contact(known.id)).fields.all.firstname, "Ada", "firstname is not publicly updatable");
 });
 
+test("a report of leaving sets the leave time of the device's last hit, and makes neither hit nor contact", async () => {
+  const browser = visitor(baseUrl);
+  await browser.hit(page("/stayed"));
+  const { device_id } = (await browser.hit(page("/left"))).json;
+  const left = async () =>
+    (
+      await query(
+        `select date_left from content.page_hits where tracking_id = '${device_id}' order by id desc`,
+      )
+    )[0]?.date_left;
+  assert.equal(await left(), null);
+  const unknown = "abcdefghijklmnopqrstuv9";
+  for (const members of [{ left: "1" }, { left: "1", svc_device_id: unknown }]) {
+    const nobody = await visitor(baseUrl).hit(members);
+    assert.deepEqual([nobody.json.success, nobody.json.device_id], [1, null]);
+  }
+  assert.equal(await left(), null);
+  assert.equal((await visitor(baseUrl).hit({ left: "1", svc_device_id: String(device_id) })).json.success, 1);
+  const leftAt = await left();
+  assert.ok(leftAt);
+  await browser.hit({ left: "1" });
+  assert.deepEqual(await left(), leftAt, "the first report counts");
+  const ids = `('${device_id}', '${unknown}')`;
+  assert.equal((await query(`select 1 from content.page_hits where tracking_id in ${ids}`)).length, 2);
+  assert.equal((await query(`select 1 from content.visitor_devices where id in ${ids}`)).length, 1);
+});
+
 test("segments follow hits, and the contact's timeline of pages moves with a merge", async () => {
   const browser = visitor(baseUrl);
   const { id } = (await browser.hit(page("/wanted"))).json;

@@ -1,12 +1,12 @@
 /**
- * Reports the pages that a visitor sees to the public web. The page calls it by a queue under a name of its own:
- * `mt("send", "pageview", {…})`, `mt("consent", true)`.
+ * Reports the pages that a visitor sees to the public web. A page calls it by a queue under a name of its own:
+ * `mt("send", "pageview", {…}, { onload, onerror })` and `mt("consent", true)`.
  */
 
 interface Settings {
-  /** The address of the public web. */
+  /** The origin of the public web. */
   url: string;
-  /** The word in names of parameters, of attributes and of what is kept. */
+  /** The word in names of parameters, of attributes and of kept values. */
   prefix: string;
   consent: "signal" | "required" | "off";
 }
@@ -14,202 +14,332 @@ interface Settings {
 /** The settings of the installation: the text around this one gives them. */
 declare const SETTINGS: Settings;
 
-type Call = ArrayLike<unknown>;
 type Members = Record<string, string>;
 
-interface Queue {
-  (...call: unknown[]): void;
-  q?: Call[];
+interface Callbacks {
+  onload?: unknown;
+  onerror?: unknown;
 }
 
-interface Callbacks {
-  onload?: () => void;
-  onerror?: () => void;
+/** A page view that is not sent yet. */
+interface View {
+  members: Members;
+  callbacks: Callbacks;
 }
 
 const { url, prefix, consent } = SETTINGS;
+const EVENT_URL = `${url}/mtc/event`;
 const DEVICE = `${prefix}_device_id`;
 const CONSENT = `${prefix}_consent`;
+const COUNTER = `${prefix}_counter`;
 const WAITING = `${prefix}_waiting`;
 const IDS = ["mtc_id", "mtc_sid", DEVICE];
 const WAITING_MAX = 20;
+const WAITING_LENGTH_MAX = 20_000;
 
-/** Some browsers, and pages in a sandbox, have no storage: then nothing is kept. */
-function kept(name: string, value?: string | null): string | null {
-  try {
-    if (value === undefined) return localStorage.getItem(name);
-    if (value === null) localStorage.removeItem(name);
-    else localStorage.setItem(name, value);
-  } catch {}
-  return null;
+/** Replaces the storage of a page that has none, as in a sandbox: until the page is left. */
+const memory = new Map<string, string>();
+
+/** The counter belongs to the tab, all else to the site. */
+function storageOf(name: string): Storage {
+  return name === COUNTER ? sessionStorage : localStorage;
 }
 
-const refuses =
+function kept(name: string): string | null {
+  try {
+    return storageOf(name).getItem(name);
+  } catch {
+    return memory.get(name) ?? null;
+  }
+}
+
+function keep(name: string, value: string): void {
+  try {
+    storageOf(name).setItem(name, value);
+  } catch {
+    memory.set(name, value);
+  }
+}
+
+function forget(...names: string[]): void {
+  for (const name of names) {
+    memory.delete(name);
+    try {
+      storageOf(name).removeItem(name);
+    } catch {} // the page has no storage
+  }
+}
+
+/** The browser signals that its visitor is not to be recognised. */
+const isRefusing =
   navigator.doNotTrack === "1" ||
   (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
-let isAgreed = consent === "off" || (consent === "signal" && !refuses) || kept(CONSENT) === "1";
-/** Page views before the visitor has agreed. */
-let held: [Members, Callbacks][] = [];
-let counter = 0;
+/** The answer of the visitor to the question for consent: "1", "0", or none. */
+let decision = kept(CONSENT);
+
+function maySend(): boolean {
+  return consent === "required" ? decision === "1" : decision !== "0";
+}
+
+/** May the visitor be recognised? Else nothing is stored, and hits are sent without ids. */
+function mayKeep(): boolean {
+  return maySend() && (consent !== "signal" || !isRefusing);
+}
+
+/** Only the answer that changes how the next page behaves is kept: agreement where it is required, refusal elsewhere. */
+function decide(isGiven: boolean): void {
+  const couldSend = maySend();
+  decision = isGiven ? "1" : "0";
+  if (isGiven && !couldSend) {
+    if (consent === "required") keep(CONSENT, decision);
+    else forget(CONSENT);
+    void sendAll();
+  } else if (!isGiven) {
+    waiting = [];
+    if (couldSend) withdraw();
+  }
+}
+
+/** A beacon is sent with cookies from every site, so the answer can delete those of the public web. */
+function withdraw(): void {
+  const device = kept(DEVICE);
+  const sent = { consent: "0", left: "1", ...(device && { [DEVICE]: device }) };
+  navigator.sendBeacon(EVENT_URL, new URLSearchParams(sent));
+  forget(...IDS, CONSENT, COUNTER, WAITING);
+  if (consent !== "required") keep(CONSENT, "0");
+}
+
+let views = 0;
+
+/** The number of this view among those of the tab. */
+function countView(): number {
+  views = Math.max(views, Number(mayKeep() && kept(COUNTER)) || 0) + 1;
+  if (mayKeep()) keep(COUNTER, String(views));
+  return views;
+}
 
 function describe(): Members {
   const { title, referrer, documentElement } = document;
   return {
     page_title: title,
     page_language: documentElement.lang || navigator.language,
-    preferred_locale: navigator.language.replace("-", "_"),
-    page_referrer: referrer ? new URL(referrer).host : "",
+    preferred_locale: navigator.language.replaceAll("-", "_"),
+    page_referrer: referrer && new URL(referrer).host,
     page_url: location.href,
-    counter: String(counter++),
     timezone_offset: String(new Date().getTimezoneOffset()),
     timezone: Intl.DateTimeFormat().resolvedOptions().timeZone || "",
     resolution: `${screen.width}x${screen.height}`,
     platform: navigator.platform,
-    do_not_track: String(refuses),
+    do_not_track: String(isRefusing),
   };
 }
 
-function withIds(members: Members): Members {
-  const sent = { ...members };
-  if (!isAgreed) return sent;
-  for (const name of IDS) {
+/** Attributes that have a text. Others would be sent as "undefined" or "[object Object]", and stored as that. */
+function textsOf(attributes: object): Members {
+  const texts: Members = {};
+  for (const [name, value] of Object.entries(attributes))
+    if (/string|number|boolean/.test(typeof value) || Array.isArray(value)) texts[name] = String(value);
+  return texts;
+}
+
+/** The signed id of the hit that the public web recorded while it served this page. */
+function servedHit(): Members {
+  const hit = document.querySelector<HTMLMetaElement>(`meta[name="${prefix}-hit"]`)?.content;
+  return hit ? { hit } : {};
+}
+
+function ids(): Members {
+  const known: Members = {};
+  for (const name of mayKeep() ? IDS : []) {
     const id = kept(name);
-    if (id) sent[name] = id;
+    if (id) known[name] = id;
   }
-  if (consent === "required") sent.consent = "1";
-  return sent;
+  return known;
 }
 
-/** Sends a hit: by a call, else by an image; what the network does not take waits for the next page. */
-function send(members: Members, { onload, onerror }: Callbacks = {}): void {
-  const sent = withIds(members);
-  const body = new URLSearchParams(sent);
-  fetch(`${url}/mtc/event`, {
-    method: "POST",
-    body,
-    keepalive: true,
-    credentials: isOwn() ? "include" : "omit",
-  })
-    .then((answer) => answer.json())
-    .then((answer: Record<string, unknown>) => {
-      if (isAgreed && answer.device_id) {
-        kept("mtc_id", String(answer.id));
-        kept("mtc_sid", String(answer.sid));
-        kept(DEVICE, String(answer.device_id));
-      }
-      onload?.();
-    })
-    .catch(() => {
-      const image = new Image();
-      image.onload = () => onload?.();
-      image.onerror = () => {
-        wait(members);
-        onerror?.();
-      };
-      image.src = `${url}/mtracking.gif?d=${encodeURIComponent(btoa(unescape(encodeURIComponent(JSON.stringify(sent)))))}`;
-    });
+/** Views that are not sent yet, the oldest first. */
+let waiting: View[] = [];
+let hasSeen = false;
+let hasLeft = false;
+let isSending = false;
+
+function see(attributes: object, callbacks: Callbacks): void {
+  // After a refusal in this page, later views are not held back for a change of mind.
+  if (decision === "0") return;
+  const members = { ...describe(), ...textsOf(attributes), ...(!hasSeen && servedHit()) };
+  hasSeen = true;
+  hasLeft = false;
+  waiting = [...waiting, { members, callbacks }].slice(-WAITING_MAX);
+  void sendAll();
 }
 
-/** Cookies go along on the public web itself: other sites keep the id in their own storage. */
-function isOwn(): boolean {
-  return location.origin === new URL(url).origin;
+/**
+ * Sends views one after the other. Two first views at the same time would be two devices, since the answer to the first one brings the id
+ * that the second one is sent with.
+ */
+async function sendAll(): Promise<void> {
+  if (isSending || !maySend()) return;
+  isSending = true;
+  waiting = [...takeStored(), ...waiting];
+  for (let view = waiting[0]; view; view = waiting[0]) {
+    // Not before it may be sent: until then the counter is not kept.
+    view.members.counter ??= String(countView());
+    const outcome = await send(view.members);
+    if (outcome === "away") {
+      storeWaiting(waiting);
+      for (const { callbacks } of waiting) run(callbacks.onerror);
+      waiting = [];
+    } else {
+      // A withdrawal of consent, or leaving the page, may have emptied the list since.
+      if (waiting[0] === view) waiting.shift();
+      run(outcome === "taken" ? view.callbacks.onload : view.callbacks.onerror);
+      if (outcome === "taken") fillSlots();
+    }
+  }
+  isSending = false;
 }
 
-function wait(members: Members): void {
-  if (isAgreed) kept(WAITING, JSON.stringify([...waiting(), members].slice(-WAITING_MAX)));
+/** Runs a callback of the page outside of ours: an error in it is the page's. */
+function run(callback: unknown): void {
+  if (typeof callback === "function") setTimeout(() => callback());
 }
 
-function waiting(): Members[] {
+/** `away`: worth another try with the next page. `refused`: another try would be refused again. */
+type Outcome = "taken" | "refused" | "away";
+
+/** Sends a hit by a call, and by an image where the page may not call. */
+async function send(members: Members): Promise<Outcome> {
+  const sent = { ...members, ...ids(), ...(consent === "required" && { consent: "1" }) };
+  let answer: Response;
   try {
-    return JSON.parse(kept(WAITING) || "[]");
+    answer = await call(EVENT_URL, { method: "POST", body: new URLSearchParams(sent), keepalive: true });
   } catch {
-    return [];
+    return (await isImageLoaded(`${url}/mtracking.gif?d=${packed(sent)}`)) ? "taken" : "away";
+  }
+  // An image would not help: it is answered even where its hit is refused.
+  if (answer.status === 429 || answer.status >= 500) return "away";
+  if (!answer.ok) return "refused";
+  keepIds(await answer.json().catch(() => ({})));
+  return "taken";
+}
+
+/**
+ * Cookies are sent from pages of the public web's own origin alone. Elsewhere the kept ids replace them: a call with cookies would fail
+ * wherever the server answers to any origin. `window.origin` is "null" in a sandbox, and `location.origin` is not.
+ */
+function call(address: string, options: RequestInit): Promise<Response> {
+  return fetch(address, { ...options, credentials: window.origin === url ? "include" : "omit" });
+}
+
+function isImageLoaded(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const image = new Image();
+    image.onload = () => resolve(true);
+    image.onerror = () => resolve(false);
+    image.src = address;
+  });
+}
+
+/** Base64 of JSON in UTF-8. */
+function packed(members: Members): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(members));
+  return encodeURIComponent(btoa(String.fromCharCode(...bytes)));
+}
+
+interface Answer {
+  id?: number | null;
+  sid?: string | null;
+  device_id?: string | null;
+}
+
+function keepIds({ id, sid, device_id }: Answer): void {
+  if (!id || !sid || !device_id || !mayKeep()) return;
+  keep("mtc_id", String(id));
+  keep("mtc_sid", sid);
+  keep(DEVICE, device_id);
+}
+
+/** Keeps views for the next page, without the oldest where they are too many or too long. */
+function storeWaiting(unsent: View[]): void {
+  if (!mayKeep()) return;
+  const stored = [...takeStored(), ...unsent].map(({ members }) => members).slice(-WAITING_MAX);
+  while (JSON.stringify(stored).length > WAITING_LENGTH_MAX) stored.shift();
+  if (stored.length > 0) keep(WAITING, JSON.stringify(stored));
+}
+
+/** Takes the views that earlier pages could not send out of the storage. */
+function takeStored(): View[] {
+  const text = mayKeep() && kept(WAITING);
+  if (!text) return [];
+  forget(WAITING);
+  try {
+    return JSON.parse(text).map((members: Members) => ({ members, callbacks: {} }));
+  } catch {
+    return []; // another script of the site wrote there
   }
 }
 
-/** The page counted this visit while it was served: the script only completes it. */
-const served = document.querySelector<HTMLMetaElement>(`meta[name="${prefix}-hit"]`)?.content;
+/** Slots that were asked for, each once. */
+const asked = new WeakSet<Element>();
 
-function see(attributes: Members, callbacks: Callbacks): void {
-  if (consent === "required" && !isAgreed) {
-    held.push([attributes, callbacks]);
-    return;
-  }
-  for (const members of waiting()) send(members);
-  kept(WAITING, null);
-  send({ ...describe(), ...attributes, ...(served && counter === 1 && { hit: served }) }, callbacks);
-  fillSlots();
-}
-
-function agree(isGiven: boolean): void {
-  isAgreed = isGiven;
-  if (isGiven) {
-    kept(CONSENT, "1");
-    const views = held;
-    held = [];
-    for (const [attributes, callbacks] of views) see(attributes, callbacks);
-    return;
-  }
-  const id = kept(DEVICE);
-  for (const name of [...IDS, CONSENT, WAITING]) kept(name, null);
-  held = [];
-  const body = new URLSearchParams({ consent: "0", left: "1", ...(id && { [DEVICE]: id }) });
-  void fetch(`${url}/mtc/event`, {
-    method: "POST",
-    body,
-    keepalive: true,
-    credentials: isOwn() ? "include" : "omit",
-  }).catch(() => {}); // nothing is kept here
-}
-
-/** Parts of the page that differ from visitor to visitor; the page's own stay where there are none. */
+/** Fills the parts of the page that differ from visitor to visitor. Their own content stays for a visitor who is not known. */
 function fillSlots(): void {
-  for (const place of Array.from(
-    document.querySelectorAll<HTMLElement>(`[data-slot="dwc"],.${prefix}-slot`),
-  )) {
-    const { paramSlotName, slotName } = place.dataset;
-    const name = paramSlotName || slotName;
-    if (!name || place.dataset.filled) continue;
-    place.dataset.filled = "1";
-    const query = new URLSearchParams(withIds({ page_url: location.href }));
-    fetch(`${url}/dwc/${encodeURIComponent(name)}?${query}`, { credentials: isOwn() ? "include" : "omit" })
+  const known = ids();
+  if (!known[DEVICE]) return;
+  const query = new URLSearchParams({ page_url: location.href, ...known });
+  const selector = `[data-slot="dwc"][data-param-slot-name],.${prefix}-slot[data-slot-name]`;
+  document.querySelectorAll<HTMLElement>(selector).forEach((slot) => {
+    const name = slot.dataset.paramSlotName || slot.dataset.slotName;
+    if (!name || asked.has(slot)) return;
+    asked.add(slot);
+    call(`${url}/dwc/${encodeURIComponent(name)}?${query}`, {})
       .then((answer) => (answer.status === 200 ? answer.json() : undefined))
       .then((answer?: { content: string }) => {
-        if (answer) place.innerHTML = answer.content;
+        if (answer) slot.innerHTML = answer.content;
       })
       .catch(() => {}); // the page's own content stays
-  }
+  });
 }
 
-let hasLeft = false;
+/** Reports that the visitor left, once for each view: the hit of this page where the page names it, else the latest of the device. */
 function leave(): void {
-  if (hasLeft || counter === 0 || document.visibilityState !== "hidden") return;
+  const { [DEVICE]: device } = ids();
+  const hit = servedHit();
+  if (hasLeft || !hasSeen || !mayKeep() || !(device || hit.hit)) return;
   hasLeft = true;
-  const sent = withIds({ left: "1", ...(served && { hit: served }) });
-  if (sent.hit || sent[DEVICE]) navigator.sendBeacon(`${url}/mtc/event`, new URLSearchParams(sent));
-}
-document.addEventListener("visibilitychange", leave);
-addEventListener("pagehide", leave);
-
-function take(call: Call): void {
-  const [action, what, attributes, callbacks] = Array.from(call);
-  if (action === "consent") agree(what === true);
-  if (action === "send" && what === "pageview")
-    see({ ...(attributes as Members) }, { ...(callbacks as Callbacks) });
+  const sent = { left: "1", ...hit, ...(device && { [DEVICE]: device }) };
+  navigator.sendBeacon(EVENT_URL, new URLSearchParams(sent));
 }
 
-/** The queue has whatever name the page gave it: the word that ends in `TrackingObject` says which. */
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "hidden") leave();
+});
+addEventListener("pagehide", () => {
+  leave();
+  // The call for the first one goes on without the page.
+  storeWaiting(waiting.splice(isSending ? 1 : 0));
+});
+
+function take([action, subject, attributes, callbacks]: unknown[]): void {
+  if (action === "consent" && typeof subject === "boolean") decide(subject);
+  if (action === "send" && subject === "pageview")
+    see({ ...(attributes as object) }, { ...(callbacks as object) });
+}
+
+/** Replaces each queue of the page by a function that works at once. The word that ends in `TrackingObject` names it. */
 function begin(): void {
-  const names = window as unknown as Record<string, unknown>;
-  for (const key of Object.keys(names)) {
-    if (!key.endsWith("TrackingObject") || typeof names[key] !== "string") continue;
-    const name = names[key] as string;
-    const queue = names[name] as Queue | undefined;
-    const calls = queue?.q ?? [];
-    names[name] = (...call: unknown[]) => take(call);
-    for (const call of Array.from(calls)) take(call);
+  const globals = window as unknown as Record<string, unknown>;
+  // Other globals are not read: in a sandbox, reading `localStorage` throws.
+  for (const word of Object.keys(globals).filter((key) => key.endsWith("TrackingObject"))) {
+    const name = globals[word];
+    if (typeof name !== "string") continue;
+    const queue = globals[name] as { q?: ArrayLike<unknown>[] } | undefined;
+    globals[name] = (...parts: unknown[]) => take(parts);
+    for (const parts of queue?.q ?? []) take(Array.from(parts));
   }
 }
 
+// Ids of an earlier visit go when the visitor turns the signal on.
+if (consent === "signal" && isRefusing) forget(...IDS, COUNTER, WAITING);
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
 else begin();

@@ -35,7 +35,7 @@ export function trackingRoutes(options: TrackingOptions): Router {
     const parameters = await readParameters(request);
     const outcome = await record(options, request, response, parameters);
     if (!outcome) return void response.json({ success: 0 });
-    response.json({ success: 1, ...idsOf(outcome, settings), events: {} });
+    response.json({ success: 1, ...idsOf(outcome), events: {} });
   });
   router.get("/mtc", shared, async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
@@ -51,7 +51,7 @@ export function trackingRoutes(options: TrackingOptions): Router {
     });
     if (!visitor) return void response.json([]);
     keepDevice(response, { deviceId: device.id, visitor }, settings);
-    response.json(idsOf({ visitor, visit }, settings));
+    response.json(idsOf({ visitor, visit }));
   });
   router.get("/mtracking.gif", async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
@@ -96,7 +96,7 @@ async function record(
 }
 
 /** `id`, `sid` and `device_id` of a visitor who may be known; nothing else of them is said. */
-function idsOf({ visitor, visit }: Recorded, _settings: VisitSettings) {
+function idsOf({ visitor, visit }: Recorded) {
   const deviceId = visitor ? visit.device?.id : undefined;
   return { id: visitor?.shownContactId ?? null, sid: deviceId ?? null, device_id: deviceId ?? null };
 }

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { queryAsSuperuser } from "@tidings/testkit/postgres";
+import type { Page } from "playwright-core";
+import { startBrowser } from "./browser.ts";
+import { startTestStack } from "./stack.ts";
+import {
+  eventuallyEqual,
+  keptBy,
+  scriptIsReady,
+  sentBy,
+  startTrackedSite,
+  visitWith,
+} from "./tracked-site.ts";
+import { visitor } from "./visitor.ts";
+
+/** The tracking script in a real browser where visitors are asked first: TRACKING_CONSENT is `required`. */
+
+const [stack, browser] = await Promise.all([
+  startTestStack({
+    hasOwnHost: true,
+    env: {
+      content: { TRACKING_CONSENT: "required" },
+      gateway: { TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
+    },
+  }),
+  startBrowser(),
+]);
+const { publicUrl, baseUrl, database } = stack;
+const site = await startTrackedSite(publicUrl);
+after(async () => {
+  await browser.close();
+  site.stop();
+  await stack.stop();
+});
+
+const query = (text: string) => queryAsSuperuser(database, text);
+const server = visitor(baseUrl, { host: new URL(publicUrl).host });
+// The first ids for contacts come from the contact service.
+await eventually(async () =>
+  assert.equal((await server.hit({ page_url: "https://ready.example/", consent: "1" })).json.success, 1),
+);
+
+const visit = (work: (page: Page) => Promise<void>) => visitWith(browser, {}, work);
+const urlsOf = async (device: unknown) =>
+  (await query(`select url from content.page_hits where tracking_id = '${device}' order by id`)).map(
+    ({ url }) => url,
+  );
+const deviceOf = (page: Page) =>
+  eventually(async () => {
+    const id = await page.evaluate("localStorage.getItem('svc_device_id')");
+    assert.ok(id);
+    return id;
+  });
+
+const NOTHING = { local: [], session: [], cookies: [] };
+const AGREED = {
+  local: ["mtc_id", "mtc_sid", "svc_consent", "svc_device_id"],
+  session: ["svc_counter"],
+  cookies: [],
+};
+
+test("before consent no request is made and no name is kept; then the waiting view is sent, and later pages need no answer", async () => {
+  const [url, next] = [site.page("/asked"), site.page("/next")];
+  await visit(async (page) => {
+    const sent = sentBy(page, publicUrl);
+    await page.goto(url);
+    await scriptIsReady(page);
+    assert.equal(sent.length, 0);
+    assert.deepEqual(await keptBy(page), NOTHING);
+    await page.evaluate("mt('consent', true)");
+    const device = await deviceOf(page);
+    assert.deepEqual(
+      sent.map((parameters) => [
+        parameters.get("page_url"),
+        parameters.get("consent"),
+        parameters.get("counter"),
+      ]),
+      [[url, "1", "1"]],
+    );
+    assert.deepEqual(await keptBy(page), AGREED);
+    await page.goto(next);
+    await eventuallyEqual(() => urlsOf(device), [url, next]);
+    assert.deepEqual(await keptBy(page), AGREED);
+  });
+});
+
+test("consent that is withdrawn deletes the device and all names, is sent once, and ends all sending", async () => {
+  const [url, next] = [
+    site.page("/withdrawn", { calls: "mt('consent', true);mt('send','pageview');" }),
+    site.page("/after", { calls: "mt('consent', false);mt('send','pageview');" }),
+  ];
+  await visit(async (page) => {
+    const sent = sentBy(page, publicUrl);
+    await page.goto(url);
+    const device = await deviceOf(page);
+    await page.evaluate("mt('consent', false); mt('consent', false); mt('send', 'pageview')");
+    await eventuallyEqual(() => query(`select 1 from content.visitor_devices where id = '${device}'`), []);
+    assert.deepEqual(await keptBy(page), NOTHING);
+    await page.goto(next);
+    await scriptIsReady(page);
+    assert.deepEqual(
+      sent.map((parameters) => parameters.get("consent")),
+      ["1", "0"],
+    );
+    assert.deepEqual(await keptBy(page), NOTHING);
+    assert.deepEqual(await urlsOf(device), [url]);
+  });
+});
+
+test("a visitor who refuses at once causes no request, and views before a change of mind are not sent", async () => {
+  const url = site.page("/refused");
+  await visit(async (page) => {
+    const sent = sentBy(page, publicUrl);
+    await page.goto(url);
+    await scriptIsReady(page);
+    await page.evaluate("mt('consent', false); mt('send', 'pageview')");
+    assert.equal(sent.length, 0);
+    assert.deepEqual(await keptBy(page), NOTHING);
+    await page.evaluate("mt('consent', true); mt('send', 'pageview', { page_title: 'Now' })");
+    await deviceOf(page);
+    assert.deepEqual(
+      sent.map((parameters) => parameters.get("page_title")),
+      ["Now"],
+    );
+  });
+});
