@@ -27,6 +27,12 @@ async function contact(id: unknown) {
   return body.contact as Any;
 }
 
+async function letVisitorsSayEmail() {
+  const { fields } = (await api("GET", "fields/contact?search=email&limit=5")).body as Any;
+  const email = fields.find((field: { alias: string }) => field.alias === "email");
+  await api("PATCH", `fields/contact/${email.id}/edit`, { isPubliclyUpdatable: true });
+}
+
 // The first ids for contacts come from the contact service.
 await eventually(async () => assert.equal((await visitor(baseUrl).hit(page("/ready"))).json.success, 1));
 
@@ -138,9 +144,7 @@ test("a hit counts without the members of it that cannot be read", async () => {
 });
 
 test("a hit with publicly updatable values finds the contact, merges the visitor in, and shows nothing of it", async () => {
-  const fields = ((await api("GET", "fields/contact?search=email&limit=5")).body as Any).fields;
-  const email = fields.find((field: { alias: string }) => field.alias === "email");
-  await api("PATCH", `fields/contact/${email.id}/edit`, { isPubliclyUpdatable: true });
+  await letVisitorsSayEmail();
   const known = (await api("POST", "contacts/new", { firstname: "Ada", email: "ada@tracked.example" })).body
     .contact;
   const browser = visitor(baseUrl);
@@ -152,6 +156,22 @@ test("a hit with publicly updatable values finds the contact, merges the visitor
     assert.equal(hit?.contact_id, known.id);
   });
   assert.equal((await contact(known.id)).fields.all.firstname, "Ada", "firstname is not publicly updatable");
+});
+
+test("the values of first hits are all kept, whether the visitor or the values arrive first", async () => {
+  await letVisitorsSayEmail();
+  const emails = Array.from({ length: 60 }, (_, index) => `first${index}@tracked.example`);
+  const answers = await Promise.all(
+    emails.map((email, index) =>
+      visitor(baseUrl).hit({ ...page(`/first/${index}`), email, tags: "first-hit" }),
+    ),
+  );
+  assert.equal(new Set(answers.map(({ json }) => json.id)).size, emails.length);
+  await eventually(async () => {
+    const { body } = await api("GET", "contacts?search=tag:first-hit&limit=100");
+    const kept = Object.values((body as Any).contacts).map((each) => (each as Any).fields.all.email);
+    assert.deepEqual(kept.toSorted(), emails.toSorted());
+  });
 });
 
 test("a report of leaving sets the leave time of the device's last hit, and makes neither hit nor contact", async () => {

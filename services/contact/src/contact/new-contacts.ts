@@ -1,4 +1,5 @@
 import { prepared } from "@tidings/database/database";
+import { advisoryLocksById } from "@tidings/database/lock";
 import { dateTimeText } from "@tidings/database/timestamp";
 import type { Transaction } from "@tidings/database/transaction";
 import type { FieldSet } from "../field/catalogue.ts";
@@ -23,6 +24,10 @@ const missingStatement = prepared(
      and not exists (select from contact_redirects r where r.merged_id = x.id)`,
 );
 
+/** Two transactions that begin the same contact at once: the second waits, and finds it. A few locks serve all ids, since a server has few. */
+const beginning = advisoryLocksById("new_contacts");
+const LOCKS = 64;
+
 /** Adds contacts under ids that were taken for them. Those that are there already, or were merged into another, are left alone. */
 export async function addNewContacts(
   { outbox }: ContactContext,
@@ -31,6 +36,10 @@ export async function addNewContacts(
 ): Promise<void> {
   const wanted = new Map(contacts.map((contact) => [contact.id, contact]));
   if (wanted.size === 0) return;
+  beginning.exclusive(
+    transaction,
+    [...wanted.keys()].map((id) => id % LOCKS),
+  );
   const missing = await transaction.query(missingStatement, [[...wanted.keys()]]);
   const changes = missing.flatMap(({ id }) => {
     const contact = wanted.get(Number(id));
