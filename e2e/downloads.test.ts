@@ -24,6 +24,8 @@ const stack = await startTestStack({
       TRACKING_RATE: "0",
       DOWNLOAD_RATE: "0",
       PUBLIC_RATE_LIMIT: "0",
+      // A busy machine refuses none of the downloads that come at the same time.
+      PUBLIC_REQUESTS_IN_FLIGHT: "2000",
     },
     content: { PUBLIC_TOKEN_KEYS: TOKEN_KEY },
   },
