@@ -12,7 +12,8 @@ import { type PageHitSchema, PageHitsSchema } from "@tidings/proto/tidings/conte
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
-import { CONTACT_FATES, contactFateJobs, contactFates, contactsByFate } from "./contact-fates.ts";
+import { contactFateJobs, contactFates } from "./contact-fate-jobs.ts";
+import { CONTACT_FATES, contactsByFate } from "./contact-fates.ts";
 import { facts } from "./facts.ts";
 import { project } from "./projecting.ts";
 import { type ListFacts, startRebuilding } from "./rebuild.ts";

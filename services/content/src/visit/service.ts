@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { MonthPartitioned } from "@tidings/jobs/partitions";
 import { factSource } from "@tidings/messaging/facts";
-import { contactFateJobs, contactFates } from "@tidings/projection/contact-fates";
+import { contactFateJobs, contactFates } from "@tidings/projection/contact-fate-jobs";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
