@@ -2,7 +2,7 @@ import fc from "fast-check";
 
 type Text = fc.Arbitrary<string>;
 
-const hostileText: Text = fc.oneof(
+export const hostileText: Text = fc.oneof(
   fc.constantFrom(
     "",
     "\0",

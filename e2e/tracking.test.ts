@@ -174,6 +174,21 @@ test("the values of first hits are all kept, whether the visitor or the values a
   });
 });
 
+test("new visitors who say the same address at the same time are one contact, and no values are lost", async () => {
+  await letVisitorsSayEmail();
+  const tags = Array.from({ length: 24 }, (_, index) => `same-${index}`);
+  await Promise.all(
+    tags.map((tag) => visitor(baseUrl).hit({ ...page("/same"), email: "same@tracked.example", tags: tag })),
+  );
+  await eventually(async () => {
+    const { body } = await api("GET", "contacts?search=email:same@tracked.example");
+    const found = Object.values((body as Any).contacts) as Any[];
+    assert.equal(found.length, 1);
+    const kept = found[0].tags.map(({ tag }: { tag: string }) => tag);
+    assert.deepEqual(kept.toSorted(), tags.toSorted());
+  });
+});
+
 test("a report of leaving sets the leave time of the device's last hit, and makes neither hit nor contact", async () => {
   const browser = visitor(baseUrl);
   await browser.hit(page("/stayed"));

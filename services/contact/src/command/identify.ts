@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Outcome } from "@tidings/commands/once";
-import { prepared } from "@tidings/database/database";
+import { joined, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { IdentifyContact } from "@tidings/proto/tidings/contact/v1/command";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
@@ -10,6 +10,7 @@ import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { Fault } from "@tidings/rpc/fault";
 import { companySaver } from "../company/save.ts";
+import { usableTags } from "../contact/body.ts";
 import { mergeContacts } from "../contact/merge.ts";
 import { addNewContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
@@ -17,11 +18,10 @@ import { wholeContacts } from "../contact/whole.ts";
 import type { Field, FieldCatalogue, FieldSet } from "../field/catalogue.ts";
 import { readFieldValue } from "../field/value.ts";
 import { type FieldValues, withCustomValues } from "../field/values.ts";
-import { claimOf, valueClaims } from "../record/identifier.ts";
+import { claimOf, isOutrun, valueClaims } from "../record/identifier.ts";
 import { type ContactRow, companiesOf, contactTable } from "../rows/contact.ts";
 
 export interface Identifying {
-  /** Its database is the transaction. */
   context: ContactContext;
   catalogue: FieldCatalogue;
   transaction: Transaction;
@@ -42,7 +42,7 @@ interface Said {
 
 /**
  * Finds out who visitors are by what they said, and writes it (engines.md 5.5 for forms, 7.2 for tracking). One after the other: each may
- * make another contact of the ones that the next is about.
+ * make another contact of the ones that the next is about. One that is refused leaves nothing behind.
  */
 export async function identifyContacts(
   identifying: Identifying,
@@ -51,13 +51,34 @@ export async function identifyContacts(
   const outcomes: Outcome<number | Found>[] = [];
   for (const { contactId, effect } of commands) {
     try {
-      outcomes.push({ value: await identify(identifying, contactId, effect.value) });
+      outcomes.push({ value: await identifyAlone(identifying, contactId, effect.value) });
     } catch (error) {
-      if (!(error instanceof Fault)) throw error;
+      // A fault with a cause is a statement's.
+      if (!(error instanceof Fault) || error.cause !== undefined) throw error;
       outcomes.push({ fault: error });
     }
   }
   return outcomes;
+}
+
+const ATTEMPTS = 6;
+
+async function identifyAlone(
+  { transaction, ...identifying }: Identifying,
+  contactId: number,
+  command: IdentifyContact,
+): Promise<number | Found> {
+  const { context } = identifying;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await transaction.savepoint((own) => {
+        const within = { ...context, database: joined(context.database, own) };
+        return identify({ ...identifying, context: within, transaction: own }, contactId, command);
+      });
+    } catch (error) {
+      if (!isOutrun(error) || attempt === ATTEMPTS) throw error;
+    }
+  }
 }
 
 async function identify(
@@ -237,7 +258,7 @@ async function write(
   const written = [...values].filter(([alias]) => !isProtected || !row?.[alias]);
   const message = create(ContactSchema, {
     values: jsonBytes(Object.fromEntries(written)),
-    tags: jsonBytes(command.tags),
+    tags: jsonBytes(usableTags(command.tags)),
     ipAddress: command.ip,
     lastActive: timestampFromMs(Date.now()),
   });

@@ -90,6 +90,11 @@ function readTags(json: Uint8Array, violations: Violation[]): { addTags: string[
   };
 }
 
+/** The tags in a text, as visitors send it: without those that no contact may have. */
+export function usableTags(text: string): string[] {
+  return text.split(",", TAGS_MAX).filter((tag) => cleanTag(tag).length <= TAG_LENGTH_MAX);
+}
+
 /** Private and malformed addresses identify nobody and are ignored. */
 export function publicAddress(text: string | undefined): string | undefined {
   if (!text || text.length > ADDRESS_LENGTH_MAX || !ipaddr.isValid(text)) return undefined;

@@ -1,3 +1,4 @@
+import { violatedConstraint } from "@tidings/database/failure";
 import type { Row } from "@tidings/database/statement";
 import { folded } from "@tidings/runtime/folded";
 import type { Field, FieldSet } from "../field/catalogue.ts";
@@ -25,4 +26,9 @@ export function valueClaims(set: FieldSet, values: FieldValues): Claim[] {
 /** The claims that the others lack. */
 export function missingClaims(claims: OwnClaim[], others: OwnClaim[]): OwnClaim[] {
   return claims.filter(({ key }) => !others.some((other) => other.key === key));
+}
+
+/** Did somebody else take an identifier after we looked? Whoever looks again finds their record. */
+export function isOutrun(error: unknown): boolean {
+  return violatedConstraint(error)?.endsWith("_identifiers_pkey") === true;
 }

@@ -1,4 +1,3 @@
-import { violatedConstraint } from "@tidings/database/failure";
 import { dateTimeText } from "@tidings/database/timestamp";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Call } from "@tidings/rpc/call";
@@ -12,7 +11,7 @@ import {
 } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
 import { draftsOf, refusalOf } from "./drafts.ts";
-import { valueClaims } from "./identifier.ts";
+import { isOutrun, valueClaims } from "./identifier.ts";
 import type { RecordChange, RecordKind, SaveOutcome, SaveRequest } from "./kind.ts";
 import { type Item, type ReadItems, readItems } from "./read-items.ts";
 import { sharedWrites } from "./shared-writes.ts";
@@ -78,9 +77,7 @@ async function writeItems<M, C extends RecordChange, L>(
       const work = (transaction: Transaction) => saveItems({ ...batch, transaction }, items);
       return await context.database.transaction(call.deadlineMs, work, options);
     } catch (error) {
-      // Somebody else took an identifier after we looked: look again, the record is there now.
-      const isOutrun = violatedConstraint(error)?.endsWith("_identifiers_pkey");
-      if (!isOutrun || attempt === ATTEMPTS) throw error;
+      if (!isOutrun(error) || attempt === ATTEMPTS) throw error;
     }
   }
 }

@@ -89,9 +89,11 @@ export function identification(database: Database, log: Log, upstreams: Upstream
       const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
       const { outcomes } = await contacts.carryOutCommands({ commands: [command] }, outgoing);
       const [outcome] = outcomes;
+      if (!outcome?.contactId)
+        throw new Error(`the contact of a visitor cannot be found: ${outcome?.message}`);
       return {
         ...job,
-        payload: { ...job.payload, identifiedAs: outcome?.contactId, isFound: outcome?.isFound },
+        payload: { ...job.payload, identifiedAs: outcome.contactId, isFound: outcome.isFound },
       };
     },
     async work(transaction, { payload }) {
