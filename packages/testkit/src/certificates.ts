@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
@@ -34,7 +35,9 @@ export async function createAuthority(folder: string, name = "ca"): Promise<Auth
       const names = hosts.map((host) => `${isIP(host) ? "IP" : "DNS"}:${host}`).join(",");
       await writeFile(extensions, `subjectAltName=${names}\n`);
       await openssl("req", ...KEY, "-subj", `/CN=${subject}`, "-keyout", key, "-out", request);
-      const by = ["-CA", caFile, "-CAkey", caKey, "-CAcreateserial"];
+      // Not from the authority's file of serials: certificates are issued at the same time.
+      const serial = `0x01${randomBytes(15).toString("hex")}`;
+      const by = ["-CA", caFile, "-CAkey", caKey, "-set_serial", serial];
       await openssl("x509", "-req", ...by, ...DAYS, "-in", request, "-extfile", extensions, "-out", cert);
       return { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, TLS_CA_FILE: caFile };
     },
