@@ -161,6 +161,22 @@ test("scripts get what is wrong by field, and what to show", async () => {
   });
 });
 
+test("hits between a first submission and the finding of its contact are that contact's", async () => {
+  const form = await newForm({ name: "Between" });
+  const { contact } = await made("contacts/new", { email: "between@forms.example" });
+  const browser = visitor(baseUrl);
+  await send(browser, form.id, { "svcform[mail]": "between@forms.example" });
+  const device = browser.cookies.get("svc_device_id");
+  for (const path of ["/one", "/two", "/three"])
+    await browser.hit({ page_url: `https://shop.example/between${path}` });
+  await eventually(async () => {
+    const hits = await query(
+      `select distinct contact_id from content.page_hits where tracking_id = '${device}' and url like '%/between/%'`,
+    );
+    assert.deepEqual(hits, [{ contact_id: contact.id }]);
+  });
+});
+
 test("a submission that is sent twice is taken once, with its contact, its event and its actions", async () => {
   const segment = (await made("segments/new", { name: "Signed up" })).list;
   const form = await newForm({

@@ -11,7 +11,7 @@ import type { Call } from "@tidings/rpc/call";
 import { Fault } from "@tidings/rpc/fault";
 import { companySaver } from "../company/save.ts";
 import { usableTags } from "../contact/body.ts";
-import { mergeContacts } from "../contact/merge.ts";
+import { contactMerged, mergeContacts } from "../contact/merge.ts";
 import { addNewContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
 import { wholeContacts } from "../contact/whole.ts";
@@ -228,13 +228,14 @@ async function begin(
 
 const leadOnStatement = prepared(
   "contacts_lead_on",
-  `insert into contact_redirects (merged_id, contact_id, date_added) select $1::integer, $2::integer, now()
-   where $1::integer > 0 on conflict do nothing`,
+  `insert into contact_redirects (merged_id, contact_id, date_added) values ($1, $2, now()) on conflict do nothing`,
 );
 
-/** The id that the visitor was shown is not a contact's: it leads to the one that they are. */
-function leadOn({ transaction }: Identifying, sentId: number, id: number): void {
+/** The id that the visitor was shown is not a contact's: it leads to the one that they are, also in services that have facts of it. */
+function leadOn({ context, transaction }: Identifying, sentId: number, id: number): void {
+  if (sentId <= 0) return;
   transaction.execute(leadOnStatement, [sentId, id]);
+  context.outbox.append(transaction, [contactMerged(sentId, 1, id)]);
 }
 
 /** The contact that a device had begun becomes a part of this one, where nothing else is known of it. */

@@ -78,7 +78,7 @@ function merge(
     context.outbox.append(transaction, [
       ...changes.map((change) => contactSaved(change, set)),
       ...memberships,
-      mergedEvent(merged, id),
+      contactMerged(mergedId, Number(merged.version) + 1, id),
       contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }),
     ]);
     return row;
@@ -91,9 +91,10 @@ function reached(rows: ContactRow[], id: number, verb: Verb, call: Call): Contac
 }
 
 /** Published before the deletion: other services move their rows of the contact. */
-function mergedEvent(merged: ContactRow, mergedIntoId: number) {
-  const aggregate = { id: Number(merged.id), version: Number(merged.version) + 1 };
-  return domainEvent("tidings.contact.contact.merged", aggregate, ContactMergedSchema, { mergedIntoId });
+export function contactMerged(id: number, version: number, mergedIntoId: number) {
+  return domainEvent("tidings.contact.contact.merged", { id, version }, ContactMergedSchema, {
+    mergedIntoId,
+  });
 }
 
 function mergedRow(survivor: ContactRow, merged: ContactRow, set: FieldSet, now: string): ContactRow {
