@@ -84,5 +84,5 @@ async function recordAnswer(
   const visitor = await recordDownload(
     newDownload({ assetId: asset.id, code, visit, parameters, click, url }),
   );
-  if (visitor && visit.device) keepDevice(response, { deviceId: visit.device.id, visitor }, settings);
+  keepDevice(response, { visit, visitor }, settings);
 }

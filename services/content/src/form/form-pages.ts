@@ -84,12 +84,11 @@ export function sendEmbedded(
 /** JSON for the window that the form is in: the page that is answered in a hidden frame hands it on (HTML, 9.3 postMessage). */
 export function sendToParent(response: Response, answer: object, target: string): void {
   const nonce = randomUUID();
-  const [json, origin] = [answer, target].map((value) => JSON.stringify(value).replaceAll("<", "\\u003c"));
   response.setHeader("content-security-policy", `${NONCE_POLICY}; script-src 'nonce-${nonce}'`);
   response
     .type("text/html")
     .send(
-      `<!doctype html><meta charset="utf-8"><script nonce="${nonce}">parent.postMessage(JSON.stringify(${json}), ${origin});</script>`,
+      `<!doctype html><meta charset="utf-8"><script nonce="${nonce}">parent.postMessage(JSON.stringify(${literal(answer)}), ${literal(target)});</script>`,
     );
 }
 
@@ -100,7 +99,8 @@ export function insertingScript(form: Form, markup: string, script: string): str
 ${script}`;
 }
 
-function literal(value: string): string {
+/** A value as a script within a page may hold it. */
+function literal(value: unknown): string {
   return JSON.stringify(value)
     .replaceAll("<", "\\u003c")
     .replaceAll("\u2028", "\\u2028")

@@ -26,15 +26,14 @@ export async function submitRoute(
   isAjax: boolean,
 ): Promise<void> {
   const { settings, bytesMax } = options;
-  const query = await readQuery(request);
+  const query = readQuery(request);
   const received = await receiveForm(request, { bytesMax, pageMember: `${settings.prefix}page` });
   const { members } = received;
   const id = query.get("formId") ?? members.get("formid") ?? "";
   const visit = visitOf(request, received.parameters, settings);
   const taking = await take(options, { received, id, visit });
   const { answer, form } = taking;
-  if (taking.visitor && visit.device)
-    keepDevice(response, { deviceId: visit.device.id, visitor: taking.visitor }, settings);
+  keepDevice(response, { visit, visitor: taking.visitor }, settings);
   const json = answerJson(answer, form ? formWord(form) : (members.get("formname") ?? ""));
   if (isAjax || query.get("ajax") === "1") return void response.json(json);
   if (members.get("messenger") === "1") return sendToParent(response, json, request.get("origin") ?? "*");
@@ -51,7 +50,7 @@ export async function submitRoute(
   response.redirect(302, `/form/message?m=${encodeURIComponent(token)}`);
 }
 
-async function readQuery(request: Request): Promise<ReadonlyMap<string, string>> {
+function readQuery(request: Request): ReadonlyMap<string, string> {
   const at = request.url.indexOf("?");
   return new Map(new URLSearchParams(at < 0 ? "" : request.url.slice(at + 1, at + 2_048)));
 }

@@ -45,16 +45,15 @@ export async function findPage(database: Database, alias: string): Promise<Found
   const pages = rows.map(pageOf);
   const page = pages[rows.findIndex(({ is_asked }) => is_asked === "t")];
   if (!page || page.isPreferenceCenter) return undefined;
-  const isOf = (parent: { id: number } | undefined) => parent !== undefined;
   return {
     page,
-    parent: isOf(page.variantParent) ? pages.find(({ id }) => id === page.variantParent?.id) : undefined,
+    parent: page.variantParent && pages.find(({ id }) => id === page.variantParent?.id),
     variants: pages.filter(({ variantParent, isOpen }) => isOpen && variantParent?.id === page.id),
     translations: pages.filter(
       ({ id, isOpen, translationParent, variantParent }) =>
         id !== page.id &&
         isOpen &&
-        !isOf(variantParent) &&
+        variantParent === undefined &&
         (translationParent?.id === (page.translationParent?.id ?? page.id) ||
           id === page.translationParent?.id),
     ),

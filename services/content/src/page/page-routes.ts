@@ -180,8 +180,7 @@ async function count(
     ...{ timeZone: "", locale: "", values: {}, tags: "" },
   };
   const visitor = await recordHit(hit);
-  if (visitor && visit.device)
-    keepDevice(response, { deviceId: visit.device.id, visitor, hitId: hit.id }, settings);
+  keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
   return { hit, visitor };
 }
 

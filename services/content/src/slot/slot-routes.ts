@@ -28,10 +28,9 @@ export function slotRoutes({ database, settings, see, contacts, recordShown }: S
     const visit = visitOf(request, parameters, settings);
     const { device } = visit;
     if (!device) return void response.status(204).end();
-    const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() });
-    const visitor = await see({ ...hit, deviceId: device.id, isNewDevice: device.isNew, hitId: undefined });
+    const visitor = await see(pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() }));
     const found = await slotContent({ database, contacts }, slot, visitor);
-    if (visitor) keepDevice(response, { deviceId: device.id, visitor }, settings);
+    keepDevice(response, { visit, visitor }, settings);
     if (!found || !visitor) return void response.status(204).end();
     await recordShown({ contactId: visitor.contactId, dynamicContentId: found.id, slot });
     const content = withoutScripts(found.content);

@@ -13,7 +13,7 @@ export function fieldAliases(database: Database): () => Promise<ReadonlySet<stri
     aliases = new Set(rows.map(({ alias }) => alias ?? ""));
   };
   return async () => {
-    if (aliases.size === 0 || performance.now() - readAt > KEPT_MS) {
+    if (performance.now() - readAt > KEPT_MS) {
       readAt = performance.now();
       reading = read().catch(() => undefined); // the hit itself says that the database is away
     }

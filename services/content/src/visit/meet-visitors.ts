@@ -28,7 +28,7 @@ export async function meetVisitors<F extends VisitFact>(
   facts: F[],
   { targetsOf, hitIdOf }: MeetOptions<F>,
 ): Promise<Met<F>> {
-  const sightings = facts.flatMap((fact) => sightingOf(fact, hitIdOf?.(fact)));
+  const sightings = facts.flatMap((fact) => sightingsOf(fact, hitIdOf?.(fact)));
   const { visitors: byDevice, events } = await seeVisitors(transaction, ids, sightings);
   const visitors = new Map(
     facts.flatMap((fact) => {
@@ -54,7 +54,8 @@ export function isKept({ device, verdict }: VisitFact): boolean {
   return device !== undefined || verdict === "machine";
 }
 
-function sightingOf(fact: VisitFact, hitId: string | undefined): Sighting[] {
+/** The browser of a fact, where it may be known. `hitId` is the hit that the fact is. */
+export function sightingsOf(fact: VisitFact, hitId?: string): Sighting[] {
   const { device } = fact;
   return device ? [{ ...fact, deviceId: device.id, isNewDevice: device.isNew, hitId }] : [];
 }

@@ -13,10 +13,11 @@ import { insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
 import { type Hit, timeOfId } from "./hit.ts";
 import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
-import { isKept, meetVisitors } from "./meet-visitors.ts";
+import { isKept, meetVisitors, sightingsOf } from "./meet-visitors.ts";
 import { sumVisits } from "./sum-visits.ts";
+import type { VisitFact } from "./visit-fact.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
-import { type Sighting, seeVisitors, type Visitor } from "./visitors.ts";
+import { seeVisitors, type Visitor } from "./visitors.ts";
 
 const recorded = new Counter({
   name: "tidings_hits_total",
@@ -42,15 +43,15 @@ export function hitRecorder(visits: Visits): RecordHit {
   return groupCommit((hits) => recordHits(visits, hits));
 }
 
-/** Notes a visitor who is on no page, and answers who it is. */
-export type See = (sighting: Sighting) => Promise<Visitor | undefined>;
+/** Notes the visitor of a fact that is not recorded, and answers who it is; undefined for one who may not be known. */
+export type See = (fact: VisitFact) => Promise<Visitor | undefined>;
 
 export function visitorSeer({ database, outbox, ids }: Visits): See {
-  return async (sighting) =>
+  return async (fact) =>
     database.transaction(backgroundDeadline(), async (transaction) => {
-      const { visitors, events } = await seeVisitors(transaction, ids, [sighting]);
+      const { visitors, events } = await seeVisitors(transaction, ids, sightingsOf(fact));
       outbox.append(transaction, events);
-      return visitors.get(sighting.deviceId);
+      return visitors.get(fact.device?.id ?? "");
     });
 }
 
@@ -284,10 +285,7 @@ function eventOf(row: HitRow, page: Hit["page"]) {
       pageAlias: page.alias,
       pageCategory: Buffer.from(page.category),
     }),
-    dateHit: timestampFromMs(Date.parse(row.date_hit)),
     ...(row.date_left && { dateLeft: timestampFromMs(Date.parse(row.date_left)) }),
-    version: row.version,
-    isUnique: row.is_unique,
     browserLanguages: row.browser_languages,
     query: jsonBytes(row.query),
   };
@@ -297,10 +295,7 @@ function eventOf(row: HitRow, page: Hit["page"]) {
 export function eventOfStored(row: Row) {
   return {
     ...sharedOf(row),
-    dateHit: timestampFromDate(timeOfId(row.id ?? "")),
     ...(row.date_left && { dateLeft: timestampFromText(row.date_left) }),
-    version: Number(row.version),
-    isUnique: row.is_unique === "t",
     browserLanguages: JSON.parse(row.browser_languages ?? "[]") as string[],
     query: Buffer.from(row.query ?? "{}"),
   };
@@ -312,6 +307,9 @@ function sharedOf(row: Row | HitRow) {
   const [sourceId, variantParentId] = [number(row.source_id), number(row.variant_parent_id)];
   return {
     id: row.id ?? "",
+    version: Number(row.version),
+    dateHit: timestampFromDate(timeOfId(row.id ?? "")),
+    isUnique: row.is_unique === true || row.is_unique === "t",
     contactId: number(row.contact_id) ?? 0,
     url: row.url ?? "",
     urlTitle: row.url_title ?? "",

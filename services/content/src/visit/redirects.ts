@@ -92,8 +92,7 @@ export function redirectRoutes(options: RedirectOptions): Router {
         if (!isOutage(error)) log.error({ err: error }, "a click was not recorded");
         return undefined;
       });
-      if (visitor && visit.device)
-        keepDevice(response, { deviceId: visit.device.id, visitor, hitId: hit.id }, settings);
+      keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
     }
     response.setHeader("cache-control", "no-store");
     response.redirect(302, target);

@@ -11,6 +11,7 @@ import type { Log } from "@tidings/runtime/log";
 import { slices } from "@tidings/runtime/slices";
 import { Counter, Gauge } from "prom-client";
 import { type Hit, timeOfId } from "./hit.ts";
+import { isKept } from "./meet-visitors.ts";
 import { type RecordHit, recordHitsIn, type Visits } from "./record-hits.ts";
 
 /** Hits that wait on disk while the database is away. */
@@ -172,7 +173,7 @@ export function spillingRecorder(record: RecordHit, spill: Spill): RecordHit {
         awayUntil = performance.now() + AWAY_MS;
       }
     }
-    if (hit.device || hit.verdict === "machine") await spill.keep(hit);
+    if (isKept(hit)) await spill.keep(hit);
     else lost.inc();
     return undefined;
   };

@@ -8,9 +8,8 @@ import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
 import { pageHit } from "./page-hit.ts";
 import { type Parameters, readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
-import { CONSENT_PARAMETER, forgetDevice, keepDevice, type Visit, visitOf } from "./visit.ts";
+import { CONSENT_PARAMETER, forgetDevice, keepDevice, type Recorded, visitOf } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
-import type { Visitor } from "./visitors.ts";
 
 export interface TrackingOptions {
   database: Database;
@@ -40,17 +39,11 @@ export function trackingRoutes(options: TrackingOptions): Router {
   router.get("/mtc", shared, async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
     const visit = visitOf(request, parameters, settings);
-    const { device } = visit;
-    if (!device) return void response.json([]);
-    const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() });
-    const visitor = await options.see({
-      ...hit,
-      deviceId: device.id,
-      isNewDevice: device.isNew,
-      hitId: undefined,
-    });
+    if (!visit.device) return void response.json([]);
+    const fields = new Set<string>();
+    const visitor = await options.see(pageHit({ visit, parameters, prefix: settings.prefix, fields }));
     if (!visitor) return void response.json([]);
-    keepDevice(response, { deviceId: device.id, visitor }, settings);
+    keepDevice(response, { visit, visitor }, settings);
     response.json(idsOf({ visitor, visit }));
   });
   router.get("/mtracking.gif", async (request: Request, response: Response) => {
@@ -62,11 +55,6 @@ export function trackingRoutes(options: TrackingOptions): Router {
     response.type("image/gif").end(BLANK_IMAGE);
   });
   return router;
-}
-
-interface Recorded {
-  visit: Visit;
-  visitor: Visitor | undefined;
 }
 
 /** Records the hit of a page; undefined where a link is named that we did not sign. */
@@ -90,8 +78,7 @@ async function record(
   const click = token ? readClick(settings.tokens.click, token) : undefined;
   if (token && !click) return undefined;
   const visitor = await recordHit(click ? { ...hit, ...sourceOf(click) } : hit);
-  if (visitor && hit.device)
-    keepDevice(response, { deviceId: hit.device.id, visitor, hitId: hit.id }, settings);
+  keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
   return { visit, visitor };
 }
 

@@ -100,17 +100,25 @@ function languagesOf(header = ""): string[] {
     .filter((tag) => /^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,4}$/.test(tag));
 }
 
+/** A visit with its visitor, and the hit that it was, as far as they are known. */
+export interface Recorded {
+  visit: Pick<Visit, "device">;
+  visitor: Visitor | undefined;
+  hitId?: string;
+}
+
 /**
- * Lets the browser keep who it is: the random id of the device for a year, and for its session the ids of contact and hit, which nobody believes when
- * they come back.
+ * Lets the browser of a visitor who is known keep who it is: the random id of the device for a year, and for its session the ids of contact and hit,
+ * which nobody believes when they come back.
  */
 export function keepDevice(
   response: ServerResponse,
-  { deviceId, visitor, hitId }: { deviceId: string; visitor: Visitor; hitId?: string | undefined },
+  { visit, visitor, hitId }: Recorded,
   settings: VisitSettings,
 ): void {
+  if (!visitor || !visit.device) return;
   const { prefix } = settings;
-  const device = cookieOf(`${prefix}_device_id`, deviceId, settings, YEAR_SECONDS);
+  const device = cookieOf(`${prefix}_device_id`, visit.device.id, settings, YEAR_SECONDS);
   const contact = cookieOf("mtc_id", String(visitor.shownContactId), settings);
   const hit = hitId ? [cookieOf(`${prefix}_referer_id`, hitId, settings)] : [];
   response.appendHeader("set-cookie", [device, contact, ...hit]);

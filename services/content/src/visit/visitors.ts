@@ -54,7 +54,7 @@ export interface Visitor {
 }
 
 const columns = "id text, contact_id integer, last_seen timestamptz, last_hit_id uuid";
-const answer = "id, contact_id, shown_contact_id, is_proven, previous_hit_id";
+const answer = "d.id, d.contact_id, d.shown_contact_id, d.is_proven, d.previous_hit_id";
 /** The latest hit moves on; a sighting that is no hit leaves it as it is. */
 const moved = `contact_id = coalesce((select f.merged_into_id from contact_fates f where f.contact_id = d.contact_id), d.contact_id),
    last_seen = greatest(d.last_seen, x.last_seen), previous_hit_id = case when x.last_hit_id is null then d.previous_hit_id else d.last_hit_id end,
@@ -64,7 +64,7 @@ const seeStatement = prepared(
   `with x as materialized (select * from json_to_recordset($1::json) as x (${columns})),
      locked as materialized (select d.id from visitor_devices d join x on x.id = d.id order by d.id for update of d)
    update visitor_devices d set ${moved} from x join locked on locked.id = x.id where d.id = x.id
-   returning ${answer.replace(/(^|, )/g, "$1d.")}`,
+   returning ${answer}`,
 );
 const addStatement = prepared(
   "visitor_devices_add",
@@ -73,7 +73,7 @@ const addStatement = prepared(
    order by x.id
    on conflict (id) do update set last_seen = greatest(d.last_seen, excluded.last_seen),
      previous_hit_id = d.last_hit_id, last_hit_id = coalesce(excluded.last_hit_id, d.last_hit_id)
-   returning ${answer.replace(/(^|, )/g, "$1d.")}`,
+   returning ${answer}`,
 );
 
 /** Devices of contacts that were erased begin anew. */
