@@ -18,6 +18,11 @@ export interface Actor {
 
 export type ActorKind = "user" | "client" | "service";
 
+/** A part of the product that acts for itself, with the rights that its calls are given. */
+export function serviceActor(name: string): Actor {
+  return { kind: "service", id: null, name, admin: false, permissions: {} };
+}
+
 /** Turns an actor into a token that one process accepts for a minute. */
 export type ActorSigner = (actor: Actor) => string;
 export type ActorVerifier = (token: string) => Actor;

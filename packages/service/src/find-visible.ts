@@ -4,12 +4,12 @@ import { VisibleService } from "@tidings/proto/tidings/api/v1/visible";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { VisibleRows } from "@tidings/resource/visible-rows";
-import type { Actor } from "@tidings/rpc/actor";
+import { serviceActor } from "@tidings/rpc/actor";
 import { reach } from "@tidings/rpc/permission";
 import type { ApiDialect } from "@tidings/runtime/config";
 import type { Upstreams } from "./upstreams.ts";
 
-const process: Actor = { kind: "service", id: null, name: "References", admin: false, permissions: {} };
+const process = serviceActor("References");
 
 interface Finding {
   /** Kinds of entities that this process owns. */

@@ -17,7 +17,7 @@ import { FactService } from "@tidings/proto/tidings/api/v1/fact";
 import { SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
 import { implementSnapshots, type SnapshotSource } from "@tidings/resource/snapshots";
 import { implementVisible, type VisibleRows } from "@tidings/resource/visible-rows";
-import { type Actor, actorVerifier } from "@tidings/rpc/actor";
+import { actorVerifier, serviceActor } from "@tidings/rpc/actor";
 import { type Implementation, serve } from "@tidings/rpc/server";
 import type { ServiceConfig } from "@tidings/runtime/config";
 import { createLog, type Log } from "@tidings/runtime/log";
@@ -129,7 +129,7 @@ export function startService<C extends ServiceConfig>(
 }
 
 const LIST_MS = 10_000;
-const projecting: Actor = { kind: "service", id: null, name: "Projection", admin: false, permissions: {} };
+const projecting = serviceActor("Projection");
 
 function snapshotLister(upstreams: Upstreams): ListSnapshots {
   return async (owner, request, deadlineMs = Date.now() + LIST_MS) => {

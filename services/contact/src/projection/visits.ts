@@ -5,7 +5,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { type VisitorSeen, VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
 import { jsonBytes } from "@tidings/resource/json-member";
-import type { Actor } from "@tidings/rpc/actor";
+import { serviceActor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { noteDevices } from "../belonging/user-agent.ts";
 import { addUtmVisits } from "../belonging/utm-visits.ts";
@@ -15,7 +15,7 @@ import { type ContactContext, contactSaver } from "../contact/save.ts";
 import { isLocale, isTimezone } from "../field/places.ts";
 import type { AboutContacts } from "./facts.ts";
 
-const visitors: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+const visitors = serviceActor("Visitors");
 
 /** A visitor as the contact that they are now. */
 interface Visit extends Pick<VisitorSeen, "ip" | "userAgent" | "timeZone" | "locale" | "utm"> {

@@ -1,11 +1,10 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { ContactCommandSchema, type ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { ContactCommandSchema } from "@tidings/proto/tidings/contact/v1/command";
 import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
-import type { Actor } from "@tidings/rpc/actor";
-import type { RpcClient } from "@tidings/rpc/client";
 import { textOf } from "@tidings/runtime/plain-text";
+import { type Commander, commandContact } from "../visit/contact-command.ts";
 
 /** SQL of a migration: what became of each action of each submission. */
 export const OUTCOMES_TABLE = "form_action_outcomes";
@@ -36,12 +35,6 @@ interface Acting {
   contactId: number;
 }
 
-interface ActingContext {
-  contacts: RpcClient<typeof ContactCommandService>;
-  actor: Actor;
-  deadlineMs: number;
-}
-
 type Effect = MessageInitShape<typeof ContactCommandSchema>["effect"];
 
 /** The mails of forms are sent by who sends mails. */
@@ -62,7 +55,7 @@ const OF_CAMPAIGN_FORMS = new Set([
  * Carries out one action of a form for one submission (engines.md 5.6). What it does to the contact is a command with a key of submission and
  * action: it takes effect once however often it is tried. Throws while the contact service is away.
  */
-export async function carryOutAction(context: ActingContext, acting: Acting): Promise<ActionOutcome> {
+export async function carryOutAction(commander: Commander, acting: Acting): Promise<ActionOutcome> {
   const { form, action } = acting;
   const outcome = (state: ActionOutcome["state"], reason?: string): ActionOutcome => ({
     actionId: action.id,
@@ -75,14 +68,8 @@ export async function carryOutAction(context: ActingContext, acting: Acting): Pr
   const effect = effectOf(form, action);
   if (!effect) return outcome("ignored");
   if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");
-  const command = create(ContactCommandSchema, {
-    key: `form:${acting.key}:${action.id}`,
-    contactId: acting.contactId,
-    effect,
-  });
-  const outgoing = { actor: context.actor, deadlineMs: context.deadlineMs, requestId: "" };
-  const { outcomes } = await context.contacts.carryOutCommands({ commands: [command] }, outgoing);
-  const [carriedOut] = outcomes;
+  const key = `form:${acting.key}:${action.id}`;
+  const carriedOut = await commandContact(commander, { key, contactId: acting.contactId, effect });
   return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
 }
 

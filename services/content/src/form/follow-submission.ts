@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
@@ -6,19 +6,20 @@ import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
-import { ContactCommandSchema, type ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
-import { isObject, jsonBytes } from "@tidings/resource/json-member";
-import type { Actor } from "@tidings/rpc/actor";
+import { jsonBytes } from "@tidings/resource/json-member";
+import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import type { Log } from "@tidings/runtime/log";
+import { identifyVisitor } from "../visit/contact-command.ts";
 import { ownDevice } from "../visit/identify.ts";
 import { type Sighting, visitorEvents } from "../visit/visitors.ts";
 import { type ActionOutcome, carryOutAction, OUTCOMES_TABLE } from "./carry-out-action.ts";
-import { isKept } from "./field-types.ts";
 import { readForm } from "./read-form.ts";
+import { resultsOf } from "./results-of.ts";
 
 /** A submission that something follows from. */
 export interface Following {
@@ -54,7 +55,7 @@ interface Task extends Following {
 
 const jobs = jobsOf("form_submission");
 const AT_ONCE = 8;
-const actor: Actor = { kind: "service", id: null, name: "Forms", admin: false, permissions: {} };
+const actor = serviceActor("Forms");
 
 /** Plans what follows from a submission, in its transaction. */
 export function planFollowing(transaction: Transaction, following: Following): void {
@@ -90,11 +91,10 @@ async function prepare({ database, contacts }: FollowOptions, job: Job): Promise
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action) return job;
-  const context = { contacts, actor, deadlineMs: backgroundDeadline() };
   const { key, submissionId, identifiedAs: contactId } = task;
   return withTask(job, {
     ...task,
-    outcome: await carryOutAction(context, { form, action, key, submissionId, contactId }),
+    outcome: await carryOutAction({ contacts, actor }, { form, action, key, submissionId, contactId }),
   });
 }
 
@@ -111,28 +111,16 @@ async function identify(
   const hasValues = Object.keys(values).length + Object.keys(companyValues).length > 0;
   // Nothing was said of anybody: the visitor stays who they were.
   if (!hasValues && !task.isKiosk) return { identifiedAs: contactId, isFound: false };
-  const command = create(ContactCommandSchema, {
-    key: `form:${task.key}:identify`,
-    contactId,
-    effect: {
-      case: "identify",
-      value: {
-        values: jsonBytes(values),
-        companyValues: jsonBytes(companyValues),
-        isKiosk: task.isKiosk,
-        isNew: task.isNew,
-        keepsKnownValues: task.keepsKnownValues,
-        ip: task.isKiosk ? "" : task.ip,
-        newContactId: task.newContactId,
-      },
-    },
-  });
-  const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
-  const { outcomes } = await contacts.carryOutCommands({ commands: [command] }, outgoing);
-  const [outcome] = outcomes;
-  if (!outcome?.contactId)
-    throw new Error(`the contact of a submission cannot be found: ${outcome?.message}`);
-  return { identifiedAs: outcome.contactId, isFound: outcome.isFound };
+  const value = {
+    values: jsonBytes(values),
+    companyValues: jsonBytes(companyValues),
+    isKiosk: task.isKiosk,
+    isNew: task.isNew,
+    keepsKnownValues: task.keepsKnownValues,
+    ip: task.isKiosk ? "" : task.ip,
+    newContactId: task.newContactId,
+  };
+  return identifyVisitor({ contacts, actor }, { key: `form:${task.key}:identify`, contactId, value });
 }
 
 async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job) {
@@ -208,9 +196,6 @@ function submittedOf(
   row: Row,
   category: string,
 ): MessageInitShape<typeof FormSubmittedSchema> {
-  const results: unknown = JSON.parse(row.results ?? "{}");
-  const byId = isObject(results) ? results : {};
-  const byAlias = form.fields.filter(isKept).map(({ alias, id }) => [alias, byId[id] ?? null]);
   return {
     submissionId: key,
     contactId,
@@ -220,7 +205,7 @@ function submittedOf(
     trackingId: row.tracking_id ?? "",
     referer: row.referer ?? "",
     ...(row.page_id && { pageId: Number(row.page_id) }),
-    results: jsonBytes(Object.fromEntries(byAlias)),
+    results: jsonBytes(resultsOf(row, form)),
     formName: form.name,
     formAlias: form.alias,
     formCategory: Buffer.from(category),

@@ -1,10 +1,9 @@
 import { backgroundDeadline, prepared, queryable } from "@tidings/database/database";
-import { isObject } from "@tidings/resource/json-member";
-import { isKept } from "./field-types.ts";
 import { takenAnswer } from "./form-answer.ts";
 import type { FormRouteOptions } from "./form-options.ts";
 import type { FormPage } from "./form-pages.ts";
 import { readForm } from "./read-form.ts";
+import { resultsOf } from "./results-of.ts";
 
 const submissionStatement = prepared(
   "form_message_submission",
@@ -23,10 +22,8 @@ export async function messageOf(
   const form = await readForm(queryable(database, deadlineMs), formId);
   if (!form) return undefined;
   const [row] = await database.query(submissionStatement, [submissionId, formId], deadlineMs);
-  const kept: unknown = JSON.parse(row?.results ?? "{}");
-  const byId = isObject(kept) ? kept : {};
   const results = new Map(
-    form.fields.filter(isKept).map(({ alias, id }) => [alias, String(byId[id] ?? "")] as const),
+    Object.entries(resultsOf(row ?? {}, form)).map(([alias, value]) => [alias, String(value ?? "")] as const),
   );
   const contact = new Map(
     form.fields.flatMap(({ alias, mappedField, mappedObject }) =>

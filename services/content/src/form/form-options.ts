@@ -1,6 +1,6 @@
 import { backgroundDeadline, queryable } from "@tidings/database/database";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
-import type { Actor } from "@tidings/rpc/actor";
+import { serviceActor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { FormPages } from "./form-pages.ts";
@@ -19,7 +19,7 @@ export interface FormRouteOptions extends FormPages {
 
 const SUBMIT_MS = 20_000;
 const ID = /^[1-9]\d{0,9}$/;
-const actor: Actor = { kind: "service", id: null, name: "Forms", admin: false, permissions: {} };
+const actor = serviceActor("Forms");
 
 /** The call in which a visitor's request is served. */
 export function callOf(): Call {

@@ -20,6 +20,7 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, notFound } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
 import { isKept } from "./field-types.ts";
+import { resultsOf } from "./results-of.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
 import { type Submitting, submitForm } from "./submit.ts";
 
@@ -146,11 +147,4 @@ function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>)
     ...(row.page_id !== null && { page: row.page_id ?? "" }),
     results: jsonBytes(resultsOf(row, form)),
   });
-}
-
-/** By the aliases that the fields have now; null where the field was not there or not asked for. */
-function resultsOf(row: Row, { fields }: Form) {
-  const kept: unknown = JSON.parse(row.results ?? "{}");
-  const byId = isObject(kept) ? kept : {};
-  return Object.fromEntries(fields.filter(isKept).map(({ alias, id }) => [alias, byId[id] ?? null]));
 }

@@ -2,7 +2,7 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { type Contact, ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import { type JsonObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
-import type { Actor } from "@tidings/rpc/actor";
+import { serviceActor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
 import { textOf } from "@tidings/rpc/formed-json";
 import { reach } from "@tidings/rpc/permission";
@@ -20,7 +20,7 @@ export interface Submitters {
 }
 
 const CONTACTS_MAX = 1_000;
-const actor: Actor = { kind: "service", id: null, name: "Submissions", admin: false, permissions: {} };
+const actor = serviceActor("Submissions");
 
 /** Asks the contact service for them: one call for a page. */
 export function submittersOf(upstreams: Upstreams): Submitters {

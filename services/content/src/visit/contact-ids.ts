@@ -2,7 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
-import type { Actor } from "@tidings/rpc/actor";
+import { serviceActor } from "@tidings/rpc/actor";
 import type { Log } from "@tidings/runtime/log";
 import { slices } from "@tidings/runtime/slices";
 import type { Upstreams } from "@tidings/service/upstreams";
@@ -24,7 +24,7 @@ const RETRY_SECONDS = 5;
 const FIRST_MS = 2_000;
 
 const jobs = jobsOf("contact_ids");
-const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+const actor = serviceActor("Visitors");
 
 const takeStatement = prepared(
   "contact_id_blocks_take",

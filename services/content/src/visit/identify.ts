@@ -1,17 +1,14 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
-import {
-  ContactCommandSchema,
-  ContactCommandService,
-  type IdentifyContactSchema,
-} from "@tidings/proto/tidings/contact/v1/command";
+import { ContactCommandService, type IdentifyContactSchema } from "@tidings/proto/tidings/contact/v1/command";
 import { jsonBytes } from "@tidings/resource/json-member";
-import type { Actor } from "@tidings/rpc/actor";
+import { serviceActor } from "@tidings/rpc/actor";
 import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
+import { identifyVisitor } from "./contact-command.ts";
 
 /** Values that a page sent of its visitor with a hit. */
 export interface SaidOfVisitor {
@@ -28,7 +25,7 @@ export interface SaidOfVisitor {
 
 const jobs = jobsOf("visitor_identity");
 const AT_ONCE = 8;
-const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+const actor = serviceActor("Visitors");
 
 /** Plans that contacts who turned out to be another one become a part of that one, where nothing is known of them. */
 export function planMerges(
@@ -81,20 +78,8 @@ export function identification(database: Database, log: Log, upstreams: Upstream
     atOnce: AT_ONCE,
     async prepare(job) {
       const { contactId, ...task } = job.payload as unknown as Task;
-      const command = create(ContactCommandSchema, {
-        key: `visitor:${job.key}`,
-        contactId,
-        effect: { case: "identify", value: effectOf(task) },
-      });
-      const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
-      const { outcomes } = await contacts.carryOutCommands({ commands: [command] }, outgoing);
-      const [outcome] = outcomes;
-      if (!outcome?.contactId)
-        throw new Error(`the contact of a visitor cannot be found: ${outcome?.message}`);
-      return {
-        ...job,
-        payload: { ...job.payload, identifiedAs: outcome.contactId, isFound: outcome.isFound },
-      };
+      const said = { key: `visitor:${job.key}`, contactId, value: effectOf(task) };
+      return { ...job, payload: { ...job.payload, ...(await identifyVisitor({ contacts, actor }, said)) } };
     },
     async work(transaction, { payload }) {
       const { deviceId, identifiedAs: contactId, isFound = false } = payload as Identified;

@@ -2,7 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { MatchedContact } from "@tidings/filters/matches";
 import { kindOf } from "@tidings/filters/operators";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
-import type { Actor } from "@tidings/rpc/actor";
+import { serviceActor } from "@tidings/rpc/actor";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Upstreams } from "@tidings/service/upstreams";
 
@@ -17,7 +17,7 @@ export interface KnownContacts {
 /** A page does not wait longer for what it can be shown without. */
 const FIELDS_MS = 1_000;
 const SETS = ["tag_ids", "segment_ids", "do_not_contact"];
-const actor: Actor = { kind: "service", id: null, name: "Visitors", admin: false, permissions: {} };
+const actor = serviceActor("Visitors");
 const typesStatement = prepared(
   "contact_fields_types",
   "select alias, type from contact_fields where alias = any((select $1::text[])::text[])",
