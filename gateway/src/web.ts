@@ -1,5 +1,6 @@
 import { badRequest, Code, Fault, toFault, unavailable } from "@tidings/rpc/fault";
 import { type PublicKind, type PublicPath, publicPathOf } from "@tidings/rpc/public-paths";
+import { publicRefusal } from "@tidings/rpc/public-refusals";
 import { ACTOR_HEADER } from "@tidings/rpc/transfer";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
 import type { Log } from "@tidings/runtime/log";
@@ -173,15 +174,6 @@ function checkRequest(request: Request, response: Response): void {
 /** A picture is answered even where its hit is lost: the page that shows it is not to be broken. */
 const IMAGE_PATH = "/mtracking.gif";
 
-/** Texts for visitors, by status. */
-const REFUSALS = new Map([
-  [405, { title: "Not found", text: "There is no such page." }],
-  [413, { title: "Too much at once", text: "The form holds more than can be taken. Send less." }],
-  [429, { title: "Too many requests", text: "Please wait a moment and try again." }],
-  [503, { title: "Not available at the moment", text: "Please try again in a moment." }],
-]);
-const UNREADABLE = { title: "This request could not be read", text: "Please open the page again." };
-
 function refuse(request: Request, response: Response, error: unknown, log: Log): void {
   const { kind } = rowOf(request);
   const { reason } = toFault(error);
@@ -203,7 +195,7 @@ function writeRefusal(request: Request, response: Response, { code, message }: E
     if (rowOf(request).isShared) response.setHeader("access-control-allow-origin", "*");
     response.type("application/json").end(JSON.stringify({ success: 0, errorMessage: message }));
   } else {
-    const { title, text } = REFUSALS.get(code) ?? UNREADABLE;
+    const { title, text } = publicRefusal(code);
     response.setHeader("content-security-policy", PLAIN_POLICY);
     response.type("text/html").end(plainPage(title, text));
   }
