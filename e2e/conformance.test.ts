@@ -13,7 +13,7 @@ import { columnsOf } from "@tidings/resource/columns";
 import { placeOf } from "@tidings/resource/resource";
 import { isOutputOnly } from "@tidings/resource/stamps";
 import { processes } from "@tidings/scripts/processes";
-import { holdUps } from "./hold-ups.ts";
+import { assertHoldsNothing } from "./hold-ups.ts";
 import { ownRoutes, pathOf } from "./permission/routes.ts";
 import { query } from "./query.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
@@ -193,16 +193,7 @@ const ROUNDS = process.env.TEST_ALL ? BAITS.length : 3;
 const rounds = Array.from({ length: ROUNDS }, (_, round) => (round * BAITS.length) / ROUNDS);
 const baitAt = (index: number) => BAITS[index % BAITS.length] as string;
 
-/** Sends what `send` sends and fails when an event loop was held for longer than a second by it. */
-async function assertHoldsNothing(sent: unknown, send: () => Promise<void>): Promise<void> {
-  const before = await holdUps(stack, PROCESSES, LAG_MAX_SECONDS);
-  await send();
-  assert.equal(
-    await holdUps(stack, PROCESSES, LAG_MAX_SECONDS),
-    before,
-    JSON.stringify(sent).replace(/"([^"]{8})[^"]*"/g, '"$1…"'),
-  );
-}
+const HELD = { names: PROCESSES, seconds: LAG_MAX_SECONDS };
 
 for (const [index, { resource, message, bodies }] of all.entries()) {
   test(`no text in a body of ${resource.path} holds up a process`, async () => {
@@ -213,7 +204,9 @@ for (const [index, { resource, message, bodies }] of all.entries()) {
         const baited = members
           .slice(at, at + MEMBERS_A_REQUEST)
           .map((member, position) => [member, baitAt(index + round + at + position)] as const);
-        await assertHoldsNothing(baited, () => sendBait(resource, bodies, Object.fromEntries(baited)));
+        await assertHoldsNothing(stack, HELD, baited, () =>
+          sendBait(resource, bodies, Object.fromEntries(baited)),
+        );
       }
   });
 }
@@ -231,7 +224,7 @@ for (const { path: template } of ownRoutes.filter(({ method }) => method === "PO
         const baited = OTHER_MEMBERS.slice(at, at + MEMBERS_A_REQUEST).map(
           (member, position) => [member, baitAt(template.length + round + at + position)] as const,
         );
-        await assertHoldsNothing(baited, async () => {
+        await assertHoldsNothing(stack, HELD, baited, async () => {
           const answer = await api("POST", pathOf(template), Object.fromEntries(baited));
           assert.ok(answer.status < 500, answer.text);
         });
@@ -240,7 +233,7 @@ for (const { path: template } of ownRoutes.filter(({ method }) => method === "PO
 
 for (const [index, { path }] of mounted.entries())
   test(`no text in the query of a list of ${path} holds up a process`, () =>
-    assertHoldsNothing(PARAMETERS, async () => {
+    assertHoldsNothing(stack, HELD, PARAMETERS, async () => {
       for (const round of rounds)
         for (const [position, parameter] of PARAMETERS.entries()) {
           const text = encodeURIComponent(baitAt(index + round + position).slice(0, 990));

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { TestStack } from "./stack.ts";
 
 /** Times that the event loops of these processes were held for longer than `seconds` (a bucket of the histogram), since they were first asked. */
@@ -23,4 +24,23 @@ export async function holdUps(
     }),
   );
   return counts.reduce((sum, count) => sum + count, 0);
+}
+
+export interface Held {
+  names: string[];
+  /** A bucket of the histogram. */
+  seconds: number;
+}
+
+/** Sends what `send` sends and fails when the event loop of one of these processes was held for longer by it. `sent` is shown then, cut. */
+export async function assertHoldsNothing(
+  stack: Pick<TestStack, "lines">,
+  { names, seconds }: Held,
+  sent: unknown,
+  send: () => Promise<void>,
+): Promise<void> {
+  const before = await holdUps(stack, names, seconds);
+  await send();
+  const shown = JSON.stringify(sent).replace(/"([^"]{8})[^"]*"/g, '"$1…"');
+  assert.equal(await holdUps(stack, names, seconds), before, shown);
 }
