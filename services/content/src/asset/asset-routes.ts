@@ -4,12 +4,13 @@ import { type Request, type Response, Router } from "express";
 import { Counter } from "prom-client";
 import { isWebAddress } from "../family/web-address.ts";
 import type { FileStore } from "../file/store.ts";
-import { readClick } from "../visit/click.ts";
+import { askedBy } from "../visit/asked.ts";
+import { newFactId } from "../visit/hit.ts";
 import { readParameters } from "../visit/parameters.ts";
 import { keepDevice, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { assetPath } from "./asset-address.ts";
-import { type Download, newDownload } from "./download.ts";
+import type { Download } from "./download.ts";
 import { type FoundAsset, findAsset } from "./find-asset.ts";
 import type { RecordDownload } from "./record-downloads.ts";
 import { type FileOutcome, sendFile } from "./send-file.ts";
@@ -79,10 +80,7 @@ async function recordAnswer(
   if (request.method === "HEAD") return;
   const parameters = await readParameters(request);
   const visit = visitOf(request, parameters, settings);
-  const click = readClick(settings.tokens.click, parameters.get("ct") ?? "");
-  const url = new URL(request.url, settings.publicUrl).href.slice(0, 2_048);
-  const visitor = await recordDownload(
-    newDownload({ assetId: asset.id, code, visit, parameters, click, url }),
-  );
+  const asked = askedBy(request, parameters, settings);
+  const visitor = await recordDownload({ ...newFactId(), ...visit, ...asked, assetId: asset.id, code });
   keepDevice(response, { visit, visitor }, settings);
 }

@@ -5,10 +5,9 @@ import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
 import type { Shown } from "../slot/record-shown.ts";
 import { slotContent } from "../slot/slot-content.ts";
-import { readClick, sourceOf } from "../visit/click.ts";
+import { askedBy } from "../visit/asked.ts";
 import { type Hit, newFactId } from "../visit/hit.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
-import { utmOf } from "../visit/page-hit.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { provenContact } from "../visit/proven-contact.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
@@ -161,23 +160,17 @@ async function count(
   page: PageRow,
   code: number,
 ): Promise<{ hit: Hit; visitor: Visitor | undefined }> {
-  const click = readClick(settings.tokens.click, parameters.get("ct") ?? "");
-  const query = Object.fromEntries([...parameters].filter(([name]) => name !== "ct"));
   const hit: Hit = {
     ...newFactId(),
     ...visit,
+    ...askedBy(request, parameters, settings),
     pageId: page.id,
     variantParentId: page.variantParent?.id,
     page: { title: page.title, alias: page.alias, category: categoryText(page) },
     code,
-    url: new URL(request.url, settings.publicUrl).href.slice(0, 2_048),
     urlTitle: page.title,
-    remoteHost: "",
     pageLanguage: page.language ?? "en",
-    ...sourceOf(click),
-    query,
-    utm: utmOf(query),
-    ...{ timeZone: "", locale: "", values: {}, tags: "" },
+    ...{ values: {}, tags: "" },
   };
   const visitor = await recordHit(hit);
   keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
