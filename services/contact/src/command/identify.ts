@@ -95,8 +95,9 @@ async function identify(
   const id = chosen ? Number(chosen.row.id) : await begin(identifying, said, tracked);
   if (command.isNew && id !== sentId) leadOn(identifying, sentId, id);
   await mergeAnonymous(identifying, id, command.mergedId);
-  const isProtected = command.keepsKnownValues && chosen?.isFound === true;
-  await write(identifying, said, { id, row: chosen?.row, isProtected });
+  const isProven = chosen?.isFound === false && command.isProven;
+  const isKept = command.keepsKnownValues && !isProven;
+  await write(identifying, said, { id, chosen, kept: isKept ? chosen?.before : undefined });
   await writeCompany(context, { id, values: command.companyValues, call }, identifying);
   return chosen?.isFound ? { found: id } : id;
 }
@@ -168,6 +169,8 @@ interface Candidates {
 /** A contact, and whether it was found by what the visitor said. */
 interface Chosen {
   row: ContactRow;
+  /** As it was before the visitor was merged in. */
+  before: ContactRow;
   isFound: boolean;
 }
 
@@ -189,14 +192,14 @@ async function chosenOf(
   { isKiosk, isPublic }: IdentifyContact,
   { tracked, known }: Candidates,
 ): Promise<Chosen | undefined> {
-  if (!known) return tracked && { row: tracked, isFound: false };
+  if (!known) return tracked && { row: tracked, before: tracked, isFound: false };
   if (isKiosk || !tracked || areTwo(tracked, known, identifying.catalogue.contact))
-    return { row: known, isFound: true };
+    return { row: known, before: known, isFound: true };
   // A form makes the known contact a part of the tracked one, tracking the other way round.
   const [kept, gone] = isPublic ? [known, tracked] : [tracked, known];
   const { context, call } = identifying;
   const row = await mergeContacts(context, { id: Number(kept.id), mergedId: Number(gone.id) }, call);
-  return { row, isFound: true };
+  return { row, before: known, isFound: true };
 }
 
 /** Do the contacts have different values in a unique field? */
@@ -251,12 +254,19 @@ async function mergeAnonymous(
   await mergeContacts(context, { id, mergedId: Number(merged.id) }, call);
 }
 
+interface Written {
+  id: number;
+  chosen: Chosen | undefined;
+  /** A contact whose known values stay. */
+  kept: ContactRow | undefined;
+}
+
 async function write(
-  { context, call }: Identifying,
+  { context, catalogue, call }: Identifying,
   { command, values }: Said,
-  { id, row, isProtected }: { id: number; row: ContactRow | undefined; isProtected: boolean },
+  { id, chosen, kept }: Written,
 ): Promise<void> {
-  const written = [...values].filter(([alias]) => !isProtected || !row?.[alias]);
+  const written = kept && chosen ? besideKnown(values, catalogue.contact, { kept, now: chosen.row }) : values;
   const message = create(ContactSchema, {
     values: jsonBytes(Object.fromEntries(written)),
     tags: jsonBytes(usableTags(command.tags)),
@@ -265,6 +275,21 @@ async function write(
   });
   const [outcome] = await contactSaver(context).many([{ id, message }], call);
   if (outcome && "fault" in outcome) throw outcome.fault;
+}
+
+/** Values that leave the known ones as they were: said ones where none was known, and known ones that the merge replaced by earlier said ones. */
+function besideKnown(
+  values: FieldValues,
+  { fields }: FieldSet,
+  { kept, now }: { kept: ContactRow; now: ContactRow },
+): FieldValues {
+  const written: FieldValues = new Map();
+  for (const { alias } of fields) {
+    const [known, said] = [kept[alias], values.get(alias)];
+    if (!known && said) written.set(alias, said);
+    if (known && now[alias] !== known) written.set(alias, known);
+  }
+  return written;
 }
 
 /** Values of the company that the contact belongs to first: the one of that name, a new one, or the one it has. */

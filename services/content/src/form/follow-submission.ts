@@ -35,6 +35,8 @@ export interface Following {
   isNew: boolean;
   isKiosk: boolean;
   keepsKnownValues: boolean;
+  /** The visitor has proven to be that contact. */
+  isProven: boolean;
   /** An id for a contact that has to be made. */
   newContactId: number;
   values: Record<string, string>;
@@ -117,6 +119,7 @@ async function identify(
     isKiosk: task.isKiosk,
     isNew: task.isNew,
     keepsKnownValues: task.keepsKnownValues,
+    isProven: task.isProven,
     ip: task.isKiosk ? "" : task.ip,
     newContactId: task.newContactId,
   };

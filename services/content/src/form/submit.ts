@@ -134,7 +134,9 @@ async function follow(
     contactId: visitor?.contactId ?? contactId ?? 0,
     isNew: visitor?.isNew ?? false,
     isKiosk: form.inKioskMode === true,
-    keepsKnownValues: keepsKnownValues && visitor?.isProven !== true && visitor?.isNew !== true,
+    keepsKnownValues,
+    // A caller who names the contact has the right to edit it.
+    isProven: visitor?.isProven ?? true,
     newContactId,
     values: Object.fromEntries(submitted.contact),
     companyValues: Object.fromEntries(submitted.company),
