@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { type Database, openDatabase } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
+import { unavailable } from "@tidings/rpc/fault";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
@@ -237,4 +238,16 @@ test("a worker is woken by the commit that made a job, and asks for nothing whil
   await add([{ key: "a" }]);
   await eventually(() => assert.deepEqual(done, ["a"]), { intervalMs: 2 });
   assert.ok(performance.now() - startedAt < 1_000);
+});
+
+test("a job that needs somebody who is away is tried again within 15 s, however often it failed, and is not given up", async () => {
+  await add([{ key: "a" }]);
+  const failing = options(async () => {
+    throw unavailable(new Error("away"));
+  });
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    assert.equal((await stepJobs(failing))?.state, "failed");
+    await passTime(15);
+  }
+  assert.equal((await stepJobs(options(async () => ({ state: "done" }))))?.state, "done");
 });

@@ -41,6 +41,8 @@ export interface JobOptions {
 const ATTEMPTS_MAX = 10;
 const BACKOFF_FIRST_SECONDS = 1;
 const BACKOFF_MAX_SECONDS = 600;
+/** An outage ends for all jobs at once, however often they were tried. */
+const OUTAGE_BACKOFF_MAX_SECONDS = 15;
 const REASON_LENGTH_MAX = 1_000;
 
 const setAside = new Counter({
@@ -161,8 +163,10 @@ async function failureOf({ onFailure }: JobOptions, job: Job, error: unknown): P
   if (own) return own;
   const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_LENGTH_MAX);
   if (error instanceof EffectUnknown) return { state: "unknown", reason };
-  if (!isOutage(error) && job.attempts + 1 >= ATTEMPTS_MAX) return { state: "set_aside", reason };
-  const backoff = Math.min(BACKOFF_MAX_SECONDS, BACKOFF_FIRST_SECONDS * 2 ** job.attempts);
+  const isAway = isOutage(error);
+  if (!isAway && job.attempts + 1 >= ATTEMPTS_MAX) return { state: "set_aside", reason };
+  const longest = isAway ? OUTAGE_BACKOFF_MAX_SECONDS : BACKOFF_MAX_SECONDS;
+  const backoff = Math.min(longest, BACKOFF_FIRST_SECONDS * 2 ** job.attempts);
   return { state: "failed", delaySeconds: backoff * (0.5 + Math.random() / 2) };
 }
 
