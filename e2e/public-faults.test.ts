@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, queryAsSuperuser } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
+import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { startTestStack } from "./stack.ts";
 import { type Answer, visitor } from "./visitor.ts";
 
@@ -13,10 +15,13 @@ const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 3);
 const PATIENCE = { timeoutMs: 45_000 };
 const database = await createTestDatabase();
 const proxy = await startProxy(database.url("content"));
+/** A file system of its own for the hits that wait, which only root may make. */
+const hits = await temporaryFolder();
+const mayMount = process.getuid?.() === 0 && isMounted(hits.path);
 const stack = await startTestStack({
   database,
   env: {
-    content: { DATABASE_URL: proxy.url },
+    content: { DATABASE_URL: proxy.url, HITS_DIR: hits.path },
     gateway: { FORM_RATE: "0", FORM_RATE_OF_ALL: "0", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
   },
 });
@@ -24,7 +29,19 @@ after(async () => {
   await stack.stop();
   await proxy.stop();
   await database.drop();
+  if (mayMount) execFileSync("umount", ["--lazy", hits.path]);
+  await hits.remove();
 });
+
+function isMounted(path: string): boolean {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", path], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false; // not allowed here
+  }
+}
+
 const { api, baseUrl } = stack;
 const query = (text: string) => queryAsSuperuser(database, text);
 const page = (id: string) => ({ page_url: `https://shop.example/${id}` });
@@ -170,6 +187,32 @@ test("hits that were on disk when the process was killed come in with the next o
   proxy.recover();
   await stack.process("content").restart();
   await checkHits(["on-disk"]);
+});
+
+test("hits for which the disk has no room are refused and counted, those before and after them come in once", {
+  skip: !mayMount && "no file system can be mounted here",
+}, async () => {
+  await ready();
+  proxy.goDown();
+  const answers = new Map<string, Answer>();
+  const send = async (id: string) => answers.set(id, await visitor(baseUrl).hit(page(id)));
+  const long = "x".repeat(1_800);
+  const isRefused = () => [...answers.values()].some(({ status }) => status === 503);
+  for (let count = 0; !isRefused() && count < 2_000; count += 1) await send(`full-${count}-${long}`);
+  const refused = [...answers].filter(([, { status }]) => status === 503);
+  assert.equal(refused[0]?.[1].headers["retry-after"], "60");
+  const image = await visitor(baseUrl).ask("/mtracking.gif?page_url=https%3A%2F%2Fshop.example%2Ffull");
+  assert.deepEqual([image.status, image.headers["content-type"]], [200, "image/gif"]);
+  execFileSync("mount", ["-o", "remount,size=8m", hits.path]);
+  await send("room-again");
+  proxy.recover();
+  const answered = [...answers].filter(([, { status }]) => status === 200).map(([id]) => id);
+  assert.ok(answered.includes("room-again"));
+  await checkHits(answered);
+  const names = refused.map(([id]) => `'https://shop.example/${id}'`).join(", ");
+  assert.deepEqual(await query(`select url from content.page_hits where url in (${names})`), []);
+  const metrics = await fetch(`http://127.0.0.1:${await stack.lines.port("content", "ops")}/metrics`);
+  assert.match(await metrics.text(), /^tidings_hits_lost_total\{[^}]*\} [1-9]/m);
 });
 
 test("while the contact service is away visits and forms go on, and what follows from them follows once", async () => {

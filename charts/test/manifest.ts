@@ -15,6 +15,7 @@ export interface Container {
   env?: { name: string; value?: string; valueFrom?: { secretKeyRef?: SecretKey } }[];
   ports?: { name: string; containerPort: number }[];
   resources?: { requests?: Labels; limits?: Labels };
+  volumeMounts?: { name: string; mountPath: string }[];
   securityContext?: Record<string, unknown>;
 }
 

@@ -338,6 +338,16 @@ test("a volume for one is not given to two", async () => {
   );
 });
 
+test("hits wait on the volume that is named for them", async () => {
+  const manifests = await render({ set: ["content.data.hitsClaim=hits"] });
+  const content = podsOf(manifests).find(({ owner }) => componentOf(owner.metadata.labels) === "content");
+  const [container] = content ? containersOf(content) : [];
+  const mountPath = container?.env?.find(({ name }) => name === "HITS_DIR")?.value;
+  const mount = container?.volumeMounts?.find((mount) => mount.mountPath === mountPath);
+  const volume = content?.spec.volumes?.find(({ name }) => name === mount?.name);
+  assert.deepEqual(volume?.persistentVolumeClaim, { claimName: "hits" });
+});
+
 test("nothing is scaled by what waits where nobody can be asked for it", async () => {
   const set = ["webhook.autoscaling.enabled=true", "webhook.autoscaling.by=lag"];
   await assert.rejects(render({ set }), /webhook: KEDA asks NATS.*natsMonitoring\.endpoint/);

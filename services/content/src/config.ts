@@ -38,7 +38,9 @@ export const contentVariables = {
   FORM_UPDATES: z.enum(["mapped", "proven"]).default("mapped"),
   /** The bytes of one submission with all of its files. */
   FORM_BYTES_MAX: bytes.max(1024 * MEGABYTE).default(32 * MEGABYTE),
-  /** Bytes of hits that may wait on disk, in FILES_DIR, while the database is away. */
+  /** A folder for hits while the database is away, a volume that outlives the process; `hits` in FILES_DIR when absent. */
+  HITS_DIR: z.string().optional(),
+  /** Bytes of hits that may wait there. */
   HITS_SPILL_BYTES_MAX: bytes.max(64 * 1024 * MEGABYTE).default(256 * MEGABYTE),
   /** Days after which hits are no longer read: their month is detached. 0: never. */
   HITS_DAYS: z.coerce.number().int().min(0).max(36_500).default(0),

@@ -49,7 +49,7 @@ export async function openVisits({
   const settings = visitSettings(config);
   const ids = contactIds(database, upstreams);
   const visits = { database, outbox, ids };
-  const folder = join(config.FILES_DIR, "hits");
+  const folder = config.HITS_DIR || join(config.FILES_DIR, "hits");
   const spill = await openSpill({ ...visits, log, folder, bytesMax: config.HITS_SPILL_BYTES_MAX });
   const recordHit = spillingRecorder(hitRecorder(visits), spill);
   const contacts = knownContacts(database, upstreams);

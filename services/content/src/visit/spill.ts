@@ -74,6 +74,8 @@ export async function openSpill(options: SpillOptions): Promise<Spill> {
       await handle.datasync();
     } catch (error) {
       log.error({ err: error }, "hits cannot be kept on disk");
+      await handle.truncate(file.bytes).catch(() => undefined); // a file of its own is next, all the same
+      file = { name: newName(), bytes: 0 };
       throw full(hits);
     } finally {
       await handle.close();

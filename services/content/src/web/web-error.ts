@@ -15,7 +15,7 @@ export function sendWebError(request: Request, response: Response, error: unknow
     log.error({ err: error, request_id: request.get(REQUEST_ID_HEADER) }, "a request of a visitor failed");
   // Half an answer must not look like a whole one.
   if (response.headersSent) return void response.destroy();
-  if (status === 503) response.setHeader("retry-after", "1");
+  if (status === 503) response.setHeader("retry-after", Math.ceil(toFault(error).retryAfterSeconds ?? 1));
   if (!request.complete) response.setHeader("connection", "close");
   response.status(status);
   if (publicPathOf(request.path)?.isShared) response.json({ success: 0, errorMessage: text });
