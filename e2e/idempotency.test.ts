@@ -13,7 +13,7 @@ import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 import { authorizationOf } from "./uploader.ts";
 
 const stack = await startTestStack({
-  gateways: 2,
+  replicas: { gateway: 2 },
   // The writes of all tests are those of one principal.
   env: { gateway: { IDEMPOTENCY_KEYS_PER_MINUTE: "100000" } },
 });

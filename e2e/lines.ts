@@ -5,8 +5,8 @@ export interface Lines {
   add(name: string, line: string): void;
   /** The lines of one process so far. */
   of(name: string): string[];
-  /** A port that a process serves: `ops` is for probes, `grpc` for calls. */
-  port(name: string, kind: "ops" | "grpc"): Promise<number>;
+  /** A port that a process serves: `ops` is for probes, `grpc` for calls, `web` for visitors. */
+  port(name: string, kind: "ops" | "grpc" | "web"): Promise<number>;
   /** Adds the last lines to the error when the work fails. */
   onFailure<T>(work: Promise<T>): Promise<T>;
 }

@@ -9,7 +9,7 @@ import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
 const CALLBACK = "https://app.example/callback";
 
-const stack = await startTestStack({ gateways: 2, env: { gateway: { LOG_LEVEL: "debug" } } });
+const stack = await startTestStack({ replicas: { gateway: 2 }, env: { gateway: { LOG_LEVEL: "debug" } } });
 after(stack.stop);
 const [first = "", second = ""] = stack.gateways.map(({ baseUrl }) => baseUrl);
 

@@ -14,7 +14,7 @@ import { startRoundRobin } from "./round-robin.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
 const stack = await startTestStack({
-  gateways: 2,
+  replicas: { gateway: 2 },
   env: {
     webhook: { WEBHOOK_SCHEDULE: "0,1,1,1,1,1,1,1" },
     // Longer than the balancer takes to notice that a gateway is not ready.
@@ -217,15 +217,17 @@ test("lost database connections end no process, and nothing that was answered 2x
 });
 
 test("gateways that are stopped and started one by one under load fail no request", async (t) => {
-  const targets = await Promise.all(
-    stack.gateways.map(async ({ name, baseUrl }) => ({
-      url: baseUrl,
-      readyUrl: `http://127.0.0.1:${await stack.lines.port(name, "ops")}/readyz`,
-    })),
-  );
-  const balancer = await startRoundRobin(targets);
+  const balancer = await startRoundRobin();
   t.after(balancer.stop);
-  const load = startCreating(createClient(balancer.url, ADMINISTRATOR), "drained");
+  balancer.balance(
+    await Promise.all(
+      stack.gateways.map(async ({ name, baseUrl }) => ({
+        port: Number(new URL(baseUrl).port),
+        readyUrl: `http://127.0.0.1:${await stack.lines.port(name, "ops")}/readyz`,
+      })),
+    ),
+  );
+  const load = startCreating(createClient(`http://${balancer.address}`, ADMINISTRATOR), "drained");
   for (const gateway of stack.gateways) {
     const soFar = load.creations.length;
     await eventually(() => assert.ok(load.creations.length >= soFar + 50), PATIENCE);

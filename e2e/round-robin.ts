@@ -1,72 +1,76 @@
 import { once } from "node:events";
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  request,
-  type ServerResponse,
-} from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 
 export interface Target {
-  url: string;
+  port: number;
   readyUrl: string;
 }
 
 export interface RoundRobin {
-  url: string;
+  /** `host:port` */
+  address: string;
+  /** From now on connections go to these. */
+  balance(targets: Target[]): void;
   stop(): Promise<void>;
 }
 
 const PROBE_MS = 20;
 
 /**
- * A load balancer as simple as they come: every request goes to the next target that is ready, on a connection of its
- * own. A refused connection took nothing, so that another target is tried; any other failure is the client's.
+ * A load balancer as simple as they come, and as a Service of Kubernetes is one: every connection goes to the next target that is
+ * ready, and stays with it. A refused connection took nothing, so that another target is tried; any other failure is the client's.
  */
-export async function startRoundRobin(targets: Target[]): Promise<RoundRobin> {
+export async function startRoundRobin(): Promise<RoundRobin> {
   const stopped = new AbortController();
-  const states = targets.map((target) => ({ ...target, isReady: true }));
-  const probing = Promise.all(states.map((state) => probe(state, stopped.signal)));
+  const sockets = new Set<Socket>();
+  const probes: Promise<void>[] = [];
+  let states: (Target & { isReady: boolean })[] = [];
   let turn = 0;
 
-  const forward = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+  const keep = (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  };
+  const forward = (client: Socket) => {
     const ready = states.filter(({ isReady }) => isReady);
     const target = ready[turn++ % ready.length];
-    if (!target) return void outgoing.writeHead(502).end();
-    const { method = "GET", url = "/" } = incoming;
-    const onward = request(target.url + url, { method, headers: passedOn(incoming), agent: false });
-    onward.once("socket", (socket) => socket.once("connect", () => incoming.pipe(onward)));
-    onward.once("response", (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, passedOn(answer));
-      answer.pipe(outgoing);
-    });
-    onward.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "ECONNREFUSED") return outgoing.destroy(error);
+    if (!target) return void client.destroy();
+    const onward = connect(target.port, "127.0.0.1");
+    keep(onward);
+    const refused = () => {
       target.isReady = false;
-      forward(incoming, outgoing);
+      forward(client);
+    };
+    onward.once("error", refused);
+    onward.once("connect", () => {
+      onward.off("error", refused).on("error", () => client.resetAndDestroy());
+      client.on("error", () => onward.resetAndDestroy());
+      client.pipe(onward);
+      onward.pipe(client);
     });
   };
-  const server = createServer((incoming, outgoing) => forward(incoming, outgoing));
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    keep(client);
+    client.on("error", () => undefined); // it is gone
+    forward(client);
+  });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    balance(targets) {
+      states = targets.map((target) => ({ ...target, isReady: true }));
+      probes.push(...states.map((state) => probe(state, stopped.signal)));
+    },
     stop: async () => {
       stopped.abort();
       server.close();
-      server.closeAllConnections();
-      await probing;
+      for (const socket of sockets) socket.destroy();
+      await Promise.all(probes);
     },
   };
-}
-
-/** Headers without those that concern one connection only (RFC 9110, 7.6.1). */
-function passedOn({ headers }: IncomingMessage): IncomingHttpHeaders {
-  const { connection, "keep-alive": keepAlive, ...others } = headers;
-  return others;
 }
 
 async function probe(state: Target & { isReady: boolean }, signal: AbortSignal): Promise<void> {

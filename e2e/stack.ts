@@ -9,8 +9,9 @@ import { collectLines, type Lines } from "./lines.ts";
 
 export interface TestStackOptions {
   env?: StackOptions["env"];
-  /** 1 when absent. */
-  gateways?: number;
+  replicas?: StackOptions["replicas"];
+  /** Limits are counted in each gateway when absent. */
+  redisUrl?: string;
   /** One that is the test's; else the stack has its own. */
   nats?: Nats;
   /** Likewise. */
@@ -38,7 +39,8 @@ export const ADMINISTRATOR = { username: "admin", password: "correct horse batte
 /** Everything the product is made of, for one test file: its own database, NATS and processes. */
 export async function startTestStack({
   env = {},
-  gateways = 1,
+  replicas = {},
+  redisUrl,
   nats: givenNats,
   database: givenDatabase,
   hasOwnHost = false,
@@ -57,8 +59,9 @@ export async function startTestStack({
     publicUrl,
     database: { url: database.url },
     natsUrl: nats.url,
+    redisUrl,
     filesDir: filesFolder,
-    gateways,
+    replicas,
     administrator: ADMINISTRATOR,
     env: { ...env, webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...env.webhook } },
     log: lines.add,

@@ -7,7 +7,7 @@ import { make, newPerson, PASSWORD, personBody } from "./people.ts";
 import { query } from "./query.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
 
-const stack = await startTestStack({ gateways: 2, env: { gateway: { LOG_LEVEL: "trace" } } });
+const stack = await startTestStack({ replicas: { gateway: 2 }, env: { gateway: { LOG_LEVEL: "trace" } } });
 after(() => stack.stop());
 const { api } = stack;
 const onSecond = (login: { username: string; password: string }) =>

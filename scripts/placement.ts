@@ -8,7 +8,7 @@ import { generateActorKeyRing, trustedKeys } from "./actor-keys.ts";
 import { type ProcessName, type ProcessRow, processes } from "./processes.ts";
 import type { StackOptions } from "./stack.ts";
 
-/** A process to run: `contact`, `gateway`, and `gateway-2` and so on when there are more. */
+/** A process to run: `contact`, `gateway`, and `gateway-2` and so on when there are more. Only the first is called by the others. */
 export interface Placement {
   row: ProcessRow;
   name: string;
@@ -29,7 +29,6 @@ export async function placeProcesses(
   const everybodys = {
     ...addresses(grpcPorts),
     ...secretsOf(options),
-    WEB_PORT: webPort,
     CONTENT_WEB_ADDRESS: `127.0.0.1:${webPort}`,
     PUBLIC_URL: options.publicUrl ?? `http://localhost:${firstPort}`,
     FILES_DIR: options.filesDir ?? join(tmpdir(), `tidings-files-${randomBytes(6).toString("hex")}`),
@@ -44,6 +43,7 @@ export async function placeProcesses(
         DATABASE_URL: databaseUrls[row.schema] ?? "",
         NATS_URL: options.natsUrl,
         REDIS_URL: options.redisUrl ?? "",
+        WEB_PORT: number === 1 ? webPort : String(await freePort()),
         GRPC_PORT: (number === 1 && grpcPorts.get(row.name)) || String(await freePort()),
         OPS_PORT: String(await freePort()),
         PORT: String(number === 1 ? firstPort : await freePort()),
@@ -61,7 +61,7 @@ export async function placeProcesses(
   });
   return Promise.all(
     processes.flatMap((row) => {
-      const count = row.name === "gateway" ? (options.gateways ?? 1) : 1;
+      const count = options.replicas?.[row.name] ?? 1;
       return Array.from({ length: count }, (_, index) => place(row, index + 1));
     }),
   );

@@ -17,8 +17,8 @@ export interface StackOptions {
   redisUrl?: string | undefined;
   /** The port of the first gateway; a free one when absent, as for all the others. */
   port?: number;
-  /** 1 when absent. */
-  gateways?: number;
+  /** How many there are of a kind of process, 1 when absent. The others call the first, unless `env` names a balancer. */
+  replicas?: Partial<Record<ProcessName, number>>;
   /** Made for this stack when absent. */
   actorKeyRing?: ActorKeyRing;
   /** Likewise. */

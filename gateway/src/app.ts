@@ -22,8 +22,6 @@ export interface AppOptions extends ApiOptions {
   log: Log;
   versionHeader: string;
   version: string;
-  /** While the process stops, connections are not kept for another request. */
-  isStopping(): boolean;
 }
 
 /** How apps and people get to the API: off together with it. */
@@ -45,7 +43,6 @@ export function createApp(options: AppOptions): Express {
     response.setHeader("referrer-policy", "no-referrer");
     response.setHeader("cache-control", "no-store");
     if (isSecure) response.setHeader("strict-transport-security", "max-age=31536000");
-    if (options.isStopping()) response.setHeader("connection", "close");
     observe(request, response, options.log);
     checkFraming(request);
     next();

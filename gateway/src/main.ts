@@ -74,7 +74,6 @@ await run(options, async ({ onStop, isStopping }) => {
     ...(await signingIn(stores)),
     ...openUpstreams(onStop, tls, stores),
     ...apiSettings(),
-    isStopping,
   });
   const shown = [implementSnapshots(identitySnapshots(database)), implementVisible([visibleUsers(database)])];
   const rpc = await serve(shown, {
@@ -86,7 +85,7 @@ await run(options, async ({ onStop, isStopping }) => {
     inFlightMax: RPC_IN_FLIGHT_MAX,
   });
   onStop("rpc server", rpc.drain);
-  const server = await serveHttp({ port: config.PORT }, app);
+  const server = await serveHttp({ port: config.PORT, isLeaving: isStopping }, app);
   onStop("http server", server.drain);
   return {
     ports: { http: server.port, grpc: rpc.port },

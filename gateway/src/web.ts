@@ -71,6 +71,9 @@ export function webProxy({ address, tls, limits }: WebOptions, log: Log): Reques
         if (!rowOf(request).isShared)
           for (const name of Object.keys(headers))
             if (name.startsWith("access-control-")) delete headers[name];
+        // Each of the two connections ends by its own server's word.
+        delete headers.connection;
+        if (response.getHeader("connection") === "close") headers.connection = "close";
         const cookies = headers["set-cookie"]?.filter((cookie) => !isOurs(cookie));
         if (cookies) headers["set-cookie"] = cookies;
       },

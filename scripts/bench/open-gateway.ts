@@ -36,7 +36,6 @@ const app = createApp({
   log,
   versionHeader: "Tidings-Version",
   version: "0.0.0",
-  isStopping: () => false,
   isEnabled: true,
   authentication: { credentials, bearers, isBasicEnabled: true },
   oauth: {

@@ -123,7 +123,6 @@ export async function startScene(options: SceneOptions = {}) {
     log,
     versionHeader: "Tidings-Version",
     version: "1.2.3",
-    isStopping: () => false,
     isEnabled: true,
     authentication: {
       credentials,

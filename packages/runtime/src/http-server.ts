@@ -33,6 +33,8 @@ export interface HttpServerOptions {
   host?: string;
   /** For a server that only our own processes call. */
   tls?: Tls | undefined;
+  /** Will it soon take no more requests? Then each answer is the last one of its connection. Never when absent. */
+  isLeaving?: () => boolean;
 }
 
 const LIMITS = {
@@ -47,10 +49,12 @@ const LIMITS = {
 
 /** Serves HTTP/1.1 with limits on everything a client could take its time with. */
 export function serveHttp(
-  { port, host, tls }: HttpServerOptions,
+  { port, host, tls, isLeaving = () => false }: HttpServerOptions,
   listener: RequestListener,
 ): Promise<HttpServer> {
   const { listener: answer, current } = oneByOne((request, response) => {
+    // A connection that is closed while it is idle may be closed under a request that is on its way.
+    if (isLeaving()) response.setHeader("connection", "close");
     limitArrival(request);
     listener(request, response);
   });

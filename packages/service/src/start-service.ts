@@ -35,12 +35,16 @@ export interface Foundation<C extends ServiceConfig> {
   upstreams: Upstreams;
   /** The certificate of this process, where processes use TLS. */
   tls: Tls | undefined;
+  /** True once the process has received the signal to stop. It still serves for a moment. */
+  isStopping(): boolean;
 }
 
 /** The parts of a service. */
 export interface Parts {
   /** The RPC services that it implements. */
   services: Implementation[];
+  /** Ports that it serves on besides that of its RPCs, by name. */
+  ports?: Record<string, number>;
   /** Background work by name, in the order in which it was started. */
   work?: Record<string, { stop(): Promise<void> | void }>;
   /** Kinds of jobs that it does. */
@@ -83,7 +87,7 @@ export function startService<C extends ServiceConfig>(
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     traceStatementsMs: config.TRACE_STATEMENTS_MS,
   };
-  return run(options, async ({ onStop }) => {
+  return run(options, async ({ onStop, isStopping }) => {
     const tls = openTls(config, log);
     const databaseUrl = config.DATABASE_URL;
     const database = openDatabase({ url: databaseUrl, connectionsMax: config.DATABASE_CONNECTIONS, log });
@@ -97,7 +101,7 @@ export function startService<C extends ServiceConfig>(
     onStop("kept answers", startForgettingAnswers(database, log).stop);
     const upstreams = openUpstreams(config, tls);
     onStop("upstreams", upstreams.close);
-    const parts = await open({ config, log, database, bus, outbox, upstreams, tls });
+    const parts = await open({ config, log, database, bus, outbox, upstreams, tls, isStopping });
     const { services, work = {}, jobs = [], projections = [], keeping } = parts;
     const { snapshots = [], facts = [], visible = [] } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
@@ -122,7 +126,7 @@ export function startService<C extends ServiceConfig>(
     });
     onStop("rpc server", server.drain);
     return {
-      ports: { grpc: server.port },
+      ports: { grpc: server.port, ...parts.ports },
       isReady: async () => (await database.ping()) && (await isMigrated(database, migrations)),
     };
   });

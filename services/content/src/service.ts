@@ -74,7 +74,7 @@ const NAMEABLE = [
 
 /** Categories, and everything that is shown or sent to people. */
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
-  const { config, database, outbox, upstreams, tls } = foundation;
+  const { config, database, outbox, upstreams, tls, isStopping } = foundation;
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
@@ -82,7 +82,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const forms = openForms(foundation, context, visits.ids);
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context);
-  const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls };
+  const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls, isLeaving: isStopping };
   const formOptions = {
     submitting: forms.submitting,
     settings: visits.settings,
@@ -131,6 +131,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(SmsService, smses(context)),
       implementResource(TweetService, context),
     ],
+    ports: { web: web.port },
     work: { ...forms.work, ...files.work, ...visits.work, "public web": { stop: web.drain } },
     jobs: [
       ...forms.jobs,
