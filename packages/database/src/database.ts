@@ -3,6 +3,7 @@ import { deadlineExceeded, unavailable } from "@tidings/rpc/fault";
 import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { Pool, type PoolClient } from "pg";
+import { serverClock } from "./clock.ts";
 import { enclosures } from "./enclosure.ts";
 import { isRetryable } from "./failure.ts";
 import { watchPool } from "./pool-use.ts";
@@ -36,6 +37,8 @@ export interface Database {
   enclose<T>(deadlineMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Does within `enclose` what is not a part of its transaction: what other calls share. */
   outside<T>(work: () => T): T;
+  /** The database's time, in milliseconds since the epoch, by which what happens is dated: the clocks of processes may be wrong. */
+  now(): number;
   /** Can a query be answered at all? */
   ping(): Promise<boolean>;
   close(): Promise<void>;
@@ -60,6 +63,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const SILENCE_MS = 1_000;
 const KEEP_ALIVE_AFTER_MS = 10_000;
 const PING_MS = 2_000;
+const CLOCK = { text: "select extract(epoch from clock_timestamp()) * 1000 as ms" };
 const TRANSACTION_ATTEMPTS = 4;
 const FIRST_BACKOFF_MS = 5;
 
@@ -147,8 +151,13 @@ export function openDatabase(options: DatabaseOptions): Database {
     enclose: (deadlineMs, work) =>
       takeTurn(() => enclosing.enclose((within) => database.transaction(deadlineMs, within), work)),
     outside: enclosing.outside,
+    now: () => clock.now(),
     async ping() {
-      await withClient(Date.now() + PING_MS, (client) => send(client, { text: "select 1" }, []));
+      await withClient(Date.now() + PING_MS, async (client) => {
+        const askedAtMs = performance.now();
+        const [row] = await send(client, CLOCK, []);
+        clock.note(Number(row?.ms), askedAtMs);
+      });
       return true;
     },
     close() {
@@ -156,6 +165,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       return pool.end();
     },
   };
+  const clock = serverClock(database.ping);
   return database;
 }
 
