@@ -63,7 +63,8 @@ export async function identifyContacts(
 
 const ATTEMPTS = 6;
 
-async function identifyAlone(
+/** Identifies one visitor, again when another transaction was faster. What it did is taken back when it is refused. */
+export async function identifyAlone(
   { transaction, ...identifying }: Identifying,
   contactId: number,
   command: IdentifyContact,
@@ -103,7 +104,7 @@ async function identify(
 }
 
 /** Values of known fields, without those that are blank or that the field does not take. */
-function usableValues(json: Uint8Array, set: FieldSet, isPublic: boolean): FieldValues {
+export function usableValues(json: Uint8Array, set: FieldSet, isPublic: boolean): FieldValues {
   const sent: unknown = json.length > 0 ? parseJson(json) : {};
   const values: FieldValues = new Map();
   if (!isObject(sent)) return values;
@@ -121,7 +122,7 @@ const survivorStatement = prepared(
 );
 
 /** The contact as it is now, or the one that it became a part of; undefined when there is none. */
-async function readContact(
+export async function readContact(
   { transaction, catalogue }: Identifying,
   id: number,
 ): Promise<ContactRow | undefined> {
@@ -145,9 +146,9 @@ async function trackedContact(
 }
 
 /** The newest other contact that has one of the unique values. */
-async function holderOf(
+export async function holderOf(
   { transaction, catalogue }: Identifying,
-  { values }: Said,
+  { values }: Pick<Said, "values">,
   tracked: ContactRow | undefined,
 ): Promise<ContactRow | undefined> {
   const claims = valueClaims(catalogue.contact, values);
@@ -211,7 +212,8 @@ function areTwo(one: ContactRow, other: ContactRow, { identifiers }: FieldSet): 
   });
 }
 
-function contradicts(row: ContactRow, values: FieldValues, identifiers: Field[]): boolean {
+/** Does somebody say another value of a unique field than the contact has? */
+export function contradicts(row: ContactRow, values: FieldValues, identifiers: Field[]): boolean {
   return identifiers.some((field) => {
     const [said, kept] = [claimOf(field, values.get(field.alias)), claimOf(field, row[field.alias])];
     return said !== undefined && kept !== undefined && said.value !== kept.value;

@@ -109,21 +109,30 @@ async function identify(
   contacts: FollowOptions["contacts"],
   task: Task,
 ): Promise<Required<Pick<Task, "identifiedAs" | "isFound">>> {
-  const { contactId, values, companyValues } = task;
+  const { contactId, key } = task;
+  const value = identificationOf(task);
+  // The visitor stays who they were.
+  if (!value) return { identifiedAs: contactId, isFound: false };
+  return identifyVisitor({ contacts, actor }, { key: `form:${key}:identify`, contactId, value });
+}
+
+/** What a submission says of its contact; undefined where it says nothing of anybody. */
+export function identificationOf({
+  values,
+  companyValues,
+  isKiosk,
+  isNew,
+  keepsKnownValues,
+  isProven,
+  ip,
+  newContactId,
+}: Omit<Following, "submissionId" | "key" | "formId" | "dateSubmitted" | "sighting">) {
   const hasValues = Object.keys(values).length + Object.keys(companyValues).length > 0;
-  // Nothing was said of anybody: the visitor stays who they were.
-  if (!hasValues && !task.isKiosk) return { identifiedAs: contactId, isFound: false };
-  const value = {
-    values: jsonBytes(values),
-    companyValues: jsonBytes(companyValues),
-    isKiosk: task.isKiosk,
-    isNew: task.isNew,
-    keepsKnownValues: task.keepsKnownValues,
-    isProven: task.isProven,
-    ip: task.isKiosk ? "" : task.ip,
-    newContactId: task.newContactId,
+  if (!hasValues && !isKiosk) return undefined;
+  return {
+    ...{ values: jsonBytes(values), companyValues: jsonBytes(companyValues), newContactId },
+    ...{ isKiosk, isNew, keepsKnownValues, isProven, ip: isKiosk ? "" : ip },
   };
-  return identifyVisitor({ contacts, actor }, { key: `form:${task.key}:identify`, contactId, value });
 }
 
 async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job) {
