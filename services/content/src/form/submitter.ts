@@ -7,7 +7,7 @@ import type { TriedContactSchema } from "@tidings/proto/tidings/content/v1/submi
 import { type JsonObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { serviceActor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
-import { textOf } from "@tidings/rpc/formed-json";
+import { shareForm, textOf } from "@tidings/rpc/formed-json";
 import { reach } from "@tidings/rpc/permission";
 import { slices } from "@tidings/runtime/slices";
 import type { Upstreams } from "@tidings/service/upstreams";
@@ -38,25 +38,30 @@ export function submittersOf(upstreams: Upstreams): Submitters {
   const companies = upstreams.client("contact", CompanyMethodService);
   const commands = upstreams.client("contact", ContactCommandService);
   const asOurselves = ({ deadlineMs, requestId }: Call) => ({ actor, deadlineMs, requestId });
+  const read = async (ids: number[], call: Call): Promise<Contact[]> => {
+    const { contacts: found } = await contacts.batchGetContacts({ ids }, asOurselves(call));
+    shareForm(found.map(({ fields }) => fields));
+    return found;
+  };
   return {
     async shown(ids, call) {
       const submitters = new Map(ids.map((id) => [id, jsonBytes({ id })]));
       const seen = reach(call.actor, "lead:leads", Verb.VIEW);
       if (seen === "none") return submitters;
       for (const asked of slices(ids, CONTACTS_MAX)) {
-        for (const contact of (await contacts.batchGetContacts({ ids: asked }, asOurselves(call))).contacts)
+        for (const contact of await read(asked, call))
           if (seen === "all" || isOwn(contact, call)) submitters.set(contact.id, jsonBytes(flat(contact)));
       }
       return submitters;
     },
     async valuesOf(id, call) {
-      const [contact] = (await contacts.batchGetContacts({ ids: [id] }, asOurselves(call))).contacts;
+      const [contact] = await read([id], call);
       return contact ? flat(contact) : {};
     },
     async mayView(id, call) {
       const seen = reach(call.actor, "lead:leads", Verb.VIEW);
       if (seen === "none") return false;
-      const [contact] = (await contacts.batchGetContacts({ ids: [id] }, asOurselves(call))).contacts;
+      const [contact] = await read([id], call);
       return contact !== undefined && (seen === "all" || isOwn(contact, call));
     },
     async wouldBe(said, call) {
