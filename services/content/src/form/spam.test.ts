@@ -33,7 +33,7 @@ const listed = async (formId: number, query: object = {}, isSpam = true) => {
   });
   return scene.submissions.listSubmissions(request, callAs());
 };
-const release = (formId: number, id: number, call: Call = callAs()) =>
+const release = async (formId: number, id: number, call: Call = callAs()) =>
   scene.submissions.releaseSubmission(create(ReleaseSubmissionRequestSchema, { formId, id }), call);
 const isFault = (code: Code) => (error: unknown) => error instanceof Fault && error.code === code;
 const upkeep = async () => {
@@ -112,9 +112,7 @@ test("spam goes with its form, and after its days; its total is what counting sa
      where id = (select min(id) from form_spam where form_id = $1)`,
     [other.id],
   );
-  await scene
-    .query("update jobs set due_at = now() where kind = 'form_submission_upkeep'")
-;
+  await scene.query("update jobs set due_at = now() where kind = 'form_submission_upkeep'");
   await scene.rows.delete(id, callAs());
   await upkeep();
   const left = await scene.query("select form_id from form_spam where form_id in ($1, $2)", [id, other.id]);
