@@ -122,7 +122,7 @@ const survivorStatement = prepared(
 );
 
 /** The contact as it is now, or the one that it became a part of; undefined when there is none. */
-export async function readContact(
+async function readContact(
   { transaction, catalogue }: Identifying,
   id: number,
 ): Promise<ContactRow | undefined> {
@@ -146,9 +146,9 @@ async function trackedContact(
 }
 
 /** The newest other contact that has one of the unique values. */
-export async function holderOf(
+async function holderOf(
   { transaction, catalogue }: Identifying,
-  { values }: Pick<Said, "values">,
+  { values }: Said,
   tracked: ContactRow | undefined,
 ): Promise<ContactRow | undefined> {
   const claims = valueClaims(catalogue.contact, values);
@@ -212,8 +212,7 @@ function areTwo(one: ContactRow, other: ContactRow, { identifiers }: FieldSet): 
   });
 }
 
-/** Does somebody say another value of a unique field than the contact has? */
-export function contradicts(row: ContactRow, values: FieldValues, identifiers: Field[]): boolean {
+function contradicts(row: ContactRow, values: FieldValues, identifiers: Field[]): boolean {
   return identifiers.some((field) => {
     const [said, kept] = [claimOf(field, values.get(field.alias)), claimOf(field, row[field.alias])];
     return said !== undefined && kept !== undefined && said.value !== kept.value;

@@ -1,6 +1,8 @@
 import { randomInt } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import { prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import {
   type IdentifyContact,
   IdentifyContactSchema,
@@ -12,16 +14,10 @@ import { folded } from "@tidings/runtime/folded";
 import type { ContactContext } from "../contact/save.ts";
 import { wholeContacts } from "../contact/whole.ts";
 import { type FieldSet, underCatalogue } from "../field/catalogue.ts";
-import { setFieldValues, withCustomValues } from "../field/values.ts";
-import { type ContactRow, EMPTY_CONTACT } from "../rows/contact.ts";
-import {
-  contradicts,
-  holderOf,
-  type Identifying,
-  identifyAlone,
-  readContact,
-  usableValues,
-} from "./identify.ts";
+import { withCustomValues } from "../field/values.ts";
+import { valueClaims } from "../record/identifier.ts";
+import { contactTable } from "../rows/contact.ts";
+import { type Identifying, identifyAlone, usableValues } from "./identify.ts";
 
 /** The contact that a visitor would be, and the new values of its fields by alias. */
 interface Tried {
@@ -36,8 +32,8 @@ const UNUSED_IDS = [2_000_000_000, 2_147_000_000] as const;
 const UNDONE = new Error("this was tried only");
 
 /**
- * Finds out what an identification would do. It is carried out and taken back, so that the answer is what the command itself does. A caller who
- * sees only their own contacts gets the same answer for a contact of somebody else as for one that is not there.
+ * Finds out what an identification would do. It is carried out and taken back, so that the answer is what the command itself does. For a caller who
+ * sees only their own contacts, those of others are not there meanwhile.
  */
 export function tryIdentification(
   context: ContactContext,
@@ -46,67 +42,71 @@ export function tryIdentification(
 ): Promise<Tried> {
   return underCatalogue(context.catalogues, (catalogue) =>
     context.database.transaction(call.deadlineMs, async (transaction) => {
-      const identifying = { context, catalogue, transaction, call };
-      if (ownerId === undefined) return carryOutAndUndo(identifying, contactId, command);
-      const values = usableValues(command.values, catalogue.contact, command.isPublic);
-      const tracked = command.isKiosk ? undefined : await readContact(identifying, contactId);
-      const holder = await holderOf(identifying, { values }, tracked);
-      return holder?.owner_id === String(ownerId)
-        ? carryOutAndUndo(identifying, contactId, command)
-        : withoutHolder(catalogue.contact, values, { tracked, command });
+      const set = catalogue.contact;
+      const { newCompany, ...values } = await withoutNewCompany(transaction, command, ownerId);
+      const tried = { ...command, ...values, ip: "", newContactId: randomInt(...UNUSED_IDS) };
+      const after = await undone(transaction, async (own) => {
+        const within = { context, catalogue, transaction: own, call };
+        if (ownerId !== undefined) await hideContactsOfOthers(within, tried, ownerId);
+        const outcome = await identifyAlone(within, contactId, tried);
+        const id = typeof outcome === "object" ? outcome.found : outcome;
+        return (await wholeContacts(own.query, [id]))[0];
+      });
+      if (!after) throw new Error("a visitor is no contact");
+      const [before] = await wholeContacts(transaction.query, [Number(after.id)]);
+      const changes = changesOf(before && withCustomValues(before, set), withCustomValues(after, set), set);
+      return {
+        contactId: before ? Number(after.id) : 0,
+        isNew: !before,
+        changes: { ...changes, ...(newCompany !== undefined && { company: newCompany }) },
+      };
     }),
   );
 }
 
-async function carryOutAndUndo(
-  identifying: Identifying,
-  contactId: number,
-  command: IdentifyContact,
-): Promise<Tried> {
-  const { transaction, catalogue } = identifying;
-  const set = catalogue.contact;
-  const { newCompany, values, companyValues } = await withoutNewCompany(identifying, command);
-  const tried = { ...command, values, companyValues, ip: "", newContactId: randomInt(...UNUSED_IDS) };
-  let after: ContactRow | undefined;
-  const undone = transaction.savepoint(async (own) => {
-    const within = { ...identifying, transaction: own };
-    const outcome = await identifyAlone(within, contactId, tried);
-    [after] = await wholeContacts(own.query, [typeof outcome === "object" ? outcome.found : outcome]);
+/** Does work in a transaction and takes it back. Answers its result. */
+async function undone<T>(
+  transaction: Transaction,
+  work: (own: Transaction) => Promise<T>,
+): Promise<T | undefined> {
+  let result: T | undefined;
+  const tried = transaction.savepoint(async (own) => {
+    result = await work(own);
     throw UNDONE;
   });
-  await undone.catch((error) => {
+  await tried.catch((error) => {
     if (error !== UNDONE) throw error;
   });
-  if (!after) throw new Error("a visitor is no contact");
-  const [before] = await wholeContacts(transaction.query, [Number(after.id)]);
-  const changes = changesOf(before && withCustomValues(before, set), withCustomValues(after, set), set);
-  return {
-    contactId: before ? Number(after.id) : 0,
-    isNew: !before,
-    changes: { ...changes, ...(newCompany !== undefined && { company: newCompany }) },
-  };
+  return result;
 }
 
-/** The outcome where no known contact has the unique values. */
-function withoutHolder(
-  set: FieldSet,
-  values: ReturnType<typeof usableValues>,
-  { tracked, command }: { tracked: ContactRow | undefined; command: IdentifyContact },
-): Tried {
-  const kept = tracked && !contradicts(tracked, values, set.identifiers) ? tracked : undefined;
-  const after = { ...(kept ?? EMPTY_CONTACT) };
-  const isKept = command.keepsKnownValues && !command.isProven;
-  const written = [...values].filter(([alias]) => !(isKept && kept?.[alias]));
-  setFieldValues(after, new Map(written), set, !kept);
-  return { contactId: Number(kept?.id ?? 0), isNew: !kept, changes: changesOf(kept, after, set) };
+const hideStatement = prepared(
+  "contact_identifiers_hide",
+  "delete from contact_identifiers where contact_id = any ((select $1::integer[])::integer[])",
+);
+
+/** Contacts are found by their identifiers: without these they are not there. */
+async function hideContactsOfOthers(
+  { transaction, catalogue }: Identifying,
+  { values, isPublic }: IdentifyContact,
+  ownerId: number,
+): Promise<void> {
+  const set = catalogue.contact;
+  const claims = valueClaims(set, usableValues(values, set, isPublic));
+  const holders = await contactTable.lock(transaction, [], claims);
+  const hidden = holders.filter(({ owner_id }) => owner_id !== String(ownerId));
+  transaction.execute(hideStatement, [hidden.map(({ id }) => Number(id))]);
 }
 
-function changesOf(
-  before: ContactRow | undefined,
-  after: ContactRow,
-  { fields }: FieldSet,
-): Record<string, string> {
-  const changed = fields.filter(({ alias }) => after[alias] && after[alias] !== before?.[alias]);
+/** It moves with every visit. */
+const LAST_ACTIVE = "last_active";
+const NOBODY: Row = { points: "0" };
+
+function changesOf(before: Row | undefined, after: Row, { fields }: FieldSet): Record<string, string> {
+  const known = before ?? NOBODY;
+  const changed = fields.filter(
+    ({ alias }) => alias !== LAST_ACTIVE && after[alias] && after[alias] !== known[alias],
+  );
   return Object.fromEntries(changed.map(({ alias }) => [alias, after[alias] ?? ""]));
 }
 
@@ -115,23 +115,28 @@ const companyStatement = prepared(
   "select id from companies where name_key = $1 limit 1",
 );
 
-/** A company that is not there would use up an id: its name is left out, and is a change in itself. Other values of the company are no contact's. */
-async function withoutNewCompany({ transaction }: Identifying, command: IdentifyContact) {
-  const values = objectIn(command.values);
+/**
+ * The values without a company that is not there, which would use up an id: its name is a change in itself. A caller who does not see all contacts
+ * does not see whether it is there. Other values of a company are no contact's.
+ */
+async function withoutNewCompany(
+  transaction: Transaction,
+  command: IdentifyContact,
+  ownerId: number | undefined,
+) {
+  const { company, ...others } = objectIn(command.values);
   const { companyname } = objectIn(command.companyValues);
-  const name = companyname || values.company;
-  const json = (members: object) => jsonBytes(members);
+  const name = companyname || company;
   if (typeof name !== "string" || name === "")
-    return { newCompany: undefined, values: command.values, companyValues: json({}) };
-  const [known] = await transaction.query(companyStatement, [folded(name)]);
-  const { company: _company, ...others } = values;
+    return { newCompany: undefined, values: command.values, companyValues: jsonBytes({}) };
+  const [known] = ownerId === undefined ? await transaction.query(companyStatement, [folded(name)]) : [];
   return known
     ? {
         newCompany: undefined,
         values: command.values,
-        companyValues: json(companyname ? { companyname } : {}),
+        companyValues: jsonBytes(companyname ? { companyname } : {}),
       }
-    : { newCompany: name, values: json(others), companyValues: json({}) };
+    : { newCompany: name, values: jsonBytes(others), companyValues: jsonBytes({}) };
 }
 
 function objectIn(json: Uint8Array): Record<string, unknown> {
