@@ -127,7 +127,7 @@ async function compared(
   return { tried, sent };
 }
 
-test("what a tried submission says is what the sent one does: a new contact, one that is known, a company", async () => {
+test("a tried submission says what the sent one does: a new contact, one that is known, a company", async () => {
   const form = await newForm();
   const { tried } = await compared(form, { mail: "new@try.example", first: " <b>Ada</b> ", comment: "x" });
   assert.equal(tried.contact.changes.firstname, "Ada");

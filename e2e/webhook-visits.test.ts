@@ -140,7 +140,7 @@ test("a submission arrives once, with its form, its results and its contact as t
 
   const [listed] = ((await api("GET", `forms/${form.id}/submissions`)).body as Any).submissions;
   const { lead, ...members } = submission;
-  // What is published is no spam.
+  // Spam is not published, so that receivers need no word for it.
   const { lead: submitter, isSpam, spamReason, ...shown } = listed;
   assert.deepEqual([isSpam, spamReason], [false, null]);
   assert.deepEqual(members, shown);

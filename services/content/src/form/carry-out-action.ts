@@ -71,7 +71,7 @@ export async function carryOutAction(commander: Commander, acting: Acting): Prom
   return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
 }
 
-/** What becomes of an action: it is ignored, waits for who carries it out, or changes the contact. */
+/** Says whether an action is ignored, waits for the sending of mail, or changes the contact. */
 export function standingOf(
   form: Form,
   action: FormAction,

@@ -116,7 +116,7 @@ async function identify(
   return identifyVisitor({ contacts, actor }, { key: `form:${key}:identify`, contactId, value });
 }
 
-/** What a submission says of its contact; undefined where it says nothing of anybody. */
+/** The identification that a submission asks for; undefined where it has no value of a contact. */
 export function identificationOf({
   values,
   companyValues,

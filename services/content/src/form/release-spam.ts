@@ -16,8 +16,8 @@ export function releaseSpam(
     const form = await lockForm(transaction, formId);
     const taken = await takeSpam(transaction, { id, formId });
     if (!taken) return;
-    const { stored, told } = taken;
-    const { contact, company, sighting } = told;
+    const { stored, sender } = taken;
+    const { contact, company, sighting } = sender;
     store(transaction, stored);
     await follow(transaction, submitting, {
       id,

@@ -64,7 +64,7 @@ export function submissionList(form: Form, query: ListQuery, contactId?: number)
   return listOf(form, query, GOOD, ofContact);
 }
 
-/** What a form has kept as spam. */
+/** The spam of a form. */
 export function spamList(form: Form, query: ListQuery): ListSource {
   return listOf(form, query, SPAM, EVERYTHING);
 }

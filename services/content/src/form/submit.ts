@@ -4,6 +4,7 @@ import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import type { JsonObject } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, invalid } from "@tidings/rpc/fault";
+import { Counter } from "prom-client";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { type ShownVisitor, type Sighting, seeVisitors } from "../visit/visitors.ts";
 import { planFollowing } from "./follow-submission.ts";
@@ -13,6 +14,12 @@ import { claimPrint } from "./same-twice.ts";
 import { keepSpam, type StoredSubmission } from "./spam.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";
+
+const submissions = new Counter({
+  name: "tidings_submissions_total",
+  help: "Submissions of forms that were kept, by outcome: good or spam",
+  labelNames: ["outcome"],
+});
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TEXT_LENGTH_MAX = 2_048;
@@ -137,17 +144,18 @@ async function keep(
 ): Promise<ShownVisitor | undefined> {
   const stored = storedOf(taken.id, { sent, submitted, now: taken.now });
   const reason = sent.suspicion ?? (submitted.isTrapped ? "trap" : undefined);
+  transaction.afterCommit(() => submissions.inc({ outcome: reason === undefined ? "good" : "spam" }));
   if (reason === undefined) {
     store(transaction, stored, sent.contactId);
     return follow(transaction, submitting, { ...taken, sent, submitted });
   }
-  const told = {
+  const sender = {
     contact: Object.fromEntries(submitted.contact),
     company: Object.fromEntries(submitted.company),
     sighting: sent.sighting,
   };
   const isTracked = !taken.form.inKioskMode;
-  return keepSpam(transaction, submitting.ids, { stored, reason, told, isTracked });
+  return keepSpam(transaction, submitting.ids, { stored, reason, sender, isTracked });
 }
 
 /** Plans what follows from a submission: finding out whose it is, telling of it, and the actions of the form. */

@@ -11,7 +11,7 @@ export const SHOWN_AT = "shown-at";
 
 /** A person needs longer to read a form and fill it in. */
 const HURRIED_MS = 2_000;
-/** One of these alone proves nothing: programs of sites send forms, and browsers fill them in fast. */
+/** A single hint proves nothing: programs of sites send forms, and browsers fill them in fast. */
 const HINTS_MIN = 2;
 
 export interface SuspicionRules {
@@ -25,7 +25,7 @@ export function signShown(formId: number, { shownAt }: Pick<SuspicionRules, "sho
   return shownAt.sign(`${formId} ${now}`);
 }
 
-/** A submission as far as it tells a machine from a person. */
+/** The sender of a submission, by all that may give a machine away. */
 export interface Sender {
   formId: number;
   members: ReadonlyMap<string, string>;

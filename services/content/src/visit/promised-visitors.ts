@@ -1,7 +1,6 @@
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { ContactIds } from "./contact-ids.ts";
-import type { ShownVisitor, Sighting } from "./visitors.ts";
 
 /**
  * SQL of a migration: devices that sent nothing but spam so far, and the ids that they were shown. None of these is a contact; the device
@@ -24,14 +23,13 @@ const promiseStatement = prepared(
 );
 
 /** The contact that a device is shown to be, without noting that it was seen: nothing is to follow from this visit. */
-export async function seemingVisitor(
+export async function seemingContact(
   transaction: Transaction,
   ids: ContactIds,
-  { deviceId }: Sighting,
-): Promise<ShownVisitor> {
+  deviceId: string,
+): Promise<number> {
   const [known] = await transaction.query(shownStatement, [deviceId]);
-  const id = known ? known.shown_contact_id : await promise(transaction, ids, deviceId);
-  return { shownContactId: Number(id) };
+  return Number(known ? known.shown_contact_id : await promise(transaction, ids, deviceId));
 }
 
 async function promise(transaction: Transaction, ids: ContactIds, deviceId: string) {
