@@ -134,6 +134,9 @@ test("released spam has its contact, event and actions once, released twice or b
   const [spam] = (await submissionsOf(form.id, "?spam=1")).submissions;
   const answers = await Promise.all(Array.from({ length: 8 }, () => release(form.id, spam.id)));
   answers.push(await release(form.id, spam.id));
+  const key = { "idempotency-key": crypto.randomUUID() };
+  for (let times = 0; times < 2; times += 1)
+    answers.push(await api("POST", `forms/${form.id}/submissions/${spam.id}/release`, undefined, key));
   for (const { status, body } of answers)
     assert.deepEqual([status, (body as Any).submission.isSpam], [200, false]);
   await followed();
