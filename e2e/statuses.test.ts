@@ -36,6 +36,7 @@ const HARD = new Set([
   "downloadTheme",
   "deleteTheme",
   "getSubmission",
+  "releaseSubmission",
   "getCampaignEvent",
   "listCampaignContactEvents",
   "changeOwnPassword",

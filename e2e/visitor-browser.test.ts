@@ -161,6 +161,41 @@ describe("a landing page with a form", () => {
     );
   });
 
+  test("neither keyboard nor screen reader meets the traps of a form", async () => {
+    const { form } = await made("forms/new", {
+      name: "Trapped",
+      isPublished: true,
+      postAction: "message",
+      postActionProperty: "Thanks",
+      fields: [
+        { label: "Name", alias: "first", type: "text" },
+        { label: "Nothing", alias: "nothing_here", type: "captcha" },
+        { label: "Send", alias: "send", type: "button" },
+      ],
+    });
+    for (const javaScriptEnabled of [true, false])
+      await visit(
+        async (page) => {
+          await page.goto(`${publicUrl}/form/${form.id}`);
+          const spoken = await page.locator("body").ariaSnapshot();
+          assert.match(spoken, /textbox "Name"/);
+          assert.doesNotMatch(spoken, /Leave this empty|Nothing/);
+          for (const trap of ["more-details", "nothing_here"])
+            assert.equal(await page.locator(`[name="svcform[${trap}]"]`).isVisible(), false, trap);
+          await page.keyboard.press("Tab");
+          await page.keyboard.type("Keys");
+          await page.keyboard.press("Tab");
+          await page.keyboard.press("Enter");
+          await page.getByText("Thanks").waitFor();
+        },
+        { javaScriptEnabled },
+      );
+    const submissions = await query(
+      `select results from content.form_submissions where form_id = ${form.id}`,
+    );
+    assert.equal(submissions.length, 2, "good ones: fast fingers are no spam");
+  });
+
   test("axe finds nothing on the page, the form, its message and the errors of visitors", async () => {
     const { form } = await begun;
     await visit(

@@ -108,7 +108,7 @@ test("each hit of a person arrives once, with its page and its contact; machines
   assert.deepEqual(deliveries, [{ made: 3, events: 3 }]);
 });
 
-test("a submission arrives once, with its form, its results and its contact; without a contact its lead is null", async (t) => {
+test("a submission arrives once, with its form, its results and its contact as the actions left them; without a contact its lead is null", async (t) => {
   const { category } = await made("categories/new", { title: "Letters", bundle: "form" });
   const { form } = await made("forms/new", {
     ...{ name: "Sign up", alias: "signup", isPublished: true, category: category.id },
@@ -117,6 +117,10 @@ test("a submission arrives once, with its form, its results and its contact; wit
       { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
       { label: "Note", alias: "note", type: "text" },
       { label: "Send", alias: "send", type: "button" },
+    ],
+    actions: [
+      { name: "Five", type: "lead.pointschange", properties: { operator: "plus", points: 5 } },
+      { name: "Two", type: "lead.pointschange", properties: { operator: "plus", points: 2 } },
     ],
   });
   const { items } = await listen(t, "svc.form_on_submit");
@@ -136,9 +140,11 @@ test("a submission arrives once, with its form, its results and its contact; wit
 
   const [listed] = ((await api("GET", `forms/${form.id}/submissions`)).body as Any).submissions;
   const { lead, ...members } = submission;
-  const { lead: submitter, ...shown } = listed;
+  // Spam is not published, so that receivers need no word for it.
+  const { lead: submitter, isSpam, spamReason, ...shown } = listed;
+  assert.deepEqual([isSpam, spamReason], [false, null]);
   assert.deepEqual(members, shown);
-  assert.equal(lead.id, submitter.id);
+  assert.deepEqual([lead.id, lead.points], [submitter.id, 7]);
   assert.deepEqual(Object.keys(lead), ["id", "points", "color", "fields"]);
   assert.equal(lead.fields.core.email.value, "ada@hooked.example");
   assert.equal(submission.form.category.id, category.id);

@@ -244,6 +244,8 @@ export type RouteName =
   | "POST /focus/:id/js"
   | "POST /focus/batch/new"
   | "POST /focus/new"
+  | "POST /forms/:id/submissions/:submissionId/release"
+  | "POST /forms/:id/try"
   | "POST /forms/batch/new"
   | "POST /forms/new"
   | "POST /hooks/batch/new"

@@ -19,7 +19,7 @@ export interface QueryForm<Q> {
   read(query: Query): Q;
 }
 
-const SWITCH: Schema = { type: "string", enum: ["0", "1", "true", "false"] };
+export const SWITCH: Schema = { type: "string", enum: ["0", "1", "true", "false"] };
 
 export const NO_QUERY: QueryForm<undefined> = { parameters: [], read: () => undefined };
 

@@ -1,15 +1,25 @@
 import { FormMethodService, FormSchema } from "@tidings/proto/tidings/content/v1/form";
-import { SubmissionSchema, SubmissionService } from "@tidings/proto/tidings/content/v1/submission";
+import {
+  SubmissionSchema,
+  SubmissionService,
+  type TrySubmissionResponse,
+} from "@tidings/proto/tidings/content/v1/submission";
+import { jsonBytes, parseJson } from "@tidings/resource/json-member";
+import { invalid, NOT_VALID } from "@tidings/rpc/fault";
+import type { ListLimits, ListParameters } from "../rest/list-query.ts";
 import { presentWriter } from "../rest/message-json.ts";
-import { type AskedList, listAnswer, listQuery, messageAnswer } from "../route/answer.ts";
+import { ID_MAX } from "../rest/path-id.ts";
+import { type AskedList, jsonAnswer, listAnswer, listQuery, messageAnswer } from "../route/answer.ts";
+import { objectBody } from "../route/body-form.ts";
 import { entityId, id } from "../route/parameter.ts";
-import { idsQuery } from "../route/query-form.ts";
+import { idsQuery, type QueryForm, SWITCH } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
+import { arrayOf, SWITCH as BOOLEAN, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
 /** Routes of forms beyond the standard operations: removal of parts, and submissions. */
 export function formRoutes(context: RoutesContext): Route[] {
-  return [...removalRoutes(context), ...submissionRoutes(context)];
+  return [...removalRoutes(context), ...submissionRoutes(context), ...spamRoutes(context)];
 }
 
 function removalRoutes({ clients, nested }: RoutesContext): Route[] {
@@ -52,7 +62,7 @@ function submissionRoutes({ clients, limits }: RoutesContext): Route[] {
   const viewed = { id: entityId("forms", "view") };
   const listed = listAnswer({ many: "submissions", shape: "array", total: "string" }, SubmissionSchema);
   const listOf =
-    (named: { formId: number; contactId?: number }): AskedList["list"] =>
+    (named: { formId: number; contactId?: number; spam?: boolean }): AskedList["list"] =>
     async (query, options) => {
       const { submissions: items, ...page } = await submissions.listSubmissions({ ...named, query }, options);
       return { ...page, items };
@@ -64,9 +74,12 @@ function submissionRoutes({ clients, limits }: RoutesContext): Route[] {
       summary: "List the submissions of a form",
       rpc: SubmissionService.method.listSubmissions,
       parameters: viewed,
-      query: listQuery(limits),
+      query: submissionQuery(limits),
       answer: listed,
-      handle: ({ parameters: { id: formId }, query }) => ({ parameters: query, list: listOf({ formId }) }),
+      handle: ({ parameters: { id: formId }, query: { spam, ...parameters } }) => ({
+        parameters,
+        list: listOf({ formId, spam }),
+      }),
     }),
     route({
       method: "GET",
@@ -93,4 +106,94 @@ function submissionRoutes({ clients, limits }: RoutesContext): Route[] {
         submissions.getSubmission({ formId, id: submissionId }, options),
     }),
   ];
+}
+
+/** A page, of spam where that is asked for. */
+function submissionQuery(limits: ListLimits): QueryForm<ListParameters & { spam: boolean }> {
+  const { parameters, read } = listQuery(limits);
+  return {
+    parameters: [
+      ...parameters,
+      { name: "spam", description: "Lists what was kept as spam instead", schema: SWITCH },
+    ],
+    read: ({ spam, ...query }) => ({ ...read(query), spam: spam === "1" || spam === "true" }),
+  };
+}
+
+const TRIED = {
+  type: "object",
+  properties: {
+    values: { type: "object", description: "Values by the aliases of the fields, as a form sends them" },
+    contactId: {
+      ...WHOLE_NUMBER,
+      description: "The contact that the visitor has proven to be; nobody when absent",
+    },
+  },
+  examples: [{ values: {} }],
+};
+const VERDICT = closed({ valid: BOOLEAN, message: TEXT });
+const WOULD = closed({
+  valid: BOOLEAN,
+  message: TEXT,
+  fields: { type: "object", additionalProperties: VERDICT },
+  contact: {
+    anyOf: [
+      closed({
+        id: { type: ["integer", "null"] },
+        isNew: BOOLEAN,
+        changes: { type: "object", additionalProperties: TEXT },
+      }),
+      { type: "null" },
+    ],
+  },
+  actions: arrayOf(closed({ type: TEXT, would: TEXT })),
+});
+
+function spamRoutes({ clients }: RoutesContext): Route[] {
+  const submissions = clients.of(SubmissionService);
+  return [
+    route({
+      method: "POST",
+      path: "/forms/:id/submissions/:submissionId/release",
+      summary: "Make a submission that was kept as spam a good one, with all that follows",
+      rpc: SubmissionService.method.releaseSubmission,
+      parameters: { id: entityId("forms", "edit"), submissionId: id("Id of a submission") },
+      answer: messageAnswer("submission", SubmissionSchema),
+      handle: ({ parameters: { id: formId, submissionId }, options }) =>
+        submissions.releaseSubmission({ formId, id: submissionId }, options),
+    }),
+    route({
+      method: "POST",
+      path: "/forms/:id/try",
+      summary: "Get what a submission would do; nothing is kept",
+      rpc: SubmissionService.method.trySubmission,
+      isRead: true,
+      parameters: { id: entityId("forms", "view") },
+      body: objectBody(TRIED),
+      answer: jsonAnswer(WOULD),
+      async handle({ parameters: { id: formId }, body: { values = {}, contactId }, options }) {
+        const contact = contactId === undefined || contactId === null ? {} : { contactId: idIn(contactId) };
+        const request = { formId, values: jsonBytes(values), ...contact };
+        return triedJson(await submissions.trySubmission(request, options));
+      },
+    }),
+  ];
+}
+
+function idIn(sent: unknown): number {
+  if (!Number.isInteger(sent) || Number(sent) < 1 || Number(sent) > ID_MAX)
+    throw invalid([{ field: "contactId", message: NOT_VALID }]);
+  return Number(sent);
+}
+
+function triedJson({ valid, message, fields, contact, actions }: TrySubmissionResponse): object {
+  return {
+    valid,
+    message,
+    fields: Object.fromEntries(fields.map(({ alias, valid, message }) => [alias, { valid, message }])),
+    contact: contact
+      ? { id: contact.id ?? null, isNew: contact.isNew, changes: parseJson(contact.changes) }
+      : null,
+    actions: actions.map(({ type, would }) => ({ type, would })),
+  };
 }

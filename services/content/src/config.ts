@@ -69,6 +69,10 @@ export const contentVariables = {
         .map((pattern) => pattern.trim()),
     )
     .transform((patterns) => patterns.filter((pattern) => pattern !== "" && pattern !== "*")),
+  /** Addresses from which every submission of a form is kept as spam: CIDR ranges. */
+  FORM_BLOCKED_IPS: allowedRanges.default([]),
+  /** Days after which spam is deleted. */
+  FORM_SPAM_DAYS: z.coerce.number().int().min(1).max(365).default(30),
   /** `name:base64 of 32 bytes`: what secrets in the actions of forms are kept under. */
   CONTENT_SECRET_KEYS: secretKeys,
   /** Private ranges where remote assets may be all the same. */

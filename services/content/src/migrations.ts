@@ -9,8 +9,11 @@ import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
 import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
+import { PRINT_TABLES } from "./form/same-twice.ts";
+import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { SLOT_TABLES } from "./slot/slot-tables.ts";
+import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
 import { VISIT_TABLES } from "./visit/visit-tables.ts";
 
 export const migrations: Migrations = {
@@ -171,4 +174,6 @@ export const migrations: Migrations = {
   "0041_asset_downloads": statements(...ASSET_DOWNLOAD_TABLES),
   "0042_form_actions": statements(...ACTION_OUTCOMES),
   "0043_slots": statements(...SLOT_TABLES),
+  "0050_form_spam": statements(...SPAM_TABLES, ...PROMISED_VISITORS),
+  "0051_form_submission_prints": statements(...PRINT_TABLES),
 };

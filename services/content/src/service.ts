@@ -25,6 +25,7 @@ import { resourceSnapshots } from "@tidings/resource/snapshots";
 import { visibleRows } from "@tidings/resource/visible-rows";
 import { implement } from "@tidings/rpc/server";
 import { serveHttp } from "@tidings/runtime/http-server";
+import { publicTokens } from "@tidings/secrets/public-token";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { assetAddresses } from "./asset/asset-address.ts";
@@ -88,6 +89,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     settings: visits.settings,
     bytesMax: config.FORM_BYTES_MAX,
     tokenKeys: config.PUBLIC_TOKEN_KEYS,
+    suspicion: {
+      blocked: config.FORM_BLOCKED_IPS,
+      shownAt: publicTokens(config.PUBLIC_TOKEN_KEYS, "form shown"),
+    },
     script: browserScript("form.js"),
     scriptUrl: new URL("/form/script.js", config.PUBLIC_URL).href,
     theme: files.theme,

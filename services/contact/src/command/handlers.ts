@@ -9,6 +9,7 @@ import {
   type ContactCommandService,
 } from "@tidings/proto/tidings/contact/v1/command";
 import { awaitRows } from "@tidings/resource/await-rows";
+import { jsonBytes } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest } from "@tidings/rpc/fault";
@@ -18,6 +19,7 @@ import { setCulpritsAside } from "../segment/build/culprits.ts";
 import { type CommandContext, carryOut, type Effected, type KeyedCommand } from "./carry-out.ts";
 import { contactableOf } from "./contactable.ts";
 import { readContactFields } from "./read-fields.ts";
+import { tryIdentification } from "./try-identification.ts";
 
 const KEY_LENGTH_MAX = 255;
 const READ_MAX = 5_000;
@@ -65,6 +67,12 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
       limit(aliases.length, ALIASES_MAX);
       const catalogue = await catalogues.current();
       return { contacts: await readContactFields(database, catalogue, { ids, aliases }, deadlineMs) };
+    },
+
+    async tryIdentification(request, call) {
+      const asOwner = { ...call, reach: () => "all" as const };
+      const { changes, ...tried } = await tryIdentification(context, request, asOwner);
+      return { ...tried, changes: jsonBytes(changes) };
     },
 
     async reserveContactIds({ count }, { deadlineMs }) {

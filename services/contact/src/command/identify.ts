@@ -63,7 +63,8 @@ export async function identifyContacts(
 
 const ATTEMPTS = 6;
 
-async function identifyAlone(
+/** Identifies one visitor, again when another transaction was faster. What it did is taken back when it is refused. */
+export async function identifyAlone(
   { transaction, ...identifying }: Identifying,
   contactId: number,
   command: IdentifyContact,
@@ -103,7 +104,7 @@ async function identify(
 }
 
 /** Values of known fields, without those that are blank or that the field does not take. */
-function usableValues(json: Uint8Array, set: FieldSet, isPublic: boolean): FieldValues {
+export function usableValues(json: Uint8Array, set: FieldSet, isPublic: boolean): FieldValues {
   const sent: unknown = json.length > 0 ? parseJson(json) : {};
   const values: FieldValues = new Map();
   if (!isObject(sent)) return values;

@@ -63,14 +63,22 @@ export async function carryOutAction(commander: Commander, acting: Acting): Prom
     state,
     reason,
   });
-  if (form.formType === "campaign" && !OF_CAMPAIGN_FORMS.has(action.type)) return outcome("ignored");
-  if (SENDING.has(action.type)) return outcome("waiting");
-  const effect = effectOf(form, action);
-  if (!effect) return outcome("ignored");
+  const effect = standingOf(form, action);
+  if (typeof effect === "string") return outcome(effect);
   if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");
   const key = `form:${acting.key}:${action.id}`;
   const carriedOut = await commandContact(commander, { key, contactId: acting.contactId, effect });
   return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
+}
+
+/** Says whether an action is ignored, waits for the sending of mail, or changes the contact. */
+export function standingOf(
+  form: Form,
+  action: FormAction,
+): "ignored" | "waiting" | Exclude<Effect, undefined> {
+  if (form.formType === "campaign" && !OF_CAMPAIGN_FORMS.has(action.type)) return "ignored";
+  if (SENDING.has(action.type)) return "waiting";
+  return effectOf(form, action) ?? "ignored";
 }
 
 /** The change of the contact that an action is; undefined for an action that is none. */

@@ -5,6 +5,7 @@ import {
   listOf,
   oneOf,
   type PropertyReaders,
+  propertiesOf,
   text,
   wholeNumber,
 } from "@tidings/resource/properties";
@@ -42,6 +43,11 @@ const VIEW_ONLY = new Set(["button", "captcha", "freehtml", "freetext", "pagebre
 /** Has the field a value that is kept with a submission? */
 export function isKept({ type, saveResult }: FormField): boolean {
   return !VIEW_ONLY.has(type) && saveResult !== false;
+}
+
+/** A captcha without an answer is a trap for machines, which people do not meet. */
+export function isTrap(field: FormField): boolean {
+  return field.type === "captcha" && !propertiesOf(field).captcha;
 }
 
 export function isViewOnly({ type }: FormField): boolean {

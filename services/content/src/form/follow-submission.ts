@@ -109,35 +109,43 @@ async function identify(
   contacts: FollowOptions["contacts"],
   task: Task,
 ): Promise<Required<Pick<Task, "identifiedAs" | "isFound">>> {
-  const { contactId, values, companyValues } = task;
+  const { contactId, key } = task;
+  const value = identificationOf(task);
+  // The visitor stays who they were.
+  if (!value) return { identifiedAs: contactId, isFound: false };
+  return identifyVisitor({ contacts, actor }, { key: `form:${key}:identify`, contactId, value });
+}
+
+/** The identification that a submission asks for; undefined where it has no value of a contact. */
+export function identificationOf({
+  values,
+  companyValues,
+  isKiosk,
+  isNew,
+  keepsKnownValues,
+  isProven,
+  ip,
+  newContactId,
+}: Omit<Following, "submissionId" | "key" | "formId" | "dateSubmitted" | "sighting">) {
   const hasValues = Object.keys(values).length + Object.keys(companyValues).length > 0;
-  // Nothing was said of anybody: the visitor stays who they were.
-  if (!hasValues && !task.isKiosk) return { identifiedAs: contactId, isFound: false };
-  const value = {
-    values: jsonBytes(values),
-    companyValues: jsonBytes(companyValues),
-    isKiosk: task.isKiosk,
-    isNew: task.isNew,
-    keepsKnownValues: task.keepsKnownValues,
-    isProven: task.isProven,
-    ip: task.isKiosk ? "" : task.ip,
-    newContactId: task.newContactId,
+  if (!hasValues && !isKiosk) return undefined;
+  return {
+    ...{ values: jsonBytes(values), companyValues: jsonBytes(companyValues), newContactId },
+    ...{ isKiosk, isNew, keepsKnownValues, isProven, ip: isKiosk ? "" : ip },
   };
-  return identifyVisitor({ contacts, actor }, { key: `form:${task.key}:identify`, contactId, value });
 }
 
 async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job) {
   const task = payload as unknown as Task;
   const form = await readForm(transaction, task.formId);
-  if (task.actionsDone === undefined) {
-    await publishSubmission(outbox, transaction, task, form);
-    const isOver = !form || form.actions.length === 0;
-    return isOver ? done() : again({ ...task, actionsDone: 0 });
-  }
-  if (task.outcome) transaction.execute(outcomeStatement, outcomeValues(task, task.outcome));
-  const { outcome: _outcome, ...rest } = task;
-  const next = { ...rest, actionsDone: task.actionsDone + 1 };
-  return !form || next.actionsDone >= form.actions.length ? done() : again(next);
+  const { outcome, ...rest } = task;
+  if (task.actionsDone === undefined) giveToContact(outbox, transaction, task);
+  if (outcome) transaction.execute(outcomeStatement, outcomeValues(task, outcome));
+  const next = { ...rest, actionsDone: task.actionsDone === undefined ? 0 : task.actionsDone + 1 };
+  if (form && next.actionsDone < form.actions.length) return again(next);
+  // Its receivers see what the actions did (engines.md 8.4).
+  if (form) await publishSubmission(outbox, transaction, task, form);
+  return done();
 }
 
 const done = () => ({ state: "done" as const });
@@ -158,32 +166,42 @@ function outcomeValues(
 
 const ownStatement = prepared(
   "form_submissions_own",
-  `update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz
-   returning id, ip, tracking_id, referer, page_id, results`,
+  "update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz",
+);
+const submittedStatement = prepared(
+  "form_submissions_submitted",
+  `select ip, tracking_id, referer, page_id, results from form_submissions
+   where id = $1 and date_submitted = $2::timestamptz`,
 );
 const categoryStatement = prepared(
   "form_submitted_category",
   `select ${CATEGORY_JSON} as shown from categories where id = $1`,
 );
 
-/** Gives the submission to its contact and publishes its event, in one transaction. */
+/** Gives the submission and the device to their contact. */
+function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): void {
+  const { submissionId, dateSubmitted, identifiedAs: contactId = 0, isFound = false, sighting, isNew } = task;
+  const at = new Date(dateSubmitted).toISOString();
+  transaction.execute(ownStatement, [submissionId, at, contactId || null]);
+  if (!sighting || !contactId) return;
+  ownDevice(transaction, { deviceId: sighting.deviceId, contactId, isFound });
+  const isBeginning = isNew && contactId === task.contactId;
+  outbox.append(transaction, visitorEvents([{ sighting, visitor: { contactId, isNew: isBeginning } }]));
+}
+
+/** Publishes the event of a submission whose actions were carried out. */
 async function publishSubmission(
   outbox: Outbox,
   transaction: Transaction,
   task: Task,
-  form: Form | undefined,
+  form: Form,
 ): Promise<void> {
-  const { submissionId, dateSubmitted, identifiedAs: contactId = 0, isFound = false, sighting, isNew } = task;
+  const { submissionId, dateSubmitted } = task;
   const at = new Date(dateSubmitted).toISOString();
-  const [row] = await transaction.query(ownStatement, [submissionId, at, contactId || null]);
-  if (sighting && contactId) ownDevice(transaction, { deviceId: sighting.deviceId, contactId, isFound });
-  if (!row || !form) return;
-  const isBeginning = isNew && contactId === task.contactId;
-  const seen =
-    sighting && contactId ? visitorEvents([{ sighting, visitor: { contactId, isNew: isBeginning } }]) : [];
+  const [row] = await transaction.query(submittedStatement, [submissionId, at]);
+  if (!row) return;
   const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
   outbox.append(transaction, [
-    ...seen,
     domainEvent(
       "tidings.content.form.submitted",
       { id: submissionId, version: 1 },

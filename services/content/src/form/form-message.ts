@@ -7,7 +7,8 @@ import { resultsOf } from "./results-of.ts";
 
 const submissionStatement = prepared(
   "form_message_submission",
-  "select results from form_submissions where id = $1 and form_id = $2",
+  `select results from form_submissions where id = $1 and form_id = $2
+   union all select results from form_spam where id = $1 and form_id = $2`,
 );
 
 /** The message of the submission that a signed link names. */

@@ -6,10 +6,12 @@ import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { FormPages } from "./form-pages.ts";
 import { checkOpen, closed, readForm } from "./read-form.ts";
 import type { Submitting } from "./submit.ts";
+import type { SuspicionRules } from "./suspicion.ts";
 
 export interface FormRouteOptions extends FormPages {
   submitting: Submitting;
   settings: VisitSettings;
+  suspicion: SuspicionRules;
   bytesMax: number;
   /** Keys that sign which submission a message page is about. */
   tokenKeys: string[];

@@ -5,8 +5,9 @@ import { type Html, html } from "@tidings/runtime/html";
 import { textOf } from "@tidings/runtime/plain-text";
 import { attributesOf, element, markupOf } from "./attributes.ts";
 import { conditionsOf } from "./field.ts";
-import { isViewOnly } from "./field-types.ts";
+import { isTrap, isViewOnly } from "./field-types.ts";
 import { type FieldPlace, inputOf, isGroup } from "./input-html.ts";
+import { SHOWN_AT, TRAP } from "./suspicion.ts";
 
 const NAME_LENGTH_MAX = 191;
 
@@ -42,6 +43,8 @@ export interface FormShown {
   submissionKey?: string;
   /** The landing page that it stands in. */
   pageId?: number;
+  /** Says when it is shown: see `signShown`. */
+  shownAt?: string;
   /** Says whose browser it is in: see `signDevice`. */
   deviceToken?: string | undefined;
 }
@@ -53,7 +56,16 @@ export function formWord({ id, name }: Pick<Form, "id" | "name">): string {
 
 /** A form as HTML, as visitors get it, on whatever site. All that is not HTML by its nature is escaped. */
 export function formHtml(form: Form, shown: FormShown): string {
-  const { publicUrl, prefix, hidden, returnTo = "", submissionKey = "", pageId, deviceToken } = shown;
+  const {
+    publicUrl,
+    prefix,
+    hidden,
+    returnTo = "",
+    submissionKey = "",
+    shownAt,
+    pageId,
+    deviceToken,
+  } = shown;
   const name = formWord(form);
   const pages = pagesOf(form.fields.filter(({ id }) => !hidden?.has(id))).map((fields, index, all) =>
     element(
@@ -83,12 +95,20 @@ export function formHtml(form: Form, shown: FormShown): string {
     hiddenInput("return", "return", returnTo),
     hiddenInput("formName", "name", name),
     hiddenInput("submissionKey", "key", submissionKey),
+    trapOf(name, prefix),
+    ...(shownAt === undefined ? [] : [hiddenInput(SHOWN_AT, "shown", shownAt)]),
     ...(pageId === undefined ? [] : [hiddenInput(`${prefix}page`, "page", pageId)]),
     ...(deviceToken === undefined ? [] : [html`<input type="hidden" name="device" value="${deviceToken}">`]),
   ]);
   const place = { id: `${prefix}form_wrapper_${name}`, class: `${prefix}form_wrapper` };
   const wrapper = element("div", place, {}, [content]);
   return markupOf(form.renderStyle ? [styleOf(prefix), wrapper] : [wrapper]);
+}
+
+/** An input that machines find and people do not: it is neither seen nor read out nor reached by keyboard, and no browser fills it in. */
+function trapOf(name: string, prefix: string): Html {
+  const id = `${prefix}form_${name}_more`;
+  return html`<div hidden aria-hidden="true" style="display: none;"><label for="${id}">Leave this empty</label><input type="text" name="${prefix}form[${TRAP}]" id="${id}" value="" tabindex="-1" autocomplete="off"></div>`;
 }
 
 /** A page break begins another page. */
@@ -120,7 +140,6 @@ function rowOf(form: Form, field: FormField, shown: Shown): Html {
   const { name, prefix } = shown;
   const place = placeOf(field, shown);
   if (field.type === "hidden") return inputOf(field, place);
-  const isHoneypot = field.type === "captcha" && !propertiesOf(field).captcha;
   const isRequired = field.isRequired === true && !isViewOnly(field);
   const classes = [
     `${prefix}form-row`,
@@ -132,7 +151,7 @@ function rowOf(form: Form, field: FormField, shown: Shown): Html {
     class: (isRequired ? [...classes, `${prefix}form-required`] : classes).join(" "),
     ...(isRequired && { "data-validate": field.alias, "data-validation-type": field.type }),
     ...shownOn(form, field, prefix),
-    ...(isHoneypot && { style: "display: none;", "aria-hidden": "true" }),
+    ...(isTrap(field) && { style: "display: none;", "aria-hidden": "true" }),
   };
   return element(
     "div",

@@ -5,6 +5,7 @@ import { type Html, html } from "@tidings/runtime/html";
 import { textOf } from "@tidings/runtime/plain-text";
 import isoNames from "i18n-iso-countries/langs/en.json" with { type: "json" };
 import { type Attributes, attributesOf, element } from "./attributes.ts";
+import { isTrap } from "./field-types.ts";
 import type { Option } from "./options.ts";
 
 /** The ids of the elements that a field is made of. */
@@ -106,8 +107,7 @@ function placeholderOf(field: FormField): Attributes {
 const NOT_SHOWN = new Set(["file", "captcha", "password"]);
 
 function inputAttributes(field: FormField, { prefix, filled }: FieldPlace): Attributes {
-  const { precision, allowed_file_extensions: extensions, captcha } = propertiesOf(field);
-  const isHoneypot = field.type === "captcha" && !captcha;
+  const { precision, allowed_file_extensions: extensions } = propertiesOf(field);
   return {
     type: INPUT_TYPES.get(field.type) ?? field.type,
     ...placeholderOf(field),
@@ -115,7 +115,7 @@ function inputAttributes(field: FormField, { prefix, filled }: FieldPlace): Attr
     step: field.type === "number" ? stepOf(precision) : undefined,
     accept: field.type === "file" && Array.isArray(extensions) ? acceptOf(extensions) : undefined,
     [`data-${prefix}-company-lookup`]: field.type === "companyLookup" ? true : undefined,
-    ...(isHoneypot && { tabindex: -1, autocomplete: "off" }),
+    ...(isTrap(field) && { tabindex: -1, autocomplete: "off" }),
   };
 }
 

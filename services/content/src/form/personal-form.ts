@@ -12,10 +12,11 @@ import { shownForm } from "./form-pages.ts";
 import type { FormShown } from "./html.ts";
 import { usesProfiling } from "./profiling.ts";
 import { hiddenFrom, type Submitting } from "./submit.ts";
+import { signShown } from "./suspicion.ts";
 
 /** The form as this visitor gets it: a proven contact is not asked for what is known, and finds it filled in where the form says so. */
 export async function markupFor(
-  { submitting, settings }: FormRouteOptions,
+  { submitting, settings, suspicion }: FormRouteOptions,
   request: Request,
   form: Form,
   shown: Partial<FormShown>,
@@ -26,6 +27,7 @@ export async function markupFor(
   return shownForm(withSyncedLists(form, fields), {
     publicUrl: settings.publicUrl,
     prefix: settings.prefix,
+    shownAt: signShown(form.id, suspicion, Date.now()),
     ...known,
     ...shown,
     filled: new Map([...(known.filled ?? []), ...(shown.filled ?? [])]),
@@ -70,11 +72,12 @@ export function formsInPages(options: FormRouteOptions): FormInPage {
       throw error;
     });
     if (!form) return undefined;
-    const { submitting, settings, scriptUrl } = options;
+    const { submitting, settings, suspicion, scriptUrl } = options;
     const fields = await mappedFields(queryable(submitting.database, backgroundDeadline()), [form]);
     const markup = shownForm(withSyncedLists(form, fields), {
       publicUrl: settings.publicUrl,
       prefix: settings.prefix,
+      shownAt: signShown(form.id, suspicion, Date.now()),
       pageId,
       deviceToken,
     });

@@ -3,6 +3,7 @@ import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import type { JsonObject } from "@tidings/resource/json-member";
 import { badRequest, Code, Fault } from "@tidings/rpc/fault";
 import { cleanText } from "../visit/parameters.ts";
+import { SHOWN_AT, TRAP } from "./suspicion.ts";
 
 /** A form as it was filled in and sent, before anything of it is judged. */
 export interface ReceivedForm {
@@ -22,7 +23,7 @@ const FILE_NAME_LENGTH_MAX = 255;
 /** `svcform[alias]`, `svcform[alias][]`, under whatever word a site has it. */
 const NAME = /^[a-z0-9_]{0,40}form\[([a-z0-9_-]{1,191})\](\[[^[\]]{0,191}\])?$/i;
 const PARAMETER = /^[a-z_]{1,40}$/;
-const MEMBERS = new Set(["formid", "formname", "return", "messenger", "submissionkey"]);
+const MEMBERS = new Set(["formid", "formname", "return", "messenger", "submissionkey", SHOWN_AT, TRAP]);
 const MULTIPART = /^multipart\/form-data\s{0,8}(?:;|$)/i;
 
 /**

@@ -14,6 +14,7 @@ import type { ContactIds } from "../visit/contact-ids.ts";
 import { followSubmissions } from "./follow-submission.ts";
 import { formMethods, forms } from "./form.ts";
 import { repostHeaders } from "./repost-secret.ts";
+import { SPAM_TOTAL } from "./spam.ts";
 import { submissionHandlers } from "./submission.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
 import type { Submitting } from "./submit.ts";
@@ -48,8 +49,11 @@ export function openForms(
     ],
     work: {
       sealing: startSealing(database, repostHeaders, { box, log }),
-      "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
+      "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL, SPAM_TOTAL]),
     },
-    jobs: [submissionUpkeep(database, log), followSubmissions({ database, outbox, log, contacts })],
+    jobs: [
+      submissionUpkeep(database, log, config.FORM_SPAM_DAYS),
+      followSubmissions({ database, outbox, log, contacts }),
+    ],
   };
 }

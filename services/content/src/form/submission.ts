@@ -1,54 +1,28 @@
 import { create } from "@bufbuild/protobuf";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import {
   type Submission,
   SubmissionSchema,
   type SubmissionService,
 } from "@tidings/proto/tidings/content/v1/submission";
-import { type ListQuery, ListQuerySchema, OrderSchema } from "@tidings/proto/tidings/type/v1/list";
-import type { ColumnType } from "@tidings/resource/columns";
-import { EVERYTHING, type Filterable } from "@tidings/resource/condition";
-import { isObject, type JsonObject, jsonBytes, jsonOf, parseJson } from "@tidings/resource/json-member";
-import { type ListSource, listPage } from "@tidings/resource/list";
+import { ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
+import { EVERYTHING } from "@tidings/resource/condition";
+import { jsonBytes, parseJson } from "@tidings/resource/json-member";
+import { listPage } from "@tidings/resource/list";
+import { mayReach } from "@tidings/resource/reach";
 import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
-import { idsCommand } from "@tidings/resource/search";
-import { totalOf } from "@tidings/resource/totals";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { badRequest, notFound } from "@tidings/rpc/fault";
-import { type RawBuilder, sql } from "kysely";
-import { isKept } from "./field-types.ts";
+import { denied, notFound } from "@tidings/rpc/fault";
+import { releaseSpam } from "./release-spam.ts";
 import { resultsOf } from "./results-of.ts";
-import { SUBMISSION_TOTAL } from "./submission-tables.ts";
+import { spamList, submissionList } from "./submission-list.ts";
+import { valuesIn } from "./submission-values.ts";
 import { type Submitting, submitForm } from "./submit.ts";
-
-/** Columns of a submission, under the names that callers know. The ip is a table of its own to them. */
-const COLUMNS: [name: string, column: string, type: ColumnType][] = [
-  ["s.id", "id", "integer"],
-  ["s.form_id", "form_id", "integer"],
-  ["s.lead_id", "contact_id", "integer"],
-  ["s.date_submitted", "date_submitted", "timestamp"],
-  ["s.tracking_id", "tracking_id", "text"],
-  ["s.referer", "referer", "text"],
-  ["s.page_id", "page_id", "integer"],
-  ["i.ip", "ip", "text"],
-  ["i.ip_address", "ip", "text"],
-  ["id", "id", "integer"],
-  ["dateSubmitted", "date_submitted", "timestamp"],
-  ["date_submitted", "date_submitted", "timestamp"],
-  ["trackingId", "tracking_id", "text"],
-  ["tracking_id", "tracking_id", "text"],
-  ["referer", "referer", "text"],
-  ["page", "page_id", "integer"],
-];
-
-const SELECTED = sql.raw(
-  "s.id, s.contact_id, s.ip, s.tracking_id, s.date_submitted, s.referer, s.page_id, s.results",
-);
-const RESULTS_TEXT = sql`jsonb_path_query_array(s.results, '$.*')::text`;
-const DEFAULT_ORDER = [create(OrderSchema, { column: "s.date_submitted" })];
+import { trySubmission } from "./try-submission.ts";
 
 /** Handlers for submissions of the forms in `forms`: a caller sees those of forms that it may view. */
 export function submissionHandlers(
@@ -63,25 +37,34 @@ export function submissionHandlers(
     const contacts = await submitters.shown([...new Set(contactIds)], call);
     return rows.map((row) => submissionOf(row, form, contacts));
   };
+  const getSubmission = async ({ formId, id }: { formId: number; id: number }, call: Call) => {
+    const form = await forms.get(formId, call);
+    const query = create(ListQuerySchema, { ids: [id] });
+    const lists = [submissionList(form, query), spamList(form, query)];
+    const pages = lists.map((list) => listPage(database, list, query, EVERYTHING, call));
+    const rows = (await Promise.all(pages)).flatMap((page) => page.rows);
+    // It may be released at this moment.
+    const [submission] = await shown(rows.slice(0, 1), form, call);
+    if (!submission) throw notFound();
+    submission.results = jsonBytes({ form_id: String(formId), ...parseJson(submission.results) });
+    return submission;
+  };
   return {
-    async listSubmissions({ formId, contactId, query = create(ListQuerySchema) }, call) {
+    async listSubmissions({ formId, contactId, spam, query = create(ListQuerySchema) }, call) {
       const form = await forms.get(formId, call);
-      const source = submissionList(form, contactId);
+      const source = spam ? spamList(form, query) : submissionList(form, query, contactId);
       const page = await listPage(database, source, query, EVERYTHING, call);
       return { submissions: await shown(page.rows, form, call), totalSize: page.totalSize, ids: page.ids };
     },
-    async getSubmission({ formId, id }, call) {
-      const form = await forms.get(formId, call);
-      const query = create(ListQuerySchema, { ids: [id] });
-      const { rows } = await listPage(database, submissionList(form), query, EVERYTHING, call);
-      const [submission] = await shown(rows, form, call);
-      if (!submission) throw notFound();
-      submission.results = jsonBytes({
-        form_id: String(formId),
-        ...parseJson(submission.results),
-      });
-      return submission;
+    getSubmission,
+    async releaseSubmission(request, call) {
+      const form = await forms.get(request.formId, call);
+      const isOwn = form.createdBy !== undefined && form.createdBy === call.actor.id;
+      if (!mayReach(call, Verb.EDIT, isOwn)) throw denied();
+      await releaseSpam(submitting, request, call);
+      return getSubmission(request, call);
     },
+    trySubmission: (request, call) => trySubmission({ ...submitting, forms }, request, call),
     async submitForm({ values, ...request }, call) {
       const sent = { ...request, values: valuesIn(values) };
       const { submissionId, results, contact, company } = await submitForm(submitting, sent, call);
@@ -94,42 +77,6 @@ export function submissionHandlers(
       };
     },
   };
-}
-
-function valuesIn(json: Uint8Array): JsonObject {
-  const sent = jsonOf(json);
-  if (Array.isArray(sent) && sent.length === 0) return {};
-  if (!isObject(sent)) throw badRequest("values must be an object.");
-  return sent;
-}
-
-/** The submissions of a form, of one contact where that is named. Each list looks into its own part of an index. */
-function submissionList(form: Form, contactId?: number): ListSource {
-  const ofContact = contactId === undefined ? EVERYTHING : sql`contact_id = ${contactId}::integer`;
-  const columns = new Map<string, Filterable>(
-    COLUMNS.map(([name, column, type]) => [name, { sql: sql.ref(`s.${column}`), type }]),
-  );
-  for (const { alias, id } of form.fields.filter(isKept))
-    columns.set(`r.${alias}`, { sql: resultOf(id), type: "text" });
-  return {
-    from: sql`(select id, form_id, contact_id, ip, tracking_id, date_submitted, referer, page_id, results
-      from form_submissions where form_id = ${form.id}::integer and ${ofContact}) as s`,
-    id: sql`s.id`,
-    select: SELECTED,
-    columns,
-    published: undefined,
-    catchAll: [RESULTS_TEXT, sql`s.ip`, sql`s.referer`, sql`s.tracking_id`],
-    commands: new Map([["ids", idsCommand(sql`s.id`)]]),
-    defaultOrder: DEFAULT_ORDER,
-    keptTotal: ({ search }: ListQuery) =>
-      search.trim() === "" && contactId === undefined
-        ? totalOf(SUBMISSION_TOTAL.table, sql`${form.id}::integer`)
-        : undefined,
-  };
-}
-
-function resultOf(fieldId: number): RawBuilder<unknown> {
-  return sql`(s.results ->> ${String(fieldId)}::text)`;
 }
 
 function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>): Submission {
@@ -146,5 +93,7 @@ function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>)
     ...(row.referer !== null && { referer: row.referer ?? "" }),
     ...(row.page_id !== null && { page: row.page_id ?? "" }),
     results: jsonBytes(resultsOf(row, form)),
+    isSpam: (row.reason ?? null) !== null,
+    ...(row.reason && { spamReason: row.reason }),
   });
 }

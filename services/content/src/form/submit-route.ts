@@ -15,7 +15,9 @@ import { markupFor } from "./personal-form.ts";
 import { closed } from "./read-form.ts";
 import { type ReceivedForm, receiveForm } from "./receive-submission.ts";
 import { returnAddress } from "./return-address.ts";
+import { printOf } from "./same-twice.ts";
 import { submitForm } from "./submit.ts";
+import { suspicionOf } from "./suspicion.ts";
 
 /** Takes a submission and answers it as it was sent: for a script, for a hidden frame, or for a person. */
 export async function submitRoute(
@@ -31,7 +33,7 @@ export async function submitRoute(
   const { members } = received;
   const id = query.get("formId") ?? members.get("formid") ?? "";
   const visit = visitOf(request, received.parameters, settings);
-  const taking = await take(options, { received, id, visit });
+  const taking = await take(options, { request, received, id, visit });
   const { answer, form } = taking;
   keepDevice(response, { visit, visitor: taking.visitor }, settings);
   const json = answerJson(answer, form ? formWord(form) : (members.get("formname") ?? ""));
@@ -61,14 +63,15 @@ function plainText(markup: string): string {
 }
 
 interface Taking {
+  request: Request;
   received: ReceivedForm;
   id: string;
   visit: Visit;
 }
 
 /** The answer to what was sent, whether or not it was taken. */
-async function take(options: FormRouteOptions, { received, id, visit }: Taking) {
-  const { submitting, settings } = options;
+async function take(options: FormRouteOptions, { request, received, id, visit }: Taking) {
+  const { submitting, settings, suspicion } = options;
   const { members, values } = received;
   try {
     const form = await findForm(options, id);
@@ -80,6 +83,10 @@ async function take(options: FormRouteOptions, { received, id, visit }: Taking) 
     const sent = {
       formId: form.id,
       key: key || randomUUID(),
+      // A device that was not there before is not known again by what it sends at the same moment.
+      print:
+        key || !sighting || sighting.isNewDevice ? undefined : printOf(form.id, sighting.deviceId, values),
+      suspicion: suspicionOf({ formId: form.id, members, visit, request }, suspicion, Date.now()),
       sighting,
       ip: visit.ip,
       trackingId: sighting?.deviceId,

@@ -4,13 +4,22 @@ import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import type { JsonObject } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, invalid } from "@tidings/rpc/fault";
+import { Counter } from "prom-client";
 import type { ContactIds } from "../visit/contact-ids.ts";
-import { type Sighting, seeVisitors, type Visitor } from "../visit/visitors.ts";
+import { type ShownVisitor, type Sighting, seeVisitors } from "../visit/visitors.ts";
 import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
+import { claimPrint } from "./same-twice.ts";
+import { keepSpam, type StoredSubmission } from "./spam.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";
+
+const submissions = new Counter({
+  name: "tidings_submissions_total",
+  help: "Submissions of forms that were kept, by outcome: good or spam",
+  labelNames: ["outcome"],
+});
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const TEXT_LENGTH_MAX = 2_048;
@@ -50,6 +59,10 @@ export interface Sent {
   formId: number;
   /** A UUID: the same one again is answered as the first. */
   key: string;
+  /** A digest, where the sender gave no key: the same one within seconds is answered as the first. */
+  print?: string | undefined;
+  /** Signs that it is a machine's: it is kept as spam. */
+  suspicion?: string | undefined;
   /** The contact, as far as the caller knows it. */
   contactId?: number | undefined;
   /** The browser that it came from, where that may be known. */
@@ -71,7 +84,7 @@ export interface SubmissionAnswer {
   contact: Map<string, string>;
   company: Map<string, string>;
   /** The visitor, where the browser may be known. */
-  visitor: Visitor | undefined;
+  visitor: ShownVisitor | undefined;
 }
 
 /**
@@ -95,32 +108,62 @@ export async function submitForm(submitting: Submitting, sent: Sent, call: Call)
     if (taken) return answerOf(Number(taken.submission_id), form, submitted);
     checkOpen(form, now);
     if (submitted.errors.length > 0) throw invalid(submitted.errors);
-    const [claimed] = await transaction.query(keyStatement, [sent.key]);
-    if (!claimed) {
-      const [winner] = await transaction.query(knownStatement, [sent.key]);
-      return answerOf(Number(winner?.submission_id), form, submitted);
-    }
-    const id = Number(claimed.submission_id);
-    store(transaction, id, { sent, submitted, now });
-    const visitor = await follow(transaction, submitting, { id, form, sent, submitted, now });
+    const { submissionId: id, isNew } = await claim(transaction, sent);
+    if (!isNew) return answerOf(id, form, submitted);
+    const visitor = await keep(transaction, submitting, { id, form, sent, submitted, now });
     return { ...answerOf(id, form, submitted), visitor };
   });
 }
 
-interface Taken {
+/** A new id for a submission, or that of the same one before. */
+async function claim(
+  transaction: Transaction,
+  { key, print }: Sent,
+): Promise<{ submissionId: number; isNew: boolean }> {
+  if (print !== undefined) return claimPrint(transaction, print);
+  const [claimed] = await transaction.query(keyStatement, [key]);
+  const row = claimed ?? (await transaction.query(knownStatement, [key]))[0];
+  return { submissionId: Number(row?.submission_id), isNew: claimed !== undefined };
+}
+
+/** A submission that is taken. */
+export interface Taken {
   id: number;
   form: Form;
-  sent: Sent;
-  submitted: Submitted;
+  sent: Pick<Sent, "key" | "sighting" | "contactId" | "ip">;
+  /** Values for the contact and its company. */
+  submitted: Pick<Submitted, "contact" | "company">;
   now: number;
 }
 
+/** Keeps a submission, with what follows from it, or as spam. */
+async function keep(
+  transaction: Transaction,
+  submitting: Submitting,
+  { sent, submitted, ...taken }: Taken & { sent: Sent; submitted: Submitted },
+): Promise<ShownVisitor | undefined> {
+  const stored = storedOf(taken.id, { sent, submitted, now: taken.now });
+  const reason = sent.suspicion ?? (submitted.isTrapped ? "trap" : undefined);
+  transaction.afterCommit(() => submissions.inc({ outcome: reason === undefined ? "good" : "spam" }));
+  if (reason === undefined) {
+    store(transaction, stored, sent.contactId);
+    return follow(transaction, submitting, { ...taken, sent, submitted });
+  }
+  const sender = {
+    contact: Object.fromEntries(submitted.contact),
+    company: Object.fromEntries(submitted.company),
+    sighting: sent.sighting,
+  };
+  const isTracked = !taken.form.inKioskMode;
+  return keepSpam(transaction, submitting.ids, { stored, reason, sender, isTracked });
+}
+
 /** Plans what follows from a submission: finding out whose it is, telling of it, and the actions of the form. */
-async function follow(
+export async function follow(
   transaction: Transaction,
   { ids, keepsKnownValues }: Submitting,
   { id, form, sent, submitted, now }: Taken,
-): Promise<Visitor | undefined> {
+): Promise<ShownVisitor | undefined> {
   const { sighting, contactId } = sent;
   const isTracked = sighting !== undefined && !form.inKioskMode;
   const { visitors } = await seeVisitors(transaction, ids, isTracked ? [sighting] : []);
@@ -147,9 +190,9 @@ async function follow(
 }
 
 /** The known values that a form uses: the meant companies, and the fields that this contact was not asked for. */
-async function knownBefore(
+export async function knownBefore(
   { database, submitters }: Submitting,
-  { formId, contactId, values }: Sent,
+  { formId, contactId, values }: Pick<Sent, "formId" | "contactId" | "values">,
   call: Call,
 ): Promise<Omit<Known, "blockedEmails">> {
   const form = await readForm(queryable(database, call.deadlineMs), formId);
@@ -173,24 +216,32 @@ export async function hiddenFrom(
   return hiddenFields(form, { contact, submissions });
 }
 
-function store(
-  transaction: Transaction,
+function storedOf(
   id: number,
-  { sent, submitted, now }: Omit<Taken, "id" | "form">,
-): void {
+  { sent, submitted, now }: { sent: Sent; submitted: Submitted; now: number },
+): StoredSubmission {
   const results = Object.fromEntries([...submitted.results].map(([field, value]) => [field.id, value]));
-  const { key, formId, contactId, ip, trackingId, referer, pageId } = sent;
-  transaction.execute(insertStatement, [
+  const { key, formId, ip, trackingId = null, referer = null, pageId = null } = sent;
+  const dateSubmitted = new Date(now).toISOString();
+  return {
     id,
     key,
     formId,
-    contactId ?? null,
     ip,
-    trackingId ?? null,
-    new Date(now).toISOString(),
-    referer ?? null,
-    pageId ?? null,
-    JSON.stringify(results),
+    trackingId,
+    dateSubmitted,
+    referer,
+    pageId,
+    results: JSON.stringify(results),
+  };
+}
+
+/** Stores a good submission. */
+export function store(transaction: Transaction, stored: StoredSubmission, contactId?: number): void {
+  const { id, key, formId, ip, trackingId, dateSubmitted, referer, pageId, results } = stored;
+  const contact = contactId ?? null;
+  transaction.execute(insertStatement, [
+    ...[id, key, formId, contact, ip, trackingId, dateSubmitted, referer, pageId, results],
   ]);
 }
 

@@ -118,12 +118,15 @@ test("a field that was not to be asked for is as if nothing had been sent, howev
   assert.deepEqual(Object.keys(read(fields, { pet: "cat", breed: "tabby" }).errors), ["fur"]);
 });
 
-test("a captcha wants its answer, or nothing at all, and is never kept", () => {
+test("a captcha wants its answer, is a trap without one, and is never kept", () => {
   const asked = { type: "captcha", properties: { captcha: "42", errorMessage: "No" } };
   assert.equal(errorsOf(asked, "42"), undefined);
   assert.equal(errorsOf(asked, "43"), "No");
   assert.equal(errorsOf(asked, ""), "No");
-  assert.equal(errorsOf({ type: "captcha" }, "I am a machine"), "This answer is not right.");
+  const trap = create(FormSchema, { fields: [{ id: 1, alias: "a", type: "captcha" }] });
+  const trapped = readSubmitted(trap, { a: "I am a machine" });
+  assert.deepEqual([trapped.errors, trapped.isTrapped], [[], true]);
+  assert.equal(readSubmitted(trap, { a: "" }).isTrapped, false);
   assert.deepEqual(read([{ alias: "a", ...asked }], { a: "42" }).results, {});
 });
 

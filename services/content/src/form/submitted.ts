@@ -6,12 +6,14 @@ import { isEmailAddress } from "@tidings/runtime/email-address";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 import { isWebAddress } from "../family/web-address.ts";
 import { conditionsOf } from "./field.ts";
-import { isKept, isViewOnly } from "./field-types.ts";
+import { isKept, isTrap, isViewOnly } from "./field-types.ts";
 
 /** A submission, read as its form requires. */
 export interface Submitted {
   /** Violations by the aliases of the fields. */
   errors: Violation[];
+  /** Something is written where people see nothing. */
+  isTrapped: boolean;
   /** The kept values. */
   results: Map<FormField, string>;
   /** Values for the contact and its company, by the names of their fields. */
@@ -56,7 +58,10 @@ export function readSubmitted(
   values: JsonObject,
   { hidden, companies, blockedEmails }: Known = NOTHING_KNOWN,
 ): Submitted {
-  const submitted: Submitted = { errors: [], results: new Map(), contact: new Map(), company: new Map() };
+  const submitted: Submitted = {
+    ...{ errors: [], isTrapped: false },
+    ...{ results: new Map(), contact: new Map(), company: new Map() },
+  };
   const sent = new Map(fields.map((field) => [field.id, sentOf(field, values)]));
   const asked = askedFields(fields, sent);
   for (const field of fields.filter(({ id }) => asked.has(id))) {
@@ -127,7 +132,8 @@ function isSatisfied(field: FormField, said: string[]): boolean {
 
 /** Takes one value into what was submitted; what is wrong with it otherwise. */
 function readField(field: FormField, sent: Sent, submitted: Submitted): string | undefined {
-  if (field.type === "captcha") return captchaError(field, sent);
+  if (isTrap(field)) submitted.isTrapped ||= sent.texts.length > 0;
+  else if (field.type === "captcha") return captchaError(field, sent);
   if (isViewOnly(field)) return undefined;
   const texts = sent.texts.map((text) => cleaned(field, text)).filter((text) => text !== "");
   if (texts.length === 0 && field.isRequired)
@@ -142,7 +148,6 @@ function readField(field: FormField, sent: Sent, submitted: Submitted): string |
   return undefined;
 }
 
-/** Without an answer it is a trap for machines, which people do not see. */
 function captchaError(field: FormField, { texts }: Sent): string | undefined {
   const { captcha, errorMessage } = propertiesOf(field);
   const isRight = texts.join("") === (textOf(captcha) ?? "");

@@ -93,8 +93,14 @@ function heirsOf(events: Event[]): Map<number, number | undefined> {
 }
 
 /** Keeps submissions in order: those of what is gone, and their keys. */
-export function submissionUpkeep(database: Database, log: Log): JobOptions {
-  return { database, log, jobs: upkeepJobs, work: step };
+export function submissionUpkeep(database: Database, log: Log, spamDays: number): JobOptions {
+  return {
+    database,
+    log,
+    jobs: upkeepJobs,
+    work: (transaction, job) =>
+      job.key === AHEAD ? forgetOld(transaction, spamDays) : step(transaction, job),
+  };
 }
 
 const formSlice = {
@@ -110,8 +116,12 @@ const contactSlice = {
   ),
 };
 
-async function step(transaction: Transaction, { key, payload }: Job): Promise<Outcome> {
-  if (key === AHEAD) return forgetKeys(transaction);
+const spamOfFormStatement = prepared(
+  "form_spam_forget",
+  `delete from form_spam where id in (select id from form_spam where form_id = $1 limit ${SLICE}) returning 1`,
+);
+
+async function step(transaction: Transaction, { payload }: Job): Promise<Outcome> {
   const { formId, contactId, heirId } = payload as Task;
   const [slice, id] = formId === undefined ? [contactSlice, contactId] : [formSlice, formId];
   const [end] = await transaction.query(slice.end, [id]);
@@ -122,7 +132,8 @@ async function step(transaction: Transaction, { key, payload }: Job): Promise<Ou
   );
   const submissions = Number((payload as Task).submissions ?? 0) + changed.length;
   const progress = { done: submissions, result: { submissions } };
-  return end
+  const spam = formId === undefined ? [] : await transaction.query(spamOfFormStatement, [formId]);
+  return end || spam.length === SLICE
     ? { state: "again", payload: { ...payload, submissions }, progress }
     : { state: "done", progress };
 }
@@ -145,15 +156,27 @@ function sliced(name: string, change: string, column: string): Statement {
   );
 }
 
-const oldKeysStatement = prepared(
-  "form_submission_keys_purge",
-  `delete from form_submission_keys where key in (
-     select key from form_submission_keys where date_added < now() - interval '7 days' order by date_added limit ${SLICE})
-   returning 1`,
-);
+/** Rows that nobody asks for any more, by table: each a slice, the oldest first. */
+const OLD: { statement: Statement; isSpam?: true }[] = [
+  { statement: oldRows("form_submission_keys", "key", "date_added", "interval '7 days'") },
+  { statement: oldRows("form_submission_prints", "print", "date_added", "interval '1 hour'") },
+  { statement: oldRows("promised_visitors", "device_id", "date_added", "interval '365 days'") },
+  { statement: oldRows("form_spam", "id", "date_submitted", "make_interval(days => $1)"), isSpam: true },
+];
 
-/** Forgets the keys of submissions that nobody sends again. */
-async function forgetKeys(transaction: Transaction): Promise<Outcome> {
-  const forgotten = await transaction.query(oldKeysStatement);
-  return { state: "again", payload: {}, delaySeconds: forgotten.length < SLICE ? DAY_SECONDS : 0 };
+function oldRows(table: string, key: string, time: string, age: string): Statement {
+  return prepared(
+    `${table}_purge`,
+    `delete from ${table} where ${key} in (
+       select ${key} from ${table} where ${time} < now() - ${age} order by ${time} limit ${SLICE})
+     returning 1`,
+  );
+}
+
+/** Forgets spam, and what is known only to recognise what is sent again. */
+async function forgetOld(transaction: Transaction, spamDays: number): Promise<Outcome> {
+  let isMore = false;
+  for (const { statement, isSpam } of OLD)
+    isMore = (await transaction.query(statement, isSpam ? [spamDays] : [])).length === SLICE || isMore;
+  return { state: "again", payload: {}, delaySeconds: isMore ? 0 : DAY_SECONDS };
 }

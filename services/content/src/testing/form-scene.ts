@@ -37,6 +37,8 @@ export async function formScene() {
   const submitters: Submitters = {
     shown: async (ids) => new Map(ids.map((id) => [id, jsonBytes({ id })])),
     valuesOf: async (id) => contacts.get(id) ?? {},
+    mayView: async (id) => contacts.has(id),
+    wouldBe: async ({ contactId }) => ({ isNew: contactId === 0 }),
     companyNames: async (ids) =>
       new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
   };
@@ -61,7 +63,7 @@ export async function formScene() {
       blockedEmails: ["*@spam.example"],
       keepsKnownValues: false,
     }),
-    upkeep: submissionUpkeep(database, log),
+    upkeep: submissionUpkeep(database, log, 30),
     /** Follows up submissions, as long as that needs nothing of the contact service. */
     following: followSubmissions({ database, outbox: context.outbox, log, contacts: away() }),
     query,
@@ -81,6 +83,7 @@ function away(): FollowOptions["contacts"] {
   return {
     carryOutCommands: refuse,
     readContactFields: refuse,
+    tryIdentification: refuse,
     reserveContactIds: refuse,
     checkContactable: refuse,
   };

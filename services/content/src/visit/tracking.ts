@@ -99,7 +99,11 @@ async function lastHit(database: Database, deviceId: string): Promise<string | u
   return row?.last_hit_id ?? undefined;
 }
 
-const forgetStatement = prepared("visitor_devices_withdraw", "delete from visitor_devices where id = $1");
+const forgetStatement = prepared(
+  "visitor_devices_withdraw",
+  `with promised as (delete from promised_visitors where device_id = $1)
+   delete from visitor_devices where id = $1`,
+);
 
 /** A visitor takes their consent back: the browser forgets who it is, and so do we. */
 async function withdraw(

@@ -5,7 +5,7 @@ import { deviceIdOf, newDeviceId } from "./device-id.ts";
 import { type Verdict, verdictOf } from "./machine.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
 import type { VisitSettings } from "./visit-settings.ts";
-import type { Visitor } from "./visitors.ts";
+import type { ShownVisitor } from "./visitors.ts";
 
 /** A request to the public web, as far as its headers and parameters say who makes it. */
 export interface Visit extends Verdict {
@@ -103,7 +103,7 @@ function languagesOf(header = ""): string[] {
 /** A visit with its visitor, and the hit that it was, as far as they are known. */
 export interface Recorded {
   visit: Pick<Visit, "device">;
-  visitor: Visitor | undefined;
+  visitor: ShownVisitor | undefined;
   hitId?: string;
 }
 

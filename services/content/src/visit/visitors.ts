@@ -9,6 +9,7 @@ import { VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
 import { jsonBytes } from "@tidings/resource/json-member";
 import type { ContactIds } from "./contact-ids.ts";
 import { planMerges } from "./identify.ts";
+import { promisedIds } from "./promised-visitors.ts";
 
 /** How a visitor came, by the parameters of the address. */
 export interface Utm {
@@ -41,11 +42,15 @@ export interface Sighting {
   provenContactId?: number | undefined;
 }
 
-/** A visitor, as the visits before have left them. */
-export interface Visitor {
-  contactId: number;
-  /** The id that answers say: that of the contact, once the visitor has proven to be that one. */
+/** A visitor as answers show them. */
+export interface ShownVisitor {
+  /** The id of the contact, once the visitor has proven to be that one. */
   shownContactId: number;
+}
+
+/** A visitor, as the visits before have left them. */
+export interface Visitor extends ShownVisitor {
+  contactId: number;
   isProven: boolean;
   /** The contact begins with this visit. */
   isNew: boolean;
@@ -104,8 +109,12 @@ export async function seeVisitors(
   const visitors = new Map(seen.map((row) => [row.id ?? "", visitorOf(row, false)]));
   const unknown = [...latest.values()].filter(({ deviceId }) => !visitors.has(deviceId));
   if (unknown.length > 0) {
+    const returned = unknown.flatMap(({ deviceId, isNewDevice }) => (isNewDevice ? [] : deviceId));
+    const promised = await promisedIds(transaction, returned);
     const contactIds = await ids.take(unknown.length);
-    const rows = unknown.map((sighting, index) => rowOf(sighting, contactIds[index]));
+    const rows = unknown.map((sighting, index) =>
+      rowOf(sighting, promised.get(sighting.deviceId) ?? contactIds[index]),
+    );
     const wanted = new Map(rows.map(({ id, contact_id }) => [id, contact_id]));
     for (const row of await transaction.query(addStatement, [JSON.stringify(rows)]))
       visitors.set(row.id ?? "", visitorOf(row, Number(row.contact_id) === wanted.get(row.id ?? "")));

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/command.proto.
  */
 export const file_tidings_contact_v1_command: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0IvUBCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIQgwKCl9tZXJnZWRfaWQiVwoOQ29tbWFuZE91dGNvbWUSDgoGcmVhc29uGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEgoKY29udGFjdF9pZBgDIAEoBRIQCghpc19mb3VuZBgEIAEoCCIpChhSZXNlcnZlQ29udGFjdElkc1JlcXVlc3QSDQoFY291bnQYASABKAUiKAoZUmVzZXJ2ZUNvbnRhY3RJZHNSZXNwb25zZRILCgNpZHMYASADKAUiOAoYUmVhZENvbnRhY3RGaWVsZHNSZXF1ZXN0EgsKA2lkcxgBIAMoBRIPCgdhbGlhc2VzGAIgAygJIlAKGVJlYWRDb250YWN0RmllbGRzUmVzcG9uc2USMwoIY29udGFjdHMYASADKAsyIS50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdEZpZWxkcyI/Cg1Db250YWN0RmllbGRzEgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdmFsdWVzGAMgAygJIjcKF0NoZWNrQ29udGFjdGFibGVSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSCwoDaWRzGAIgAygFIk0KGENoZWNrQ29udGFjdGFibGVSZXNwb25zZRIxCghjb250YWN0cxgBIAMoCzIfLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0YWJsZSIqCgtDb250YWN0YWJsZRIKCgJpZBgBIAEoBRIPCgdyZWZ1c2FsGAIgASgJMogEChVDb250YWN0Q29tbWFuZFNlcnZpY2USdgoQQ2FycnlPdXRDb21tYW5kcxIrLnRpZGluZ3MuY29udGFjdC52MS5DYXJyeU91dENvbW1hbmRzUmVxdWVzdBosLnRpZGluZ3MuY29udGFjdC52MS5DYXJyeU91dENvbW1hbmRzUmVzcG9uc2UiB5ACAZC1GAYSeQoRUmVhZENvbnRhY3RGaWVsZHMSLC50aWRpbmdzLmNvbnRhY3QudjEuUmVhZENvbnRhY3RGaWVsZHNSZXF1ZXN0Gi0udGlkaW5ncy5jb250YWN0LnYxLlJlYWRDb250YWN0RmllbGRzUmVzcG9uc2UiB5ACAZC1GAYSdgoRUmVzZXJ2ZUNvbnRhY3RJZHMSLC50aWRpbmdzLmNvbnRhY3QudjEuUmVzZXJ2ZUNvbnRhY3RJZHNSZXF1ZXN0Gi0udGlkaW5ncy5jb250YWN0LnYxLlJlc2VydmVDb250YWN0SWRzUmVzcG9uc2UiBJC1GAYSdgoQQ2hlY2tDb250YWN0YWJsZRIrLnRpZGluZ3MuY29udGFjdC52MS5DaGVja0NvbnRhY3RhYmxlUmVxdWVzdBosLnRpZGluZ3MuY29udGFjdC52MS5DaGVja0NvbnRhY3RhYmxlUmVzcG9uc2UiB5ACAZC1GAYaDIq1GAhjb21tYW5kc2IGcHJvdG8z", [file_tidings_api_v1_options]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0IvUBCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIQgwKCl9tZXJnZWRfaWQiiAEKGFRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFEjQKB2NvbW1hbmQYAiABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0EhUKCG93bmVyX2lkGAMgASgFSACIAQFCCwoJX293bmVyX2lkIlAKGVRyeUlkZW50aWZpY2F0aW9uUmVzcG9uc2USEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSDwoHY2hhbmdlcxgDIAEoDCJXCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFEhAKCGlzX2ZvdW5kGAQgASgIIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIj8KDUNvbnRhY3RGaWVsZHMSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZ2YWx1ZXMYAyADKAkiNwoXQ2hlY2tDb250YWN0YWJsZVJlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRILCgNpZHMYAiADKAUiTQoYQ2hlY2tDb250YWN0YWJsZVJlc3BvbnNlEjEKCGNvbnRhY3RzGAEgAygLMh8udGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RhYmxlIioKC0NvbnRhY3RhYmxlEgoKAmlkGAEgASgFEg8KB3JlZnVzYWwYAiABKAkygwUKFUNvbnRhY3RDb21tYW5kU2VydmljZRJ2ChBDYXJyeU91dENvbW1hbmRzEisudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZSIHkAIBkLUYBhJ5ChFSZWFkQ29udGFjdEZpZWxkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZSIHkAIBkLUYBhJ5ChFUcnlJZGVudGlmaWNhdGlvbhIsLnRpZGluZ3MuY29udGFjdC52MS5UcnlJZGVudGlmaWNhdGlvblJlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuVHJ5SWRlbnRpZmljYXRpb25SZXNwb25zZSIHkAIBkLUYBhJ2ChFSZXNlcnZlQ29udGFjdElkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVzZXJ2ZUNvbnRhY3RJZHNSZXNwb25zZSIEkLUYBhJ2ChBDaGVja0NvbnRhY3RhYmxlEisudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXNwb25zZSIHkAIBkLUYBhoMirUYCGNvbW1hbmRzYgZwcm90bzM", [file_tidings_api_v1_options]);
 
 /**
  * @generated from message tidings.contact.v1.CarryOutCommandsRequest
@@ -365,6 +365,68 @@ export const IdentifyContactSchema: GenMessage<IdentifyContact> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_command, 9);
 
 /**
+ * @generated from message tidings.contact.v1.TryIdentificationRequest
+ */
+export type TryIdentificationRequest = Message<"tidings.contact.v1.TryIdentificationRequest"> & {
+  /**
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * `ip` and `new_contact_id` are ignored.
+   *
+   * @generated from field: tidings.contact.v1.IdentifyContact command = 2;
+   */
+  command?: IdentifyContact | undefined;
+
+  /**
+   * Only contacts of this user are there to be found; all when absent.
+   *
+   * @generated from field: optional int32 owner_id = 3;
+   */
+  ownerId?: number | undefined;
+};
+
+/**
+ * Describes the message tidings.contact.v1.TryIdentificationRequest.
+ * Use `create(TryIdentificationRequestSchema)` to create a new message.
+ */
+export const TryIdentificationRequestSchema: GenMessage<TryIdentificationRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 10);
+
+/**
+ * @generated from message tidings.contact.v1.TryIdentificationResponse
+ */
+export type TryIdentificationResponse = Message<"tidings.contact.v1.TryIdentificationResponse"> & {
+  /**
+   * 0 for a contact that would be made.
+   *
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: bool is_new = 2;
+   */
+  isNew: boolean;
+
+  /**
+   * A JSON object: the new values of fields by alias.
+   *
+   * @generated from field: bytes changes = 3;
+   */
+  changes: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.contact.v1.TryIdentificationResponse.
+ * Use `create(TryIdentificationResponseSchema)` to create a new message.
+ */
+export const TryIdentificationResponseSchema: GenMessage<TryIdentificationResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 11);
+
+/**
  * @generated from message tidings.contact.v1.CommandOutcome
  */
 export type CommandOutcome = Message<"tidings.contact.v1.CommandOutcome"> & {
@@ -402,7 +464,7 @@ export type CommandOutcome = Message<"tidings.contact.v1.CommandOutcome"> & {
  * Use `create(CommandOutcomeSchema)` to create a new message.
  */
 export const CommandOutcomeSchema: GenMessage<CommandOutcome> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 10);
+  messageDesc(file_tidings_contact_v1_command, 12);
 
 /**
  * @generated from message tidings.contact.v1.ReserveContactIdsRequest
@@ -419,7 +481,7 @@ export type ReserveContactIdsRequest = Message<"tidings.contact.v1.ReserveContac
  * Use `create(ReserveContactIdsRequestSchema)` to create a new message.
  */
 export const ReserveContactIdsRequestSchema: GenMessage<ReserveContactIdsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 11);
+  messageDesc(file_tidings_contact_v1_command, 13);
 
 /**
  * @generated from message tidings.contact.v1.ReserveContactIdsResponse
@@ -436,7 +498,7 @@ export type ReserveContactIdsResponse = Message<"tidings.contact.v1.ReserveConta
  * Use `create(ReserveContactIdsResponseSchema)` to create a new message.
  */
 export const ReserveContactIdsResponseSchema: GenMessage<ReserveContactIdsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 12);
+  messageDesc(file_tidings_contact_v1_command, 14);
 
 /**
  * @generated from message tidings.contact.v1.ReadContactFieldsRequest
@@ -460,7 +522,7 @@ export type ReadContactFieldsRequest = Message<"tidings.contact.v1.ReadContactFi
  * Use `create(ReadContactFieldsRequestSchema)` to create a new message.
  */
 export const ReadContactFieldsRequestSchema: GenMessage<ReadContactFieldsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 13);
+  messageDesc(file_tidings_contact_v1_command, 15);
 
 /**
  * @generated from message tidings.contact.v1.ReadContactFieldsResponse
@@ -477,7 +539,7 @@ export type ReadContactFieldsResponse = Message<"tidings.contact.v1.ReadContactF
  * Use `create(ReadContactFieldsResponseSchema)` to create a new message.
  */
 export const ReadContactFieldsResponseSchema: GenMessage<ReadContactFieldsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 14);
+  messageDesc(file_tidings_contact_v1_command, 16);
 
 /**
  * @generated from message tidings.contact.v1.ContactFields
@@ -510,7 +572,7 @@ export type ContactFields = Message<"tidings.contact.v1.ContactFields"> & {
  * Use `create(ContactFieldsSchema)` to create a new message.
  */
 export const ContactFieldsSchema: GenMessage<ContactFields> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 15);
+  messageDesc(file_tidings_contact_v1_command, 17);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableRequest
@@ -534,7 +596,7 @@ export type CheckContactableRequest = Message<"tidings.contact.v1.CheckContactab
  * Use `create(CheckContactableRequestSchema)` to create a new message.
  */
 export const CheckContactableRequestSchema: GenMessage<CheckContactableRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 16);
+  messageDesc(file_tidings_contact_v1_command, 18);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableResponse
@@ -553,7 +615,7 @@ export type CheckContactableResponse = Message<"tidings.contact.v1.CheckContacta
  * Use `create(CheckContactableResponseSchema)` to create a new message.
  */
 export const CheckContactableResponseSchema: GenMessage<CheckContactableResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 17);
+  messageDesc(file_tidings_contact_v1_command, 19);
 
 /**
  * @generated from message tidings.contact.v1.Contactable
@@ -577,7 +639,7 @@ export type Contactable = Message<"tidings.contact.v1.Contactable"> & {
  * Use `create(ContactableSchema)` to create a new message.
  */
 export const ContactableSchema: GenMessage<Contactable> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 18);
+  messageDesc(file_tidings_contact_v1_command, 20);
 
 /**
  * Changes of contacts that other services ask for: the actions of forms, campaigns and point triggers. The rights of the people who wrote
@@ -607,6 +669,16 @@ export const ContactCommandService: GenService<{
     methodKind: "unary";
     input: typeof ReadContactFieldsRequestSchema;
     output: typeof ReadContactFieldsResponseSchema;
+  },
+  /**
+   * Says what an identification would do, by doing it and taking it back. No id is used up.
+   *
+   * @generated from rpc tidings.contact.v1.ContactCommandService.TryIdentification
+   */
+  tryIdentification: {
+    methodKind: "unary";
+    input: typeof TryIdentificationRequestSchema;
+    output: typeof TryIdentificationResponseSchema;
   },
   /**
    * Takes ids for contacts that begin somewhere else, up to 10,000. An id is given once, whether or not it is used.

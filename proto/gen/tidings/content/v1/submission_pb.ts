@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/submission.proto.
  */
 export const file_tidings_content_v1_submission: GenFile = /*@__PURE__*/
-  fileDesc("CiN0aWRpbmdzL2NvbnRlbnQvdjEvc3VibWlzc2lvbi5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIpsCCgpTdWJtaXNzaW9uEgoKAmlkGAEgASgFEhgKCmlwX2FkZHJlc3MYAiABKAxCBKi1GAESEgoEZm9ybRgDIAEoDEIEqLUYARIXCgRsZWFkGAQgASgMQgSotRgBSACIAQESGAoLdHJhY2tpbmdfaWQYBSABKAlIAYgBARIyCg5kYXRlX3N1Ym1pdHRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoHcmVmZXJlchgHIAEoCUgCiAEBEhEKBHBhZ2UYCCABKAlIA4gBARIVCgdyZXN1bHRzGAkgASgMQgSotRgBQgcKBV9sZWFkQg4KDF90cmFja2luZ19pZEIKCghfcmVmZXJlckIHCgVfcGFnZSJ8ChZMaXN0U3VibWlzc2lvbnNSZXF1ZXN0Eg8KB2Zvcm1faWQYASABKAUSFwoKY29udGFjdF9pZBgCIAEoBUgAiAEBEikKBXF1ZXJ5GAMgASgLMhoudGlkaW5ncy50eXBlLnYxLkxpc3RRdWVyeUINCgtfY29udGFjdF9pZCJvChdMaXN0U3VibWlzc2lvbnNSZXNwb25zZRIzCgtzdWJtaXNzaW9ucxgBIAMoCzIeLnRpZGluZ3MuY29udGVudC52MS5TdWJtaXNzaW9uEhIKCnRvdGFsX3NpemUYAiABKAUSCwoDaWRzGAMgAygFIjMKFEdldFN1Ym1pc3Npb25SZXF1ZXN0Eg8KB2Zvcm1faWQYASABKAUSCgoCaWQYAiABKAUi4wEKEVN1Ym1pdEZvcm1SZXF1ZXN0Eg8KB2Zvcm1faWQYASABKAUSCwoDa2V5GAIgASgJEhcKCmNvbnRhY3RfaWQYAyABKAVIAIgBARIKCgJpcBgEIAEoCRIYCgt0cmFja2luZ19pZBgFIAEoCUgBiAEBEhQKB3JlZmVyZXIYBiABKAlIAogBARIUCgdwYWdlX2lkGAcgASgFSAOIAQESDgoGdmFsdWVzGAggASgMQg0KC19jb250YWN0X2lkQg4KDF90cmFja2luZ19pZEIKCghfcmVmZXJlckIKCghfcGFnZV9pZCJ+ChJTdWJtaXRGb3JtUmVzcG9uc2USFQoNc3VibWlzc2lvbl9pZBgBIAEoBRIVCgdyZXN1bHRzGAIgASgMQgSotRgBEhwKDmNvbnRhY3RfdmFsdWVzGAMgASgMQgSotRgBEhwKDmNvbXBhbnlfdmFsdWVzGAQgASgMQgSotRgBMtcCChFTdWJtaXNzaW9uU2VydmljZRJvCg9MaXN0U3VibWlzc2lvbnMSKi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFN1Ym1pc3Npb25zUmVxdWVzdBorLnRpZGluZ3MuY29udGVudC52MS5MaXN0U3VibWlzc2lvbnNSZXNwb25zZSIDkAIBEl4KDUdldFN1Ym1pc3Npb24SKC50aWRpbmdzLmNvbnRlbnQudjEuR2V0U3VibWlzc2lvblJlcXVlc3QaHi50aWRpbmdzLmNvbnRlbnQudjEuU3VibWlzc2lvbiIDkAIBEmEKClN1Ym1pdEZvcm0SJS50aWRpbmdzLmNvbnRlbnQudjEuU3VibWl0Rm9ybVJlcXVlc3QaJi50aWRpbmdzLmNvbnRlbnQudjEuU3VibWl0Rm9ybVJlc3BvbnNlIgSQtRgGGg6KtRgKZm9ybTpmb3Jtc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_list]);
+  fileDesc("CiN0aWRpbmdzL2NvbnRlbnQvdjEvc3VibWlzc2lvbi5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxItYCCgpTdWJtaXNzaW9uEgoKAmlkGAEgASgFEhgKCmlwX2FkZHJlc3MYAiABKAxCBKi1GAESEgoEZm9ybRgDIAEoDEIEqLUYARIXCgRsZWFkGAQgASgMQgSotRgBSACIAQESGAoLdHJhY2tpbmdfaWQYBSABKAlIAYgBARIyCg5kYXRlX3N1Ym1pdHRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoHcmVmZXJlchgHIAEoCUgCiAEBEhEKBHBhZ2UYCCABKAlIA4gBARIVCgdyZXN1bHRzGAkgASgMQgSotRgBEg8KB2lzX3NwYW0YCiABKAgSGAoLc3BhbV9yZWFzb24YCyABKAlIBIgBAUIHCgVfbGVhZEIOCgxfdHJhY2tpbmdfaWRCCgoIX3JlZmVyZXJCBwoFX3BhZ2VCDgoMX3NwYW1fcmVhc29uIooBChZMaXN0U3VibWlzc2lvbnNSZXF1ZXN0Eg8KB2Zvcm1faWQYASABKAUSFwoKY29udGFjdF9pZBgCIAEoBUgAiAEBEikKBXF1ZXJ5GAMgASgLMhoudGlkaW5ncy50eXBlLnYxLkxpc3RRdWVyeRIMCgRzcGFtGAQgASgIQg0KC19jb250YWN0X2lkIm8KF0xpc3RTdWJtaXNzaW9uc1Jlc3BvbnNlEjMKC3N1Ym1pc3Npb25zGAEgAygLMh4udGlkaW5ncy5jb250ZW50LnYxLlN1Ym1pc3Npb24SEgoKdG90YWxfc2l6ZRgCIAEoBRILCgNpZHMYAyADKAUiMwoUR2V0U3VibWlzc2lvblJlcXVlc3QSDwoHZm9ybV9pZBgBIAEoBRIKCgJpZBgCIAEoBSI3ChhSZWxlYXNlU3VibWlzc2lvblJlcXVlc3QSDwoHZm9ybV9pZBgBIAEoBRIKCgJpZBgCIAEoBSJfChRUcnlTdWJtaXNzaW9uUmVxdWVzdBIPCgdmb3JtX2lkGAEgASgFEg4KBnZhbHVlcxgCIAEoDBIXCgpjb250YWN0X2lkGAMgASgFSACIAQFCDQoLX2NvbnRhY3RfaWQi3wEKFVRyeVN1Ym1pc3Npb25SZXNwb25zZRINCgV2YWxpZBgBIAEoCBIPCgdtZXNzYWdlGAIgASgJEjAKBmZpZWxkcxgDIAMoCzIgLnRpZGluZ3MuY29udGVudC52MS5GaWVsZFZlcmRpY3QSNgoHY29udGFjdBgEIAEoCzIgLnRpZGluZ3MuY29udGVudC52MS5UcmllZENvbnRhY3RIAIgBARIwCgdhY3Rpb25zGAUgAygLMh8udGlkaW5ncy5jb250ZW50LnYxLlRyaWVkQWN0aW9uQgoKCF9jb250YWN0Ij0KDEZpZWxkVmVyZGljdBINCgVhbGlhcxgBIAEoCRINCgV2YWxpZBgCIAEoCBIPCgdtZXNzYWdlGAMgASgJIk0KDFRyaWVkQ29udGFjdBIPCgJpZBgBIAEoBUgAiAEBEg4KBmlzX25ldxgCIAEoCBIVCgdjaGFuZ2VzGAMgASgMQgSotRgBQgUKA19pZCIqCgtUcmllZEFjdGlvbhIMCgR0eXBlGAEgASgJEg0KBXdvdWxkGAIgASgJIuMBChFTdWJtaXRGb3JtUmVxdWVzdBIPCgdmb3JtX2lkGAEgASgFEgsKA2tleRgCIAEoCRIXCgpjb250YWN0X2lkGAMgASgFSACIAQESCgoCaXAYBCABKAkSGAoLdHJhY2tpbmdfaWQYBSABKAlIAYgBARIUCgdyZWZlcmVyGAYgASgJSAKIAQESFAoHcGFnZV9pZBgHIAEoBUgDiAEBEg4KBnZhbHVlcxgIIAEoDEINCgtfY29udGFjdF9pZEIOCgxfdHJhY2tpbmdfaWRCCgoIX3JlZmVyZXJCCgoIX3BhZ2VfaWQifgoSU3VibWl0Rm9ybVJlc3BvbnNlEhUKDXN1Ym1pc3Npb25faWQYASABKAUSFQoHcmVzdWx0cxgCIAEoDEIEqLUYARIcCg5jb250YWN0X3ZhbHVlcxgDIAEoDEIEqLUYARIcCg5jb21wYW55X3ZhbHVlcxgEIAEoDEIEqLUYATKyBAoRU3VibWlzc2lvblNlcnZpY2USbwoPTGlzdFN1Ym1pc3Npb25zEioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTdWJtaXNzaW9uc1JlcXVlc3QaKy50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFN1Ym1pc3Npb25zUmVzcG9uc2UiA5ACARJeCg1HZXRTdWJtaXNzaW9uEigudGlkaW5ncy5jb250ZW50LnYxLkdldFN1Ym1pc3Npb25SZXF1ZXN0Gh4udGlkaW5ncy5jb250ZW50LnYxLlN1Ym1pc3Npb24iA5ACARJqChFSZWxlYXNlU3VibWlzc2lvbhIsLnRpZGluZ3MuY29udGVudC52MS5SZWxlYXNlU3VibWlzc2lvblJlcXVlc3QaHi50aWRpbmdzLmNvbnRlbnQudjEuU3VibWlzc2lvbiIHkAIBkLUYAxJtCg1UcnlTdWJtaXNzaW9uEigudGlkaW5ncy5jb250ZW50LnYxLlRyeVN1Ym1pc3Npb25SZXF1ZXN0GikudGlkaW5ncy5jb250ZW50LnYxLlRyeVN1Ym1pc3Npb25SZXNwb25zZSIHkAIBkLUYARJhCgpTdWJtaXRGb3JtEiUudGlkaW5ncy5jb250ZW50LnYxLlN1Ym1pdEZvcm1SZXF1ZXN0GiYudGlkaW5ncy5jb250ZW50LnYxLlN1Ym1pdEZvcm1SZXNwb25zZSIEkLUYBhoOirUYCmZvcm06Zm9ybXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_list]);
 
 /**
  * The values that a visitor sent with a form.
@@ -77,6 +77,20 @@ export type Submission = Message<"tidings.content.v1.Submission"> & {
    * @generated from field: bytes results = 9;
    */
   results: Uint8Array;
+
+  /**
+   * It is suspected to be a machine's: it has no effect until somebody releases it.
+   *
+   * @generated from field: bool is_spam = 10;
+   */
+  isSpam: boolean;
+
+  /**
+   * The signs of that, separated by commas: trap, blocked_address, machine, hurried, no_origin.
+   *
+   * @generated from field: optional string spam_reason = 11;
+   */
+  spamReason?: string | undefined;
 };
 
 /**
@@ -104,6 +118,13 @@ export type ListSubmissionsRequest = Message<"tidings.content.v1.ListSubmissions
    * @generated from field: tidings.type.v1.ListQuery query = 3;
    */
   query?: ListQuery | undefined;
+
+  /**
+   * Lists what was kept as spam instead.
+   *
+   * @generated from field: bool spam = 4;
+   */
+  spam: boolean;
 };
 
 /**
@@ -163,6 +184,190 @@ export const GetSubmissionRequestSchema: GenMessage<GetSubmissionRequest> = /*@_
   messageDesc(file_tidings_content_v1_submission, 3);
 
 /**
+ * @generated from message tidings.content.v1.ReleaseSubmissionRequest
+ */
+export type ReleaseSubmissionRequest = Message<"tidings.content.v1.ReleaseSubmissionRequest"> & {
+  /**
+   * @generated from field: int32 form_id = 1;
+   */
+  formId: number;
+
+  /**
+   * @generated from field: int32 id = 2;
+   */
+  id: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ReleaseSubmissionRequest.
+ * Use `create(ReleaseSubmissionRequestSchema)` to create a new message.
+ */
+export const ReleaseSubmissionRequestSchema: GenMessage<ReleaseSubmissionRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_submission, 4);
+
+/**
+ * @generated from message tidings.content.v1.TrySubmissionRequest
+ */
+export type TrySubmissionRequest = Message<"tidings.content.v1.TrySubmissionRequest"> & {
+  /**
+   * @generated from field: int32 form_id = 1;
+   */
+  formId: number;
+
+  /**
+   * A JSON object by alias, as in SubmitFormRequest.
+   *
+   * @generated from field: bytes values = 2;
+   */
+  values: Uint8Array;
+
+  /**
+   * The contact that the visitor has proven to be; nobody when absent.
+   *
+   * @generated from field: optional int32 contact_id = 3;
+   */
+  contactId?: number | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.TrySubmissionRequest.
+ * Use `create(TrySubmissionRequestSchema)` to create a new message.
+ */
+export const TrySubmissionRequestSchema: GenMessage<TrySubmissionRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_submission, 5);
+
+/**
+ * @generated from message tidings.content.v1.TrySubmissionResponse
+ */
+export type TrySubmissionResponse = Message<"tidings.content.v1.TrySubmissionResponse"> & {
+  /**
+   * The submission would be taken, and would have its effect.
+   *
+   * @generated from field: bool valid = 1;
+   */
+  valid: boolean;
+
+  /**
+   * Why the form takes nothing at the moment, or that the submission would be kept as spam; empty else.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * In the order of the form, without fields that have no value.
+   *
+   * @generated from field: repeated tidings.content.v1.FieldVerdict fields = 3;
+   */
+  fields: FieldVerdict[];
+
+  /**
+   * The contact that the submission would be of; absent when it is not valid, and for callers who may not view contacts.
+   *
+   * @generated from field: optional tidings.content.v1.TriedContact contact = 4;
+   */
+  contact?: TriedContact | undefined;
+
+  /**
+   * In the order of the form; none when the submission is not valid.
+   *
+   * @generated from field: repeated tidings.content.v1.TriedAction actions = 5;
+   */
+  actions: TriedAction[];
+};
+
+/**
+ * Describes the message tidings.content.v1.TrySubmissionResponse.
+ * Use `create(TrySubmissionResponseSchema)` to create a new message.
+ */
+export const TrySubmissionResponseSchema: GenMessage<TrySubmissionResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_submission, 6);
+
+/**
+ * @generated from message tidings.content.v1.FieldVerdict
+ */
+export type FieldVerdict = Message<"tidings.content.v1.FieldVerdict"> & {
+  /**
+   * @generated from field: string alias = 1;
+   */
+  alias: string;
+
+  /**
+   * @generated from field: bool valid = 2;
+   */
+  valid: boolean;
+
+  /**
+   * The message that the visitor would see; empty when it is valid.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.FieldVerdict.
+ * Use `create(FieldVerdictSchema)` to create a new message.
+ */
+export const FieldVerdictSchema: GenMessage<FieldVerdict> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_submission, 7);
+
+/**
+ * @generated from message tidings.content.v1.TriedContact
+ */
+export type TriedContact = Message<"tidings.content.v1.TriedContact"> & {
+  /**
+   * Absent for a contact that would be made.
+   *
+   * @generated from field: optional int32 id = 1;
+   */
+  id?: number | undefined;
+
+  /**
+   * @generated from field: bool is_new = 2;
+   */
+  isNew: boolean;
+
+  /**
+   * A JSON object: the new values of fields by alias.
+   *
+   * @generated from field: bytes changes = 3;
+   */
+  changes: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.TriedContact.
+ * Use `create(TriedContactSchema)` to create a new message.
+ */
+export const TriedContactSchema: GenMessage<TriedContact> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_submission, 8);
+
+/**
+ * @generated from message tidings.content.v1.TriedAction
+ */
+export type TriedAction = Message<"tidings.content.v1.TriedAction"> & {
+  /**
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * One sentence without a subject: "plus 7 points".
+   *
+   * @generated from field: string would = 2;
+   */
+  would: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.TriedAction.
+ * Use `create(TriedActionSchema)` to create a new message.
+ */
+export const TriedActionSchema: GenMessage<TriedAction> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_submission, 9);
+
+/**
  * @generated from message tidings.content.v1.SubmitFormRequest
  */
 export type SubmitFormRequest = Message<"tidings.content.v1.SubmitFormRequest"> & {
@@ -218,7 +423,7 @@ export type SubmitFormRequest = Message<"tidings.content.v1.SubmitFormRequest"> 
  * Use `create(SubmitFormRequestSchema)` to create a new message.
  */
 export const SubmitFormRequestSchema: GenMessage<SubmitFormRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_submission, 4);
+  messageDesc(file_tidings_content_v1_submission, 10);
 
 /**
  * @generated from message tidings.content.v1.SubmitFormResponse
@@ -254,7 +459,7 @@ export type SubmitFormResponse = Message<"tidings.content.v1.SubmitFormResponse"
  * Use `create(SubmitFormResponseSchema)` to create a new message.
  */
 export const SubmitFormResponseSchema: GenMessage<SubmitFormResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_submission, 5);
+  messageDesc(file_tidings_content_v1_submission, 11);
 
 /**
  * Submissions of forms. A caller who may view a form may view its submissions.
@@ -281,6 +486,28 @@ export const SubmissionService: GenService<{
     methodKind: "unary";
     input: typeof GetSubmissionRequestSchema;
     output: typeof SubmissionSchema;
+  },
+  /**
+   * Makes a submission that was kept as spam a good one: its contact, event and actions follow, once however often it is released. Answers
+   * the submission. Takes the right to edit the form. NOT_FOUND when either is not there.
+   *
+   * @generated from rpc tidings.content.v1.SubmissionService.ReleaseSubmission
+   */
+  releaseSubmission: {
+    methodKind: "unary";
+    input: typeof ReleaseSubmissionRequestSchema;
+    output: typeof SubmissionSchema;
+  },
+  /**
+   * Says what a submission would do. Nothing is kept. INVALID_ARGUMENT for values that are no object and for a contact that the caller may
+   * not view; NOT_FOUND for an unknown form.
+   *
+   * @generated from rpc tidings.content.v1.SubmissionService.TrySubmission
+   */
+  trySubmission: {
+    methodKind: "unary";
+    input: typeof TrySubmissionRequestSchema;
+    output: typeof TrySubmissionResponseSchema;
   },
   /**
    * Takes what somebody filled in. INVALID_ARGUMENT with what is wrong, by the aliases of the fields; FAILED_PRECONDITION

@@ -1,0 +1,92 @@
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { keepTotal, type Total } from "@tidings/resource/totals";
+import type { ContactIds } from "../visit/contact-ids.ts";
+import { seemingContact } from "../visit/promised-visitors.ts";
+import type { ShownVisitor, Sighting } from "../visit/visitors.ts";
+
+/** Spam of each form is counted apart. */
+export const SPAM_TOTAL: Total = { table: "form_spam", by: "form_id" };
+
+/**
+ * SQL of a migration: submissions that are suspected to be a machine's. They stand apart, so that nothing which reads submissions has to leave
+ * them out. `sender` has the values and the browser that a release needs.
+ */
+export const SPAM_TABLES = [
+  `create table form_spam (
+    id integer primary key, key uuid not null, form_id integer not null, ip text not null, tracking_id text,
+    date_submitted timestamptz not null, referer text, page_id integer, results jsonb not null, reason text not null,
+    sender jsonb not null)`,
+  "create index form_spam_of_form on form_spam (form_id, date_submitted nulls first, id)",
+  "create index form_spam_age on form_spam (date_submitted)",
+  ...keepTotal(SPAM_TOTAL),
+];
+
+/** The columns that a submission has, be it good or spam, without the contact. */
+export interface StoredSubmission {
+  id: number;
+  key: string;
+  formId: number;
+  ip: string;
+  trackingId: string | null;
+  dateSubmitted: string;
+  referer: string | null;
+  pageId: number | null;
+  /** JSON. */
+  results: string;
+}
+
+/** The sender of spam, as a release needs it: values for the contact and its company, and the browser. */
+export interface SpamSender {
+  contact: Record<string, string>;
+  company: Record<string, string>;
+  sighting: Sighting | undefined;
+}
+
+const insertStatement = prepared(
+  "form_spam_insert",
+  `insert into form_spam (id, key, form_id, ip, tracking_id, date_submitted, referer, page_id, results, reason, sender)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+);
+
+/** Keeps a submission as spam. Answers whom its sender would be shown to be: they are not to see a difference. */
+export async function keepSpam(
+  transaction: Transaction,
+  ids: ContactIds,
+  {
+    stored,
+    reason,
+    sender,
+    isTracked,
+  }: { stored: StoredSubmission; reason: string; sender: SpamSender; isTracked: boolean },
+): Promise<ShownVisitor | undefined> {
+  const { id, key, formId, ip, trackingId, dateSubmitted, referer, pageId, results } = stored;
+  const columns = [id, key, formId, ip, trackingId, dateSubmitted, referer, pageId, results];
+  transaction.execute(insertStatement, [...columns, reason, JSON.stringify(sender)]);
+  if (!isTracked || !sender.sighting) return undefined;
+  return { shownContactId: await seemingContact(transaction, ids, sender.sighting.deviceId) };
+}
+
+const takeStatement = prepared(
+  "form_spam_take",
+  `delete from form_spam where id = $1 and form_id = $2
+   returning key, ip, tracking_id, date_submitted, referer, page_id, results, sender`,
+);
+
+/** Takes a submission out of the spam: one of those who try at once gets it, undefined for others. */
+export async function takeSpam(
+  transaction: Transaction,
+  { id, formId }: { id: number; formId: number },
+): Promise<{ stored: StoredSubmission; sender: SpamSender } | undefined> {
+  const [row] = await transaction.query(takeStatement, [id, formId]);
+  if (!row) return undefined;
+  const stored = {
+    ...{ id, formId, key: row.key ?? "", ip: row.ip ?? "" },
+    trackingId: row.tracking_id ?? null,
+    dateSubmitted: row.date_submitted ?? "",
+    referer: row.referer ?? null,
+    pageId: row.page_id ? Number(row.page_id) : null,
+    results: row.results ?? "{}",
+  };
+  return { stored, sender: JSON.parse(row.sender ?? "{}") as SpamSender };
+}
