@@ -38,6 +38,8 @@ export const contentVariables = {
   FORM_UPDATES: z.enum(["mapped", "proven"]).default("mapped"),
   /** The bytes of one submission with all of its files. */
   FORM_BYTES_MAX: bytes.max(1024 * MEGABYTE).default(32 * MEGABYTE),
+  /** The bytes of the files of all submissions together. */
+  FORM_FILES_BYTES_MAX: bytes.max(Number.MAX_SAFE_INTEGER).default(10_240 * MEGABYTE),
   /** Bytes of hits that may wait on disk, in FILES_DIR, while the database is away. */
   HITS_SPILL_BYTES_MAX: bytes.max(64 * 1024 * MEGABYTE).default(256 * MEGABYTE),
   /** Days after which hits are no longer read: their month is detached. 0: never. */

@@ -9,6 +9,7 @@ import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
 import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
+import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { SLOT_TABLES } from "./slot/slot-tables.ts";
 import { VISIT_TABLES } from "./visit/visit-tables.ts";
@@ -171,4 +172,5 @@ export const migrations: Migrations = {
   "0041_asset_downloads": statements(...ASSET_DOWNLOAD_TABLES),
   "0042_form_actions": statements(...ACTION_OUTCOMES),
   "0043_slots": statements(...SLOT_TABLES),
+  "0052_submission_files": statements(...SUBMISSION_FILES),
 };

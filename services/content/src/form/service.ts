@@ -36,6 +36,7 @@ export function openForms(
     ids,
     blockedEmails: config.FORM_BLOCKED_EMAILS,
     keepsKnownValues: config.FORM_UPDATES === "proven",
+    filesBytesMax: config.FORM_FILES_BYTES_MAX,
   };
   const contacts = upstreams.client("contact", ContactCommandService);
   return {
@@ -44,7 +45,7 @@ export function openForms(
     services: [
       implementStandard(FormService, rows),
       implement(FormMethodService, formMethods(rows)),
-      implement(SubmissionService, submissionHandlers(context, rows, submitting)),
+      implement(SubmissionService, submissionHandlers(context, rows, submitting, config.PUBLIC_URL)),
     ],
     work: {
       sealing: startSealing(database, repostHeaders, { box, log }),

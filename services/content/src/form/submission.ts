@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { queryable } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
@@ -21,6 +22,7 @@ import { badRequest, notFound } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
 import { isKept } from "./field-types.ts";
 import { resultsOf } from "./results-of.ts";
+import { filesShown } from "./submission-files.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
 import { type Submitting, submitForm } from "./submit.ts";
 
@@ -55,13 +57,19 @@ export function submissionHandlers(
   context: ResourceContext,
   forms: Repository<Form>,
   submitting: Submitting,
+  publicUrl: string,
 ): Handlers<typeof SubmissionService> {
   const { database } = context;
   const { submitters } = submitting;
   const shown = async (rows: Row[], form: Form, call: Call): Promise<Submission[]> => {
     const contactIds = rows.flatMap(({ contact_id: id }) => (id ? [Number(id)] : []));
     const contacts = await submitters.shown([...new Set(contactIds)], call);
-    return rows.map((row) => submissionOf(row, form, contacts));
+    const files = await filesShown(queryable(database, call.deadlineMs), {
+      form,
+      submissionIds: rows.map(({ id }) => Number(id)),
+      publicUrl,
+    });
+    return rows.map((row) => submissionOf(row, { form, contacts, files }));
   };
   return {
     async listSubmissions({ formId, contactId, query = create(ListQuerySchema) }, call) {
@@ -132,10 +140,16 @@ function resultOf(fieldId: number): RawBuilder<unknown> {
   return sql`(s.results ->> ${String(fieldId)}::text)`;
 }
 
-function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>): Submission {
+interface Shown {
+  form: Form;
+  contacts: Map<number, Uint8Array>;
+  files: Map<number, Uint8Array>;
+}
+
+function submissionOf(row: Row, { form, contacts, files }: Shown): Submission {
   const { id, name, alias, category } = form;
   const shown = category ? parseJson(category.shown) : null;
-  const lead = row.contact_id ? submitters.get(Number(row.contact_id)) : undefined;
+  const lead = row.contact_id ? contacts.get(Number(row.contact_id)) : undefined;
   return create(SubmissionSchema, {
     id: Number(row.id),
     ipAddress: jsonBytes({ ip: row.ip }),
@@ -146,5 +160,6 @@ function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>)
     ...(row.referer !== null && { referer: row.referer ?? "" }),
     ...(row.page_id !== null && { page: row.page_id ?? "" }),
     results: jsonBytes(resultsOf(row, form)),
+    files: files.get(Number(row.id)) ?? jsonBytes({}),
   });
 }

@@ -13,9 +13,9 @@ import { sendFormPage, sendToParent } from "./form-pages.ts";
 import { formWord } from "./html.ts";
 import { markupFor } from "./personal-form.ts";
 import { closed } from "./read-form.ts";
-import { type ReceivedForm, receiveForm } from "./receive-submission.ts";
+import { type ReceivedForm, withReceivedForm } from "./receive-submission.ts";
 import { returnAddress } from "./return-address.ts";
-import { submitForm } from "./submit.ts";
+import { submitWithFiles } from "./submit-with-files.ts";
 
 /** Takes a submission and answers it as it was sent: for a script, for a hidden frame, or for a person. */
 export async function submitRoute(
@@ -25,13 +25,15 @@ export async function submitRoute(
   response: Response,
   isAjax: boolean,
 ): Promise<void> {
-  const { settings, bytesMax } = options;
+  const { settings, bytesMax, arrivals } = options;
   const query = readQuery(request);
-  const received = await receiveForm(request, { bytesMax, pageMember: `${settings.prefix}page` });
+  const receiving = { bytesMax, arrivals, pageMember: `${settings.prefix}page` };
+  const { received, id, visit, taking } = await withReceivedForm(request, receiving, async (received) => {
+    const id = query.get("formId") ?? received.members.get("formid") ?? "";
+    const visit = visitOf(request, received.parameters, settings);
+    return { received, id, visit, taking: await take(options, { received, id, visit }) };
+  });
   const { members } = received;
-  const id = query.get("formId") ?? members.get("formid") ?? "";
-  const visit = visitOf(request, received.parameters, settings);
-  const taking = await take(options, { received, id, visit });
   const { answer, form } = taking;
   keepDevice(response, { visit, visitor: taking.visitor }, settings);
   const json = answerJson(answer, form ? formWord(form) : (members.get("formname") ?? ""));
@@ -68,8 +70,8 @@ interface Taking {
 
 /** The answer to what was sent, whether or not it was taken. */
 async function take(options: FormRouteOptions, { received, id, visit }: Taking) {
-  const { submitting, settings } = options;
-  const { members, values } = received;
+  const { submitting, settings, store } = options;
+  const { members, values, files } = received;
   try {
     const form = await findForm(options, id);
     if (!form) throw closed();
@@ -87,7 +89,7 @@ async function take(options: FormRouteOptions, { received, id, visit }: Taking) 
       pageId: pageId > 0 && pageId <= 2 ** 31 - 1 ? Math.floor(pageId) : undefined,
       values,
     };
-    const outcome = await submitForm(submitting, sent, callOf());
+    const outcome = await submitWithFiles(submitting, store, { form, sent, files }, callOf());
     const { database } = submitting;
     const answer = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
     return { answer, form, visitor: outcome.visitor, submissionId: outcome.submissionId };

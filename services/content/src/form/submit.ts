@@ -9,6 +9,7 @@ import { type Sighting, seeVisitors, type Visitor } from "../visit/visitors.ts";
 import { planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
+import { keepFiles, type StoredFile } from "./submission-files.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";
 
@@ -43,6 +44,8 @@ export interface Submitting extends Pick<Known, "blockedEmails"> {
   ids: ContactIds;
   /** Only a proven contact's known values are overwritten. */
   keepsKnownValues: boolean;
+  /** Bytes that the files of all forms may have. */
+  filesBytesMax: number;
 }
 
 /** A submission as it was sent, and who may have sent it. */
@@ -59,6 +62,8 @@ export interface Sent {
   referer?: string | undefined;
   pageId?: number | undefined;
   values: JsonObject;
+  /** Stored files of these values. */
+  files?: StoredFile[];
 }
 
 /** The outcome of a submission. */
@@ -102,6 +107,8 @@ export async function submitForm(submitting: Submitting, sent: Sent, call: Call)
     }
     const id = Number(claimed.submission_id);
     store(transaction, id, { sent, submitted, now });
+    const { files = [] } = sent;
+    await keepFiles(transaction, { id, form, submitted }, { files, bytesMax: submitting.filesBytesMax });
     const visitor = await follow(transaction, submitting, { id, form, sent, submitted, now });
     return { ...answerOf(id, form, submitted), visitor };
   });

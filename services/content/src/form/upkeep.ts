@@ -11,6 +11,7 @@ import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type { Changed } from "@tidings/resource/repository-options";
 import type { Log } from "@tidings/runtime/log";
+import { forgetFiles } from "./submission-files.ts";
 
 /** Submissions that a step looks at: its locks are held for milliseconds. */
 const SLICE = 5_000;
@@ -120,6 +121,12 @@ async function step(transaction: Transaction, { key, payload }: Job): Promise<Ou
     slice.work,
     formId === undefined ? [...values, heirId ?? null] : values,
   );
+  // Files move with a merge; with a form or a contact that is deleted they go.
+  if (heirId === undefined)
+    await forgetFiles(
+      transaction,
+      changed.map(({ id }) => Number(id)),
+    );
   const submissions = Number((payload as Task).submissions ?? 0) + changed.length;
   const progress = { done: submissions, result: { submissions } };
   return end
@@ -141,7 +148,7 @@ function sliced(name: string, change: string, column: string): Statement {
     name,
     `${change} where ${column} = $1
        and ($2::integer is null or (form_id, date_submitted, id) <= ($2::integer, $3::timestamptz, $4::integer))
-     returning 1 as changed`,
+     returning id`,
   );
 }
 

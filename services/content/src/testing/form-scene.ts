@@ -54,13 +54,19 @@ export async function formScene() {
     box,
     contacts,
     companies,
-    submissions: submissionHandlers(context, rows, {
-      database,
-      submitters,
-      ids: { take: async (count) => Array.from({ length: count }, () => ++lastId) },
-      blockedEmails: ["*@spam.example"],
-      keepsKnownValues: false,
-    }),
+    submissions: submissionHandlers(
+      context,
+      rows,
+      {
+        database,
+        submitters,
+        ids: { take: async (count) => Array.from({ length: count }, () => ++lastId) },
+        blockedEmails: ["*@spam.example"],
+        keepsKnownValues: false,
+        filesBytesMax: 1_000_000,
+      },
+      "https://www.example",
+    ),
     upkeep: submissionUpkeep(database, log),
     /** Follows up submissions, as long as that needs nothing of the contact service. */
     following: followSubmissions({ database, outbox: context.outbox, log, contacts: away() }),
