@@ -24,12 +24,16 @@ export interface Quarantine {
 
 /** `folder` is on this machine, and is swept of what a killed process leaves. */
 export function openQuarantine(folder: string): Quarantine {
-  const arriving: { stream: Readable; path: string; written: Promise<unknown> }[] = [];
+  const clearing = new AbortController();
+  const { signal } = clearing;
+  const arriving: { path: string; written: Promise<unknown> }[] = [];
   const write = async (stream: Readable, path: string): Promise<ReceivedFile> => {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
+      signal.throwIfAborted();
       const target = createWriteStream(path, { flags: "wx", mode: 0o600 });
-      await pipeline(stream, target);
+      const closed = new Promise((resolve) => target.once("close", resolve));
+      await pipeline(stream, target, { signal }).finally(() => target.destroy() && closed);
       return { path, size: target.bytesWritten };
     } catch (error) {
       throw unavailable(error);
@@ -39,11 +43,11 @@ export function openQuarantine(folder: string): Quarantine {
     add(stream) {
       const path = join(folder, randomUUID());
       const written = write(stream, path);
-      arriving.push({ stream, path, written });
+      arriving.push({ path, written });
       return written;
     },
     async clear() {
-      for (const { stream } of arriving) stream.destroy();
+      clearing.abort();
       await Promise.allSettled(arriving.map(({ written }) => written));
       for (const { path } of arriving) await rm(path, { force: true });
     },
