@@ -70,6 +70,8 @@ function begin(form: HTMLFormElement, word: string): void {
       .then((answer) => {
         for (const error of all(`.${word}form-errormsg`)) error.style.display = "none";
         if (answer.success) return succeed(form, answer, (markup) => say("message", markup));
+        // What is corrected is another submission.
+        if (key instanceof HTMLInputElement) key.value = newKey();
         const errors = answer.validationErrors ?? {};
         const firstPage = showErrors(errors, { form, word, name, pages });
         if (firstPage !== undefined && pages.length > 1) turn(firstPage);

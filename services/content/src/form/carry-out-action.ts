@@ -5,25 +5,7 @@ import { jsonBytes } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
 import { type Commander, commandContact } from "../visit/contact-command.ts";
-
-/** SQL of a migration: what became of each action of each submission. */
-export const OUTCOMES_TABLE = "form_action_outcomes";
-export const ACTION_OUTCOMES = [
-  `create table ${OUTCOMES_TABLE} (
-    submission_key uuid not null, action_id integer not null, form_id integer not null, contact_id integer, type text not null,
-    -- done, refused with its reason, ignored, or waiting: for what carries out actions of this type.
-    state text not null, reason text, date_added timestamptz not null default now(), primary key (submission_key, action_id))`,
-  `create index ${OUTCOMES_TABLE}_age on ${OUTCOMES_TABLE} (date_added)`,
-  `create index ${OUTCOMES_TABLE}_of_contact on ${OUTCOMES_TABLE} (contact_id) where contact_id is not null`,
-];
-
-/** The outcome of an action. */
-export interface ActionOutcome {
-  actionId: number;
-  type: string;
-  state: "done" | "refused" | "ignored" | "waiting";
-  reason?: string | undefined;
-}
+import type { ActionOutcome } from "./action-outcome.ts";
 
 interface Acting {
   form: Form;

@@ -4,6 +4,7 @@ import { backgroundDeadline, type Database, prepared, queryable } from "@tidings
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
@@ -17,8 +18,10 @@ import type { Log } from "@tidings/runtime/log";
 import { identifyVisitor } from "../visit/contact-command.ts";
 import { ownDevice } from "../visit/identify.ts";
 import { type Sighting, visitorEvents } from "../visit/visitors.ts";
-import { type ActionOutcome, carryOutAction, OUTCOMES_TABLE } from "./carry-out-action.ts";
+import { type ActionOutcome, recordOutcome } from "./action-outcome.ts";
+import { carryOutAction } from "./carry-out-action.ts";
 import { readForm } from "./read-form.ts";
+import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
 
 /** A submission that something follows from. */
@@ -53,6 +56,10 @@ interface Task extends Following {
   /** Actions that are done. */
   actionsDone?: number;
   outcome?: ActionOutcome;
+  /** Nothing is published before the last repost, since that may take the submission back. */
+  isHeldBack?: boolean;
+  /** How often the repost that is under way was looked at. */
+  looks?: number;
 }
 
 const jobs = jobsOf("form_submission");
@@ -92,7 +99,7 @@ async function prepare({ database, contacts }: FollowOptions, job: Job): Promise
   if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(contacts, task)) });
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
-  if (!form || !action) return job;
+  if (!form || !action || action.type === REPOST) return job;
   const { key, submissionId, identifiedAs: contactId } = task;
   return withTask(job, {
     ...task,
@@ -126,48 +133,79 @@ async function identify(
   return identifyVisitor({ contacts, actor }, { key: `form:${task.key}:identify`, contactId, value });
 }
 
-async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job) {
+async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job): Promise<Outcome> {
   const task = payload as unknown as Task;
   const form = await readForm(transaction, task.formId);
   if (task.actionsDone === undefined) {
-    await publishSubmission(outbox, transaction, task, form);
-    const isOver = !form || form.actions.length === 0;
-    return isOver ? done() : again({ ...task, actionsDone: 0 });
+    await own(outbox, transaction, task, form);
+    return next(outbox, transaction, { ...task, actionsDone: 0, isHeldBack: true }, form);
   }
-  if (task.outcome) transaction.execute(outcomeStatement, outcomeValues(task, task.outcome));
-  const { outcome: _outcome, ...rest } = task;
-  const next = { ...rest, actionsDone: task.actionsDone + 1 };
-  return !form || next.actionsDone >= form.actions.length ? done() : again(next);
+  const action = form?.actions[task.actionsDone];
+  if (action?.type === REPOST) {
+    const waiting = await followRepost(transaction, task, action.id);
+    if (waiting) return waiting;
+  }
+  const { key, formId, identifiedAs: contactId = 0, outcome, looks: _looks, ...rest } = task;
+  if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
+  const following = { ...rest, key, formId, identifiedAs: contactId, actionsDone: task.actionsDone + 1 };
+  return next(outbox, transaction, following, form);
 }
 
-const done = () => ({ state: "done" as const });
-const again = (task: Task) => ({ state: "again" as const, payload: { ...task } });
+/** What is left to do: the event is published as soon as no repost can take the submission back. */
+async function next(
+  outbox: Outbox,
+  transaction: Transaction,
+  { isHeldBack, ...task }: Task & { actionsDone: number },
+  form: Form | undefined,
+): Promise<Outcome> {
+  const actions = form?.actions ?? [];
+  const isHeldOn = isHeldBack && actions.slice(task.actionsDone).some(({ type }) => type === REPOST);
+  if (isHeldBack && !isHeldOn) await publishSubmission(outbox, transaction, task, form);
+  if (task.actionsDone >= actions.length) return { state: "done" };
+  return { state: "again", payload: { ...task, ...(isHeldOn && { isHeldBack }) } };
+}
 
-const outcomeStatement = prepared(
-  "form_action_outcomes_add",
-  `insert into ${OUTCOMES_TABLE} (submission_key, action_id, form_id, contact_id, type, state, reason)
-   values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-);
+const LOOK_FIRST_SECONDS = 0.5;
+const LOOK_MAX_SECONDS = 30;
 
-function outcomeValues(
-  { key, formId, identifiedAs }: Task,
-  { actionId, type, state, reason }: ActionOutcome,
-) {
-  return [key, actionId, formId, identifiedAs || null, type, state, reason ?? null];
+/** Leaves a repost to its own job, and waits until that is over. Undefined when the next action may begin. */
+async function followRepost(
+  transaction: Transaction,
+  { looks = 0, ...task }: Task,
+  actionId: number,
+): Promise<Outcome | undefined> {
+  const { key, formId, submissionId, dateSubmitted, identifiedAs: contactId = 0 } = task;
+  const progress = await repostProgress(transaction, { key, actionId });
+  if (progress === "taken back") return { state: "done" };
+  if (progress === "over") return undefined;
+  if (progress === "lost") {
+    const reason = "The process that posted it ended meanwhile.";
+    const outcome: ActionOutcome = { actionId, type: REPOST, state: "unknown", reason };
+    recordOutcome(transaction, { key, formId, contactId }, outcome);
+    return undefined;
+  }
+  if (progress === "new")
+    planRepost(transaction, { key, formId, submissionId, dateSubmitted, contactId, actionId });
+  const delaySeconds = Math.min(LOOK_MAX_SECONDS, LOOK_FIRST_SECONDS * 2 ** looks);
+  return { state: "again", payload: { ...task, looks: looks + 1 }, delaySeconds };
 }
 
 const ownStatement = prepared(
   "form_submissions_own",
-  `update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz
-   returning id, ip, tracking_id, referer, page_id, results`,
+  "update form_submissions set contact_id = $3 where id = $1 and date_submitted = $2::timestamptz returning id",
+);
+const submissionStatement = prepared(
+  "form_submissions_submitted",
+  `select ip, tracking_id, referer, page_id, results from form_submissions
+   where id = $1 and date_submitted = $2::timestamptz`,
 );
 const categoryStatement = prepared(
   "form_submitted_category",
   `select ${CATEGORY_JSON} as shown from categories where id = $1`,
 );
 
-/** Gives the submission to its contact and publishes its event, in one transaction. */
-async function publishSubmission(
+/** Gives the submission and the device to their contact, and says who was seen. */
+async function own(
   outbox: Outbox,
   transaction: Transaction,
   task: Task,
@@ -176,14 +214,26 @@ async function publishSubmission(
   const { submissionId, dateSubmitted, identifiedAs: contactId = 0, isFound = false, sighting, isNew } = task;
   const at = new Date(dateSubmitted).toISOString();
   const [row] = await transaction.query(ownStatement, [submissionId, at, contactId || null]);
-  if (sighting && contactId) ownDevice(transaction, { deviceId: sighting.deviceId, contactId, isFound });
-  if (!row || !form) return;
+  if (!sighting || !contactId) return;
+  ownDevice(transaction, { deviceId: sighting.deviceId, contactId, isFound });
   const isBeginning = isNew && contactId === task.contactId;
-  const seen =
-    sighting && contactId ? visitorEvents([{ sighting, visitor: { contactId, isNew: isBeginning } }]) : [];
+  if (row && form)
+    outbox.append(transaction, visitorEvents([{ sighting, visitor: { contactId, isNew: isBeginning } }]));
+}
+
+/** Publishes the event of the submission, as it is. */
+async function publishSubmission(
+  outbox: Outbox,
+  transaction: Transaction,
+  task: Task,
+  form: Form | undefined,
+): Promise<void> {
+  const { submissionId, dateSubmitted } = task;
+  const at = new Date(dateSubmitted).toISOString();
+  const [row] = await transaction.query(submissionStatement, [submissionId, at]);
+  if (!row || !form) return;
   const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
   outbox.append(transaction, [
-    ...seen,
     domainEvent(
       "tidings.content.form.submitted",
       { id: submissionId, version: 1 },

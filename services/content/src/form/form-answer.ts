@@ -2,6 +2,7 @@ import type { Database } from "@tidings/database/database";
 import { backgroundDeadline, prepared } from "@tidings/database/database";
 import { compileTemplate, type TemplateValues } from "@tidings/rendering/compile-template";
 import type { Fault } from "@tidings/rpc/fault";
+import type { RepostAnswer } from "./action-outcome.ts";
 import type { SubmissionAnswer } from "./submit.ts";
 
 /** The answer to a visitor: a message or an address to go on to, or the errors. */
@@ -54,6 +55,14 @@ async function pageAddress(
 export function refusedAnswer({ violations, message }: Fault): FormAnswer {
   const errors = new Map(violations.map(({ field, message }) => [field, message]));
   return { isTaken: false, errors, message };
+}
+
+/** The answer with what another form says to the submission. */
+export function withRepost(answer: FormAnswer, elsewhere: RepostAnswer | undefined): FormAnswer {
+  if (!elsewhere) return answer;
+  const { redirect, errors = {}, message = "" } = elsewhere;
+  if (redirect === undefined) return { isTaken: false, errors: new Map(Object.entries(errors)), message };
+  return answer.isTaken ? { ...answer, redirect } : answer;
 }
 
 /** The answer as scripts read it. */

@@ -32,7 +32,7 @@ export function openQuarantine(folder: string): Quarantine {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       signal.throwIfAborted();
       const target = createWriteStream(path, { flags: "wx", mode: 0o600 });
-      const closed = new Promise((resolve) => target.once("close", resolve));
+      const closed = new Promise<void>((resolve) => target.once("close", resolve));
       await pipeline(stream, target, { signal }).finally(() => target.destroy() && closed);
       return { path, size: target.bytesWritten };
     } catch (error) {

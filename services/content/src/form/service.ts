@@ -1,3 +1,4 @@
+import { createOutbound } from "@tidings/outbound/outbound";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/form";
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
@@ -13,6 +14,7 @@ import type { ContentConfig } from "../config.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { followSubmissions } from "./follow-submission.ts";
 import { formMethods, forms } from "./form.ts";
+import { REPOST_MS, reposting } from "./repost.ts";
 import { repostHeaders } from "./repost-secret.ts";
 import { submissionHandlers } from "./submission.ts";
 import { SUBMISSION_TOTAL } from "./submission-tables.ts";
@@ -39,6 +41,7 @@ export function openForms(
     filesBytesMax: config.FORM_FILES_BYTES_MAX,
   };
   const contacts = upstreams.client("contact", ContactCommandService);
+  const outbound = createOutbound({ allowed: config.OUTBOUND_ALLOW_CIDRS, timeoutMs: REPOST_MS });
   return {
     rows,
     submitting,
@@ -48,9 +51,14 @@ export function openForms(
       implement(SubmissionService, submissionHandlers(context, rows, submitting, config.PUBLIC_URL)),
     ],
     work: {
+      reposts: { stop: outbound.close },
       sealing: startSealing(database, repostHeaders, { box, log }),
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL]),
     },
-    jobs: [submissionUpkeep(database, log), followSubmissions({ database, outbox, log, contacts })],
+    jobs: [
+      submissionUpkeep(database, log),
+      followSubmissions({ database, outbox, log, contacts }),
+      reposting({ database, log, outbound, submitters, box, prefix: config.PUBLIC_PREFIX }),
+    ],
   };
 }

@@ -7,7 +7,8 @@ import type { Request, Response } from "express";
 import { addressOf, utmOf } from "../visit/page-hit.ts";
 import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { Sighting } from "../visit/visitors.ts";
-import { answerJson, type FormAnswer, refusedAnswer, takenAnswer } from "./form-answer.ts";
+import { awaitReposts } from "./await-reposts.ts";
+import { answerJson, type FormAnswer, refusedAnswer, takenAnswer, withRepost } from "./form-answer.ts";
 import { callOf, type FormRouteOptions, findForm, openForm } from "./form-options.ts";
 import { sendFormPage, sendToParent } from "./form-pages.ts";
 import { formWord } from "./html.ts";
@@ -91,8 +92,10 @@ async function take(options: FormRouteOptions, { received, id, visit }: Taking) 
     };
     const outcome = await submitWithFiles(submitting, store, { form, sent, files }, callOf());
     const { database } = submitting;
-    const answer = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
-    return { answer, form, visitor: outcome.visitor, submissionId: outcome.submissionId };
+    const { visitor, submissionId } = outcome;
+    const elsewhere = await awaitReposts(database, { form, key: sent.key });
+    const taken = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
+    return { answer: withRepost(taken, elsewhere), form, visitor, submissionId };
   } catch (error) {
     if (!(error instanceof Fault) || !["INVALID", "FORM_CLOSED", "BAD_REQUEST"].includes(error.reason))
       throw error;
