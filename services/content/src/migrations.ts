@@ -8,6 +8,7 @@ import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
 import { ACTION_OUTCOMES, OUTCOME_ANSWERS } from "./form/action-outcome.ts";
+import { LATEST_ASSETS } from "./form/offered-download.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
@@ -173,5 +174,5 @@ export const migrations: Migrations = {
   "0042_form_actions": statements(...ACTION_OUTCOMES),
   "0043_slots": statements(...SLOT_TABLES),
   "0052_submission_files": statements(...SUBMISSION_FILES),
-  "0053_repost_answers": statements(...OUTCOME_ANSWERS),
+  "0053_form_answers": statements(...OUTCOME_ANSWERS, ...LATEST_ASSETS),
 };

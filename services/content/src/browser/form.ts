@@ -91,17 +91,30 @@ async function send(form: HTMLFormElement): Promise<Answer> {
 
 function succeed(
   form: HTMLFormElement,
-  { redirect, successMessage }: Answer,
+  { redirect, download, successMessage }: Answer,
   say: (markup: string) => void,
 ): void {
   if (redirect) {
-    location.assign(redirect);
+    if (download) fetchAside(download);
+    setTimeout(() => location.assign(redirect), download ? DOWNLOAD_BEGINS_MS : 0);
     return;
   }
+  if (download) location.assign(download);
   say(successMessage ?? "");
   form.reset();
   for (const part of Array.from(form.children))
     if (part instanceof HTMLElement && part.getAttribute("role") === null) part.hidden = true;
+}
+
+/** The page may be left once a download has begun. */
+const DOWNLOAD_BEGINS_MS = 2_000;
+
+/** Begins a download without leaving the page. */
+function fetchAside(url: string): void {
+  const frame = document.createElement("iframe");
+  frame.hidden = true;
+  frame.src = url;
+  document.body.append(frame);
 }
 
 /** Shows what is wrong beside each field. Answers the part of the form with the first of them. */

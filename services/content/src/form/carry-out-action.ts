@@ -6,6 +6,7 @@ import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
 import { type Commander, commandContact } from "../visit/contact-command.ts";
 import type { ActionOutcome } from "./action-outcome.ts";
+import { ASSET_DOWNLOAD } from "./offered-download.ts";
 
 interface Acting {
   form: Form;
@@ -47,6 +48,8 @@ export async function carryOutAction(commander: Commander, acting: Acting): Prom
   });
   if (form.formType === "campaign" && !OF_CAMPAIGN_FORMS.has(action.type)) return outcome("ignored");
   if (SENDING.has(action.type)) return outcome("waiting");
+  // The answer to the submission offered it.
+  if (action.type === ASSET_DOWNLOAD) return outcome("done");
   const effect = effectOf(form, action);
   if (!effect) return outcome("ignored");
   if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");

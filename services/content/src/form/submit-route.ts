@@ -43,8 +43,10 @@ export async function submitRoute(
   const back = returnAddress(members.get("return") ?? "", request, settings);
   if (!answer.isTaken)
     return sendRefusal(options, { request, response, received, form, answer, back, prefix: settings.prefix });
-  if (answer.redirect !== undefined) return response.redirect(302, answer.redirect);
-  if (form?.postAction === "return" && back) {
+  // The message page begins the download, and leads on from there.
+  const hasDownload = answer.download !== undefined;
+  if (answer.redirect !== undefined && !hasDownload) return response.redirect(302, answer.redirect);
+  if (!hasDownload && form?.postAction === "return" && back) {
     if (answer.message && form.postActionProperty)
       back.searchParams.set(`${settings.prefix}Message`, plainText(answer.message));
     return response.redirect(302, back.href);
