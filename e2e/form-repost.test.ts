@@ -115,7 +115,7 @@ test("a submission is posted once, with its values under the other form's names,
   assert.equal((await eventsOf(form)).length, 1);
 });
 
-test("what the other form refuses is taken back: its visitor gets the errors, nothing is told and nothing follows", async () => {
+test("a submission that the other form refuses is taken back: its visitor gets the errors, no event and no action follows", async () => {
   const violations = { violations: { given_name: ["Too <b>short</b>", "Unknown"], other: "x" } };
   const { form, received } = await newForm(
     { status: 422, body: JSON.stringify(violations) },
@@ -235,7 +235,7 @@ test("a form that does not answer in 15 s keeps the submission and is not asked 
   assert.equal(received().length, 1);
 });
 
-test("a repost whose process is killed on its way is not sent again: it is told as unknown, and the rest follows", async () => {
+test("a repost whose process is killed on its way is not sent again: its outcome is unknown, and the next actions follow", async () => {
   const { form, received } = await newForm({ delayMs: Number.POSITIVE_INFINITY });
   const sent = send(form, { mail: "killed@repost.example" }).catch(() => undefined);
   await eventually(() => assert.equal(received().length, 1));

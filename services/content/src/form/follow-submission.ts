@@ -151,7 +151,7 @@ async function work({ outbox }: FollowOptions, transaction: Transaction, { paylo
   return next(outbox, transaction, following, form);
 }
 
-/** What is left to do: the event is published as soon as no repost can take the submission back. */
+/** Plans the next action. The event is published as soon as no repost can take the submission back. */
 async function next(
   outbox: Outbox,
   transaction: Transaction,

@@ -23,7 +23,7 @@ const latestStatement = prepared(
    order by date_added desc, id desc limit 1`,
 );
 
-/** What a form offers to whoever sent it. */
+/** A file that a form offers to the visitor who sent it. */
 export interface OfferedDownload {
   url: string;
   /** HTML: the words of the action, and a link. */

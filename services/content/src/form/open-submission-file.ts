@@ -1,4 +1,3 @@
-import type { Readable } from "node:stream";
 import { getOption } from "@bufbuild/protobuf";
 import { backgroundDeadline, type Database, queryable } from "@tidings/database/database";
 import { permission, Verb } from "@tidings/proto/tidings/api/v1/options";
@@ -8,22 +7,18 @@ import type { Repository } from "@tidings/resource/repository-options";
 import type { Actor } from "@tidings/rpc/actor";
 import { denied, notFound } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
+import type { OpenedFile, SentFile } from "../file/opened-file.ts";
 import type { FileStore } from "../file/store.ts";
 import { findFile } from "./submission-files.ts";
 
 const FORMS = getOption(SubmissionService, permission);
 
-/** Opens the file of a submission for a caller who may view its form. Throws PERMISSION_DENIED, NOT_FOUND. */
-export type OpenSubmissionFile = (
-  actor: Actor,
-  sent: { formId: number; submissionId: number; alias: string },
-) => Promise<{ bytes: Readable; name: string; size: number }>;
-
+/** Opens files of submissions for callers who may view the form. Throws PERMISSION_DENIED, NOT_FOUND. */
 export function submissionFileOpener(
   database: Database,
   forms: Repository<Form>,
   store: FileStore,
-): OpenSubmissionFile {
+): (actor: Actor, sent: SentFile) => Promise<OpenedFile> {
   return async (actor, { formId, submissionId, alias }) => {
     const reachOf = (verb: Verb) => reach(actor, FORMS, verb);
     if (reachOf(Verb.VIEW) === "none") throw denied();

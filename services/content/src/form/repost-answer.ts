@@ -68,7 +68,7 @@ function isSaid(value: unknown): boolean {
   return Boolean(value);
 }
 
-/** What the other form says, as plain text. */
+/** The texts of the other form as one plain text. */
 function sentence(value: unknown): string {
   const texts = Array.isArray(value) ? value : isObject(value) ? Object.values(value) : [value];
   const said = texts.slice(0, MEMBERS_MAX).flatMap((text) => (text === true ? [] : (textOf(text) ?? [])));

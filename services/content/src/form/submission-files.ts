@@ -22,7 +22,7 @@ export const PUBLIC_FOLDER = "/media/forms/";
 
 /** A file of a submission whose bytes are in the store. */
 export interface StoredFile {
-  /** Of its field. */
+  /** The alias of its field. */
   alias: string;
   /** Its name in the store. */
   name: string;
@@ -70,7 +70,7 @@ export async function keepFiles(
 
 const keptStatement = prepared("form_files_kept", "select name from form_files where name = any($1::text[])");
 
-/** Those of these names in the store that belong to a submission. */
+/** The names in the store, among these, that belong to a submission. */
 export async function keptAmong({ query }: Queryable, names: string[]): Promise<Set<string>> {
   const rows = await query(keptStatement, [names]);
   return new Set(rows.map(({ name }) => name ?? ""));

@@ -45,7 +45,7 @@ export async function submitWithFiles(
   });
 }
 
-/** The values, with what is wrong with the bytes of each file. */
+/** The values, with the fault in the bytes of each file. */
 async function withFaults(values: JsonObject, files: Filed["files"]): Promise<JsonObject> {
   const judged = Object.entries(values).map(async ([alias, value]) => {
     const file = files.get(alias);

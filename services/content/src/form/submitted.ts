@@ -33,7 +33,7 @@ interface Sent {
   texts: string[];
   /** Bytes of a file, as far as they were sent. */
   size: number;
-  /** What is wrong with these bytes. */
+  /** The fault in these bytes. */
   fault?: string | undefined;
 }
 
@@ -94,7 +94,7 @@ function sentOf({ alias, type }: FormField, values: JsonObject): Sent | undefine
   return { texts: (texts as string[]).filter((text) => text !== ""), size: 0 };
 }
 
-/** A file as it was received, with what is wrong with its bytes. */
+/** A file as it was received, with the fault in its bytes. */
 function fileOf({ name, size = 0, fault }: JsonObject): Sent | undefined {
   const text = textOf(name);
   return text === undefined ? undefined : { texts: [text], size: Number(size), fault: textOf(fault) };

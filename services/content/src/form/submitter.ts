@@ -17,6 +17,8 @@ export interface Submitters {
   valuesOf(id: number, call: Call): Promise<JsonObject>;
   /** The names of those of these companies that are there, by id. */
   companyNames(ids: number[], call: Call): Promise<Map<string, string>>;
+  /** Ten names of companies that begin with this text, of at least three characters. */
+  companiesBeginning(beginning: string, call: Call): Promise<string[]>;
 }
 
 const CONTACTS_MAX = 1_000;
@@ -41,6 +43,9 @@ export function submittersOf(upstreams: Upstreams): Submitters {
     async valuesOf(id, call) {
       const [contact] = (await contacts.batchGetContacts({ ids: [id] }, asOurselves(call))).contacts;
       return contact ? flat(contact) : {};
+    },
+    async companiesBeginning(beginning, call) {
+      return (await companies.listCompanyNames({ beginning }, asOurselves(call))).names;
     },
     async companyNames(ids, call) {
       if (ids.length === 0) return new Map();

@@ -37,6 +37,7 @@ export async function formScene() {
   const submitters: Submitters = {
     shown: async (ids) => new Map(ids.map((id) => [id, jsonBytes({ id })])),
     valuesOf: async (id) => contacts.get(id) ?? {},
+    companiesBeginning: async () => [...companies.values()],
     companyNames: async (ids) =>
       new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
   };

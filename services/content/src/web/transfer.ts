@@ -10,14 +10,14 @@ import { takesLong } from "@tidings/runtime/http-server";
 import type { Log } from "@tidings/runtime/log";
 import { type NextFunction, type Request, type Response, Router } from "express";
 import { describeDownload } from "../file/describe-file.ts";
+import type { OpenedFile, SentFile } from "../file/opened-file.ts";
 import { type Saved, saveOnce } from "../file/save-once.ts";
 import { sendBytes } from "../file/send-bytes.ts";
 import { type UploadContext, uploadFile } from "../file/upload-file.ts";
-import type { OpenSubmissionFile } from "../form/open-submission-file.ts";
 import { openTheme, type ThemeContext, uploadTheme } from "../theme/theme-bytes.ts";
 
 export interface TransferOptions extends UploadContext, ThemeContext {
-  openSubmissionFile: OpenSubmissionFile;
+  openSubmissionFile: (actor: Actor, sent: SentFile) => Promise<OpenedFile>;
   log: Log;
   verifyActor: ActorVerifier;
   answerOnce: AnswerOnce;
