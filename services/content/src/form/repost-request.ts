@@ -20,7 +20,7 @@ export interface Reposted {
   header: string;
 }
 
-const HEADER = /^([a-z0-9-]{1,100}):\s*([\x20-\x7e]{1,4000})$/i;
+const HEADER = /^([a-z0-9-]{1,100}): *([\x21-\x7e][\x20-\x7e]{0,3999})$/i;
 /** These belong to the connection and to the body. */
 const NOT_SETTABLE = new Set([
   "connection",
