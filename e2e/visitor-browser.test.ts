@@ -5,8 +5,10 @@ import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import AxeBuilder from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
 import { startBrowser } from "./browser.ts";
+import { PDF, PNG } from "./multipart.ts";
 import { startPageServer } from "./page-server.ts";
 import { startTestStack } from "./stack.ts";
+import { uploader } from "./uploader.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
 /** Visitors in a real browser: landing pages and forms on the public web, and a form on a site of somebody else. */
@@ -227,6 +229,102 @@ describe("a landing page with a form", () => {
       await page.getByLabel("Name").fill("Em");
       await page.getByRole("button", { name: "Send" }).click();
       await page.getByText("Thank you, Em!").waitFor();
+    });
+  });
+});
+
+describe("a form with a file, a company and a download", () => {
+  const begun = (async () => {
+    const { name } = await uploader(baseUrl).file("assets", "guide.txt", "A guide");
+    const { asset } = await made("assets/new", {
+      title: "Guide",
+      isPublished: true,
+      storageLocation: "local",
+      file: name,
+    });
+    for (const companyname of ["Lookup One", "Lookup Two", "Other"])
+      await made("companies/new", { companyname });
+    const { form } = await made("forms/new", {
+      name: "Apply",
+      isPublished: true,
+      postAction: "message",
+      postActionProperty: "Received {formfield=cv}.",
+      fields: [
+        {
+          label: "Letter",
+          alias: "cv",
+          type: "file",
+          isRequired: true,
+          properties: { allowed_file_extensions: ["pdf"], allowed_file_size: 1 },
+        },
+        { label: "Company", alias: "firm", type: "companyLookup" },
+        { label: "Send", alias: "send", type: "button" },
+      ],
+      actions: [{ name: "Download", type: "asset.download", properties: { asset: asset.id } }],
+    });
+    await made("pages/new", {
+      title: "Apply",
+      alias: "apply",
+      isPublished: true,
+      customHtml: `<h1>Apply</h1>{form=${form.id}}`,
+    });
+    return form;
+  })();
+  const file = (name: string, buffer: Buffer) => ({ name, mimeType: "application/octet-stream", buffer });
+
+  test("a person chooses a file of a wrong kind, then a right one, and gets the download, in a landing page", async () => {
+    const form = await begun;
+    await visit(async (page) => {
+      await page.goto(`${publicUrl}/apply`);
+      await page.getByLabel("Letter").setInputFiles(file("picture.pdf", PNG));
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByText("This is no pdf file.").first().waitFor();
+      await page.getByLabel("Letter").setInputFiles(file("letter.pdf", PDF));
+      const downloading = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByText("Received letter.pdf.").waitFor();
+      assert.equal((await downloading).suggestedFilename(), "Guide.txt");
+    });
+    const { body } = await api("GET", `forms/${form.id}/submissions`);
+    const [submission] = (body as Any).submissions;
+    assert.equal(submission.files.cv.size, PDF.length);
+  });
+
+  test("a person sends a file without script, and the message page begins the download", async () => {
+    const form = await begun;
+    await visit(
+      async (page) => {
+        await page.goto(`${publicUrl}/form/${form.id}`);
+        await page.getByLabel("Letter").setInputFiles(file("plain.pdf", PDF));
+        const downloading = page.waitForEvent("download");
+        await page.getByRole("button", { name: "Send" }).click();
+        await page.getByText("Received plain.pdf.").waitFor();
+        await page.getByRole("link", { name: "Guide" }).waitFor();
+        assert.equal((await downloading).suggestedFilename(), "Guide.txt");
+      },
+      { javaScriptEnabled: false },
+    );
+  });
+
+  test("a page of the same origin suggests companies while one is typed", async () => {
+    const form = await begun;
+    await visit(async (page) => {
+      await page.route(`${publicUrl}/shop`, (route) =>
+        route.fulfill({
+          contentType: "text/html",
+          body: `<!doctype html><title>Shop</title><body><main><script src="/form/generate.js?id=${form.id}"></script></main></body>`,
+        }),
+      );
+      await page.goto(`${publicUrl}/shop`);
+      await page.getByLabel("Company").pressSequentially("look");
+      const options = page.locator("datalist option");
+      await options.nth(1).waitFor({ state: "attached" });
+      assert.deepEqual(
+        await options.evaluateAll((all) =>
+          all.map((option) => (option as unknown as { value: string }).value),
+        ),
+        ["Lookup One", "Lookup Two"],
+      );
     });
   });
 });

@@ -20,8 +20,8 @@ import { wayToContent } from "./way-to-content.ts";
 export interface Transfer {
   /** Passes the body of a request on, as it is. Answers the JSON that comes back. */
   upload(request: IncomingMessage, exchange: Exchange, path: string): Promise<string>;
-  /** Streams what is at `path` to the caller, as a file of that name. */
-  download(response: ApiResponse, path: string, filename: string): Promise<void>;
+  /** Streams what is at `path` to the caller, as a file of that name, or under the name that the content service gives it. */
+  download(response: ApiResponse, path: string, filename?: string): Promise<void>;
   close(): void;
 }
 
@@ -57,7 +57,11 @@ export function openTransfer({
       const answer = await fetched({ url: urlOf(path), agent, headers: nameOf(sign, exchange) });
       if (answer.statusCode !== 200) throw await faultOf(answer);
       response.setHeader("Content-Type", String(answer.headers["content-type"]));
-      response.setHeader("Content-Disposition", `attachment; filename="${filename}"`);
+      const given = String(answer.headers["content-disposition"] ?? "attachment");
+      response.setHeader(
+        "Content-Disposition",
+        filename === undefined ? given : `attachment; filename="${filename}"`,
+      );
       // The client may leave in the middle; half an answer must not look like a whole one.
       await pipeline(answer, response).catch(() => response.destroy());
     },

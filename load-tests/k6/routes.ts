@@ -105,6 +105,7 @@ export type RouteName =
   | "GET /forms/:id"
   | "GET /forms/:id/submissions"
   | "GET /forms/:id/submissions/:submissionId"
+  | "GET /forms/:id/submissions/:submissionId/files/:alias"
   | "GET /forms/:id/submissions/contact/:contactId"
   | "GET /hooks"
   | "GET /hooks/:id"

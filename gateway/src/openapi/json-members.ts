@@ -77,6 +77,7 @@ export const jsonMembers: Record<string, Schema> = {
   "Role.permissions": OBJECT_OR_LIST,
   "Role.rawPermissions": OBJECT_OR_LIST,
   "Segment.filters": arrayOf(FILTER),
+  "Submission.files": OBJECT,
   "Submission.form": OBJECT,
   "Submission.ipAddress": OBJECT,
   "Submission.lead": orNull({ type: ["object", "integer"] }),

@@ -9,13 +9,22 @@ import { invalid, NOT_VALID } from "@tidings/rpc/fault";
 import type { ListLimits, ListParameters } from "../rest/list-query.ts";
 import { presentWriter } from "../rest/message-json.ts";
 import { ID_MAX } from "../rest/path-id.ts";
-import { type AskedList, jsonAnswer, listAnswer, listQuery, messageAnswer } from "../route/answer.ts";
+import { type Answer, type AskedList, jsonAnswer, listAnswer, listQuery, messageAnswer } from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
-import { entityId, id } from "../route/parameter.ts";
+import { entityId, id, word } from "../route/parameter.ts";
 import { idsQuery, type QueryForm, SWITCH } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, SWITCH as BOOLEAN, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
+
+/** The handler streams the file itself. */
+const FILE: Answer<unknown> = {
+  statuses: [200],
+  contentType: "application/octet-stream",
+  headers: ["Content-Disposition"],
+  describe: () => ({ type: "string", contentMediaType: "application/octet-stream" }),
+  send: () => undefined,
+};
 
 /** Routes of forms beyond the standard operations: removal of parts, and submissions. */
 export function formRoutes(context: RoutesContext): Route[] {
@@ -57,7 +66,7 @@ function removalRoutes({ clients, nested }: RoutesContext): Route[] {
   ];
 }
 
-function submissionRoutes({ clients, limits }: RoutesContext): Route[] {
+function submissionRoutes({ clients, limits, transfer }: RoutesContext): Route[] {
   const submissions = clients.of(SubmissionService);
   const viewed = { id: entityId("forms", "view") };
   const listed = listAnswer({ many: "submissions", shape: "array", total: "string" }, SubmissionSchema);
@@ -104,6 +113,21 @@ function submissionRoutes({ clients, limits }: RoutesContext): Route[] {
       answer: messageAnswer("submission", SubmissionSchema),
       handle: ({ parameters: { id: formId, submissionId }, options }) =>
         submissions.getSubmission({ formId, id: submissionId }, options),
+    }),
+    route({
+      method: "GET",
+      path: "/forms/:id/submissions/:submissionId/files/:alias",
+      summary: "Download a file of a submission",
+      operation: "downloadSubmissionFile",
+      right: { base: "form:forms", verb: "view" },
+      parameters: {
+        ...viewed,
+        submissionId: id("Id of a submission"),
+        alias: word("Alias of the field that the file was sent for"),
+      },
+      answer: FILE,
+      handle: ({ parameters: { id: formId, submissionId, alias }, response }) =>
+        transfer.download(response, `forms/${formId}/${submissionId}/${encodeURIComponent(alias)}`),
     }),
   ];
 }

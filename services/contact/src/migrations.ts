@@ -3,6 +3,7 @@ import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
+import { COMPANY_NAMES } from "./company/list-names.ts";
 import { createContacts } from "./migrations/0001_contacts.ts";
 import { createFields } from "./migrations/0002_fields.ts";
 import { createCustomFields } from "./migrations/0003_custom_fields.ts";
@@ -58,4 +59,5 @@ export const migrations: Migrations = {
   "0036_command_keys": statements(...commandKeys({ withPartitions: true })),
   "0037_projections_beside": statements(...PROJECTIONS_BESIDE),
   "0038_job_records": statements(...JOB_RECORDS),
+  "0052_company_names": statements(...COMPANY_NAMES),
 };

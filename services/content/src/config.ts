@@ -38,6 +38,8 @@ export const contentVariables = {
   FORM_UPDATES: z.enum(["mapped", "proven"]).default("mapped"),
   /** The bytes of one submission with all of its files. */
   FORM_BYTES_MAX: bytes.max(1024 * MEGABYTE).default(32 * MEGABYTE),
+  /** The bytes of the files of all submissions together. */
+  FORM_FILES_BYTES_MAX: bytes.max(Number.MAX_SAFE_INTEGER).default(10_240 * MEGABYTE),
   /** A folder for hits while the database is away, a volume that outlives the process; `hits` in FILES_DIR when absent. */
   HITS_DIR: z.string().optional(),
   /** Bytes of hits that may wait there. */

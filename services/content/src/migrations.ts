@@ -7,10 +7,12 @@ import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
-import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
+import { ACTION_OUTCOMES, OUTCOME_ANSWERS } from "./form/action-outcome.ts";
+import { LATEST_ASSETS } from "./form/offered-download.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { PRINT_TABLES } from "./form/same-twice.ts";
 import { SPAM_TABLES } from "./form/spam.ts";
+import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { SLOT_TABLES } from "./slot/slot-tables.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
@@ -176,4 +178,6 @@ export const migrations: Migrations = {
   "0043_slots": statements(...SLOT_TABLES),
   "0050_form_spam": statements(...SPAM_TABLES, ...PROMISED_VISITORS),
   "0051_form_submission_prints": statements(...PRINT_TABLES),
+  "0052_submission_files": statements(...SUBMISSION_FILES),
+  "0053_form_answers": statements(...OUTCOME_ANSWERS, ...LATEST_ASSETS),
 };

@@ -38,6 +38,7 @@ import type { ContentConfig } from "./config.ts";
 import { references } from "./family/references.ts";
 import { focusItems, focusMethods } from "./focus/focus-item.ts";
 import { contactFields } from "./form/contact-field.ts";
+import { submissionFileRoutes } from "./form/file-routes.ts";
 import { formRoutes } from "./form/form-routes.ts";
 import { formsInPages } from "./form/personal-form.ts";
 import { openForms } from "./form/service.ts";
@@ -82,12 +83,14 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visits = await openVisits(foundation);
   const forms = openForms(foundation, context, visits.ids);
   const focuses = focusItems(context);
-  const files = await openFiles(foundation, context);
+  const files = await openFiles(foundation, context, forms.rows);
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls, isLeaving: isStopping };
   const formOptions = {
     submitting: forms.submitting,
     settings: visits.settings,
     bytesMax: config.FORM_BYTES_MAX,
+    store: files.store,
+    arrivals: files.arrivals,
     tokenKeys: config.PUBLIC_TOKEN_KEYS,
     suspicion: {
       blocked: config.FORM_BLOCKED_IPS,
@@ -110,6 +113,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visitors = [
     ...visits.routes,
     formRoutes(formOptions),
+    submissionFileRoutes(database, files.store),
     slotRoutes({ database, settings, see, contacts, recordShown }),
     assetRoutes({ database, store: files.store, settings, recordDownload }),
     // Each path that is nothing else may be the alias of a page.

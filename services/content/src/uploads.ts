@@ -2,9 +2,10 @@ import { answerOnceIn } from "@tidings/commands/answer-once";
 import { createOutbound } from "@tidings/outbound/outbound";
 import { AssetService } from "@tidings/proto/tidings/content/v1/asset_service";
 import { FileService } from "@tidings/proto/tidings/content/v1/file";
+import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import { implementStandard } from "@tidings/resource/implement-resource";
-import type { ResourceContext } from "@tidings/resource/repository-options";
+import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
 import { actorVerifier } from "@tidings/rpc/actor";
 import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
@@ -18,6 +19,7 @@ import { removal } from "./file/remove-stored.ts";
 import type { FileStore } from "./file/store.ts";
 import { sweeping } from "./file/sweep.ts";
 import { startSweepingArrivals } from "./file/sweep-arrivals.ts";
+import { submissionFileOpener } from "./form/open-submission-file.ts";
 import { defaultThemes } from "./theme/default-themes.ts";
 import { themeHandlers } from "./theme/theme.ts";
 import { type ThemeHtml, themeHtml } from "./theme/theme-html.ts";
@@ -31,11 +33,14 @@ const MEASURE_TIMEOUT_MS = 3_000;
 export async function openFiles(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   context: ResourceContext,
+  forms: Repository<Form>,
 ): Promise<
   Required<Pick<Parts, "services" | "work" | "jobs">> & {
     routes: Pick<WebParts, "transfer" | "images">;
     theme: ThemeHtml;
     store: FileStore;
+    /** Where uploads lie until they are taken. */
+    arrivals: string;
   }
 > {
   const { PUBLIC_URL: publicUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
@@ -59,6 +64,7 @@ export async function openFiles(
     },
     jobs: [removal(database, store, log), sweeping(files), measuring({ database, outbox, outbound, log })],
     store,
+    arrivals,
     theme: themeHtml({ database, store, defaults: themes }),
     routes: {
       transfer: transferRoutes({
@@ -69,6 +75,7 @@ export async function openFiles(
         userBytesMax,
         defaults: themes,
         verifyActor,
+        openSubmissionFile: submissionFileOpener(database, forms, store),
         answerOnce: answerOnceIn(database),
       }),
       images: imageRoutes(database, store),

@@ -20,6 +20,7 @@ import { reachedRow } from "../record/reach.ts";
 import { COMPANY_SELECT } from "../rows/company.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
+import { listCompanyNames } from "./list-names.ts";
 import { removeCompanies } from "./remove.ts";
 import { companySaver } from "./save.ts";
 
@@ -120,6 +121,10 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
       const rows = await database.query(currentStatement, [ids], deadlineMs);
       const { company: set } = await catalogueOf(catalogues, rows);
       return { snapshots: rows.map((row) => companySnapshot(withCustomValues(row, set))) };
+    },
+
+    async listCompanyNames({ beginning }, { deadlineMs }) {
+      return { names: await listCompanyNames(database, beginning, deadlineMs) };
     },
   };
 }

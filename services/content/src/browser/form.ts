@@ -57,6 +57,8 @@ function begin(form: HTMLFormElement, word: string): void {
       });
     }
   }
+  for (const field of all(`[data-${word}-company-lookup]`))
+    if (field instanceof HTMLInputElement) suggestCompanies(form, field);
   const say = (kind: "error" | "message", markup: string) => {
     const place = document.getElementById(`${word}form_${name}_${kind}`);
     if (place) place.innerHTML = markup;
@@ -70,6 +72,8 @@ function begin(form: HTMLFormElement, word: string): void {
       .then((answer) => {
         for (const error of all(`.${word}form-errormsg`)) error.style.display = "none";
         if (answer.success) return succeed(form, answer, (markup) => say("message", markup));
+        // A corrected form is another submission.
+        if (key instanceof HTMLInputElement) key.value = newKey();
         const errors = answer.validationErrors ?? {};
         const firstPage = showErrors(errors, { form, word, name, pages });
         if (firstPage !== undefined && pages.length > 1) turn(firstPage);
@@ -89,17 +93,60 @@ async function send(form: HTMLFormElement): Promise<Answer> {
 
 function succeed(
   form: HTMLFormElement,
-  { redirect, successMessage }: Answer,
+  { redirect, download, successMessage }: Answer,
   say: (markup: string) => void,
 ): void {
   if (redirect) {
-    location.assign(redirect);
+    if (download) fetchAside(download);
+    setTimeout(() => location.assign(redirect), download ? DOWNLOAD_BEGINS_MS : 0);
     return;
   }
+  if (download) location.assign(download);
   say(successMessage ?? "");
   form.reset();
   for (const part of Array.from(form.children))
     if (part instanceof HTMLElement && part.getAttribute("role") === null) part.hidden = true;
+}
+
+const LOOKUP_LENGTH_MIN = 3;
+const LOOKUP_REST_MS = 400;
+
+/** Suggests names of companies while one is typed. Only a page of the same origin may read them. */
+function suggestCompanies(form: HTMLFormElement, field: HTMLInputElement): void {
+  const { origin, searchParams } = new URL(form.action);
+  if (self.origin !== origin) return;
+  const list = document.createElement("datalist");
+  list.id = `${field.id}_companies`;
+  field.after(list);
+  field.setAttribute("list", list.id);
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const suggest = async () => {
+    const search = field.value.trim();
+    const answer = await fetch(`${origin}/form/company-lookup/autocomplete`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ search, formId: searchParams.get("formId") }),
+    });
+    if (!answer.ok || field.value.trim() !== search) return;
+    const found: { companyname: string }[] = await answer.json();
+    list.replaceChildren(...found.map(({ companyname }) => new Option(companyname, companyname)));
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    if (field.value.trim().length < LOOKUP_LENGTH_MIN) return;
+    timer = setTimeout(() => void suggest().catch(() => undefined), LOOKUP_REST_MS); // the form works without
+  });
+}
+
+/** The page may be left once a download has begun. */
+const DOWNLOAD_BEGINS_MS = 2_000;
+
+/** Begins a download without leaving the page. */
+function fetchAside(url: string): void {
+  const frame = document.createElement("iframe");
+  frame.hidden = true;
+  frame.src = url;
+  document.body.append(frame);
 }
 
 /** Shows what is wrong beside each field. Answers the part of the form with the first of them. */

@@ -1,4 +1,6 @@
 import type { ServerResponse } from "node:http";
+import { attachmentName, contentDisposition } from "./attachment-name.ts";
+import { extensionOf } from "./kind.ts";
 
 /** An uploaded file, or the part of it that is sent. */
 export interface DescribedFile {
@@ -16,4 +18,11 @@ export function describeFile(response: ServerResponse, { mime, length, dispositi
   response.setHeader("content-disposition", disposition);
   response.setHeader("content-security-policy", "default-src 'none'; sandbox");
   response.setHeader("cross-origin-resource-policy", "cross-origin");
+}
+
+/** A file from somebody unknown is a download and nothing else, whatever it is or claims to be. */
+export function describeDownload(response: ServerResponse, name: string, length: number): void {
+  const extension = extensionOf(name) ?? "bin";
+  const disposition = contentDisposition("attachment", attachmentName(name, extension));
+  describeFile(response, { mime: "application/octet-stream", length, disposition });
 }

@@ -42,6 +42,9 @@ const MARKUP =
 const SCRIPT_START = /^\s{0,64}#!/;
 const HEAD_BYTES = 64 * 1024;
 
+/** The extensions of files that may be uploaded. */
+export const UPLOAD_EXTENSIONS = [...KINDS.keys()];
+
 /** The media type of files with this extension; undefined for an extension that cannot be uploaded. */
 export function mimeOf(extension: string): string | undefined {
   return KINDS.get(extension);
@@ -63,7 +66,7 @@ export async function extensionByContent(path: string, sentName: string): Promis
   const found = await fileTypeFromBlob(await openAsBlob(path));
   const extension = found ? knownExtension(found.ext, sent) : await textExtension(path, sent);
   if (extension === undefined || !KINDS.has(extension))
-    throw refused(`The uploaded file can have only these extensions: ${[...KINDS.keys()].join(", ")}.`);
+    throw refused(`The uploaded file can have only these extensions: ${UPLOAD_EXTENSIONS.join(", ")}.`);
   return extension;
 }
 
@@ -76,8 +79,8 @@ async function textExtension(path: string, sent: string): Promise<string | undef
   return TEXTS.has(sent) && (await isPlainText(path)) ? sent : undefined;
 }
 
-/** Text throughout, which begins like no page and no script. */
-async function isPlainText(path: string): Promise<boolean> {
+/** Is it text throughout, which begins like no page and no script? */
+export async function isPlainText(path: string): Promise<boolean> {
   const handle = await open(path);
   let isHead = true;
   try {

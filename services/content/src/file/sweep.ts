@@ -61,7 +61,8 @@ const unclaimedStatement = prepared(
 const ownerlessStatement = prepared(
   "files_sweep_ownerless",
   `select s.name from unnest($1::text[]) as s (name)
-   where not exists (select from files f where f.name = s.name) and not exists (select from themes t where t.file = s.name)`,
+   where not exists (select from files f where f.name = s.name) and not exists (select from themes t where t.file = s.name)
+     and not exists (select from form_files ff where ff.name = s.name)`,
 );
 
 /** Answers whether there may be more. */

@@ -5,25 +5,9 @@ import { jsonBytes } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
 import { type Commander, commandContact } from "../visit/contact-command.ts";
-
-/** SQL of a migration: what became of each action of each submission. */
-export const OUTCOMES_TABLE = "form_action_outcomes";
-export const ACTION_OUTCOMES = [
-  `create table ${OUTCOMES_TABLE} (
-    submission_key uuid not null, action_id integer not null, form_id integer not null, contact_id integer, type text not null,
-    -- done, refused with its reason, ignored, or waiting: for what carries out actions of this type.
-    state text not null, reason text, date_added timestamptz not null default now(), primary key (submission_key, action_id))`,
-  `create index ${OUTCOMES_TABLE}_age on ${OUTCOMES_TABLE} (date_added)`,
-  `create index ${OUTCOMES_TABLE}_of_contact on ${OUTCOMES_TABLE} (contact_id) where contact_id is not null`,
-];
-
-/** The outcome of an action. */
-export interface ActionOutcome {
-  actionId: number;
-  type: string;
-  state: "done" | "refused" | "ignored" | "waiting";
-  reason?: string | undefined;
-}
+import type { ActionOutcome } from "./action-outcome.ts";
+import { ASSET_DOWNLOAD } from "./offered-download.ts";
+import { REPOST } from "./repost.ts";
 
 interface Acting {
   form: Form;
@@ -71,13 +55,15 @@ export async function carryOutAction(commander: Commander, acting: Acting): Prom
   return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
 }
 
-/** Says whether an action is ignored, waits for the sending of mail, or changes the contact. */
+/** Says whether an action is ignored, waits for the sending of mail, is done elsewhere, or changes the contact. */
 export function standingOf(
   form: Form,
   action: FormAction,
-): "ignored" | "waiting" | Exclude<Effect, undefined> {
+): "ignored" | "waiting" | "done" | Exclude<Effect, undefined> {
   if (form.formType === "campaign" && !OF_CAMPAIGN_FORMS.has(action.type)) return "ignored";
   if (SENDING.has(action.type)) return "waiting";
+  // The answer to the submission offers the one, a job of its own does the other.
+  if (action.type === ASSET_DOWNLOAD || action.type === REPOST) return "done";
   return effectOf(form, action) ?? "ignored";
 }
 

@@ -4,6 +4,7 @@ import { backgroundDeadline, type Database, prepared, queryable } from "@tidings
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
@@ -17,8 +18,10 @@ import type { Log } from "@tidings/runtime/log";
 import { identifyVisitor } from "../visit/contact-command.ts";
 import { ownDevice } from "../visit/identify.ts";
 import { type Sighting, visitorEvents } from "../visit/visitors.ts";
-import { type ActionOutcome, carryOutAction, OUTCOMES_TABLE } from "./carry-out-action.ts";
+import { type ActionOutcome, recordOutcome } from "./action-outcome.ts";
+import { carryOutAction } from "./carry-out-action.ts";
 import { readForm } from "./read-form.ts";
+import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
 
 /** A submission that something follows from. */
@@ -53,6 +56,8 @@ interface Task extends Following {
   /** Actions that are done. */
   actionsDone?: number;
   outcome?: ActionOutcome;
+  /** How often the repost that is under way was looked at. */
+  looks?: number;
 }
 
 const jobs = jobsOf("form_submission");
@@ -92,7 +97,7 @@ async function prepare({ database, contacts }: FollowOptions, job: Job): Promise
   if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(contacts, task)) });
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
-  if (!form || !action) return job;
+  if (!form || !action || action.type === REPOST) return job;
   const { key, submissionId, identifiedAs: contactId } = task;
   return withTask(job, {
     ...task,
@@ -135,33 +140,49 @@ export function identificationOf({
   };
 }
 
-async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job) {
+async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job): Promise<Outcome> {
   const task = payload as unknown as Task;
   const form = await readForm(transaction, task.formId);
-  const { outcome, ...rest } = task;
+  const action = form?.actions[task.actionsDone ?? -1];
+  if (action?.type === REPOST) {
+    const waiting = await followRepost(transaction, task, action.id);
+    if (waiting) return waiting;
+  }
+  const { outcome, looks: _looks, ...rest } = task;
+  const { key, formId, identifiedAs: contactId = 0 } = task;
   if (task.actionsDone === undefined) giveToContact(outbox, transaction, task);
-  if (outcome) transaction.execute(outcomeStatement, outcomeValues(task, outcome));
-  const next = { ...rest, actionsDone: task.actionsDone === undefined ? 0 : task.actionsDone + 1 };
-  if (form && next.actionsDone < form.actions.length) return again(next);
-  // Its receivers see what the actions did (engines.md 8.4).
+  if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
+  const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
+  if (form && actionsDone < form.actions.length)
+    return { state: "again", payload: { ...rest, actionsDone } };
+  // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.
   if (form) await publishSubmission(outbox, transaction, task, form);
-  return done();
+  return { state: "done" };
 }
 
-const done = () => ({ state: "done" as const });
-const again = (task: Task) => ({ state: "again" as const, payload: { ...task } });
+const LOOK_FIRST_SECONDS = 0.5;
+const LOOK_MAX_SECONDS = 30;
 
-const outcomeStatement = prepared(
-  "form_action_outcomes_add",
-  `insert into ${OUTCOMES_TABLE} (submission_key, action_id, form_id, contact_id, type, state, reason)
-   values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-);
-
-function outcomeValues(
-  { key, formId, identifiedAs }: Task,
-  { actionId, type, state, reason }: ActionOutcome,
-) {
-  return [key, actionId, formId, identifiedAs || null, type, state, reason ?? null];
+/** Leaves a repost to its own job, and waits until that is over. Undefined when the next action may begin. */
+async function followRepost(
+  transaction: Transaction,
+  { looks = 0, ...task }: Task,
+  actionId: number,
+): Promise<Outcome | undefined> {
+  const { key, formId, submissionId, dateSubmitted, identifiedAs: contactId = 0 } = task;
+  const progress = await repostProgress(transaction, { key, actionId });
+  if (progress === "taken back") return { state: "done" };
+  if (progress === "over") return undefined;
+  if (progress === "lost") {
+    const reason = "The process that posted it ended meanwhile.";
+    const outcome: ActionOutcome = { actionId, type: REPOST, state: "unknown", reason };
+    recordOutcome(transaction, { key, formId, contactId }, outcome);
+    return undefined;
+  }
+  if (progress === "new")
+    planRepost(transaction, { key, formId, submissionId, dateSubmitted, contactId, actionId });
+  const delaySeconds = Math.min(LOOK_MAX_SECONDS, LOOK_FIRST_SECONDS * 2 ** looks);
+  return { state: "again", payload: { ...task, looks: looks + 1 }, delaySeconds };
 }
 
 const ownStatement = prepared(

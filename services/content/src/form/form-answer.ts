@@ -2,11 +2,19 @@ import type { Database } from "@tidings/database/database";
 import { backgroundDeadline, prepared } from "@tidings/database/database";
 import { compileTemplate, type TemplateValues } from "@tidings/rendering/compile-template";
 import type { Fault } from "@tidings/rpc/fault";
+import type { RepostAnswer } from "./action-outcome.ts";
+import { offeredDownload } from "./offered-download.ts";
 import type { SubmissionAnswer } from "./submit.ts";
 
 /** The answer to a visitor: a message or an address to go on to, or the errors. */
 export type FormAnswer =
-  | { isTaken: true; message: string; redirect?: string; results: ReadonlyMap<string, string> }
+  | {
+      isTaken: true;
+      message: string;
+      redirect?: string;
+      download?: string;
+      results: ReadonlyMap<string, string>;
+    }
   | { isTaken: false; errors: ReadonlyMap<string, string>; message: string };
 
 const NAMES = new Set(["formfield", "pagelink"]);
@@ -15,11 +23,11 @@ const USUAL = "Thank you!";
 
 const pageStatement = prepared("form_page_link", "select alias from pages where id = $1 and is_published");
 
-/** The answer to a submission that was taken, with what was filled in (engines.md 5.7). */
+/** The answer to a submission that was taken, with what was filled in and what the form offers for download (engines.md 5.7). */
 export async function takenAnswer(
   { form, results, contact }: Pick<SubmissionAnswer, "form" | "results" | "contact">,
   { database, publicUrl }: { database: Database; publicUrl: string },
-): Promise<FormAnswer> {
+): Promise<Extract<FormAnswer, { isTaken: true }>> {
   const { postAction, postActionProperty: property = "" } = form;
   const isRedirect = postAction === "redirect";
   const template = compileTemplate(property, isRedirect ? "url" : "html", NAMES);
@@ -27,9 +35,20 @@ export async function takenAnswer(
   for (const { name, argument } of template.tokens)
     if (name === "pagelink")
       links.set(argument ?? "", await pageAddress(Number(argument), { database, publicUrl }));
+  const offered = await offeredDownload(form, { database, publicUrl });
+  const withDownload = (said: { message: string; redirect?: string }) =>
+    offered
+      ? {
+          isTaken: true as const,
+          ...said,
+          message: `${said.message}${offered.markup}`,
+          download: offered.url,
+          results,
+        }
+      : { isTaken: true as const, ...said, results };
   // An address that is a page of ours alone is that page's; as a value it would be encoded.
   const [, pageId = ""] = isRedirect ? (/^\{pagelink=(\d{1,10})\}$/.exec(property) ?? []) : [];
-  if (pageId) return { isTaken: true, message: "", redirect: links.get(pageId) ?? publicUrl, results };
+  if (pageId) return withDownload({ message: "", redirect: links.get(pageId) ?? publicUrl });
   const values: TemplateValues = {
     contactFields: contact,
     valueOf: ({ name, argument = "" }) => (name === "pagelink" ? links.get(argument) : results.get(argument)),
@@ -37,9 +56,7 @@ export async function takenAnswer(
     lengthMax: MESSAGE_LENGTH_MAX,
   };
   const text = template.render(values);
-  return isRedirect
-    ? { isTaken: true, message: "", redirect: text, results }
-    : { isTaken: true, message: text || USUAL, results };
+  return withDownload(isRedirect ? { message: "", redirect: text } : { message: text || USUAL });
 }
 
 async function pageAddress(
@@ -56,11 +73,22 @@ export function refusedAnswer({ violations, message }: Fault): FormAnswer {
   return { isTaken: false, errors, message };
 }
 
+/** The answer with what another form says to the submission. */
+export function withRepost(answer: FormAnswer, elsewhere: RepostAnswer | undefined): FormAnswer {
+  if (!elsewhere) return answer;
+  const { redirect, errors = {}, message = "" } = elsewhere;
+  if (redirect === undefined) return { isTaken: false, errors: new Map(Object.entries(errors)), message };
+  return answer.isTaken ? { ...answer, redirect } : answer;
+}
+
 /** The answer as scripts read it. */
 export function answerJson(answer: FormAnswer, formName: string): object {
   if (answer.isTaken) {
-    const { message, redirect, results } = answer;
-    const shown = redirect === undefined ? { successMessage: message } : { redirect };
+    const { message, redirect, download, results } = answer;
+    const shown = {
+      ...(redirect === undefined ? { successMessage: message } : { redirect }),
+      ...(download !== undefined && { download }),
+    };
     return { success: 1, results: Object.fromEntries(results), ...shown, formName };
   }
   const { errors, message } = answer;

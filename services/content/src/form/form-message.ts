@@ -1,4 +1,5 @@
 import { backgroundDeadline, prepared, queryable } from "@tidings/database/database";
+import { html } from "@tidings/runtime/html";
 import { takenAnswer } from "./form-answer.ts";
 import type { FormRouteOptions } from "./form-options.ts";
 import type { FormPage } from "./form-pages.ts";
@@ -31,6 +32,10 @@ export async function messageOf(
       mappedField && mappedObject !== "company" ? [[mappedField, results.get(alias) ?? ""] as const] : [],
     ),
   );
-  const answer = await takenAnswer({ form, results, contact }, { database, publicUrl: settings.publicUrl });
-  return { form, message: answer.message };
+  const { message, redirect, download } = await takenAnswer(
+    { form, results, contact },
+    { database, publicUrl: settings.publicUrl },
+  );
+  const onward = redirect === undefined ? "" : html`<p><a href="${redirect}">Continue</a></p>`.markup;
+  return { form, message: `${message}${onward}`, ...(download !== undefined && { download }) };
 }

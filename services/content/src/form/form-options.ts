@@ -2,6 +2,7 @@ import { backgroundDeadline, queryable } from "@tidings/database/database";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
 import { serviceActor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
+import type { FileStore } from "../file/store.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { FormPages } from "./form-pages.ts";
 import { checkOpen, closed, readForm } from "./read-form.ts";
@@ -13,6 +14,9 @@ export interface FormRouteOptions extends FormPages {
   settings: VisitSettings;
   suspicion: SuspicionRules;
   bytesMax: number;
+  store: FileStore;
+  /** Where files lie until their submission is taken. */
+  arrivals: string;
   /** Keys that sign which submission a message page is about. */
   tokenKeys: string[];
   /** The script of forms. */

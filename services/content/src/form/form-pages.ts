@@ -25,7 +25,7 @@ export function shownForm(form: Form, shown: FormShown): string {
 export async function sendFormPage(
   response: Response,
   { theme, scriptUrl }: FormPages,
-  { form, status = 200, message = "", markup = "", styles = [] }: FormPage,
+  { form, status = 200, message = "", markup = "", styles = [], download }: FormPage,
 ): Promise<void> {
   const template = await theme(form.template ?? "", "form");
   const links = styles.map((href) => html`<link rel="stylesheet" href="${href}">`);
@@ -44,6 +44,7 @@ export async function sendFormPage(
   const head = [robots, ...links].map((part) => part.markup).join("");
   response.setHeader("content-security-policy", sandboxPolicy());
   if (form.noIndex) response.setHeader("x-robots-tag", "noindex");
+  if (download !== undefined) response.setHeader("refresh", `1; url=${download}`);
   response
     .status(status)
     .type("text/html")
@@ -59,6 +60,8 @@ export interface FormPage {
   markup?: string;
   /** Addresses of more stylesheets. */
   styles?: string[];
+  /** The address of a file whose download the page begins. */
+  download?: string;
 }
 
 function withLanguage(text: string, { language }: Form): string {

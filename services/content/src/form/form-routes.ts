@@ -5,6 +5,7 @@ import { sharedWith } from "../visit/cross-origin.ts";
 import { addressOf } from "../visit/page-hit.ts";
 import { readParameters } from "../visit/parameters.ts";
 import { keepNewDevice, signDevice, visitOf } from "../visit/visit.ts";
+import { companyLookup } from "./company-lookup.ts";
 import { messageOf } from "./form-message.ts";
 import { type FormRouteOptions, openForm } from "./form-options.ts";
 import { insertingScript, sendEmbedded, sendFormPage } from "./form-pages.ts";
@@ -21,6 +22,9 @@ export function formRoutes(options: FormRouteOptions): Router {
   );
   router.post("/form/submit", (request: Request, response: Response) =>
     submitRoute(options, messages, request, response, false),
+  );
+  router.post("/form/company-lookup/autocomplete", (request: Request, response: Response) =>
+    companyLookup(options, request, response),
   );
   router.get("/form/message", async (request: Request, response: Response, next) => {
     const parameters = await readParameters(request);

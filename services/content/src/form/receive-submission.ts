@@ -3,6 +3,7 @@ import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import type { JsonObject } from "@tidings/resource/json-member";
 import { badRequest, Code, Fault } from "@tidings/rpc/fault";
 import { cleanText } from "../visit/parameters.ts";
+import { openQuarantine, type Quarantine, type ReceivedFile } from "./quarantine.ts";
 import { SHOWN_AT, TRAP } from "./suspicion.ts";
 
 /** A form as it was filled in and sent, before anything of it is judged. */
@@ -13,6 +14,17 @@ export interface ReceivedForm {
   parameters: ReadonlyMap<string, string>;
   /** Values by alias: a text, a list of texts, or the name and size of a file. */
   values: JsonObject;
+  /** The first file of each alias. */
+  files: ReadonlyMap<string, ReceivedFile>;
+}
+
+export interface ReceiveOptions {
+  /** The bytes of a body with all of its files. */
+  bytesMax: number;
+  /** The name of the landing page's id. */
+  pageMember: string;
+  /** A folder of this machine, where files lie until the submission is taken. */
+  arrivals: string;
 }
 
 const FIELDS_MAX = 1_000;
@@ -27,35 +39,51 @@ const MEMBERS = new Set(["formid", "formname", "return", "messenger", "submissio
 const MULTIPART = /^multipart\/form-data\s{0,8}(?:;|$)/i;
 
 /**
- * Reads the body of a submission: a form, with or without files (RFC 7578). Throws BODY_TOO_LARGE above `bytesMax`, BAD_REQUEST for a body that
- * is none. `pageMember` is the name of the landing page's id.
+ * Reads the body of a submission: a form, with or without files (RFC 7578), and hands it to `take`. Its files are removed afterwards,
+ * whatever happens. Throws BODY_TOO_LARGE above `bytesMax`, BAD_REQUEST for a body that is none.
  */
-export async function receiveForm(
+export async function withReceivedForm<T>(
   request: IncomingMessage,
-  { bytesMax, pageMember }: { bytesMax: number; pageMember: string },
+  options: ReceiveOptions,
+  take: (received: ReceivedForm) => Promise<T>,
+): Promise<T> {
+  const quarantine = openQuarantine(options.arrivals);
+  try {
+    return await take(await receiveForm(request, options, quarantine));
+  } finally {
+    await quarantine.clear();
+  }
+}
+
+async function receiveForm(
+  request: IncomingMessage,
+  { bytesMax, pageMember }: ReceiveOptions,
+  quarantine: Quarantine,
 ): Promise<ReceivedForm> {
   const { "content-type": type = "", "content-length": length = "0" } = request.headers;
   if (Number(length) > bytesMax) throw tooLarge();
-  const parts = MULTIPART.test(type)
-    ? await multipartOf(request, type, bytesMax)
+  const parts: Part[] = MULTIPART.test(type)
+    ? await multipartOf(request, { contentType: type, bytesMax, quarantine })
     : [...new URLSearchParams(await textOf(request, Math.min(bytesMax, TEXT_BYTES_MAX)))];
   if (parts.length > FIELDS_MAX) throw badRequest("The form has too many fields.");
   const members = new Map<string, string>();
   const parameters = new Map<string, string>();
   const values = new Map<string, unknown>();
-  for (const [name, value] of parts) {
+  const files = new Map<string, ReceivedFile>();
+  for (const [name, value, file] of parts) {
     const [, alias = "", list] = NAME.exec(name) ?? [];
     if (alias === "") {
       if (typeof value === "string" && PARAMETER.test(name)) parameters.set(name, cleanText(value));
       continue;
     }
+    if (file && !files.has(alias)) files.set(alias, file);
     const word = alias.toLowerCase();
     if (typeof value === "string" && (MEMBERS.has(word) || alias === pageMember))
       members.set(word, cleanText(value));
     else if (list === undefined && !values.has(alias)) values.set(alias, value);
     else values.set(alias, [...[values.get(alias) ?? []].flat(), value]);
   }
-  return { members, parameters, values: Object.fromEntries(values) };
+  return { members, parameters, values: Object.fromEntries(values), files };
 }
 
 function tooLarge(): Fault {
@@ -77,33 +105,40 @@ async function textOf(request: IncomingMessage, bytesMax: number): Promise<strin
   return Buffer.concat(chunks).toString();
 }
 
-type Part = [name: string, value: string | { name: string; size: number }];
+type Part = [name: string, value: string | { name: string; size: number }, file?: ReceivedFile];
 
-function multipartOf(request: IncomingMessage, contentType: string, bytesMax: number): Promise<Part[]> {
+interface MultipartOptions extends Pick<ReceiveOptions, "bytesMax"> {
+  contentType: string;
+  quarantine: Quarantine;
+}
+
+function multipartOf(
+  request: IncomingMessage,
+  { contentType, bytesMax, quarantine }: MultipartOptions,
+): Promise<Part[]> {
   const parser = openParser(contentType, bytesMax);
   const { promise, resolve, reject } = Promise.withResolvers<Part[]>();
-  const parts: Part[] = [];
+  const parts: (Part | Promise<Part>)[] = [];
   let length = 0;
   parser.on("field", (name, value, isNameCut, isCut) => {
     if (isNameCut || isCut) reject(tooLarge());
     parts.push([name, value]);
   });
   parser.on("file", (name, stream, filename) => {
-    let size = 0;
-    stream.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-    });
     stream.once("limit", () => reject(tooLarge()));
     stream.once("error", reject);
     // An input for a file that was left empty sends one without a name.
-    stream.once("end", () => {
-      if (filename) parts.push([name, { name: cleanText(filename, FILE_NAME_LENGTH_MAX), size }]);
+    if (!filename) return void stream.resume();
+    const kept = quarantine.add(stream).then((file): Part => {
+      return [name, { name: cleanText(filename.slice(-FILE_NAME_LENGTH_MAX)), size: file.size }, file];
     });
+    kept.catch(reject);
+    parts.push(kept);
   });
   for (const limit of ["fieldsLimit", "filesLimit", "partsLimit"] as const)
     parser.once(limit, () => reject(badRequest("The form has too many parts.")));
   parser.once("error", () => reject(badRequest("The form could not be read.")));
-  parser.once("finish", () => resolve(parts));
+  parser.once("finish", () => resolve(Promise.all(parts)));
   request.on("data", (chunk: Buffer) => {
     length += chunk.length;
     if (length > bytesMax) reject(tooLarge());

@@ -1,3 +1,4 @@
+import { createOutbound } from "@tidings/outbound/outbound";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { type Form, FormMethodService } from "@tidings/proto/tidings/content/v1/form";
 import { FormService } from "@tidings/proto/tidings/content/v1/form_service";
@@ -13,6 +14,7 @@ import type { ContentConfig } from "../config.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { followSubmissions } from "./follow-submission.ts";
 import { formMethods, forms } from "./form.ts";
+import { REPOST_MS, reposting } from "./repost.ts";
 import { repostHeaders } from "./repost-secret.ts";
 import { SPAM_TOTAL } from "./spam.ts";
 import { submissionHandlers } from "./submission.ts";
@@ -37,23 +39,27 @@ export function openForms(
     ids,
     blockedEmails: config.FORM_BLOCKED_EMAILS,
     keepsKnownValues: config.FORM_UPDATES === "proven",
+    filesBytesMax: config.FORM_FILES_BYTES_MAX,
   };
   const contacts = upstreams.client("contact", ContactCommandService);
+  const outbound = createOutbound({ allowed: config.OUTBOUND_ALLOW_CIDRS, timeoutMs: REPOST_MS });
   return {
     rows,
     submitting,
     services: [
       implementStandard(FormService, rows),
       implement(FormMethodService, formMethods(rows)),
-      implement(SubmissionService, submissionHandlers(context, rows, submitting)),
+      implement(SubmissionService, submissionHandlers(context, rows, submitting, config.PUBLIC_URL)),
     ],
     work: {
+      reposts: { stop: outbound.close },
       sealing: startSealing(database, repostHeaders, { box, log }),
       "submission totals": startTotals(database, outbox, log, [SUBMISSION_TOTAL, SPAM_TOTAL]),
     },
     jobs: [
       submissionUpkeep(database, log, config.FORM_SPAM_DAYS),
       followSubmissions({ database, outbox, log, contacts }),
+      reposting({ database, log, outbound, submitters, box, prefix: config.PUBLIC_PREFIX }),
     ],
   };
 }

@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { queryable } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
@@ -19,6 +20,7 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { denied, notFound } from "@tidings/rpc/fault";
 import { releaseSpam } from "./release-spam.ts";
 import { resultsOf } from "./results-of.ts";
+import { filesShown } from "./submission-files.ts";
 import { spamList, submissionList } from "./submission-list.ts";
 import { valuesIn } from "./submission-values.ts";
 import { type Submitting, submitForm } from "./submit.ts";
@@ -29,13 +31,19 @@ export function submissionHandlers(
   context: ResourceContext,
   forms: Repository<Form>,
   submitting: Submitting,
+  publicUrl: string,
 ): Handlers<typeof SubmissionService> {
   const { database } = context;
   const { submitters } = submitting;
   const shown = async (rows: Row[], form: Form, call: Call): Promise<Submission[]> => {
     const contactIds = rows.flatMap(({ contact_id: id }) => (id ? [Number(id)] : []));
     const contacts = await submitters.shown([...new Set(contactIds)], call);
-    return rows.map((row) => submissionOf(row, form, contacts));
+    const files = await filesShown(queryable(database, call.deadlineMs), {
+      form,
+      submissionIds: rows.map(({ id }) => Number(id)),
+      publicUrl,
+    });
+    return rows.map((row) => submissionOf(row, { form, contacts, files }));
   };
   const getSubmission = async ({ formId, id }: { formId: number; id: number }, call: Call) => {
     const form = await forms.get(formId, call);
@@ -79,10 +87,16 @@ export function submissionHandlers(
   };
 }
 
-function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>): Submission {
+interface Shown {
+  form: Form;
+  contacts: Map<number, Uint8Array>;
+  files: Map<number, Uint8Array>;
+}
+
+function submissionOf(row: Row, { form, contacts, files }: Shown): Submission {
   const { id, name, alias, category } = form;
   const shown = category ? parseJson(category.shown) : null;
-  const lead = row.contact_id ? submitters.get(Number(row.contact_id)) : undefined;
+  const lead = row.contact_id ? contacts.get(Number(row.contact_id)) : undefined;
   return create(SubmissionSchema, {
     id: Number(row.id),
     ipAddress: jsonBytes({ ip: row.ip }),
@@ -95,5 +109,6 @@ function submissionOf(row: Row, form: Form, submitters: Map<number, Uint8Array>)
     results: jsonBytes(resultsOf(row, form)),
     isSpam: (row.reason ?? null) !== null,
     ...(row.reason && { spamReason: row.reason }),
+    files: files.get(Number(row.id)) ?? jsonBytes({}),
   });
 }

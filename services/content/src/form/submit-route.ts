@@ -7,16 +7,17 @@ import type { Request, Response } from "express";
 import { addressOf, utmOf } from "../visit/page-hit.ts";
 import { keepDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { Sighting } from "../visit/visitors.ts";
-import { answerJson, type FormAnswer, refusedAnswer, takenAnswer } from "./form-answer.ts";
+import { awaitReposts } from "./await-reposts.ts";
+import { answerJson, type FormAnswer, refusedAnswer, takenAnswer, withRepost } from "./form-answer.ts";
 import { callOf, type FormRouteOptions, findForm, openForm } from "./form-options.ts";
 import { sendFormPage, sendToParent } from "./form-pages.ts";
 import { formWord } from "./html.ts";
 import { markupFor } from "./personal-form.ts";
 import { closed } from "./read-form.ts";
-import { type ReceivedForm, receiveForm } from "./receive-submission.ts";
+import { type ReceivedForm, withReceivedForm } from "./receive-submission.ts";
 import { returnAddress } from "./return-address.ts";
 import { printOf } from "./same-twice.ts";
-import { submitForm } from "./submit.ts";
+import { submitWithFiles } from "./submit-with-files.ts";
 import { suspicionOf } from "./suspicion.ts";
 
 /** Takes a submission and answers it as it was sent: for a script, for a hidden frame, or for a person. */
@@ -27,13 +28,15 @@ export async function submitRoute(
   response: Response,
   isAjax: boolean,
 ): Promise<void> {
-  const { settings, bytesMax } = options;
+  const { settings, bytesMax, arrivals } = options;
   const query = readQuery(request);
-  const received = await receiveForm(request, { bytesMax, pageMember: `${settings.prefix}page` });
+  const receiving = { bytesMax, arrivals, pageMember: `${settings.prefix}page` };
+  const { received, id, visit, taking } = await withReceivedForm(request, receiving, async (received) => {
+    const id = query.get("formId") ?? received.members.get("formid") ?? "";
+    const visit = visitOf(request, received.parameters, settings);
+    return { received, id, visit, taking: await take(options, { request, received, id, visit }) };
+  });
   const { members } = received;
-  const id = query.get("formId") ?? members.get("formid") ?? "";
-  const visit = visitOf(request, received.parameters, settings);
-  const taking = await take(options, { request, received, id, visit });
   const { answer, form } = taking;
   keepDevice(response, { visit, visitor: taking.visitor }, settings);
   const json = answerJson(answer, form ? formWord(form) : (members.get("formname") ?? ""));
@@ -42,8 +45,10 @@ export async function submitRoute(
   const back = returnAddress(members.get("return") ?? "", request, settings);
   if (!answer.isTaken)
     return sendRefusal(options, { request, response, received, form, answer, back, prefix: settings.prefix });
-  if (answer.redirect !== undefined) return response.redirect(302, answer.redirect);
-  if (form?.postAction === "return" && back) {
+  // The message page begins the download, and leads on from there.
+  const hasDownload = answer.download !== undefined;
+  if (answer.redirect !== undefined && !hasDownload) return response.redirect(302, answer.redirect);
+  if (!hasDownload && form?.postAction === "return" && back) {
     if (answer.message && form.postActionProperty)
       back.searchParams.set(`${settings.prefix}Message`, plainText(answer.message));
     return response.redirect(302, back.href);
@@ -71,8 +76,8 @@ interface Taking {
 
 /** The answer to what was sent, whether or not it was taken. */
 async function take(options: FormRouteOptions, { request, received, id, visit }: Taking) {
-  const { submitting, settings, suspicion } = options;
-  const { members, values } = received;
+  const { submitting, settings, store, suspicion } = options;
+  const { members, values, files } = received;
   try {
     const form = await findForm(options, id);
     if (!form) throw closed();
@@ -94,10 +99,12 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       pageId: pageId > 0 && pageId <= 2 ** 31 - 1 ? Math.floor(pageId) : undefined,
       values,
     };
-    const outcome = await submitForm(submitting, sent, callOf());
+    const outcome = await submitWithFiles(submitting, store, { form, sent, files }, callOf());
     const { database } = submitting;
-    const answer = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
-    return { answer, form, visitor: outcome.visitor, submissionId: outcome.submissionId };
+    const { visitor, submissionId } = outcome;
+    const elsewhere = await awaitReposts(database, { form, key: sent.key });
+    const taken = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
+    return { answer: withRepost(taken, elsewhere), form, visitor, submissionId };
   } catch (error) {
     if (!(error instanceof Fault) || !["INVALID", "FORM_CLOSED", "BAD_REQUEST"].includes(error.reason))
       throw error;

@@ -12,6 +12,7 @@ import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.t
 import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
 import { claimPrint } from "./same-twice.ts";
 import { keepSpam, type StoredSubmission } from "./spam.ts";
+import { keepFiles, type StoredFile } from "./submission-files.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
 import type { Submitters } from "./submitter.ts";
 
@@ -52,6 +53,8 @@ export interface Submitting extends Pick<Known, "blockedEmails"> {
   ids: ContactIds;
   /** Only a proven contact's known values are overwritten. */
   keepsKnownValues: boolean;
+  /** Bytes that the files of all forms may have. */
+  filesBytesMax: number;
 }
 
 /** A submission as it was sent, and who may have sent it. */
@@ -72,6 +75,8 @@ export interface Sent {
   referer?: string | undefined;
   pageId?: number | undefined;
   values: JsonObject;
+  /** Stored files of these values. */
+  files?: StoredFile[];
 }
 
 /** The outcome of a submission. */
@@ -110,6 +115,8 @@ export async function submitForm(submitting: Submitting, sent: Sent, call: Call)
     if (submitted.errors.length > 0) throw invalid(submitted.errors);
     const { submissionId: id, isNew } = await claim(transaction, sent);
     if (!isNew) return answerOf(id, form, submitted);
+    const { files = [] } = sent;
+    await keepFiles(transaction, { id, form, submitted }, { files, bytesMax: submitting.filesBytesMax });
     const visitor = await keep(transaction, submitting, { id, form, sent, submitted, now });
     return { ...answerOf(id, form, submitted), visitor };
   });

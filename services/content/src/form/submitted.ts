@@ -5,6 +5,7 @@ import { NOT_VALID, type Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 import { isWebAddress } from "../family/web-address.ts";
+import { extensionOf, UPLOAD_EXTENSIONS } from "../file/kind.ts";
 import { conditionsOf } from "./field.ts";
 import { isKept, isTrap, isViewOnly } from "./field-types.ts";
 
@@ -34,9 +35,11 @@ interface Sent {
   texts: string[];
   /** Bytes of a file, as far as they were sent. */
   size: number;
+  /** The fault in these bytes. */
+  fault?: string | undefined;
 }
 
-const NOTHING_KNOWN: Known = { hidden: new Set(), companies: new Map(), blockedEmails: [] };
+export const NOTHING_KNOWN: Known = { hidden: new Set(), companies: new Map(), blockedEmails: [] };
 const NOTHING: Sent = { texts: [], size: 0 };
 
 /** Known values besides the sent ones. */
@@ -86,10 +89,7 @@ function named({ texts, size }: Sent, companies: Known["companies"]): Sent {
 function sentOf({ alias, type }: FormField, values: JsonObject): Sent | undefined {
   const value = Object.hasOwn(values, alias) ? values[alias] : null;
   if (value === null || value === "") return NOTHING;
-  if (type === "file" && isObject(value)) {
-    const name = textOf(value.name);
-    return name === undefined ? undefined : { texts: [name], size: Number(value.size ?? 0) };
-  }
+  if (type === "file") return isObject(value) ? fileOf(value) : undefined;
   const texts = (Array.isArray(value) ? value : [value]).map(textOf);
   if (
     texts.length > TEXTS_MAX ||
@@ -97,6 +97,12 @@ function sentOf({ alias, type }: FormField, values: JsonObject): Sent | undefine
   )
     return undefined;
   return { texts: (texts as string[]).filter((text) => text !== ""), size: 0 };
+}
+
+/** A file as it was received, with the fault in its bytes. */
+function fileOf({ name, size = 0, fault }: JsonObject): Sent | undefined {
+  const text = textOf(name);
+  return text === undefined ? undefined : { texts: [text], size: Number(size), fault: textOf(fault) };
 }
 
 /** Ids of the fields that were to be asked for: each depends on what was said to the one above it, which was asked itself. */
@@ -138,7 +144,7 @@ function readField(field: FormField, sent: Sent, submitted: Submitted): string |
   const texts = sent.texts.map((text) => cleaned(field, text)).filter((text) => text !== "");
   if (texts.length === 0 && field.isRequired)
     return field.validationMessage || `'${field.label}' is required.`;
-  const error = texts.length === 0 ? undefined : constraintError(field, texts, sent.size);
+  const error = texts.length === 0 ? undefined : constraintError(field, texts, sent);
   if (error !== undefined) return error;
   const value = texts.join(", ");
   if (isKept(field)) submitted.results.set(field, value);
@@ -160,16 +166,13 @@ function cleaned({ type }: FormField, text: string): string {
   return type === "tel" || type === "number" ? plain.replaceAll(/\s+/g, type === "tel" ? " " : "") : plain;
 }
 
-/** The last part of a path: some browsers send all of it. */
+/** The last part of a path, since some browsers send all of it, without control, format and bidi characters. */
 function fileName(text: string): string {
   const name = text.slice(Math.max(text.lastIndexOf("/"), text.lastIndexOf("\\")) + 1);
-  return withoutTags(name)
-    .replaceAll(/\p{Cc}/gu, "")
-    .trim()
-    .slice(-FILE_NAME_LENGTH_MAX);
+  return withoutTags(name).replaceAll(/\p{C}/gu, "").trim().slice(-FILE_NAME_LENGTH_MAX);
 }
 
-function constraintError(field: FormField, texts: string[], size: number): string | undefined {
+function constraintError(field: FormField, texts: string[], sent: Sent): string | undefined {
   switch (field.type) {
     case "email":
       return texts.every(isEmailAddress) ? undefined : "The email is invalid.";
@@ -180,7 +183,7 @@ function constraintError(field: FormField, texts: string[], size: number): strin
     case "tel":
       return telephoneError(field, texts);
     case "file":
-      return fileError(field, texts, size);
+      return fileError(field, texts, sent);
     default:
       return undefined;
   }
@@ -208,12 +211,11 @@ function telephoneError({ validation }: FormField, texts: string[]): string | un
   return textOf(rules.international_validationmsg) || "The phone number is invalid.";
 }
 
-function fileError(field: FormField, names: string[], size: number): string | undefined {
+function fileError(field: FormField, names: string[], { size, fault }: Sent): string | undefined {
   const { allowed_file_extensions: extensions, allowed_file_size: megabytes } = propertiesOf(field);
-  const allowed = Array.isArray(extensions) ? extensions : [];
-  const extensionOf = (name: string) => name.slice(name.lastIndexOf(".") + 1).toLowerCase();
-  if (allowed.length > 0 && !names.every((name) => allowed.includes(extensionOf(name))))
+  const allowed = Array.isArray(extensions) && extensions.length > 0 ? extensions : UPLOAD_EXTENSIONS;
+  if (!names.every((name) => allowed.includes(extensionOf(name))))
     return `Files of these kinds are accepted: ${allowed.join(", ")}.`;
   const max = Number(textOf(megabytes) ?? 0);
-  return max > 0 && !(size <= max * MEGABYTE) ? `A file may have ${max} MB.` : undefined;
+  return max > 0 && !(size <= max * MEGABYTE) ? `A file may have ${max} MB.` : fault;
 }

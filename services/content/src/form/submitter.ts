@@ -27,6 +27,8 @@ export interface Submitters {
   ): Promise<MessageInitShape<typeof TriedContactSchema> | undefined>;
   /** The names of those of these companies that are there, by id. */
   companyNames(ids: number[], call: Call): Promise<Map<string, string>>;
+  /** Ten names of companies that begin with this text, of at least three characters. */
+  companiesBeginning(beginning: string, call: Call): Promise<string[]>;
 }
 
 const CONTACTS_MAX = 1_000;
@@ -73,6 +75,9 @@ export function submittersOf(upstreams: Upstreams): Submitters {
         asOurselves(call),
       );
       return { isNew, changes, ...(!isNew && { id: contactId }) };
+    },
+    async companiesBeginning(beginning, call) {
+      return (await companies.listCompanyNames({ beginning }, asOurselves(call))).names;
     },
     async companyNames(ids, call) {
       if (ids.length === 0) return new Map();

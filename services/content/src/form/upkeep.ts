@@ -1,7 +1,7 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import { type Database, prepared } from "@tidings/database/database";
-import type { Statement } from "@tidings/database/statement";
+import type { Row, Statement } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf, type NewJob } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
@@ -11,6 +11,7 @@ import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type { Changed } from "@tidings/resource/repository-options";
 import type { Log } from "@tidings/runtime/log";
+import { forgetFiles } from "./submission-files.ts";
 
 /** Submissions that a step looks at: its locks are held for milliseconds. */
 const SLICE = 5_000;
@@ -118,7 +119,7 @@ const contactSlice = {
 
 const spamOfFormStatement = prepared(
   "form_spam_forget",
-  `delete from form_spam where id in (select id from form_spam where form_id = $1 limit ${SLICE}) returning 1`,
+  `delete from form_spam where id in (select id from form_spam where form_id = $1 limit ${SLICE}) returning id`,
 );
 
 async function step(transaction: Transaction, { payload }: Job): Promise<Outcome> {
@@ -130,9 +131,11 @@ async function step(transaction: Transaction, { payload }: Job): Promise<Outcome
     slice.work,
     formId === undefined ? [...values, heirId ?? null] : values,
   );
+  const spam = formId === undefined ? [] : await transaction.query(spamOfFormStatement, [formId]);
+  // Files move with a merge; with a form or a contact that is deleted they go.
+  if (heirId === undefined) await forgetFiles(transaction, idsOf([...changed, ...spam]));
   const submissions = Number((payload as Task).submissions ?? 0) + changed.length;
   const progress = { done: submissions, result: { submissions } };
-  const spam = formId === undefined ? [] : await transaction.query(spamOfFormStatement, [formId]);
   return end || spam.length === SLICE
     ? { state: "again", payload: { ...payload, submissions }, progress }
     : { state: "done", progress };
@@ -152,31 +155,36 @@ function sliced(name: string, change: string, column: string): Statement {
     name,
     `${change} where ${column} = $1
        and ($2::integer is null or (form_id, date_submitted, id) <= ($2::integer, $3::timestamptz, $4::integer))
-     returning 1 as changed`,
+     returning id`,
   );
 }
 
-/** Rows that nobody asks for any more, by table: each a slice, the oldest first. */
-const OLD: { statement: Statement; isSpam?: true }[] = [
-  { statement: oldRows("form_submission_keys", "key", "date_added", "interval '7 days'") },
-  { statement: oldRows("form_submission_prints", "print", "date_added", "interval '1 hour'") },
-  { statement: oldRows("promised_visitors", "device_id", "date_added", "interval '365 days'") },
-  { statement: oldRows("form_spam", "id", "date_submitted", "make_interval(days => $1)"), isSpam: true },
+function idsOf(rows: Row[]): number[] {
+  return rows.map(({ id }) => Number(id));
+}
+
+/** Rows that are there only to recognise what is sent again, by table: each a slice, the oldest first. */
+const OLD = [
+  oldRows("form_submission_keys", "key", "date_added", "interval '7 days'"),
+  oldRows("form_submission_prints", "print", "date_added", "interval '1 hour'"),
+  oldRows("promised_visitors", "device_id", "date_added", "interval '365 days'"),
 ];
+const oldSpamStatement = oldRows("form_spam", "id", "date_submitted", "make_interval(days => $1)");
 
 function oldRows(table: string, key: string, time: string, age: string): Statement {
   return prepared(
     `${table}_purge`,
     `delete from ${table} where ${key} in (
        select ${key} from ${table} where ${time} < now() - ${age} order by ${time} limit ${SLICE})
-     returning 1`,
+     returning ${key}`,
   );
 }
 
 /** Forgets spam, and what is known only to recognise what is sent again. */
 async function forgetOld(transaction: Transaction, spamDays: number): Promise<Outcome> {
-  let isMore = false;
-  for (const { statement, isSpam } of OLD)
-    isMore = (await transaction.query(statement, isSpam ? [spamDays] : [])).length === SLICE || isMore;
+  const spam = await transaction.query(oldSpamStatement, [spamDays]);
+  await forgetFiles(transaction, idsOf(spam));
+  let isMore = spam.length === SLICE;
+  for (const statement of OLD) isMore = (await transaction.query(statement)).length === SLICE || isMore;
   return { state: "again", payload: {}, delaySeconds: isMore ? 0 : DAY_SECONDS };
 }

@@ -15,6 +15,7 @@ import { references } from "../family/references.ts";
 import { type FollowOptions, followSubmissions } from "../form/follow-submission.ts";
 import { formMethods, forms } from "../form/form.ts";
 import { submissionHandlers } from "../form/submission.ts";
+import type { Submitting } from "../form/submit.ts";
 import type { Submitters } from "../form/submitter.ts";
 import { submissionUpkeep } from "../form/upkeep.ts";
 
@@ -39,10 +40,19 @@ export async function formScene() {
     valuesOf: async (id) => contacts.get(id) ?? {},
     mayView: async (id) => contacts.has(id),
     wouldBe: async ({ contactId }) => ({ isNew: contactId === 0 }),
+    companiesBeginning: async () => [...companies.values()],
     companyNames: async (ids) =>
       new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
   };
   let lastId = 1_000_000;
+  const submitting: Submitting = {
+    database,
+    submitters,
+    ids: { take: async (count) => Array.from({ length: count }, () => ++lastId) },
+    blockedEmails: ["*@spam.example"],
+    keepsKnownValues: false,
+    filesBytesMax: 1_000,
+  };
   const query = (text: string, values: unknown[] = []) =>
     database.query({ text }, values, Date.now() + 60_000);
   await query(`insert into contact_fields (id, version, object, alias, type, properties)
@@ -56,13 +66,8 @@ export async function formScene() {
     box,
     contacts,
     companies,
-    submissions: submissionHandlers(context, rows, {
-      database,
-      submitters,
-      ids: { take: async (count) => Array.from({ length: count }, () => ++lastId) },
-      blockedEmails: ["*@spam.example"],
-      keepsKnownValues: false,
-    }),
+    submitting,
+    submissions: submissionHandlers(context, rows, submitting, "https://www.example"),
     upkeep: submissionUpkeep(database, log, 30),
     /** Follows up submissions, as long as that needs nothing of the contact service. */
     following: followSubmissions({ database, outbox: context.outbox, log, contacts: away() }),

@@ -3,6 +3,7 @@
  * host (HTML, 7.1.5; CSP 3, sandbox). `frames` may show the page.
  */
 export function sandboxPolicy(frames: "'none'" | "*" = "'none'"): string {
-  const allowed = "allow-forms allow-popups allow-scripts allow-top-navigation-by-user-activation";
+  const allowed =
+    "allow-forms allow-downloads allow-popups allow-scripts allow-top-navigation-by-user-activation";
   return `sandbox ${allowed}; frame-ancestors ${frames}`;
 }

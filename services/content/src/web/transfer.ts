@@ -9,12 +9,15 @@ import { ACTOR_HEADER, faultBytes, REPLAYED_HEADER, REQUEST_ID_HEADER } from "@t
 import { takesLong } from "@tidings/runtime/http-server";
 import type { Log } from "@tidings/runtime/log";
 import { type NextFunction, type Request, type Response, Router } from "express";
+import { describeDownload } from "../file/describe-file.ts";
+import type { OpenedFile, SentFile } from "../file/opened-file.ts";
 import { type Saved, saveOnce } from "../file/save-once.ts";
 import { sendBytes } from "../file/send-bytes.ts";
 import { type UploadContext, uploadFile } from "../file/upload-file.ts";
 import { openTheme, type ThemeContext, uploadTheme } from "../theme/theme-bytes.ts";
 
 export interface TransferOptions extends UploadContext, ThemeContext {
+  openSubmissionFile: (actor: Actor, sent: SentFile) => Promise<OpenedFile>;
   log: Log;
   verifyActor: ActorVerifier;
   answerOnce: AnswerOnce;
@@ -52,6 +55,13 @@ export function transferRoutes(options: TransferOptions): Router {
     requireRight(response.locals.actor, Verb.VIEW);
     const bytes = await openTheme(options, String(request.params.key));
     response.type("application/zip");
+    await sendBytes(response, bytes);
+  });
+  router.get("/forms/:formId/:submissionId/:alias", async (request: Request, response: TransferResponse) => {
+    const { formId, submissionId, alias } = request.params;
+    const sent = { formId: Number(formId), submissionId: Number(submissionId), alias: String(alias) };
+    const { bytes, name, size } = await options.openSubmissionFile(response.locals.actor, sent);
+    describeDownload(response, name, size);
     await sendBytes(response, bytes);
   });
   router.use((error: unknown, request: Request, response: Response, _next: NextFunction) => {

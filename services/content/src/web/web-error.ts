@@ -7,6 +7,9 @@ import type { Log } from "@tidings/runtime/log";
 import { plainPage } from "@tidings/runtime/plain-page";
 import type { Request, Response } from "express";
 
+/** The rest of a refused body that is not longer is read and dropped. */
+const READ_AWAY_MAX = 256 * 1024 * 1024;
+
 /** An error as visitors get it: a plain page, or JSON where a script asked. Nothing of its cause leaves the house. */
 export function sendWebError(request: Request, response: Response, error: unknown, log: Log): void {
   const status = statusOf(error);
@@ -16,10 +19,16 @@ export function sendWebError(request: Request, response: Response, error: unknow
   // Half an answer must not look like a whole one.
   if (response.headersSent) return void response.destroy();
   if (status === 503) response.setHeader("retry-after", Math.ceil(toFault(error).retryAfterSeconds ?? 1));
-  if (!request.complete) response.setHeader("connection", "close");
+  // A sender whose connection closes while it sends would never read the answer.
+  if (!request.complete && lengthOf(request) > READ_AWAY_MAX) response.setHeader("connection", "close");
   response.status(status);
   if (publicPathOf(request.path)?.isShared) response.json({ success: 0, errorMessage: text });
   else response.type("text/html").send(plainPage(title, text));
+}
+
+/** Bytes of the body; infinitely many where its sender does not say. */
+function lengthOf({ headers }: Request): number {
+  return Number(headers["content-length"] ?? Number.POSITIVE_INFINITY);
 }
 
 function statusOf(error: unknown): number {
