@@ -1,7 +1,6 @@
-import type { Database } from "@tidings/database/database";
-import { backgroundDeadline, prepared } from "@tidings/database/database";
 import { compileTemplate, type TemplateValues } from "@tidings/rendering/compile-template";
 import type { Fault } from "@tidings/rpc/fault";
+import type { FormRouteOptions } from "./form-options.ts";
 import type { SubmissionAnswer } from "./submit.ts";
 
 /** The answer to a visitor: a message or an address to go on to, or the errors. */
@@ -13,20 +12,17 @@ const NAMES = new Set(["formfield", "pagelink"]);
 const MESSAGE_LENGTH_MAX = 200_000;
 const USUAL = "Thank you!";
 
-const pageStatement = prepared("form_page_link", "select alias from pages where id = $1 and is_published");
-
 /** The answer to a submission that was taken, with what was filled in (engines.md 5.7). */
 export async function takenAnswer(
   { form, results, contact }: Pick<SubmissionAnswer, "form" | "results" | "contact">,
-  { database, publicUrl }: { database: Database; publicUrl: string },
+  { pageAddresses, settings: { publicUrl } }: Pick<FormRouteOptions, "pageAddresses" | "settings">,
 ): Promise<FormAnswer> {
   const { postAction, postActionProperty: property = "" } = form;
   const isRedirect = postAction === "redirect";
   const template = compileTemplate(property, isRedirect ? "url" : "html", NAMES);
   const links = new Map<string, string>();
   for (const { name, argument } of template.tokens)
-    if (name === "pagelink")
-      links.set(argument ?? "", await pageAddress(Number(argument), { database, publicUrl }));
+    if (name === "pagelink") links.set(argument ?? "", (await pageAddresses.find(argument)) ?? publicUrl);
   // An address that is a page of ours alone is that page's; as a value it would be encoded.
   const [, pageId = ""] = isRedirect ? (/^\{pagelink=(\d{1,10})\}$/.exec(property) ?? []) : [];
   if (pageId) return { isTaken: true, message: "", redirect: links.get(pageId) ?? publicUrl, results };
@@ -40,14 +36,6 @@ export async function takenAnswer(
   return isRedirect
     ? { isTaken: true, message: "", redirect: text, results }
     : { isTaken: true, message: text || USUAL, results };
-}
-
-async function pageAddress(
-  id: number,
-  { database, publicUrl }: { database: Database; publicUrl: string },
-): Promise<string> {
-  const [row] = id > 0 ? await database.query(pageStatement, [id], backgroundDeadline()) : [];
-  return row?.alias ? new URL(`/${row.alias}`, publicUrl).href : publicUrl;
 }
 
 /** The answer to a submission that was not taken. */

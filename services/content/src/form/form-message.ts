@@ -12,12 +12,12 @@ const submissionStatement = prepared(
 
 /** The message of the submission that a signed link names. */
 export async function messageOf(
-  { submitting, settings }: FormRouteOptions,
+  options: FormRouteOptions,
   token: string | undefined,
 ): Promise<FormPage | undefined> {
   const [formId, submissionId] = (token ?? "").split(" ").map(Number);
   if (!formId || !submissionId) return undefined;
-  const { database } = submitting;
+  const { database } = options.submitting;
   const deadlineMs = backgroundDeadline();
   const form = await readForm(queryable(database, deadlineMs), formId);
   if (!form) return undefined;
@@ -30,6 +30,6 @@ export async function messageOf(
       mappedField && mappedObject !== "company" ? [[mappedField, results.get(alias) ?? ""] as const] : [],
     ),
   );
-  const answer = await takenAnswer({ form, results, contact }, { database, publicUrl: settings.publicUrl });
+  const answer = await takenAnswer({ form, results, contact }, options);
   return { form, message: answer.message };
 }

@@ -88,8 +88,7 @@ async function take(options: FormRouteOptions, { received, id, visit }: Taking) 
       values,
     };
     const outcome = await submitForm(submitting, sent, callOf());
-    const { database } = submitting;
-    const answer = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
+    const answer = await takenAnswer(outcome, options);
     return { answer, form, visitor: outcome.visitor, submissionId: outcome.submissionId };
   } catch (error) {
     if (!(error instanceof Fault) || !["INVALID", "FORM_CLOSED", "BAD_REQUEST"].includes(error.reason))

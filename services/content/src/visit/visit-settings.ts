@@ -1,4 +1,9 @@
-import { type EndingTokens, endingTokens, type PublicTokens, publicTokens } from "@tidings/secrets/public-token";
+import {
+  type EndingTokens,
+  endingTokens,
+  type PublicTokens,
+  publicTokens,
+} from "@tidings/secrets/public-token";
 import type { ContentConfig } from "../config.ts";
 import type { MachineRules } from "./machine.ts";
 
