@@ -22,7 +22,7 @@ const KEY_BYTES = 32;
 const MAC_BYTES = 16;
 const MAC_LENGTH = 22;
 const TOKEN_LENGTH_MAX = 2_048;
-const ENDING = /^(\d{1,15}) ([^]*)$/;
+const ENDING = /^(\d{1,15}) (.*)$/s;
 
 /**
  * Tokens `base64url(text).mac`, with the first 128 bits of HMAC-SHA256 (RFC 2104). Each purpose has a key of its own, derived by

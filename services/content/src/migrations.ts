@@ -174,10 +174,8 @@ export const migrations: Migrations = {
   "0056_visits_of_a_page": statements(
     "create index page_hits_of_page on page_hits (page_id, date_hit) where page_id is not null",
   ),
-  "0057_what_follows_a_page": statements(
+  "0057_submissions_of_a_page": statements(
     `create index form_submissions_of_page on form_submissions (page_id, date_submitted)
      where page_id is not null`,
-    `create index asset_downloads_of_source on asset_downloads (source, source_id, date_download)
-     where source_id is not null`,
   ),
 };

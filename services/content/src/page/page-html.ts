@@ -3,7 +3,6 @@ import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
 import { LRUCache } from "lru-cache";
 import type { ThemeHtml } from "../theme/theme-html.ts";
-import { type Click, signClick } from "../visit/click.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { rowIdOf } from "../web/row-id.ts";
 import type { FoundPage, PageRow } from "./find-page.ts";
@@ -99,17 +98,17 @@ async function tokenValue(
   { name, argument = "" }: NamedToken,
   { parts, found, page, seen }: Rendering,
 ): Promise<string | Html | undefined> {
-  const { addresses, settings } = parts;
+  const { addresses } = parts;
   switch (name) {
     case "pagetitle":
       return page.title;
     case "pagemetadescription":
       return page.metaDescription ?? "";
     case "pagelink":
-      return leadingFrom(page, await addresses.find(argument), settings);
+      return addresses.find(argument);
     case "assetlink": {
       const id = rowIdOf(argument);
-      return leadingFrom(page, id === undefined ? undefined : await parts.assetAddress(id), settings);
+      return id === undefined ? undefined : parts.assetAddress(id);
     }
     case "form": {
       const markup = await seen.form(argument, page.id);
@@ -126,17 +125,6 @@ async function tokenValue(
     default:
       return undefined;
   }
-}
-
-/** An address that says which page led there. */
-function leadingFrom(
-  { id }: PageRow,
-  address: string | undefined,
-  { tokens }: VisitSettings,
-): string | undefined {
-  if (address === undefined) return undefined;
-  const click: Click = { channel: "page", channelId: id };
-  return `${address}?ct=${signClick(tokens.click, click)}`;
 }
 
 function languageBar({ page, translations }: FoundPage, addresses: PageAddresses): Html {

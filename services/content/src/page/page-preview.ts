@@ -37,7 +37,7 @@ export function pagePreviewRoutes(options: PagePreviewOptions): Router {
 
 /** What visitors get of a published page before it opens, and after it closed. */
 function answerClosed(response: Response, { redirectType, redirectUrl }: PageRow): void {
-  if (redirectType !== undefined && redirectUrl) return response.redirect(redirectType, redirectUrl);
+  if (redirectType !== undefined && redirectUrl) return void response.redirect(redirectType, redirectUrl);
   response.setHeader("content-security-policy", PLAIN_POLICY);
   response.status(401).type("text/html").send(plainPage("Not available", "This page is not available then."));
 }

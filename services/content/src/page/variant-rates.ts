@@ -24,24 +24,28 @@ const variantsStatement = prepared(
    order by p.variant_parent_id nulls first, p.id limit ${VARIANTS_MAX}`,
 );
 
-/** SQL: the rate of the visits `h` of a variant `v`. A visitor who does nothing else for 30 minutes has left at once. */
+/** SQL: within 30 minutes of a visit `h`. A visitor who does nothing for so long is gone. */
+function soonAfter(date: string): string {
+  return `${date} > h.date_hit and ${date} <= h.date_hit + interval '30 minutes'`;
+}
+
+/** SQL: the rate of the visits `h` of a variant `v`. */
 const RATES: Record<WinnerCriterion, string> = {
-  "page.bouncerate": `avg((not exists (select from page_hits o where o.contact_id = h.contact_id
-    and o.date_hit > h.date_hit and o.date_hit <= h.date_hit + interval '30 minutes'))::integer)`,
+  "page.bouncerate": partOfVisits(`not exists (select from page_hits o where o.contact_id = h.contact_id
+    and ${soonAfter("o.date_hit")})`),
   "page.dwelltime": "avg(extract(epoch from h.date_left - h.date_hit))",
-  "form.submissions": perVisit(
-    "form_submissions f where f.page_id = v.id and f.date_submitted >= min(h.date_hit)",
-  ),
-  "asset.downloads": perVisit(`asset_downloads d where d.source = 'page' and d.source_id = v.id
-    and d.date_download >= min(h.date_hit) and d.code in (200, 302) and d.verdict <> 'machine'`),
+  "form.submissions": `(select count(*) from (
+      select from form_submissions f where f.page_id = v.id and f.date_submitted >= min(h.date_hit) limit ${VISITS_MAX}) x
+    )::double precision / nullif(count(h.id), 0)`,
+  "asset.downloads": partOfVisits(`exists (select from asset_downloads d where d.contact_id = h.contact_id
+    and ${soonAfter("d.date_download")} and d.code in (200, 302) and d.verdict <> 'machine')`),
   // Nothing that is sent is a page.
   "email.openrate": "null::integer",
   "email.clickthrough": "null::integer",
 };
 
-function perVisit(following: string): string {
-  return `(select count(*) from (select from ${following} limit ${VISITS_MAX}) x)::double precision
-    / nullif(count(h.id), 0)`;
+function partOfVisits(condition: string): string {
+  return `avg((${condition})::integer) filter (where h.id is not null)`;
 }
 
 function visitStatement(criterion: string, rate: string) {

@@ -1,10 +1,10 @@
 import type { PublicTokens } from "@tidings/secrets/public-token";
 
-/** A signed link says where it stood: in a message, whose reader it names and is believed, or on a page of ours. */
+/** A signed link in a message says who follows it, and is believed. */
 export interface Click {
-  /** The contact that the message went to; undefined on a page, which is shown to everybody. */
-  contactId?: number | undefined;
-  /** The channel and the message, or the page: `email`, 7. */
+  /** The contact that the message went to. */
+  contactId: number;
+  /** The channel and the message: `email`, 7. */
   channel: string;
   channelId: number;
   emailId?: number;
@@ -13,15 +13,15 @@ export interface Click {
 const CHANNEL = /^[a-z][a-z_.]{0,29}$/;
 
 export function signClick(tokens: PublicTokens, { contactId, channel, channelId, emailId }: Click): string {
-  return tokens.sign([contactId ?? "", channel, channelId, emailId ?? ""].join(" "));
+  return tokens.sign([contactId, channel, channelId, emailId ?? ""].join(" "));
 }
 
 /** Undefined for a token that is not ours. */
 export function readClick(tokens: PublicTokens, token: string): Click | undefined {
   const [contactId, channel = "", channelId, emailId] = tokens.read(token)?.split(" ") ?? [];
-  if (!CHANNEL.test(channel)) return undefined;
+  if (!Number(contactId) || !CHANNEL.test(channel)) return undefined;
   return {
-    contactId: Number(contactId) || undefined,
+    contactId: Number(contactId),
     channel,
     channelId: Number(channelId),
     ...(emailId && { emailId: Number(emailId) }),

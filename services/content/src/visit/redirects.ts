@@ -69,7 +69,7 @@ export function redirectRoutes(options: RedirectOptions): Router {
     const target = withParameters(filled, utm);
     if (!target) return next();
     // A link that names nobody counts nothing.
-    if (click?.contactId) {
+    if (click) {
       const visit = visitOf(request, parameters, settings);
       const query = Object.fromEntries(utm);
       const hit = {

@@ -91,8 +91,8 @@ export type TestedVariant = Message<"tidings.content.v1.TestedVariant"> & {
   visits: number;
 
   /**
-   * The part of these visits after which the visitor did nothing else for 30 minutes; the mean number of seconds until they left; or submissions
-   * or downloads for each visit. Null where there is nothing to divide by.
+   * The part of these visits that no other hit of the visitor followed within 30 minutes; the mean number of seconds until they left; submissions for
+   * each visit; or the part that a download followed within 30 minutes. Null where nothing was measured.
    *
    * @generated from field: optional double rate = 6;
    */
