@@ -11,6 +11,8 @@ export interface TestStackOptions {
   env?: StackOptions["env"];
   /** 1 when absent. */
   gateways?: number;
+  /** Likewise; each gateway passes visitors to one of its own. */
+  contents?: number;
   /** One that is the test's; else the stack has its own. */
   nats?: Nats;
   /** Likewise. */
@@ -39,6 +41,7 @@ export const ADMINISTRATOR = { username: "admin", password: "correct horse batte
 export async function startTestStack({
   env = {},
   gateways = 1,
+  contents = 1,
   nats: givenNats,
   database: givenDatabase,
   hasOwnHost = false,
@@ -59,6 +62,7 @@ export async function startTestStack({
     natsUrl: nats.url,
     filesDir: filesFolder,
     gateways,
+    contents,
     administrator: ADMINISTRATOR,
     env: { ...env, webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...env.webhook } },
     log: lines.add,

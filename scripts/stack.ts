@@ -19,6 +19,8 @@ export interface StackOptions {
   port?: number;
   /** 1 when absent. */
   gateways?: number;
+  /** Replicas of the content service, 1 when absent: the first gateway passes visitors to the first one, the second to the second. */
+  contents?: number;
   /** Made for this stack when absent. */
   actorKeyRing?: ActorKeyRing;
   /** Likewise. */
