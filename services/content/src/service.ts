@@ -49,7 +49,6 @@ import { marketingMessages } from "./message/marketing-message.ts";
 import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
 import { pages } from "./page/page.ts";
-import { pageAddresses } from "./page/page-address.ts";
 import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
@@ -58,6 +57,7 @@ import { shownRecorder } from "./slot/record-shown.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
 import { openFiles } from "./uploads.ts";
 import { openVisits } from "./visit/service.ts";
+import { pageAddresses } from "./web/page-address.ts";
 import { previewLinks } from "./web/preview.ts";
 import { webApp } from "./web/web.ts";
 

@@ -66,7 +66,7 @@ export interface FormPage {
   markup?: string;
   /** Addresses of more stylesheets. */
   styles?: string[];
-  /** Nobody can send the form from here. */
+  /** The form cannot be sent from this page. */
   isPreview?: boolean;
 }
 

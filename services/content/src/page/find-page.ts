@@ -5,7 +5,7 @@ import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
 import { isOpen, isWithinDates } from "../family/is-open.ts";
-import { CATEGORY_ALIAS } from "./page-address.ts";
+import { CATEGORY_ALIAS } from "../web/page-address.ts";
 
 /** A page with those that belong to it. */
 export interface FoundPage {

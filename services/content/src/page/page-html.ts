@@ -4,9 +4,9 @@ import { type Html, html } from "@tidings/runtime/html";
 import { LRUCache } from "lru-cache";
 import type { ThemeHtml } from "../theme/theme-html.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
+import type { PageAddresses } from "../web/page-address.ts";
 import { rowIdOf } from "../web/row-id.ts";
 import type { FoundPage, PageRow } from "./find-page.ts";
-import type { PageAddresses } from "./page-address.ts";
 
 /** The tokens of landing pages beside the fields of contacts (engines.md 7.4). */
 const NAMES = new Set(
@@ -173,7 +173,7 @@ function isDocument(content: string): boolean {
   return /^\s{0,100}(?:<!--[^>]{0,1000}-->\s{0,100})?<(?:!doctype|html)[\s>]/i.test(content);
 }
 
-/** What the page is for programs, and the script that completes its hit. */
+/** The head members by which programs understand the page, and the script that completes its hit. */
 function headOf({ parts: { settings, addresses }, found, page, seen: { hitToken } }: Rendering): string {
   const { publicUrl, prefix } = settings;
   const description = page.metaDescription

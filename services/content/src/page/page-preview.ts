@@ -35,7 +35,7 @@ export function pagePreviewRoutes(options: PagePreviewOptions): Router {
   return router;
 }
 
-/** What visitors get of a published page before it opens, and after it closed. */
+/** Answers as visitors are answered before a published page opens, and after it closed. */
 function answerClosed(response: Response, { redirectType, redirectUrl }: PageRow): void {
   if (redirectType !== undefined && redirectUrl) return void response.redirect(redirectType, redirectUrl);
   response.setHeader("content-security-policy", PLAIN_POLICY);

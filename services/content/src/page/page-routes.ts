@@ -15,10 +15,10 @@ import type { RecordHit } from "../visit/record-hits.ts";
 import { keepDevice, signDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { Visitor } from "../visit/visitors.ts";
+import type { PageAddresses } from "../web/page-address.ts";
 import { sandboxPolicy } from "../web/policy.ts";
 import { chooseTranslation, chooseVariant, LOCALE } from "./choose-page.ts";
 import { type FoundPage, findPage, type PageRow } from "./find-page.ts";
-import type { PageAddresses } from "./page-address.ts";
 import { languageOf, type pageRenderer, type Seen } from "./page-html.ts";
 
 export interface PageRouteOptions {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Timestamp, timestampDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
-import type { LinkPreviewRequest } from "@tidings/proto/tidings/content/v1/preview";
+import type { Preview as AskedPreview } from "@tidings/proto/tidings/content/v1/preview";
 import { notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Call } from "@tidings/rpc/call";
@@ -33,7 +33,7 @@ export interface PreviewLinkOptions {
 /** Signs the address of a preview. The caller has checked that the page or form may be viewed. */
 export type LinkPreview = (
   kind: Preview["kind"],
-  request: LinkPreviewRequest,
+  asked: { id: number; preview?: AskedPreview | undefined },
   call: Call,
 ) => Promise<{ url: string; expiresAt: Timestamp }>;
 

@@ -12,10 +12,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/preview.proto.
  */
 export const file_tidings_content_v1_preview: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRlbnQvdjEvcHJldmlldy5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIncKB1ByZXZpZXcSFwoKY29udGFjdF9pZBgBIAEoBUgAiAEBEiYKAmF0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVob3VycxgDIAEoBUgBiAEBQg0KC19jb250YWN0X2lkQggKBl9ob3VycyJOChJMaW5rUHJldmlld1JlcXVlc3QSCgoCaWQYASABKAUSLAoHcHJldmlldxgCIAEoCzIbLnRpZGluZ3MuY29udGVudC52MS5QcmV2aWV3IkoKC1ByZXZpZXdMaW5rEgsKA3VybBgBIAEoCRIuCgpleHBpcmVzX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcGIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRlbnQvdjEvcHJldmlldy5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIncKB1ByZXZpZXcSFwoKY29udGFjdF9pZBgBIAEoBUgAiAEBEiYKAmF0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVob3VycxgDIAEoBUgBiAEBQg0KC19jb250YWN0X2lkQggKBl9ob3VycyJKCgtQcmV2aWV3TGluaxILCgN1cmwYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * What a preview shows besides its page or form.
+ * The contact and the time that a preview shows its page or form for.
  *
  * @generated from message tidings.content.v1.Preview
  */
@@ -50,30 +50,6 @@ export const PreviewSchema: GenMessage<Preview> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_preview, 0);
 
 /**
- * @generated from message tidings.content.v1.LinkPreviewRequest
- */
-export type LinkPreviewRequest = Message<"tidings.content.v1.LinkPreviewRequest"> & {
-  /**
-   * The page, or the form.
-   *
-   * @generated from field: int32 id = 1;
-   */
-  id: number;
-
-  /**
-   * @generated from field: tidings.content.v1.Preview preview = 2;
-   */
-  preview?: Preview | undefined;
-};
-
-/**
- * Describes the message tidings.content.v1.LinkPreviewRequest.
- * Use `create(LinkPreviewRequestSchema)` to create a new message.
- */
-export const LinkPreviewRequestSchema: GenMessage<LinkPreviewRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_preview, 1);
-
-/**
  * A signed address, for whoever has it.
  *
  * @generated from message tidings.content.v1.PreviewLink
@@ -95,5 +71,5 @@ export type PreviewLink = Message<"tidings.content.v1.PreviewLink"> & {
  * Use `create(PreviewLinkSchema)` to create a new message.
  */
 export const PreviewLinkSchema: GenMessage<PreviewLink> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_preview, 2);
+  messageDesc(file_tidings_content_v1_preview, 1);
 

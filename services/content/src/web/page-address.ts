@@ -1,7 +1,7 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { isTakenWord } from "@tidings/rpc/public-paths";
-import { rowIdOf } from "../web/row-id.ts";
+import { rowIdOf } from "./row-id.ts";
 
 /** The members of a page that its address is made of. */
 export interface AddressedPage {
