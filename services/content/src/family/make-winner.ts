@@ -21,12 +21,16 @@ interface Tested extends Resource {
   translationParent?: Reference | undefined;
 }
 
+/** The most members of a test that are changed at once. */
+const MEMBERS_MAX = 1_000;
+
 /** Makes a variant the parent of its test, and answers it as it is then. */
 export type MakeWinner<T> = (id: number, call: Call) => Promise<T>;
 
 /**
  * Ends tests (engines.md 6.8): the winner and its parent change places, with the settings of these. All other variants, and the translations, are
- * the winner's from then on. `changed` begins the counting anew. Throws PERMISSION_DENIED where the caller may not edit each one of them.
+ * the winner's from then on. `changed` begins the counting anew. One without a parent stays as it is. Throws PERMISSION_DENIED where the caller may
+ * not edit each one of them.
  */
 export function winnerMaker<T extends Tested>(
   context: ResourceContext,
@@ -44,7 +48,8 @@ export function winnerMaker<T extends Tested>(
   const lockStatement = prepared(`${table}_test_lock`, `select id from ${table} where id = $1 for update`);
   const memberStatement = prepared(
     `${table}_test_members`,
-    `select id from ${table} where id = $1 or variant_parent_id = $1 or translation_parent_id = $1`,
+    `select id from ${table} where id = $1 or variant_parent_id = $1 or translation_parent_id = $1
+     limit ${MEMBERS_MAX + 1}`,
   );
 
   const rootOf = async (transaction: Transaction, id: number): Promise<number> => {
@@ -67,17 +72,16 @@ export function winnerMaker<T extends Tested>(
     context.database.transaction(call.deadlineMs, async (transaction) => {
       const rootId = await lockRoot(transaction, id);
       const members = await transaction.query(memberStatement, [rootId]);
+      if (members.length > MEMBERS_MAX)
+        throw badRequest(`It has more than ${MEMBERS_MAX} variants and translations.`);
       const ids = members.map((row) => Number(row.id));
       const rows = (await transaction.query(statements.lock, [ids, call.actor.id])).map(toLocked);
       const winner = editable(rows, id, call);
       requireExpected(call, schema.typeName, { id, version: winner.version });
-      const isParent = rootId === id && rows.some(({ message }) => message.variantParent?.id === id);
-      if (rootId === id && !isParent) throw badRequest("It takes part in no test.");
-      const outcomes = isParent ? [] : swapped(rows, { winner, rootId }, schema);
-      for (const { saved } of outcomes) {
-        if (rows.some((row) => changeable(row, Verb.EDIT, call) instanceof Fault)) throw denied();
-        stampModified(saved.message, columns, call);
-      }
+      const outcomes = rootId === id ? [] : swapped(rows, { winner, rootId }, schema);
+      const isDenied = rows.some((row) => changeable(row, Verb.EDIT, call) instanceof Fault);
+      if (outcomes.length > 0 && isDenied) throw denied();
+      for (const { saved } of outcomes) stampModified(saved.message, columns, call);
       await write(transaction, outcomes satisfies Outcome<T>[]);
       const saved = outcomes.find((outcome) => outcome.saved.message.id === id)?.saved ?? winner;
       await parts.show([saved.message], call, joined(context.database, transaction));

@@ -283,9 +283,8 @@ export const PageMethodService: GenService<{
     output: typeof VariantTestSchema;
   },
   /**
-   * Ends a test: this variant and its parent change places, with weights, variants and translations, and counting begins anew. A page that is the
-   * parent already stays as it is. NOT_FOUND for an unknown page; INVALID_ARGUMENT for one without a test; PERMISSION_DENIED where another page of
-   * the test may not be edited.
+   * Ends a test: this variant and its parent change places, with weights, variants and translations, and counting begins anew. A page
+   * without a parent stays as it is. NOT_FOUND for an unknown page; PERMISSION_DENIED where another page of the test may not be edited.
    *
    * @generated from rpc tidings.content.v1.PageMethodService.MakePageWinner
    */
