@@ -115,6 +115,19 @@ test("pages that are closed, elsewhere or not there are answered as such", async
   assert.deepEqual([prefixed.status, prefixed.headers.location], [301, "/first?a=1"]);
 });
 
+test("a visit of an unknown address is a hit with 404; what a browser asks for by itself is none", async () => {
+  const browser = browse();
+  const answer = await browser.ask("/never-there?utm_source=letter");
+  assert.equal(answer.status, 404);
+  await browser.ask("/favicon.ico");
+  await browser.ask("/never-there", { headers: { "sec-fetch-dest": "image" } });
+  const device = browser.cookies.get("svc_device_id");
+  const kept = await query(
+    `select code, page_id, url from content.page_hits where tracking_id = '${device}'`,
+  );
+  assert.deepEqual(kept, [{ code: 404, page_id: null, url: `http://${host}/never-there?utm_source=letter` }]);
+});
+
 test("an edit is seen by the next visit", async () => {
   const page = await newPage({ title: "Edited", customHtml: "one" });
   assert.match((await browse().ask("/edited")).text, /one/);

@@ -24,12 +24,12 @@ export async function placeProcesses(
   const grpcPorts = new Map(
     await Promise.all(processes.map(async ({ name }) => [name, String(await freePort())] as const)),
   );
-  const webPort = String(await freePort());
+  const contents = options.replicas?.content ?? 1;
+  const webPorts = await Promise.all(Array.from({ length: contents }, async () => String(await freePort())));
   const firstPort = options.port || (await freePort());
   const everybodys = {
     ...addresses(grpcPorts),
     ...secretsOf(options),
-    CONTENT_WEB_ADDRESS: `127.0.0.1:${webPort}`,
     PUBLIC_URL: options.publicUrl ?? `http://localhost:${firstPort}`,
     FILES_DIR: options.filesDir ?? join(tmpdir(), `tidings-files-${randomBytes(6).toString("hex")}`),
   };
@@ -43,7 +43,8 @@ export async function placeProcesses(
         DATABASE_URL: databaseUrls[row.schema] ?? "",
         NATS_URL: options.natsUrl,
         REDIS_URL: options.redisUrl ?? "",
-        WEB_PORT: number === 1 ? webPort : String(await freePort()),
+        WEB_PORT: webPorts[number - 1] ?? "",
+        CONTENT_WEB_ADDRESS: `127.0.0.1:${webPorts[(number - 1) % webPorts.length]}`,
         GRPC_PORT: (number === 1 && grpcPorts.get(row.name)) || String(await freePort()),
         OPS_PORT: String(await freePort()),
         PORT: String(number === 1 ? firstPort : await freePort()),

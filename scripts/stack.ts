@@ -17,7 +17,10 @@ export interface StackOptions {
   redisUrl?: string | undefined;
   /** The port of the first gateway; a free one when absent, as for all the others. */
   port?: number;
-  /** How many there are of a kind of process, 1 when absent. The others call the first, unless `env` names a balancer. */
+  /**
+   * How many there are of a kind of process, 1 when absent. The others call the first, but each gateway passes visitors to a content
+   * service of its own, as far as there are some.
+   */
   replicas?: Partial<Record<ProcessName, number>>;
   /** Made for this stack when absent. */
   actorKeyRing?: ActorKeyRing;

@@ -3,7 +3,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
+import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
+import { clientIpReader } from "./client-ip.ts";
+import { webLimits } from "./limits/web-limits.ts";
 import { exchangeRaw } from "./testing/http.ts";
 import { AUTHORIZATION, startScene } from "./testing/scene.ts";
 
@@ -121,6 +124,42 @@ test("slow readers of the public web take nothing from the API, and an address h
   for (let count = 0; count < 20; count += 1)
     assert.equal((await fetch(url, { headers: { authorization: AUTHORIZATION } })).status, 200);
   for (const reader of readers) reader.destroy();
+});
+
+test("hits that are sent a byte at a time take no other visitor's place, and are given up after 10 s", async () => {
+  const arrived = new Set<Socket>();
+  answer = (request, response) => {
+    arrived.add(request.socket);
+    request.resume().once("end", () => response.end("public"));
+  };
+  const limits = webLimits({
+    clientIp: clientIpReader([], createLog("test", "silent")),
+    ratePerSecond: 0,
+    // Half of them are for hits.
+    inFlightMax: 20,
+    redis: undefined,
+  });
+  const web = { address: `127.0.0.1:${(content.address() as AddressInfo).port}`, host: undefined, limits };
+  const other = await startScene({ web });
+  after(other.stop);
+  const opened = performance.now();
+  const senders = Array.from({ length: 10 }, () => {
+    const sender = connect(other.port, "127.0.0.1");
+    sender.on("error", () => undefined);
+    sender.write("POST /mtc/event HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\na");
+    const drip = setInterval(() => sender.write("a"), 500);
+    return new Promise<number>((resolve) =>
+      sender.resume().once("close", () => {
+        clearInterval(drip);
+        resolve(performance.now() - opened);
+      }),
+    );
+  });
+  await eventually(() => assert.equal(arrived.size, senders.length));
+  const url = `http://127.0.0.1:${other.port}/mtc`;
+  await eventually(async () => assert.equal((await fetch(url)).status, 200));
+  const closedAfter = await Promise.all(senders);
+  assert.ok(Math.min(...closedAfter) > 5_000 && Math.max(...closedAfter) < 20_000, String(closedAfter));
 });
 
 test("a body with wrong HTTP framing is 400 on every route", async () => {

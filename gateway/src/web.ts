@@ -3,6 +3,7 @@ import { type PublicKind, type PublicPath, publicPathOf } from "@tidings/rpc/pub
 import { publicRefusal } from "@tidings/rpc/public-refusals";
 import { ACTOR_HEADER } from "@tidings/rpc/transfer";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
+import { arrivesWithin } from "@tidings/runtime/http-server";
 import type { Log } from "@tidings/runtime/log";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import type { Tls } from "@tidings/runtime/tls";
@@ -30,8 +31,11 @@ export interface WebOptions {
 const ANSWER_TIMEOUT_MS = 30_000;
 /** One for each open request: readers that are slow keep theirs, and the others need not wait for them. */
 const CONNECTIONS = { keepAlive: true, maxSockets: OPEN_MAX, maxFreeSockets: 64 };
-/** A hit, with all that a page may say of itself. */
+/** A hit, with all that a page may say of itself, and how long it may take to arrive. */
 const HIT_BYTES_MAX = 64 * 1024;
+const HIT_ARRIVAL_MAX_MS = 10_000;
+/** A body that takes longer to arrive is waited for, and is no work meanwhile. */
+const LATE_MS = 1_000;
 
 /** Is this request for the public web? */
 export function isPublic({ host }: WebOptions, request: Request): boolean {
@@ -117,6 +121,16 @@ async function admit(request: Request, response: Response, limits: WebLimits): P
     isOver = true;
   };
   response.once("close", response.locals.leave);
+  if (request.method === "POST") waitForBody(request, response, kind);
+}
+
+/** Slow senders take no place of those who are worked on. Their address has its share of open requests, and a hit has an end to its arrival. */
+function waitForBody(request: Request, response: Response, kind: PublicKind): void {
+  if (kind === "tracking") arrivesWithin(request, HIT_ARRIVAL_MAX_MS);
+  const late = setTimeout(() => {
+    if (!request.complete) response.locals.leave?.();
+  }, LATE_MS).unref();
+  response.once("close", () => clearTimeout(late));
 }
 
 const RANKS: Record<PublicKind, Rank> = {

@@ -15,7 +15,9 @@ import { focusRoutes } from "./focus.ts";
 import { formRoutes } from "./forms.ts";
 import { hookRoutes } from "./hooks.ts";
 import { jobRoutes } from "./jobs.ts";
+import { pageRoutes } from "./pages.ts";
 import { pointRoutes } from "./points.ts";
+import { previewRoutes } from "./previews.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./segments.ts";
 import { stageRoutes } from "./stages.ts";
@@ -36,7 +38,9 @@ const OWN = [
   formRoutes,
   hookRoutes,
   jobRoutes,
+  pageRoutes,
   pointRoutes,
+  previewRoutes,
   segmentRoutes,
   stageRoutes,
   themeRoutes,

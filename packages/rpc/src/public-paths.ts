@@ -18,6 +18,7 @@ export const PUBLIC_PATHS: PublicPath[] = [
   { path: "/form/submit/ajax", kind: "form", methods: ["POST"], isShared: true },
   { path: "/form/submit", kind: "form", methods: ["POST"] },
   { path: "/form/company-lookup/", kind: "form", methods: ["POST"] },
+  { path: "/form/preview/", kind: "preview", methods: ["GET"] },
   { path: "/form/", kind: "page", methods: ["GET"] },
   { path: "/page/preview/", kind: "preview", methods: ["GET"] },
   { path: "/asset/", kind: "download", methods: ["GET"] },

@@ -15,8 +15,9 @@ export const DATE_FORMS =
   'not a date: YYYY-MM-DD with or without HH:MM[:SS], ISO 8601, RFC 2822, "@" and seconds since 1970, or words such as today, now, +1 day';
 
 const LENGTH_MAX = 60;
-const LATEST = Date.UTC(9999, 11, 31);
-const EARLIEST = Date.UTC(1, 0, 1);
+/** The years 1 to 9999, which ISO 8601, Postgres and protobuf's Timestamp have in common. Date.UTC takes the year 1 for 1901. */
+const EARLIEST = Date.parse("0001-01-01T00:00:00Z");
+const LATEST = Date.UTC(10_000, 0, 1) - 1;
 const ISO = /^(\d{4}-\d\d-\d\d)(?:[ t](\d\d:\d\d)(:\d\d)?(\.\d{1,9})?(z|[+-]\d\d(?::?\d\d)?)?)?$/i;
 const EPOCH = /^@(-?\d{1,12})$/;
 /** Digits joined by these are a date of which nobody can say what is the day and what the month. */

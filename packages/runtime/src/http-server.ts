@@ -91,6 +91,11 @@ export function takesLong(request: IncomingMessage): void {
   giveUpAfter(request, LONG_ARRIVAL_MAX_MS);
 }
 
+/** A request whose body is short: its connection is closed when the body has not arrived by then. */
+export function arrivesWithin(request: IncomingMessage, limitMs: number): void {
+  giveUpAfter(request, limitMs);
+}
+
 function limitArrival(request: IncomingMessage): void {
   const { headers } = request;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;

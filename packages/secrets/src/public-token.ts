@@ -1,5 +1,6 @@
 import { createHmac, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
 import { parseKey } from "./secret-box.ts";
+import type { EndingPurpose, LastingPurpose } from "./token-purpose.ts";
 
 /** Texts that the public hands back to us, such as the contact and email of an unsubscribe link. */
 export interface PublicTokens {
@@ -9,18 +10,42 @@ export interface PublicTokens {
   read(token: string): string | undefined;
 }
 
+/** The same for a time: `endsAt` in milliseconds since 1970. */
+export interface EndingTokens {
+  sign(text: string, endsAt: number): string;
+  /** Undefined also for a token whose end has come. */
+  read(token: string): string | undefined;
+}
+
 const KEY_BYTES = 32;
 /** 128 bits: nobody guesses one (NIST SP 800-107, 5.3.4), and links stay short. */
 const MAC_BYTES = 16;
 const MAC_LENGTH = 22;
 const TOKEN_LENGTH_MAX = 2_048;
+const ENDING = /^(\d{1,15}) (.*)$/s;
 
 /**
  * Tokens `base64url(text).mac`, with the first 128 bits of HMAC-SHA256 (RFC 2104). Each purpose has a key of its own, derived by
  * HKDF (RFC 5869) from the keys of a process: a token for one purpose is none for another. `keys` are `name:base64 of 32 bytes`:
  * the first one signs and all of them read, so that a key is replaced by putting its successor before it.
  */
-export function publicTokens(keys: string[], purpose: string): PublicTokens {
+export function publicTokens(keys: string[], purpose: LastingPurpose): PublicTokens {
+  return signedTexts(keys, purpose);
+}
+
+/** Tokens whose text begins with their end, in milliseconds since 1970. */
+export function endingTokens(keys: string[], purpose: EndingPurpose): EndingTokens {
+  const tokens = signedTexts(keys, purpose);
+  return {
+    sign: (text, endsAt) => tokens.sign(`${Math.trunc(endsAt)} ${text}`),
+    read(token) {
+      const [, endsAt, text] = ENDING.exec(tokens.read(token) ?? "") ?? [];
+      return Number(endsAt) > Date.now() ? text : undefined;
+    },
+  };
+}
+
+function signedTexts(keys: string[], purpose: LastingPurpose | EndingPurpose): PublicTokens {
   const derived = keys.map((key) => purposeKey(parseKey(key)[1], purpose));
   const [first] = derived;
   if (!first) throw new Error("a key for tokens is needed");
@@ -31,17 +56,19 @@ export function publicTokens(keys: string[], purpose: string): PublicTokens {
     },
     read(token) {
       const at = token.length - MAC_LENGTH - 1;
-      if (token.length > TOKEN_LENGTH_MAX || at < 0 || token[at] !== ".") return undefined;
-      const encoded = token.slice(0, at);
-      const mac = Buffer.from(token.slice(at + 1), "base64url");
-      // Every key is tried, so that the time does not reveal which one signed.
-      const matches = derived.filter(
-        (key) => mac.length === MAC_BYTES && timingSafeEqual(mac, macOf(encoded, key)),
-      );
-      return matches.length > 0 ? Buffer.from(encoded, "base64url").toString() : undefined;
+      const isWhole = token.length <= TOKEN_LENGTH_MAX && at >= 0 && token[at] === ".";
+      const encoded = isWhole ? token.slice(0, at) : "";
+      const sent = Buffer.from(isWhole ? token.slice(at + 1) : "", "base64url");
+      const mac = sent.length === MAC_BYTES ? sent : NO_MAC;
+      // Every key is tried, for a token of any form: the time does not reveal which key signed, or what is wrong.
+      const matches = derived.filter((key) => timingSafeEqual(mac, macOf(encoded, key)));
+      return isWhole && matches.length > 0 ? Buffer.from(encoded, "base64url").toString() : undefined;
     },
   };
 }
+
+/** Stands for a MAC that is none. */
+const NO_MAC = Buffer.alloc(MAC_BYTES);
 
 function purposeKey(key: KeyObject, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", key, "", `tidings public token: ${purpose}`, KEY_BYTES));

@@ -4,7 +4,7 @@ import { partitionUpkeep } from "@tidings/jobs/partitions";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
-import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
+import { ContactMethodService, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
 import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
@@ -53,6 +53,7 @@ import { tagHandlers } from "./tag/tag.ts";
 export function openContactService(foundation: Foundation<ContactConfig>): Parts {
   const { config, database, outbox, bus, log, upstreams } = foundation;
   const visible = [
+    visibleRows(database, ContactSchema, { own: "owner_id = $2" }),
     visibleRows(database, CompanySchema),
     visibleRows(database, SegmentSchema, { own: "(is_global or created_by = $2)" }),
   ];

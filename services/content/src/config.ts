@@ -1,5 +1,5 @@
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
-import { apiDialect, list, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
+import { apiDialect, flag, list, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 
@@ -34,6 +34,10 @@ export const contentVariables = {
   BOT_AGENTS: list.default([]),
   /** Networks of machines that follow links: CIDR ranges. */
   MACHINE_NETWORKS: allowedRanges.default([]),
+  /** Words before the alias in the addresses of landing pages, in this order: `category`, `language`. */
+  PAGE_PREFIXES: list.pipe(z.array(z.enum(["category", "language"])).max(2)).default([]),
+  /** Visits of addresses that are no page's are recorded only of browsers that were here before. */
+  DO_NOT_TRACK_404_ANONYMOUS: flag.default(false),
   /** `mapped`: what is sent with a form is written to its contact; `proven`: only where the visitor proved to be that contact is a known value overwritten. */
   FORM_UPDATES: z.enum(["mapped", "proven"]).default("mapped"),
   /** The bytes of one submission with all of its files. */

@@ -180,4 +180,11 @@ export const migrations: Migrations = {
   "0051_form_submission_prints": statements(...PRINT_TABLES),
   "0052_submission_files": statements(...SUBMISSION_FILES),
   "0053_form_answers": statements(...OUTCOME_ANSWERS, ...LATEST_ASSETS),
+  "0056_visits_of_a_page": statements(
+    "create index page_hits_of_page on page_hits (page_id, date_hit) where page_id is not null",
+  ),
+  "0057_submissions_of_a_page": statements(
+    `create index form_submissions_of_page on form_submissions (page_id, date_submitted)
+     where page_id is not null`,
+  ),
 };

@@ -14,7 +14,7 @@ import { MarketingMessageSchema } from "@tidings/proto/tidings/content/v1/market
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
 import { NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
-import { PageSchema } from "@tidings/proto/tidings/content/v1/page";
+import { PageMethodService, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
 import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
@@ -52,11 +52,15 @@ import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
 import { pages } from "./page/page.ts";
 import { pageRenderer } from "./page/page-html.ts";
+import { pageMethods } from "./page/page-methods.ts";
+import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
 import { openFiles } from "./uploads.ts";
 import { openVisits } from "./visit/service.ts";
+import { pageAddresses } from "./web/page-address.ts";
+import { previewLinks } from "./web/preview.ts";
 import { webApp } from "./web/web.ts";
 
 /** Types that properties of other entities name by id. */
@@ -81,13 +85,18 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
   const visits = await openVisits(foundation);
-  const forms = openForms(foundation, context, visits.ids);
+  const { settings, contacts, ids, recordHit, see } = visits;
+  const { PUBLIC_URL: publicUrl } = config;
+  const linkPreview = previewLinks({ tokens: settings.tokens.preview, publicUrl, findVisible });
+  const addresses = pageAddresses(database, { publicUrl, prefixes: config.PAGE_PREFIXES });
+  const forms = openForms(foundation, context, { ids, linkPreview });
   const focuses = focusItems(context);
   const files = await openFiles(foundation, context, forms.rows);
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls, isLeaving: isStopping };
   const formOptions = {
     submitting: forms.submitting,
-    settings: visits.settings,
+    settings,
+    pageAddresses: addresses,
     bytesMax: config.FORM_BYTES_MAX,
     store: files.store,
     arrivals: files.arrivals,
@@ -97,27 +106,30 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       shownAt: publicTokens(config.PUBLIC_TOKEN_KEYS, "form shown"),
     },
     script: browserScript("form.js"),
-    scriptUrl: new URL("/form/script.js", config.PUBLIC_URL).href,
+    scriptUrl: new URL("/form/script.js", publicUrl).href,
     theme: files.theme,
   };
-  const { settings, contacts, ids, recordHit, see } = visits;
   const recordDownload = downloadRecorder({ database, outbox, ids });
   const recordShown = shownRecorder({ database, outbox });
-  const render = pageRenderer({
-    database,
-    settings,
-    theme: files.theme,
-    assetAddress: assetAddresses(database, config.PUBLIC_URL),
-    formMarkup: formsInPages(formOptions),
-  });
+  const assetAddress = assetAddresses(database, publicUrl);
+  const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
+  const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
+  const testedPages = pages(context);
   const visitors = [
     ...visits.routes,
     formRoutes(formOptions),
     submissionFileRoutes(database, files.store),
     slotRoutes({ database, settings, see, contacts, recordShown }),
     assetRoutes({ database, store: files.store, settings, recordDownload }),
+    pagePreviewRoutes(pageShown),
     // Each path that is nothing else may be the alias of a page.
-    pageRoutes({ database, settings, recordHit, contacts, recordShown, render }),
+    pageRoutes({
+      ...pageShown,
+      recordHit,
+      recordShown,
+      addresses,
+      ignoresStrangersAtNoPage: config.DO_NOT_TRACK_404_ANONYMOUS,
+    }),
   ];
   const partitioned = [
     { table: SUBMISSION_TOTAL.table },
@@ -136,7 +148,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implement(FocusMethodService, focusMethods(focuses, forms.rows)),
       implementStandard(MarketingMessageService, marketingMessages(context)),
       implementStandard(NotificationService, notifications(context)),
-      implementStandard(PageService, pages(context)),
+      implementStandard(PageService, testedPages.rows),
+      implement(PageMethodService, pageMethods({ database, linkPreview, ...testedPages })),
       implementStandard(SmsService, smses(context)),
       implementResource(TweetService, context),
     ],

@@ -1,5 +1,5 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import { isOpenNow } from "../family/open-now.ts";
+import { isOpen } from "../family/is-open.ts";
 
 /** An asset as visitors get it. */
 export interface FoundAsset {
@@ -20,7 +20,7 @@ export interface FoundAsset {
 
 const findStatement = prepared(
   "assets_find",
-  `select a.alias, a.title, a.storage_location, a.file, a.extension, a.mime, a.size, a.disallow, ${isOpenNow("a")} as is_open
+  `select a.alias, a.title, a.storage_location, a.file, a.extension, a.mime, a.size, a.disallow, ${isOpen("a")} as is_open
    from assets a where a.id = $1`,
 );
 const ID_MAX = 2 ** 31 - 1;

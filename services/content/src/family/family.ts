@@ -8,6 +8,7 @@ import type { Call } from "@tidings/rpc/call";
 import { notOneOf, type Violation } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { type RawBuilder, sql } from "kysely";
+import { isWinnerCriterion, WINNER_CRITERIA } from "./winner.ts";
 
 /** The ways in which one belongs to another of its kind. */
 type Tie = "variant" | "translation";
@@ -46,6 +47,10 @@ export function family(schema: DescMessage, shown: string, ties: Tie[]) {
       )
       .join(" union all "),
   );
+  const lockStatement = prepared(
+    `${table}_lock_parents`,
+    `select id from ${table} where id = any ((select $1::integer[])::integer[]) order by id for no key update`,
+  );
   const children = ties.map((tie) => ({
     tie,
     statement: prepared(
@@ -65,6 +70,8 @@ export function family(schema: DescMessage, shown: string, ties: Tie[]) {
       };
       const named = ties.flatMap((tie) => members.flatMap((member) => member?.[PARENT[tie]]?.id ?? []));
       if (named.length === 0) return variants;
+      // A parent stays one until the write is done.
+      await transaction.query(lockStatement, [named]);
       for (const { id, tie, role } of await transaction.query(kinStatement, [ids, named]))
         variants[tie as Tie][role as "parents" | "children"].add(Number(id));
       return variants;
@@ -97,16 +104,6 @@ function parentless(ties: Tie[]): RawBuilder<unknown> {
   );
 }
 
-/** The criteria that decide a test, by kind. */
-const CRITERIA = new Set([
-  "email.openrate",
-  "email.clickthrough",
-  "page.bouncerate",
-  "page.dwelltime",
-  "form.submissions",
-  "asset.downloads",
-]);
-
 /** `{weight, winnerCriteria}` of a variant: its share in percent, and the criterion of the winner. */
 export function checkVariantSettings(draft: { variantSettings?: Uint8Array | undefined }): Violation[] {
   const sent = jsonOf(draft.variantSettings);
@@ -119,8 +116,8 @@ export function checkVariantSettings(draft: { variantSettings?: Uint8Array | und
   if (!Number.isInteger(weight) || weight < 0 || weight > 100)
     return [notValid("variantSettings.weight", "The weight is a whole number of percent.")];
   const { winnerCriteria } = sent;
-  if (winnerCriteria !== undefined && winnerCriteria !== null && !CRITERIA.has(textOf(winnerCriteria) ?? ""))
-    return [notValid("variantSettings.winnerCriteria", notOneOf(CRITERIA))];
+  if (winnerCriteria !== undefined && winnerCriteria !== null && !isWinnerCriterion(textOf(winnerCriteria)))
+    return [notValid("variantSettings.winnerCriteria", notOneOf(WINNER_CRITERIA))];
   draft.variantSettings = kept({ weight, winnerCriteria: winnerCriteria ?? null });
   return [];
 }

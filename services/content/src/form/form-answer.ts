@@ -1,8 +1,7 @@
-import type { Database } from "@tidings/database/database";
-import { backgroundDeadline, prepared } from "@tidings/database/database";
 import { compileTemplate, type TemplateValues } from "@tidings/rendering/compile-template";
 import type { Fault } from "@tidings/rpc/fault";
 import type { RepostAnswer } from "./action-outcome.ts";
+import type { FormRouteOptions } from "./form-options.ts";
 import { offeredDownload } from "./offered-download.ts";
 import type { SubmissionAnswer } from "./submit.ts";
 
@@ -21,21 +20,19 @@ const NAMES = new Set(["formfield", "pagelink"]);
 const MESSAGE_LENGTH_MAX = 200_000;
 const USUAL = "Thank you!";
 
-const pageStatement = prepared("form_page_link", "select alias from pages where id = $1 and is_published");
-
 /** The answer to a submission that was taken, with what was filled in and what the form offers for download (engines.md 5.7). */
 export async function takenAnswer(
   { form, results, contact }: Pick<SubmissionAnswer, "form" | "results" | "contact">,
-  { database, publicUrl }: { database: Database; publicUrl: string },
+  { submitting, pageAddresses, settings }: Pick<FormRouteOptions, "submitting" | "pageAddresses" | "settings">,
 ): Promise<Extract<FormAnswer, { isTaken: true }>> {
+  const { publicUrl } = settings;
   const { postAction, postActionProperty: property = "" } = form;
   const isRedirect = postAction === "redirect";
   const template = compileTemplate(property, isRedirect ? "url" : "html", NAMES);
   const links = new Map<string, string>();
   for (const { name, argument } of template.tokens)
-    if (name === "pagelink")
-      links.set(argument ?? "", await pageAddress(Number(argument), { database, publicUrl }));
-  const offered = await offeredDownload(form, { database, publicUrl });
+    if (name === "pagelink") links.set(argument ?? "", (await pageAddresses.find(argument)) ?? publicUrl);
+  const offered = await offeredDownload(form, { database: submitting.database, publicUrl });
   const withDownload = (said: { message: string; redirect?: string }) =>
     offered
       ? {
@@ -57,14 +54,6 @@ export async function takenAnswer(
   };
   const text = template.render(values);
   return withDownload(isRedirect ? { message: "", redirect: text } : { message: text || USUAL });
-}
-
-async function pageAddress(
-  id: number,
-  { database, publicUrl }: { database: Database; publicUrl: string },
-): Promise<string> {
-  const [row] = id > 0 ? await database.query(pageStatement, [id], backgroundDeadline()) : [];
-  return row?.alias ? new URL(`/${row.alias}`, publicUrl).href : publicUrl;
 }
 
 /** The answer to a submission that was not taken. */

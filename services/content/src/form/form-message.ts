@@ -14,12 +14,12 @@ const submissionStatement = prepared(
 
 /** The message of the submission that a signed link names. */
 export async function messageOf(
-  { submitting, settings }: FormRouteOptions,
+  options: FormRouteOptions,
   token: string | undefined,
 ): Promise<FormPage | undefined> {
   const [formId, submissionId] = (token ?? "").split(" ").map(Number);
   if (!formId || !submissionId) return undefined;
-  const { database } = submitting;
+  const { database } = options.submitting;
   const deadlineMs = backgroundDeadline();
   const form = await readForm(queryable(database, deadlineMs), formId);
   if (!form) return undefined;
@@ -32,10 +32,7 @@ export async function messageOf(
       mappedField && mappedObject !== "company" ? [[mappedField, results.get(alias) ?? ""] as const] : [],
     ),
   );
-  const { message, redirect, download } = await takenAnswer(
-    { form, results, contact },
-    { database, publicUrl: settings.publicUrl },
-  );
+  const { message, redirect, download } = await takenAnswer({ form, results, contact }, options);
   const onward = redirect === undefined ? "" : html`<p><a href="${redirect}">Continue</a></p>`.markup;
   return { form, message: `${message}${onward}`, ...(download !== undefined && { download }) };
 }

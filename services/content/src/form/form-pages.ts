@@ -5,6 +5,7 @@ import { html } from "@tidings/runtime/html";
 import type { Response } from "express";
 import type { ThemeHtml } from "../theme/theme-html.ts";
 import { sandboxPolicy } from "../web/policy.ts";
+import { setPreviewHeaders } from "../web/preview.ts";
 import { type FormShown, formHtml } from "./html.ts";
 
 const PAGE_LENGTH_MAX = 5_000_000;
@@ -25,12 +26,12 @@ export function shownForm(form: Form, shown: FormShown): string {
 export async function sendFormPage(
   response: Response,
   { theme, scriptUrl }: FormPages,
-  { form, status = 200, message = "", markup = "", styles = [], download }: FormPage,
+  { form, status = 200, message = "", markup = "", styles = [], download, isPreview = false }: FormPage,
 ): Promise<void> {
   const template = await theme(form.template ?? "", "form");
   const links = styles.map((href) => html`<link rel="stylesheet" href="${href}">`);
   const robots = form.noIndex ? html`<meta name="robots" content="noindex">` : html``;
-  const script = markup === "" ? html`` : html`<script src="${scriptUrl}" defer></script>`;
+  const script = markup === "" || isPreview ? html`` : html`<script src="${scriptUrl}" defer></script>`;
   const text = template.render({
     contactFields: new Map(),
     valueOf: ({ name }) => {
@@ -45,10 +46,16 @@ export async function sendFormPage(
   response.setHeader("content-security-policy", sandboxPolicy());
   if (form.noIndex) response.setHeader("x-robots-tag", "noindex");
   if (download !== undefined) response.setHeader("refresh", `1; url=${download}`);
+  if (isPreview) setPreviewHeaders(response);
   response
     .status(status)
     .type("text/html")
-    .send(withLanguage(text.replace(/<\/head>/i, `${head}</head>`), form));
+    .send(
+      withLanguage(
+        text.replace(/<\/head>/i, () => `${head}</head>`),
+        form,
+      ),
+    );
 }
 
 export interface FormPage {
@@ -62,6 +69,8 @@ export interface FormPage {
   styles?: string[];
   /** The address of a file whose download the page begins. */
   download?: string;
+  /** The form cannot be sent from this page. */
+  isPreview?: boolean;
 }
 
 function withLanguage(text: string, { language }: Form): string {

@@ -1,4 +1,3 @@
-import { Fault } from "@tidings/rpc/fault";
 import { publicTokens } from "@tidings/secrets/public-token";
 import { type Request, type Response, Router } from "express";
 import { sharedWith } from "../visit/cross-origin.ts";
@@ -7,8 +6,9 @@ import { readParameters } from "../visit/parameters.ts";
 import { keepNewDevice, signDevice, visitOf } from "../visit/visit.ts";
 import { companyLookup } from "./company-lookup.ts";
 import { messageOf } from "./form-message.ts";
-import { type FormRouteOptions, openForm } from "./form-options.ts";
+import { type FormRouteOptions, openForm, unlessClosed } from "./form-options.ts";
 import { insertingScript, sendEmbedded, sendFormPage } from "./form-pages.ts";
+import { formPreviewRoutes } from "./form-preview.ts";
 import { markupFor } from "./personal-form.ts";
 import { submitRoute } from "./submit-route.ts";
 
@@ -50,12 +50,10 @@ export function formRoutes(options: FormRouteOptions): Router {
     if (!form) return void response.status(404).end();
     sendEmbedded(response, options, form, await markupFor(options, request, form, {}));
   });
+  router.use(formPreviewRoutes(options));
   router.get("/form/:id", async (request: Request, response: Response, next) => {
     const parameters = await readParameters(request);
-    const form = await openForm(options, String(request.params.id)).catch((error) => {
-      if (error instanceof Fault && error.reason === "FORM_CLOSED") return undefined;
-      throw error;
-    });
+    const form = await openForm(options, String(request.params.id)).catch(unlessClosed);
     if (!form) return next();
     const filled = new Map([...parameters].map(([alias, text]) => [alias, text.split("|")]));
     const styles = (parameters.get("css") ?? "").split(",").flatMap((url) => addressOf(url.trim()) || []);

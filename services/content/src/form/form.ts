@@ -21,6 +21,7 @@ import { longWork } from "@tidings/runtime/long-work";
 import type { SecretBox } from "@tidings/secrets/secret-box";
 import { sql } from "kysely";
 import { isWebAddress } from "../family/web-address.ts";
+import type { LinkPreview } from "../web/preview.ts";
 import { actionTypes, checkAction } from "./action.ts";
 import { awaitFields, type ContactFields, isSynced, mappedFields, withSyncedLists } from "./contact-field.ts";
 import { resolveFields } from "./field.ts";
@@ -82,7 +83,10 @@ export function forms(
 }
 
 /** The methods of forms beyond the standard ones. */
-export function formMethods(rows: Repository<Form>): Handlers<typeof FormMethodService> {
+export function formMethods(
+  rows: Repository<Form>,
+  linkPreview: LinkPreview,
+): Handlers<typeof FormMethodService> {
   const take = async (id: number, field: "fields" | "actions", ids: number[], call: Call) => {
     const update = { id, message: undefined, updateMask: undefined, allowMissing: false };
     return (await rows.update({ ...update, removed: { field, ids } }, call)).item;
@@ -90,6 +94,10 @@ export function formMethods(rows: Repository<Form>): Handlers<typeof FormMethodS
   return {
     removeFormFields: ({ id, fieldIds }, call) => take(id, "fields", fieldIds, call),
     removeFormActions: ({ id, actionIds }, call) => take(id, "actions", actionIds, call),
+    async linkFormPreview(request, call) {
+      await rows.get(request.id, call);
+      return linkPreview("form", request, call);
+    },
   };
 }
 

@@ -4,7 +4,7 @@ import { propertiesOf } from "@tidings/resource/properties";
 import { html } from "@tidings/runtime/html";
 import { textOf } from "@tidings/runtime/plain-text";
 import { assetAddress } from "../asset/asset-address.ts";
-import { isOpenNow } from "../family/open-now.ts";
+import { isOpen } from "../family/is-open.ts";
 
 export const ASSET_DOWNLOAD = "asset.download";
 
@@ -15,11 +15,11 @@ export const LATEST_ASSETS = [
 
 const offeredStatement = prepared(
   "assets_offered",
-  `select id, alias, title from assets a where id = $1 and ${isOpenNow("a")}`,
+  `select id, alias, title from assets a where id = $1 and ${isOpen("a")}`,
 );
 const latestStatement = prepared(
   "assets_latest",
-  `select id, alias, title from assets a where category_id = $1 and ${isOpenNow("a")}
+  `select id, alias, title from assets a where category_id = $1 and ${isOpen("a")}
    order by date_added desc, id desc limit 1`,
 );
 

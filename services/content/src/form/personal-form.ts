@@ -1,29 +1,38 @@
 import { backgroundDeadline, queryable } from "@tidings/database/database";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
-import { Fault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import { html } from "@tidings/runtime/html";
 import type { Request } from "express";
 import { provenContact } from "../visit/proven-contact.ts";
-import type { VisitSettings } from "../visit/visit-settings.ts";
 import { mappedFields, withSyncedLists } from "./contact-field.ts";
-import { callOf, type FormRouteOptions, openForm } from "./form-options.ts";
+import { callOf, type FormRouteOptions, openForm, unlessClosed } from "./form-options.ts";
 import { shownForm } from "./form-pages.ts";
 import type { FormShown } from "./html.ts";
 import { usesProfiling } from "./profiling.ts";
 import { hiddenFrom, type Submitting } from "./submit.ts";
 import { signShown } from "./suspicion.ts";
 
-/** The form as this visitor gets it: a proven contact is not asked for what is known, and finds it filled in where the form says so. */
-export async function markupFor(
-  { submitting, settings, suspicion }: FormRouteOptions,
+/** The form as this visitor gets it. */
+export function markupFor(
+  options: FormRouteOptions,
   request: Request,
   form: Form,
   shown: Partial<FormShown>,
 ): Promise<string> {
+  const { submitting, settings } = options;
+  return markupForContact(options, form, shown, () => provenContact(submitting.database, request, settings));
+}
+
+/** The form as a contact gets it, who is not asked for what is known, and finds it filled in where the form says so. */
+export async function markupForContact(
+  { submitting, settings, suspicion }: FormRouteOptions,
+  form: Form,
+  shown: Partial<FormShown>,
+  findContact: () => Promise<number | undefined>,
+): Promise<string> {
   const { database } = submitting;
   const fields = await mappedFields(queryable(database, backgroundDeadline()), [form]);
-  const known = await knownTo(submitting, settings, request, form);
+  const known = await knownTo(submitting, form, findContact);
   return shownForm(withSyncedLists(form, fields), {
     publicUrl: settings.publicUrl,
     prefix: settings.prefix,
@@ -36,13 +45,12 @@ export async function markupFor(
 
 async function knownTo(
   submitting: Submitting,
-  settings: VisitSettings,
-  request: Request,
   form: Form,
+  findContact: () => Promise<number | undefined>,
 ): Promise<{ hidden?: Set<number>; filled?: Map<string, string[]> }> {
   const isPersonal = usesProfiling(form) || form.fields.some(({ isAutoFill }) => isAutoFill);
   if (!isPersonal || form.inKioskMode) return {};
-  const contactId = await provenContact(submitting.database, request, settings);
+  const contactId = await findContact();
   const call = callOf();
   try {
     const values = contactId === undefined ? {} : await submitting.submitters.valuesOf(contactId, call);
@@ -58,19 +66,21 @@ async function knownTo(
   }
 }
 
-/** A form as it stands in a page, for the browser that the token names. */
-export type FormInPage = (
-  id: number,
-  place: { pageId: number; deviceToken: string | undefined },
-) => Promise<string | undefined>;
+/** The page that a form stands in, and for whom. */
+export interface FormPlace {
+  pageId: number;
+  /** The signed id of the browser, where that may be known. */
+  deviceToken?: string | undefined;
+  /** A preview: the form as it is at this time, which nobody can send. */
+  previewAt?: number;
+}
 
-/** Forms as they stand in pages; undefined for one that takes nothing now. */
+/** A form as it stands in a page; undefined for one that takes nothing then. */
+export type FormInPage = (id: string, place: FormPlace) => Promise<string | undefined>;
+
 export function formsInPages(options: FormRouteOptions): FormInPage {
-  return async (id, { pageId, deviceToken }) => {
-    const form = await openForm(options, String(id)).catch((error) => {
-      if (error instanceof Fault && error.reason === "FORM_CLOSED") return undefined;
-      throw error;
-    });
+  return async (id, { pageId, deviceToken, previewAt }) => {
+    const form = await openForm(options, id, previewAt).catch(unlessClosed);
     if (!form) return undefined;
     const { submitting, settings, suspicion, scriptUrl } = options;
     const fields = await mappedFields(queryable(submitting.database, backgroundDeadline()), [form]);
@@ -81,6 +91,8 @@ export function formsInPages(options: FormRouteOptions): FormInPage {
       pageId,
       deviceToken,
     });
-    return `${markup}${html`<script src="${scriptUrl}" defer></script>`.markup}`;
+    return previewAt === undefined
+      ? `${markup}${html`<script src="${scriptUrl}" defer></script>`.markup}`
+      : markup;
   };
 }

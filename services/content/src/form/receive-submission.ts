@@ -3,6 +3,7 @@ import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import type { JsonObject } from "@tidings/resource/json-member";
 import { badRequest, Code, Fault } from "@tidings/rpc/fault";
 import { cleanText } from "../visit/parameters.ts";
+import { readBody } from "../web/read-body.ts";
 import { openQuarantine, type Quarantine, type ReceivedFile } from "./quarantine.ts";
 import { SHOWN_AT, TRAP } from "./suspicion.ts";
 
@@ -95,14 +96,9 @@ function tooLarge(): Fault {
 }
 
 async function textOf(request: IncomingMessage, bytesMax: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request) {
-    length += (chunk as Buffer).length;
-    if (length > bytesMax) throw tooLarge();
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString();
+  const { text, isCut } = await readBody(request, bytesMax);
+  if (isCut) throw tooLarge();
+  return text;
 }
 
 type Part = [name: string, value: string | { name: string; size: number }, file?: ReceivedFile];

@@ -12,6 +12,7 @@ import { secretBox } from "@tidings/secrets/secret-box";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
+import type { LinkPreview } from "../web/preview.ts";
 import { followSubmissions } from "./follow-submission.ts";
 import { formMethods, forms } from "./form.ts";
 import { REPOST_MS, reposting } from "./repost.ts";
@@ -27,7 +28,7 @@ import { submissionUpkeep } from "./upkeep.ts";
 export function openForms(
   { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
   context: ResourceContext,
-  ids: ContactIds,
+  { ids, linkPreview }: { ids: ContactIds; linkPreview: LinkPreview },
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form>; submitting: Submitting } {
   const box = secretBox(config.CONTENT_SECRET_KEYS);
   const shown = { publicUrl: config.PUBLIC_URL, prefix: config.PUBLIC_PREFIX };
@@ -48,7 +49,7 @@ export function openForms(
     submitting,
     services: [
       implementStandard(FormService, rows),
-      implement(FormMethodService, formMethods(rows)),
+      implement(FormMethodService, formMethods(rows, linkPreview)),
       implement(SubmissionService, submissionHandlers(context, rows, submitting, config.PUBLIC_URL)),
     ],
     work: {

@@ -100,11 +100,10 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       values,
     };
     const outcome = await submitWithFiles(submitting, store, { form, sent, files }, callOf());
-    const { database } = submitting;
     const { visitor, submissionId } = outcome;
-    const elsewhere = await awaitReposts(database, { form, key: sent.key });
-    const taken = await takenAnswer(outcome, { database, publicUrl: settings.publicUrl });
-    return { answer: withRepost(taken, elsewhere), form, visitor, submissionId };
+    const elsewhere = await awaitReposts(submitting.database, { form, key: sent.key });
+    const answer = withRepost(await takenAnswer(outcome, options), elsewhere);
+    return { answer, form, visitor, submissionId };
   } catch (error) {
     if (!(error instanceof Fault) || !["INVALID", "FORM_CLOSED", "BAD_REQUEST"].includes(error.reason))
       throw error;

@@ -59,7 +59,7 @@ test("two hints are spam", () => {
 
 test("a token that is forged, cut, of another form or of another purpose is as if there were none", () => {
   const token = shown(0)[SHOWN_AT] ?? "";
-  const foreign = publicTokens(keys, "device").sign(`7 ${NOW}`);
+  const foreign = publicTokens(keys, "form message").sign(`7 ${NOW}`);
   const others = [token.slice(1), token.slice(0, -1), `${token}A`, foreign, "x".repeat(100_000), "."];
   for (const text of [...others, shown(0, 8)[SHOWN_AT] ?? ""])
     assert.equal(signsOf({ members: { [SHOWN_AT]: text } }), undefined, text.slice(0, 80));

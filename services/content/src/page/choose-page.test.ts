@@ -17,7 +17,7 @@ const pageOf = (
       language: members.language ?? "en",
       variantSettings: jsonBytes(members.weight === undefined ? [] : { weight: String(members.weight) }),
     }),
-    { version: 1, isOpen: true },
+    { version: 1, isOpen: true, isWithinDates: true, categoryAlias: undefined },
   );
 
 test("variants are shown in the proportion of their weights, whatever came first", () => {

@@ -1,5 +1,4 @@
-import { isObject, jsonOf } from "@tidings/resource/json-member";
-import { textOf } from "@tidings/runtime/plain-text";
+import { weightIn, weightOfParent } from "../family/variant-weight.ts";
 import type { FoundPage, PageRow } from "./find-page.ts";
 
 /**
@@ -14,21 +13,17 @@ export function chooseVariant(
   const candidates = [page, ...variants];
   const before = candidates.find(({ id }) => id === chosen);
   if (before) return before;
-  const weights = variants.map(weightOf);
-  const rest = Math.max(0, 100 - weights.reduce((sum, weight) => sum + weight, 0));
+  const weights = variants.map(({ variantSettings }) => weightIn(variantSettings));
   const seen = candidates.map(({ variantHits = 0 }) => variantHits);
   const all = seen.reduce((sum, hits) => sum + hits, 0);
-  const deficits = [rest, ...weights].map(
+  const deficits = [weightOfParent(weights), ...weights].map(
     (weight, index) => weight / 100 - (all > 0 ? (seen[index] ?? 0) / all : 0),
   );
   return candidates[deficits.indexOf(Math.max(...deficits))] ?? page;
 }
 
-function weightOf({ variantSettings }: PageRow): number {
-  const settings = jsonOf(variantSettings);
-  const weight = isObject(settings) ? Number(textOf(settings.weight) ?? 0) : 0;
-  return Number.isFinite(weight) ? Math.min(100, Math.max(0, weight)) : 0;
-}
+/** The field of a contact that says which language they prefer. */
+export const LOCALE = "preferred_locale";
 
 /** The page in the first of these languages that it has; undefined when that is the page itself, or there is none. */
 export function chooseTranslation(

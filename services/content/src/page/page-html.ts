@@ -1,12 +1,12 @@
-import type { Database } from "@tidings/database/database";
 import { compileTemplate, type Template } from "@tidings/rendering/compile-template";
 import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
 import { LRUCache } from "lru-cache";
-import type { FormInPage } from "../form/personal-form.ts";
 import type { ThemeHtml } from "../theme/theme-html.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
-import { aliasOf, type FoundPage, type PageRow } from "./find-page.ts";
+import type { PageAddresses } from "../web/page-address.ts";
+import { rowIdOf } from "../web/row-id.ts";
+import type { FoundPage, PageRow } from "./find-page.ts";
 
 /** The tokens of landing pages beside the fields of contacts (engines.md 7.4). */
 const NAMES = new Set(
@@ -16,12 +16,11 @@ const COMPILED_MAX = 200;
 const PAGE_LENGTH_MAX = 8_000_000;
 
 export interface PageParts {
-  database: Database;
   settings: VisitSettings;
   theme: ThemeHtml;
+  addresses: PageAddresses;
   /** The address of an asset. */
   assetAddress(id: number): Promise<string | undefined>;
-  formMarkup: FormInPage;
 }
 
 /** The visitor who sees the page. */
@@ -30,12 +29,12 @@ export interface Seen {
   fieldsOf(aliases: string[]): Promise<ReadonlyMap<string, string>>;
   /** The content of a slot for the visitor. */
   slot(name: string): Promise<string | undefined>;
+  /** A form as it stands in this page for the visitor; undefined for one that takes nothing then. */
+  form(id: string, pageId: number): Promise<string | undefined>;
   timeZone: string;
   now: number;
   /** The signed id of the hit that this is; undefined for a preview. */
   hitToken: string | undefined;
-  /** The signed id of the browser, where that may be known. */
-  deviceToken: string | undefined;
 }
 
 /** Renders pages. The template of each version is compiled once. */
@@ -50,20 +49,12 @@ export function pageRenderer(parts: PageParts) {
     return template;
   };
   return async (found: FoundPage, page: PageRow, seen: Seen): Promise<string> => {
-    const template = templateOf(page);
-    const [values, fields] = await Promise.all([
-      valuesOf(template.tokens, { parts, found, page, seen }),
-      seen.fieldsOf(template.contactFields),
-    ]);
-    const dates = { now: seen.now, timeZone: seen.timeZone, locale: page.language || "en" };
-    const content = template.render({
-      contactFields: fields,
-      valueOf: ({ name, argument }) => values.get(`${name} ${argument ?? ""}`),
-      dates,
-      lengthMax: PAGE_LENGTH_MAX,
-    });
-    const whole = isDocument(content) ? content : await inTheme(parts, page, content, dates);
-    return withHead(whole, headOf(parts.settings, page, seen));
+    const rendering = { parts, found, page, seen };
+    const content = await rendered(templateOf(page), rendering);
+    const whole = isDocument(content)
+      ? content
+      : await rendered(await parts.theme(page.template ?? "", "page"), rendering, content);
+    return withHead(whole, headOf(rendering));
   };
 }
 
@@ -72,6 +63,24 @@ interface Rendering {
   found: FoundPage;
   page: PageRow;
   seen: Seen;
+}
+
+/** The text of a page, or of its theme, in which the page stands as `content`. */
+async function rendered(template: Template, rendering: Rendering, content?: string): Promise<string> {
+  const { page, seen } = rendering;
+  const [values, contactFields] = await Promise.all([
+    valuesOf(template.tokens, rendering),
+    seen.fieldsOf(template.contactFields),
+  ]);
+  return template.render({
+    contactFields,
+    valueOf: ({ name, argument }) =>
+      name === "content" && content !== undefined
+        ? { markup: content }
+        : values.get(`${name} ${argument ?? ""}`),
+    dates: { now: seen.now, timeZone: seen.timeZone, locale: page.language || "en" },
+    lengthMax: PAGE_LENGTH_MAX,
+  });
 }
 
 /** All values that a page needs, looked up at the same time. */
@@ -89,22 +98,20 @@ async function tokenValue(
   { name, argument = "" }: NamedToken,
   { parts, found, page, seen }: Rendering,
 ): Promise<string | Html | undefined> {
-  const { database, settings } = parts;
+  const { addresses } = parts;
   switch (name) {
     case "pagetitle":
       return page.title;
     case "pagemetadescription":
       return page.metaDescription ?? "";
-    case "pagelink": {
-      const alias = isId(argument) ? await aliasOf(database, Number(argument)) : undefined;
-      return alias && new URL(`/${alias}`, settings.publicUrl).href;
+    case "pagelink":
+      return addresses.find(argument);
+    case "assetlink": {
+      const id = rowIdOf(argument);
+      return id === undefined ? undefined : parts.assetAddress(id);
     }
-    case "assetlink":
-      return isId(argument) ? parts.assetAddress(Number(argument)) : undefined;
     case "form": {
-      const markup = isId(argument)
-        ? await parts.formMarkup(Number(argument), { pageId: page.id, deviceToken: seen.deviceToken })
-        : undefined;
+      const markup = await seen.form(argument, page.id);
       return markup === undefined ? undefined : { markup };
     }
     case "dwc": {
@@ -112,28 +119,29 @@ async function tokenValue(
       return content === undefined ? undefined : { markup: content };
     }
     case "langbar":
-      return languageBar(found, settings.publicUrl);
+      return languageBar(found, addresses);
     case "sharebuttons":
-      return shareButtons(page, settings.publicUrl);
+      return shareButtons(page.title, addresses.urlOf(found.page));
     default:
       return undefined;
   }
 }
 
-function isId(text: string): boolean {
-  return /^[1-9]\d{0,9}$/.test(text);
-}
-
-function languageBar({ page, translations }: FoundPage, publicUrl: string): Html {
-  const links = [page, ...translations].map(({ id, alias, language }) => {
-    const word = (language || "en").replaceAll("_", "-");
+function languageBar({ page, translations }: FoundPage, addresses: PageAddresses): Html {
+  const links = [page, ...translations].map((shown) => {
+    const word = languageOf(shown);
     const name = nameOfLanguage(word);
-    const url = `${new URL(`/${alias}`, publicUrl).href}?ntrd=1`;
-    return id === page.id
+    const url = `${addresses.urlOf(shown)}?ntrd=1`;
+    return shown.id === page.id
       ? html`<li><span lang="${word}" aria-current="page">${name}</span></li>`
       : html`<li><a href="${url}" hreflang="${word}" lang="${word}">${name}</a></li>`;
   });
   return html`<ul class="page-languages">${links}</ul>`;
+}
+
+/** The language of a page as HTML has it. */
+export function languageOf({ language }: PageRow): string {
+  return (language || "en").replaceAll("_", "-");
 }
 
 function nameOfLanguage(word: string): string {
@@ -152,8 +160,7 @@ const SHARED_AT: [name: string, url: string][] = [
 ];
 
 /** Links, and nothing that is loaded from anywhere. */
-function shareButtons({ alias, title }: PageRow, publicUrl: string): Html {
-  const url = new URL(`/${alias}`, publicUrl).href;
+function shareButtons(title: string, url: string): Html {
   const links = SHARED_AT.map(
     ([name, target]) =>
       html`<li><a href="${target + encodeURIComponent(url)}" target="_blank" rel="noopener noreferrer">${name}</a></li>`,
@@ -166,30 +173,17 @@ function isDocument(content: string): boolean {
   return /^\s{0,100}(?:<!--[^>]{0,1000}-->\s{0,100})?<(?:!doctype|html)[\s>]/i.test(content);
 }
 
-async function inTheme(
-  { theme }: PageParts,
-  page: PageRow,
-  content: string,
-  dates: { now: number; timeZone: string; locale: string },
-): Promise<string> {
-  const template = await theme(page.template ?? "", "page");
-  return template.render({
-    contactFields: new Map(),
-    valueOf: ({ name }) => {
-      if (name === "pagetitle") return page.title;
-      return name === "content" ? { markup: content } : undefined;
-    },
-    dates,
-    lengthMax: PAGE_LENGTH_MAX,
-  });
-}
-
-/** The page's description, and the script that completes its hit. */
-function headOf({ publicUrl, prefix }: VisitSettings, page: PageRow, { hitToken }: Seen): string {
+/** The head members by which programs understand the page, and the script that completes its hit. */
+function headOf({ parts: { settings, addresses }, found, page, seen: { hitToken } }: Rendering): string {
+  const { publicUrl, prefix } = settings;
   const description = page.metaDescription
     ? html`<meta name="description" content="${page.metaDescription}">`
     : undefined;
   const robots = page.noIndex ? html`<meta name="robots" content="noindex, nofollow">` : undefined;
+  const canonical = html`<link rel="canonical" href="${addresses.urlOf(found.page)}">`;
+  const translations = found.translations.map(
+    (other) => html`<link rel="alternate" hreflang="${languageOf(other)}" href="${addresses.urlOf(other)}">`,
+  );
   const script = html`<script src="${new URL("/mtc.js", publicUrl).href}" async></script>`;
   const hit =
     hitToken === undefined
@@ -197,7 +191,7 @@ function headOf({ publicUrl, prefix }: VisitSettings, page: PageRow, { hitToken 
       : html`<meta name="${prefix}-hit" content="${hitToken}">
 <script>window.TidingsTrackingObject="mt";window.mt=window.mt||function(){(mt.q=mt.q||[]).push(arguments)};mt("send","pageview")</script>
 ${script}`;
-  return html`${description}${robots}${hit}`.markup;
+  return html`${description}${robots}${canonical}${translations}${hit}`.markup;
 }
 
 /** At the end of the head, where the page has one. */

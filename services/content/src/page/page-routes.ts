@@ -3,6 +3,7 @@ import { publicPathOf } from "@tidings/rpc/public-paths";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
+import type { FormInPage } from "../form/personal-form.ts";
 import type { Shown } from "../slot/record-shown.ts";
 import { slotContent } from "../slot/slot-content.ts";
 import { askedBy } from "../visit/asked.ts";
@@ -14,10 +15,11 @@ import type { RecordHit } from "../visit/record-hits.ts";
 import { keepDevice, signDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { Visitor } from "../visit/visitors.ts";
+import type { PageAddresses } from "../web/page-address.ts";
 import { sandboxPolicy } from "../web/policy.ts";
-import { chooseTranslation, chooseVariant } from "./choose-page.ts";
+import { chooseTranslation, chooseVariant, LOCALE } from "./choose-page.ts";
 import { type FoundPage, findPage, type PageRow } from "./find-page.ts";
-import type { pageRenderer, Seen } from "./page-html.ts";
+import { languageOf, type pageRenderer, type Seen } from "./page-html.ts";
 
 export interface PageRouteOptions {
   database: Database;
@@ -26,10 +28,13 @@ export interface PageRouteOptions {
   contacts: KnownContacts;
   recordShown: (shown: Shown) => Promise<void>;
   render: ReturnType<typeof pageRenderer>;
+  addresses: PageAddresses;
+  formInPage: FormInPage;
+  /** No hit of an address that is no page's is kept of a browser that was never here. */
+  ignoresStrangersAtNoPage: boolean;
 }
 
 const CHOICE_SECONDS = 14 * 86_400;
-const LOCALE = "preferred_locale";
 /** The parameter that keeps a visitor on the page of this language. */
 const NO_TRANSLATION = "ntrd";
 
@@ -41,12 +46,18 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const alias = decoded(segments.at(-1) ?? "");
     if (alias === "" || publicPathOf(request.path)?.path !== "/") return next();
     const found = await findPage(options.database, alias);
-    if (!found) return next();
-    const visiting = await visitPage(options, request, found);
-    if (segments.length > 1) return redirect(options, response, visiting, 301, found.page.alias);
-    await answer(options, response, visiting);
+    const visiting = await visitPage(options, request);
+    if (found) return answer(options, response, { ...visiting, found });
+    if (isForPage(request)) await countMiss(options, response, visiting);
+    next();
   });
   return router;
+}
+
+/** Did the visitor go to this address? Browsers ask for icons and pictures by themselves, and no address of a page has a dot. */
+function isForPage({ headers, path }: Request): boolean {
+  const destination = headers["sec-fetch-dest"] ?? "document";
+  return destination === "document" && !path.includes(".");
 }
 
 function decoded(segment: string): string {
@@ -57,28 +68,29 @@ function decoded(segment: string): string {
   }
 }
 
-interface Visiting {
+interface Asking {
   request: Request;
-  found: FoundPage;
   visit: Visit;
   parameters: Parameters;
 }
 
-async function visitPage(
-  { settings }: PageRouteOptions,
-  request: Request,
-  found: FoundPage,
-): Promise<Visiting> {
+interface Visiting extends Asking {
+  found: FoundPage;
+}
+
+async function visitPage({ settings }: PageRouteOptions, request: Request): Promise<Asking> {
   const parameters = await readParameters(request);
-  return { request, found, parameters, visit: visitOf(request, parameters, settings) };
+  return { request, parameters, visit: visitOf(request, parameters, settings) };
 }
 
 async function answer(options: PageRouteOptions, response: Response, visiting: Visiting): Promise<void> {
   const { page, parent } = visiting.found;
   if (!page.isOpen) return answerClosed(options, response, visiting);
-  if (parent) return redirect(options, response, visiting, 301, parent.alias);
+  if (parent) return redirect(options, response, visiting, { status: 301, to: parent });
+  if (visiting.request.path !== options.addresses.pathOf(page))
+    return redirect(options, response, visiting, { status: 301, to: page });
   const translation = await translationFor(options, visiting);
-  if (translation) return redirect(options, response, visiting, 302, translation.alias);
+  if (translation) return redirect(options, response, visiting, { status: 302, to: translation });
   await show(options, response, visiting);
 }
 
@@ -103,7 +115,7 @@ async function answerClosed(
   const { page } = visiting.found;
   const { redirectType, redirectUrl } = page;
   const isRedirected = redirectType !== undefined && redirectUrl;
-  await count(options, response, visiting, page, isRedirected ? redirectType : 401);
+  await countPage(options, response, visiting, { page, code: isRedirected ? redirectType : 401 });
   if (isRedirected) return response.redirect(redirectType, redirectUrl);
   response.setHeader("content-security-policy", PLAIN_POLICY);
   response.status(401).type("text/html").send(plainPage("Not available", "This page is not available."));
@@ -113,21 +125,20 @@ async function redirect(
   options: PageRouteOptions,
   response: Response,
   visiting: Visiting,
-  status: number,
-  alias: string,
+  { status, to }: { status: number; to: PageRow },
 ): Promise<void> {
-  await count(options, response, visiting, visiting.found.page, status);
+  await countPage(options, response, visiting, { page: visiting.found.page, code: status });
   const { search } = new URL(visiting.request.url, options.settings.publicUrl);
-  response.redirect(status, `/${encodeURIComponent(alias)}${search}`);
+  response.redirect(status, options.addresses.pathOf(to) + search);
 }
 
 async function show(options: PageRouteOptions, response: Response, visiting: Visiting): Promise<void> {
-  const { database, settings, contacts, recordShown, render } = options;
+  const { database, settings, contacts, recordShown, render, addresses, formInPage } = options;
   const { found, request } = visiting;
   const cookie = `${settings.prefix}_page_${found.page.id}`;
   const before = Number(parseCookie(request.headers.cookie ?? "")[cookie]);
   const page = chooseVariant(found, Number.isInteger(before) ? before : undefined);
-  const { hit, visitor } = await count(options, response, visiting, page, 200);
+  const { hit, visitor } = await countPage(options, response, visiting, { page, code: 200 });
   if (visitor && found.variants.length > 0)
     response.appendHeader("set-cookie", choiceCookie(cookie, page, settings));
   const text = await render(found, page, {
@@ -139,39 +150,53 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
         await recordShown({ contactId: visitor.contactId, dynamicContentId: content.id, slot: name });
       return content?.content;
     },
+    form: (id, pageId) =>
+      formInPage(id, { pageId, deviceToken: visitor && hit.device && signDevice(hit.device.id, settings) }),
     timeZone: "UTC",
     now: hit.at,
     hitToken: settings.tokens.hit.sign(hit.id),
-    deviceToken: visitor && hit.device && signDevice(hit.device.id, settings),
   } satisfies Seen);
   response.setHeader("content-security-policy", sandboxPolicy());
   response.setHeader("referrer-policy", "strict-origin-when-cross-origin");
   response.setHeader("cross-origin-opener-policy", "same-origin");
-  response.setHeader("content-language", (page.language || "en").replaceAll("_", "-"));
+  response.setHeader("content-language", languageOf(page));
+  response.setHeader("link", `<${addresses.urlOf(found.page)}>; rel="canonical"`);
   if (page.noIndex) response.setHeader("x-robots-tag", "noindex, nofollow");
   response.type("text/html").send(text);
 }
 
-/** Records the visit with the status that it is answered with. */
-async function count(
-  { settings, recordHit }: PageRouteOptions,
+/** Records the visit of a page with the status that it is answered with. */
+function countPage(
+  options: PageRouteOptions,
   response: Response,
-  { request, parameters, visit }: Visiting,
-  page: PageRow,
-  code: number,
+  visiting: Visiting,
+  { page, code }: { page: PageRow; code: number },
 ): Promise<{ hit: Hit; visitor: Visitor | undefined }> {
-  const hit: Hit = {
-    ...newFactId(),
-    ...visit,
-    ...askedBy(request, parameters, settings),
+  return count(options, response, visiting, {
     pageId: page.id,
     variantParentId: page.variantParent?.id,
     page: { title: page.title, alias: page.alias, category: categoryText(page) },
     code,
     urlTitle: page.title,
     pageLanguage: page.language ?? "en",
-    ...{ values: {}, tags: "" },
-  };
+  });
+}
+
+/** Records that somebody came to an address that is no page's (engines.md 7.4). */
+async function countMiss(options: PageRouteOptions, response: Response, asking: Asking): Promise<void> {
+  const { device } = asking.visit;
+  if (options.ignoresStrangersAtNoPage && device?.isNew !== false) return;
+  await count(options, response, asking, { code: 404, urlTitle: "", pageLanguage: "" });
+}
+
+async function count(
+  { settings, recordHit }: PageRouteOptions,
+  response: Response,
+  { request, parameters, visit }: Asking,
+  answered: Pick<Hit, "pageId" | "variantParentId" | "page" | "code" | "urlTitle" | "pageLanguage">,
+): Promise<{ hit: Hit; visitor: Visitor | undefined }> {
+  const asked = askedBy(request, parameters, settings);
+  const hit: Hit = { ...newFactId(), ...visit, ...asked, ...answered, values: {}, tags: "" };
   const visitor = await recordHit(hit);
   keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
   return { hit, visitor };

@@ -6,16 +6,18 @@ import { notOneOf } from "@tidings/rpc/fault";
 import { isTakenWord } from "@tidings/rpc/public-paths";
 import { sql } from "kysely";
 import { checkVariantSettings, type Family, family } from "../family/family.ts";
+import { type MakeWinner, winnerMaker } from "../family/make-winner.ts";
 import { PAGE_SHOWN } from "../family/references.ts";
 import { restartTests } from "../family/variant-test.ts";
 import { isWebAddress } from "../family/web-address.ts";
 
 const REDIRECTS = [301, 302, 303, 307, 308];
 
-export function pages(context: ResourceContext): Repository<Page> {
+/** Pages, and the way in which a test of them ends. */
+export function pages(context: ResourceContext): { rows: Repository<Page>; makeWinner: MakeWinner<Page> } {
   const variants = family(PageSchema, PAGE_SHOWN, ["variant", "translation"]);
-  const restart = restartTests<Page>(PageSchema, ["variantHits"]);
-  return repository<Page, Family>(context, PageSchema, {
+  const changed = restartTests<Page>(PageSchema, ["variantHits"]);
+  const rows = repository<Page, Family>(context, PageSchema, {
     listed: variants.listed,
     commands: new Map([
       ["is", ({ text }) => (text === "prefcenter" ? sql`is_preference_center` : undefined)],
@@ -27,9 +29,10 @@ export function pages(context: ResourceContext): Repository<Page> {
       ...checkVariantSettings(draft),
       ...variants.check(draft, before, loaded),
     ],
-    changed: restart,
+    changed,
     show: variants.show,
   });
+  return { rows, makeWinner: winnerMaker<Page>(context, PageSchema, { changed, show: variants.show }) };
 }
 
 /** On the host of the API its addresses come first: a page of such a name could not be seen there. */

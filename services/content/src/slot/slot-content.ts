@@ -2,7 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Row } from "@tidings/database/statement";
 import { type Filter, readFilters } from "@tidings/filters/filter";
 import { matches } from "@tidings/filters/matches";
-import { isOpenNow } from "../family/open-now.ts";
+import { isOpen } from "../family/is-open.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { Visitor } from "../visit/visitors.ts";
 
@@ -20,36 +20,39 @@ const SLOT_LENGTH_MAX = 191;
 const storedStatement = prepared(
   "slot_stored",
   `select c.id, c.content from dynamic_content_lead_data d join dynamic_contents c on c.id = d.dynamic_content_id
-   where d.contact_id = $1 and d.slot = $2 and c.is_published`,
+   where d.contact_id = $1 and d.slot = $2 and ${isOpen("c", "$3::timestamptz")}`,
 );
 const candidatesStatement = prepared(
   "slot_candidates",
   `select id, content, filters from dynamic_contents
-   where slot_name = $1 and not is_campaign_based and ${isOpenNow("dynamic_contents")}
+   where slot_name = $1 and not is_campaign_based and ${isOpen("dynamic_contents", "$2::timestamptz")}
    order by id limit ${CANDIDATES_MAX}`,
 );
 
 /**
  * The content of a slot for a visitor (engines.md 7.6): what a campaign put there for the contact, or the first whose filters the contact matches.
  * Undefined where there is none, and for a visitor who is not proven to be the contact: nothing that is shown says what is known of somebody else.
+ * `at` is the time at which it is shown, in milliseconds since 1970.
  */
 export async function slotContent(
   { database, contacts }: { database: Database; contacts: KnownContacts },
   slot: string,
-  visitor: Visitor | undefined,
+  visitor: Pick<Visitor, "contactId" | "isProven"> | undefined,
+  at = Date.now(),
 ): Promise<SlotContent | undefined> {
   if (!visitor?.isProven || slot === "" || slot.length > SLOT_LENGTH_MAX) return undefined;
   const deadlineMs = backgroundDeadline();
-  const [stored] = await database.query(storedStatement, [visitor.contactId, slot], deadlineMs);
+  const time = new Date(at).toISOString();
+  const [stored] = await database.query(storedStatement, [visitor.contactId, slot, time], deadlineMs);
   if (stored) return contentOf(stored);
-  const candidates = (await database.query(candidatesStatement, [slot], deadlineMs)).map((row) => ({
+  const candidates = (await database.query(candidatesStatement, [slot, time], deadlineMs)).map((row) => ({
     row,
     filters: filtersOf(row),
   }));
   if (candidates.length === 0) return undefined;
   const names = new Set(candidates.flatMap(({ filters }) => filters.map(({ field }) => field)));
   const contact = await contacts.matched(visitor.contactId, [...names]);
-  const found = contact && candidates.find(({ filters }) => matches(filters, contact, Date.now()));
+  const found = contact && candidates.find(({ filters }) => matches(filters, contact, at));
   return found && contentOf(found.row);
 }
 

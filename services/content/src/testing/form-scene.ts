@@ -9,6 +9,7 @@ import type { Call } from "@tidings/rpc/call";
 import { unavailable } from "@tidings/rpc/fault";
 import { reach } from "@tidings/rpc/permission";
 import { createLog } from "@tidings/runtime/log";
+import { endingTokens } from "@tidings/secrets/public-token";
 import { generateSecretKey, secretBox } from "@tidings/secrets/secret-box";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { references } from "../family/references.ts";
@@ -18,6 +19,7 @@ import { submissionHandlers } from "../form/submission.ts";
 import type { Submitting } from "../form/submit.ts";
 import type { Submitters } from "../form/submitter.ts";
 import { submissionUpkeep } from "../form/upkeep.ts";
+import { previewLinks } from "../web/preview.ts";
 
 /** For tests: forms and their submissions over a database of their own. Of contacts the ids alone are known. */
 export async function formScene() {
@@ -44,6 +46,9 @@ export async function formScene() {
     companyNames: async (ids) =>
       new Map(ids.flatMap((id) => (companies.has(id) ? [[String(id), companies.get(id) ?? ""]] : []))),
   };
+  const tokens = endingTokens([generateSecretKey()], "preview");
+  const publicUrl = "http://localhost";
+  const linkPreview = previewLinks({ tokens, publicUrl, findVisible: async () => new Set() });
   let lastId = 1_000_000;
   const submitting: Submitting = {
     database,
@@ -61,7 +66,7 @@ export async function formScene() {
   return {
     database,
     rows,
-    methods: formMethods(rows),
+    methods: formMethods(rows, linkPreview),
     key,
     box,
     contacts,

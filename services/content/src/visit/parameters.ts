@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { readBody } from "../web/read-body.ts";
 import { serialisedMap } from "./serialised.ts";
 
 /** The parameters of a request by a page, a link or an image: texts by name, none of them longer than is kept. */
@@ -22,8 +23,8 @@ export async function readParameters(request: IncomingMessage): Promise<Paramete
   const parameters = new Map<string, string>();
   take(parameters, new URLSearchParams(query));
   if (request.method === "POST") {
-    const body = await bodyOf(request);
-    take(parameters, isJson(headers["content-type"]) ? jsonEntries(body) : new URLSearchParams(body));
+    const { text } = await readBody(request, BODY_BYTES_MAX);
+    take(parameters, isJson(headers["content-type"]) ? jsonEntries(text) : new URLSearchParams(text));
   }
   const packed = parameters.get(PACKED);
   if (packed) take(parameters, unpacked(packed));
@@ -65,16 +66,4 @@ function jsonEntries(text: string): [string, string][] {
 
 function isJson(contentType = ""): boolean {
   return /^application\/json\b/i.test(contentType);
-}
-
-/** The body as far as it may go; what follows is not read. */
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request) {
-    length += (chunk as Buffer).length;
-    if (length > BODY_BYTES_MAX) break;
-    chunks.push(chunk as Buffer);
-  }
-  return Buffer.concat(chunks).toString();
 }

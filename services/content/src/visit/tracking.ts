@@ -3,6 +3,7 @@ import { isOutage } from "@tidings/rpc/outage";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
+import { isPreviewAddress } from "../web/preview.ts";
 import { readClick, sourceOf } from "./click.ts";
 import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
 import { pageHit } from "./page-hit.ts";
@@ -72,7 +73,9 @@ async function record(
     if (left) await leave({ id: left, at: Date.now() });
   }
   // The page counted this visit while it was served.
-  if (served !== undefined || parameters.has("left")) return { visit, visitor: undefined };
+  const isCounted = served !== undefined || parameters.has("left");
+  if (isCounted || isPreviewAddress(parameters.get("page_url") ?? "", settings.publicUrl))
+    return { visit, visitor: undefined };
   const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() });
   const token = parameters.get("ct");
   const click = token ? readClick(settings.tokens.click, token) : undefined;

@@ -1,4 +1,9 @@
-import { type PublicTokens, publicTokens } from "@tidings/secrets/public-token";
+import {
+  type EndingTokens,
+  endingTokens,
+  type PublicTokens,
+  publicTokens,
+} from "@tidings/secrets/public-token";
 import type { ContentConfig } from "../config.ts";
 import type { MachineRules } from "./machine.ts";
 
@@ -15,7 +20,7 @@ export interface VisitSettings {
   consent: "signal" | "required" | "off";
   ipForm: "full" | "short" | "none";
   machines: MachineRules;
-  tokens: { click: PublicTokens; hit: PublicTokens; device: PublicTokens };
+  tokens: { click: PublicTokens; hit: PublicTokens; device: EndingTokens; preview: EndingTokens };
 }
 
 export function visitSettings(config: ContentConfig): VisitSettings {
@@ -35,7 +40,8 @@ export function visitSettings(config: ContentConfig): VisitSettings {
     tokens: {
       click: publicTokens(keys, "click"),
       hit: publicTokens(keys, "hit"),
-      device: publicTokens(keys, "device"),
+      device: endingTokens(keys, "device"),
+      preview: endingTokens(keys, "preview"),
     },
   };
 }

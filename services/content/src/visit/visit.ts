@@ -67,12 +67,11 @@ export const DEVICE_PARAMETER = "device";
 const DEVICE_TOKEN_MS = 86_400_000;
 
 export function signDevice(deviceId: string, { tokens }: VisitSettings): string {
-  return tokens.device.sign(`${deviceId} ${Date.now() + DEVICE_TOKEN_MS}`);
+  return tokens.device.sign(deviceId, Date.now() + DEVICE_TOKEN_MS);
 }
 
 function readDeviceToken(token: string, { tokens }: VisitSettings): string | undefined {
-  const [deviceId, endsAt] = tokens.device.read(token)?.split(" ") ?? [];
-  return Number(endsAt) > Date.now() ? deviceIdOf(deviceId) : undefined;
+  return deviceIdOf(tokens.device.read(token));
 }
 
 /** The parameter by which a page says what its visitor agreed to: `1`, or `0` where that was taken back. */

@@ -2,11 +2,15 @@
 // @generated from file tidings/content/v1/page.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { Preview, PreviewLinkSchema } from "./preview_pb.ts";
+import { file_tidings_content_v1_preview } from "./preview_pb.ts";
+import type { VariantTestSchema } from "./variant_test_pb.ts";
+import { file_tidings_content_v1_variant_test } from "./variant_test_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/page.proto.
  */
 export const file_tidings_content_v1_page: GenFile = /*@__PURE__*/
-  fileDesc("Ch10aWRpbmdzL2NvbnRlbnQvdjEvcGFnZS5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIvsNCgRQYWdlEgoKAmlkGAEgASgFEhkKDGlzX3B1Ymxpc2hlZBgCIAEoCEgAiAEBEi4KCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCmNyZWF0ZWRfYnkYBCABKAVIAYgBARIcCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlIAogBARI2Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhgKC21vZGlmaWVkX2J5GAcgASgFSASIAQESHQoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUgFiAEBEhgKBXRpdGxlGAkgASgJQgngtRgB6LUYvwESHAoFYWxpYXMYCiABKAlCDYq2GAkKBXRpdGxlGAESJAoLZGVzY3JpcHRpb24YCyABKAlCCti1GAHotRj//wNIBogBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIkCghsYW5ndWFnZRgNIAEoCUINyrUYBCJlbiLotRi/AUgHiAEBEjMKCnB1Ymxpc2hfdXAYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESNQoMcHVibGlzaF9kb3duGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgJiAEBEhwKBGhpdHMYECABKAVCCZi1GAHKtRgBMEgKiAEBEiMKC3VuaXF1ZV9oaXRzGBEgASgFQgmYtRgByrUYATBIC4gBARIkCgx2YXJpYW50X2hpdHMYEiABKAVCCZi1GAHKtRgBMEgMiAEBEiAKCHJldmlzaW9uGBMgASgFQgmYtRgByrUYATFIDYgBARIlChBtZXRhX2Rlc2NyaXB0aW9uGBQgASgJQgbotRj//wNIDogBARIaCg1yZWRpcmVjdF90eXBlGBUgASgFSA+IAQESIAoMcmVkaXJlY3RfdXJsGBYgASgJQgXotRiAEEgQiAEBEiwKFGlzX3ByZWZlcmVuY2VfY2VudGVyGBcgASgIQgnKtRgFZmFsc2VIEYgBARIgCghub19pbmRleBgYIAEoCEIJyrUYBWZhbHNlSBKIAQESJwoIdGVtcGxhdGUYGSABKAlCEMq1GAciYmxhbmsi6LUYvwFIE4gBARIkCgtjdXN0b21faHRtbBgaIAEoCUIK2LUYAei1GMCEPUgUiAEBEjwKDnZhcmlhbnRfcGFyZW50GBsgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUII+rUYBHBhZ2USKwoQdmFyaWFudF9jaGlsZHJlbhgcIAEoDEIMmLUYAai1GAG4tRgBSBWIAQESLgoQdmFyaWFudF9zZXR0aW5ncxgdIAEoDEIPqLUYAcq1GAJbXei1GIAQSBaIAQESQQoSdmFyaWFudF9zdGFydF9kYXRlGB4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgXiAEBEkAKEnRyYW5zbGF0aW9uX3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARwYWdlEi8KFHRyYW5zbGF0aW9uX2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBATo0orYYMAoKcGFnZTpwYWdlcxIFUGFnZXMiBHBhZ2UqBXRpdGxlKgVhbGlhczIFdGl0bGVAAUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkIHCgVfaGl0c0IOCgxfdW5pcXVlX2hpdHNCDwoNX3ZhcmlhbnRfaGl0c0ILCglfcmV2aXNpb25CEwoRX21ldGFfZGVzY3JpcHRpb25CEAoOX3JlZGlyZWN0X3R5cGVCDwoNX3JlZGlyZWN0X3VybEIXChVfaXNfcHJlZmVyZW5jZV9jZW50ZXJCCwoJX25vX2luZGV4QgsKCV90ZW1wbGF0ZUIOCgxfY3VzdG9tX2h0bWxCEwoRX3ZhcmlhbnRfY2hpbGRyZW5CEwoRX3ZhcmlhbnRfc2V0dGluZ3NCFQoTX3ZhcmlhbnRfc3RhcnRfZGF0ZUIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5iBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch10aWRpbmdzL2NvbnRlbnQvdjEvcGFnZS5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIvsNCgRQYWdlEgoKAmlkGAEgASgFEhkKDGlzX3B1Ymxpc2hlZBgCIAEoCEgAiAEBEi4KCmRhdGVfYWRkZWQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKCmNyZWF0ZWRfYnkYBCABKAVIAYgBARIcCg9jcmVhdGVkX2J5X3VzZXIYBSABKAlIAogBARI2Cg1kYXRlX21vZGlmaWVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhgKC21vZGlmaWVkX2J5GAcgASgFSASIAQESHQoQbW9kaWZpZWRfYnlfdXNlchgIIAEoCUgFiAEBEhgKBXRpdGxlGAkgASgJQgngtRgB6LUYvwESHAoFYWxpYXMYCiABKAlCDYq2GAkKBXRpdGxlGAESJAoLZGVzY3JpcHRpb24YCyABKAlCCti1GAHotRj//wNIBogBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIkCghsYW5ndWFnZRgNIAEoCUINyrUYBCJlbiLotRi/AUgHiAEBEjMKCnB1Ymxpc2hfdXAYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAiIAQESNQoMcHVibGlzaF9kb3duGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgJiAEBEhwKBGhpdHMYECABKAVCCZi1GAHKtRgBMEgKiAEBEiMKC3VuaXF1ZV9oaXRzGBEgASgFQgmYtRgByrUYATBIC4gBARIkCgx2YXJpYW50X2hpdHMYEiABKAVCCZi1GAHKtRgBMEgMiAEBEiAKCHJldmlzaW9uGBMgASgFQgmYtRgByrUYATFIDYgBARIlChBtZXRhX2Rlc2NyaXB0aW9uGBQgASgJQgbotRj//wNIDogBARIaCg1yZWRpcmVjdF90eXBlGBUgASgFSA+IAQESIAoMcmVkaXJlY3RfdXJsGBYgASgJQgXotRiAEEgQiAEBEiwKFGlzX3ByZWZlcmVuY2VfY2VudGVyGBcgASgIQgnKtRgFZmFsc2VIEYgBARIgCghub19pbmRleBgYIAEoCEIJyrUYBWZhbHNlSBKIAQESJwoIdGVtcGxhdGUYGSABKAlCEMq1GAciYmxhbmsi6LUYvwFIE4gBARIkCgtjdXN0b21faHRtbBgaIAEoCUIK2LUYAei1GMCEPUgUiAEBEjwKDnZhcmlhbnRfcGFyZW50GBsgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUII+rUYBHBhZ2USKwoQdmFyaWFudF9jaGlsZHJlbhgcIAEoDEIMmLUYAai1GAG4tRgBSBWIAQESLgoQdmFyaWFudF9zZXR0aW5ncxgdIAEoDEIPqLUYAcq1GAJbXei1GIAQSBaIAQESQQoSdmFyaWFudF9zdGFydF9kYXRlGB4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIEmLUYAUgXiAEBEkAKEnRyYW5zbGF0aW9uX3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARwYWdlEi8KFHRyYW5zbGF0aW9uX2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBATo0orYYMAoKcGFnZTpwYWdlcxIFUGFnZXMiBHBhZ2UqBXRpdGxlKgVhbGlhczIFdGl0bGVAAUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQg4KDF9kZXNjcmlwdGlvbkILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkIHCgVfaGl0c0IOCgxfdW5pcXVlX2hpdHNCDwoNX3ZhcmlhbnRfaGl0c0ILCglfcmV2aXNpb25CEwoRX21ldGFfZGVzY3JpcHRpb25CEAoOX3JlZGlyZWN0X3R5cGVCDwoNX3JlZGlyZWN0X3VybEIXChVfaXNfcHJlZmVyZW5jZV9jZW50ZXJCCwoJX25vX2luZGV4QgsKCV90ZW1wbGF0ZUIOCgxfY3VzdG9tX2h0bWxCEwoRX3ZhcmlhbnRfY2hpbGRyZW5CEwoRX3ZhcmlhbnRfc2V0dGluZ3NCFQoTX3ZhcmlhbnRfc3RhcnRfZGF0ZUIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW4iIAoSR2V0UGFnZVRlc3RSZXF1ZXN0EgoKAmlkGAEgASgFIiMKFU1ha2VQYWdlV2lubmVyUmVxdWVzdBIKCgJpZBgBIAEoBSJSChZMaW5rUGFnZVByZXZpZXdSZXF1ZXN0EgoKAmlkGAEgASgFEiwKB3ByZXZpZXcYAiABKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlldzLKAgoRUGFnZU1ldGhvZFNlcnZpY2USZwoPTGlua1BhZ2VQcmV2aWV3EioudGlkaW5ncy5jb250ZW50LnYxLkxpbmtQYWdlUHJldmlld1JlcXVlc3QaHy50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlld0xpbmsiB5ACAZC1GAESXwoLR2V0UGFnZVRlc3QSJi50aWRpbmdzLmNvbnRlbnQudjEuR2V0UGFnZVRlc3RSZXF1ZXN0Gh8udGlkaW5ncy5jb250ZW50LnYxLlZhcmlhbnRUZXN0IgeQAgGQtRgBElsKDk1ha2VQYWdlV2lubmVyEikudGlkaW5ncy5jb250ZW50LnYxLk1ha2VQYWdlV2lubmVyUmVxdWVzdBoYLnRpZGluZ3MuY29udGVudC52MS5QYWdlIgSQtRgDGg6KtRgKcGFnZTpwYWdlc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_preview, file_tidings_content_v1_variant_test, file_tidings_type_v1_reference]);
 
 /**
  * A landing page.
@@ -194,4 +198,101 @@ export type Page = Message<"tidings.content.v1.Page"> & {
  */
 export const PageSchema: GenMessage<Page> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_page, 0);
+
+/**
+ * @generated from message tidings.content.v1.GetPageTestRequest
+ */
+export type GetPageTestRequest = Message<"tidings.content.v1.GetPageTestRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.GetPageTestRequest.
+ * Use `create(GetPageTestRequestSchema)` to create a new message.
+ */
+export const GetPageTestRequestSchema: GenMessage<GetPageTestRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_page, 1);
+
+/**
+ * @generated from message tidings.content.v1.MakePageWinnerRequest
+ */
+export type MakePageWinnerRequest = Message<"tidings.content.v1.MakePageWinnerRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.MakePageWinnerRequest.
+ * Use `create(MakePageWinnerRequestSchema)` to create a new message.
+ */
+export const MakePageWinnerRequestSchema: GenMessage<MakePageWinnerRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_page, 2);
+
+/**
+ * @generated from message tidings.content.v1.LinkPagePreviewRequest
+ */
+export type LinkPagePreviewRequest = Message<"tidings.content.v1.LinkPagePreviewRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: tidings.content.v1.Preview preview = 2;
+   */
+  preview?: Preview | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.LinkPagePreviewRequest.
+ * Use `create(LinkPagePreviewRequestSchema)` to create a new message.
+ */
+export const LinkPagePreviewRequestSchema: GenMessage<LinkPagePreviewRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_page, 3);
+
+/**
+ * The methods of pages beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.content.v1.PageMethodService
+ */
+export const PageMethodService: GenService<{
+  /**
+   * Signs an address that shows a page, published or not, as a contact would see it at some time. NOT_FOUND for an unknown page; INVALID_ARGUMENT for
+   * a contact that the caller may not view.
+   *
+   * @generated from rpc tidings.content.v1.PageMethodService.LinkPagePreview
+   */
+  linkPagePreview: {
+    methodKind: "unary";
+    input: typeof LinkPagePreviewRequestSchema;
+    output: typeof PreviewLinkSchema;
+  },
+  /**
+   * How the test stands that a page takes part in. NOT_FOUND for an unknown page.
+   *
+   * @generated from rpc tidings.content.v1.PageMethodService.GetPageTest
+   */
+  getPageTest: {
+    methodKind: "unary";
+    input: typeof GetPageTestRequestSchema;
+    output: typeof VariantTestSchema;
+  },
+  /**
+   * Ends a test: this variant and its parent change places, with weights, variants and translations, and counting begins anew. A page
+   * without a parent stays as it is. NOT_FOUND for an unknown page; PERMISSION_DENIED where another page of the test may not be edited.
+   *
+   * @generated from rpc tidings.content.v1.PageMethodService.MakePageWinner
+   */
+  makePageWinner: {
+    methodKind: "unary";
+    input: typeof MakePageWinnerRequestSchema;
+    output: typeof PageSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_page, 0);
 

@@ -1,0 +1,273 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { endingTokens, publicTokens } from "@tidings/secrets/public-token";
+import { generateSecretKey } from "@tidings/secrets/secret-box";
+import { TOKEN_PURPOSES } from "@tidings/secrets/token-purpose";
+import { eventually } from "@tidings/testkit/eventually";
+import { make, newPerson } from "./people.ts";
+import { query } from "./query.ts";
+import { startTestStack } from "./stack.ts";
+import { visitor } from "./visitor.ts";
+
+/** Pages and forms as a contact would find them on some day, by a signed address. */
+
+const KEY = generateSecretKey();
+const stack = await startTestStack({
+  hasOwnHost: true,
+  env: {
+    gateway: { TRUSTED_PROXIES: "127.0.0.1/32", PREVIEW_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
+    content: { PUBLIC_TOKEN_KEYS: KEY },
+  },
+});
+after(() => stack.stop());
+const { api, baseUrl, database, publicUrl } = stack;
+const { host } = new URL(publicUrl);
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+const browse = () => visitor(baseUrl, { host });
+const newPage = (members: object): Promise<Any> =>
+  make(api, "pages", "page", { isPublished: true, customHtml: "<p>Text</p>", ...members });
+const newForm = (members: object): Promise<Any> =>
+  make(api, "forms", "form", {
+    name: "Ask",
+    postAction: "message",
+    postActionProperty: "Thanks",
+    fields: [
+      {
+        label: "First",
+        alias: "first",
+        type: "text",
+        mappedObject: "contact",
+        mappedField: "firstname",
+        isAutoFill: true,
+      },
+    ],
+    ...members,
+  });
+const linkTo = async (path: string, body: object = {}): Promise<string> => {
+  const answer = await api("POST", `${path}/preview-link`, body);
+  assert.equal(answer.status, 200, answer.text);
+  return pathOf((answer.body as Any).url);
+};
+const pathOf = (url: string) => {
+  const { origin, pathname, search } = new URL(url);
+  assert.equal(origin, publicUrl);
+  return pathname + search;
+};
+const look = (path: string) => browse().ask(path);
+
+await eventually(async () =>
+  assert.equal((await browse().hit({ page_url: "https://shop.example/" })).json.success, 1),
+);
+
+test("a preview link shows a page that is not published, with the values of its contact", async () => {
+  const contact = await make(api, "contacts", "contact", {
+    firstname: "<b>Ada",
+    email: "ada@preview.example",
+  });
+  const page = await newPage({
+    title: "Draft",
+    isPublished: false,
+    customHtml: "Hi {contactfield=firstname|friend}, {pagetitle}",
+  });
+  const link = await linkTo(`pages/${page.id}`, { contactId: contact.id });
+  const shown = await look(link);
+  assert.equal(shown.status, 200);
+  assert.match(shown.text, /Hi &lt;b&gt;Ada, Draft|Hi Ada, Draft/);
+  assert.match((await look(await linkTo(`pages/${page.id}`))).text, /Hi friend, Draft/);
+  assert.equal((await look("/draft")).status, 401);
+});
+
+test("a preview sets no cookie, counts nothing, and is kept by nobody", async () => {
+  const page = await newPage({ title: "Quiet", customHtml: "Quiet {form=1} {dwc=top}" });
+  const rows = async () =>
+    query(
+      database,
+      `select (select count(*) from content.page_hits) as hits, (select count(*) from content.visitor_devices) as devices,
+         (select count(*) from content.dynamic_content_stats) as shown, (select hits from content.pages where id = ${page.id}) as counted`,
+    );
+  const before = await rows();
+  const path = await linkTo(`pages/${page.id}`);
+  const { status, headers, text } = await look(path);
+  assert.equal(status, 200);
+  assert.equal(headers["set-cookie"], undefined);
+  assert.equal(headers["cache-control"], "no-store");
+  assert.match(String(headers["x-robots-tag"]), /noindex/);
+  assert.equal(headers["referrer-policy"], "no-referrer");
+  const policy = String(headers["content-security-policy"]);
+  assert.match(policy, /^sandbox /);
+  assert.doesNotMatch(policy, /allow-same-origin|allow-forms/);
+  assert.doesNotMatch(text, /mtc\.js|svc-hit/);
+  // A page may include the tracking script itself.
+  const report = await browse().hit({ page_url: publicUrl + path, page_title: "Quiet" });
+  assert.equal(report.json.id, null);
+  await browse().ask(`/mtracking.gif?page_url=${encodeURIComponent(publicUrl + path)}`);
+  assert.deepEqual(await rows(), before);
+});
+
+test("a preview shows the page, its variants and its slots as they are at its time", async () => {
+  const contact = await make(api, "contacts", "contact", { firstname: "Grace", city: "Vienna" });
+  const page = await newPage({
+    title: "Spring",
+    publishUp: "2031-03-01 00:00:00",
+    publishDown: "2031-06-01 00:00:00",
+    redirectType: 302,
+    redirectUrl: "https://shop.example/",
+    customHtml: "main {today|date} {dwc=season}",
+  });
+  await newPage({
+    title: "Spring B",
+    variantParent: page.id,
+    variantSettings: { weight: 100 },
+    publishUp: "2031-05-01 00:00:00",
+    customHtml: "variant {dwc=season}",
+  });
+  await make(api, "dynamiccontents", "dynamicContent", {
+    name: "Season",
+    isPublished: true,
+    isCampaignBased: false,
+    slotName: "season",
+    publishUp: "2031-04-01 00:00:00",
+    content: "blossoms",
+    filters: [
+      {
+        glue: "and",
+        field: "city",
+        object: "lead",
+        type: "text",
+        operator: "=",
+        properties: { filter: "Vienna" },
+      },
+    ],
+  });
+  const at = async (time: string) =>
+    look(await linkTo(`pages/${page.id}`, { contactId: contact.id, at: time }));
+  const early = await at("2031-02-01");
+  assert.deepEqual([early.status, early.headers.location], [302, "https://shop.example/"]);
+  assert.match((await at("2031-03-15")).text, /main March 15, 2031 \s*</);
+  await eventually(async () => assert.match((await at("2031-04-15")).text, /main .*blossoms/));
+  assert.match((await at("2031-05-15")).text, /variant blossoms/);
+  assert.equal((await at("2031-07-01")).status, 302);
+  assert.equal((await look("/spring")).status, 302);
+});
+
+test("a preview is in the language of its contact, and a variant is shown by a link of its own", async () => {
+  const german = await make(api, "contacts", "contact", { firstname: "Emmy", preferred_locale: "de_AT" });
+  const page = await newPage({ title: "Greeting", customHtml: "Hello" });
+  await newPage({ title: "Gruss", language: "de", translationParent: page.id, customHtml: "Servus" });
+  const variant = await newPage({
+    title: "Greeting B",
+    variantParent: page.id,
+    isPublished: false,
+    customHtml: "Hey",
+  });
+  assert.match((await look(await linkTo(`pages/${page.id}`, { contactId: german.id }))).text, /Servus/);
+  assert.match((await look(await linkTo(`pages/${page.id}`))).text, /Hello/);
+  assert.match((await look(await linkTo(`pages/${variant.id}`))).text, /Hey/);
+});
+
+test("a form is previewed as its contact finds it, and cannot be sent from there", async () => {
+  const contact = await make(api, "contacts", "contact", { firstname: "Hedy" });
+  const form = await newForm({ isPublished: false, publishUp: "2031-03-01 00:00:00" });
+  const body = { contactId: contact.id, at: "2031-04-01" };
+  const shown = await look(await linkTo(`forms/${form.id}`, body));
+  assert.equal(shown.status, 200);
+  assert.match(shown.text, /value="Hedy"/);
+  assert.doesNotMatch(shown.text, /script\.js/);
+  assert.equal(shown.headers["set-cookie"], undefined);
+  assert.doesNotMatch(String(shown.headers["content-security-policy"]), /allow-forms/);
+  assert.match(String(shown.headers["x-robots-tag"]), /noindex/);
+  const early = await look(await linkTo(`forms/${form.id}`, { at: "2031-02-01" }));
+  assert.match(early.text, /available from 2031-03-01/);
+  const page = await newPage({ title: "With form", isPublished: false, customHtml: `{form=${form.id}}` });
+  assert.doesNotMatch((await look(await linkTo(`pages/${page.id}`))).text, /svcform/);
+  const published = await newForm({ name: "Open", isPublished: true });
+  const open = await newPage({ title: "With open form", customHtml: `{form=${published.id}}` });
+  const inPage = await look(await linkTo(`pages/${open.id}`));
+  assert.match(inPage.text, /svcform\[first\]/);
+  assert.doesNotMatch(inPage.text, /script\.js/);
+  assert.equal((await look(`/form/${form.id}`)).status, 404);
+});
+
+test("a token that is forged, cut, over, or for something else is answered as none, byte for byte", async () => {
+  const page = await newPage({ title: "Secret", isPublished: false, customHtml: "Secret" });
+  const other = await newPage({ title: "Other secret", isPublished: false });
+  const form = await newForm({ isPublished: false });
+  const good = await linkTo(`pages/${page.id}`);
+  const token = new URL(good, publicUrl).searchParams.get("preview") ?? "";
+  const [text = "", mac = ""] = token.split(".");
+  const at = Date.now();
+  const preview = endingTokens([KEY], "preview");
+  const lasting = Object.entries(TOKEN_PURPOSES).flatMap(([purpose, kind]) =>
+    kind === "lasting"
+      ? [publicTokens([KEY], purpose as "click").sign(`${at + 60_000} page ${page.id}  ${at}`)]
+      : [],
+  );
+  const bad = [
+    "",
+    "x",
+    text,
+    token.slice(0, -1),
+    `${text}.${mac.split("").toReversed().join("")}`,
+    preview.sign(`page ${page.id}  ${at}`, at - 1),
+    preview.sign(`page ${other.id}  ${at}`, at + 60_000),
+    preview.sign(`form ${page.id}  ${at}`, at + 60_000),
+    endingTokens([generateSecretKey()], "preview").sign(`page ${page.id}  ${at}`, at + 60_000),
+    endingTokens([KEY], "device").sign(`page ${page.id}  ${at}`, at + 60_000),
+    ...lasting,
+  ];
+  const unknown = await look(`/page/preview/2000000000?preview=${token}`);
+  assert.equal(unknown.status, 404);
+  const answerOf = ({ status, text: body, headers }: Any) => [
+    status,
+    body,
+    headers["content-security-policy"],
+  ];
+  for (const each of bad)
+    assert.deepEqual(
+      answerOf(await look(`/page/preview/${page.id}?preview=${each}`)),
+      answerOf(unknown),
+      each,
+    );
+  for (const path of [`/page/preview/${page.id}`, `/page/preview/0${page.id}?preview=${token}`])
+    assert.deepEqual(answerOf(await look(path)), answerOf(unknown), path);
+  assert.equal((await look(`/form/preview/${form.id}?preview=${token}`)).status, 404);
+  assert.match((await look(good)).text, /Secret/);
+  await api("DELETE", `pages/${page.id}/delete`);
+  assert.deepEqual(answerOf(await look(good)), answerOf(unknown));
+});
+
+test("POST /pages/<id>/preview-link refuses what the caller may not view, and links of more than 720 hours", async () => {
+  const page = await newPage({ title: "Bounded" });
+  const path = `pages/${page.id}/preview-link`;
+  const contact = await make(api, "contacts", "contact", { firstname: "Hidden" });
+  const link = await api("POST", path, { hours: 720 });
+  const { expiresAt } = link.body as Any;
+  assert.ok(Math.abs(Date.parse(expiresAt) - Date.now() - 720 * 3_600_000) < 60_000, expiresAt);
+  for (const [body, field] of [
+    [{ hours: 0 }, "hours"],
+    [{ hours: 721 }, "hours"],
+    [{ hours: "x" }, "hours"],
+    [{ at: "05/01/2031" }, "at"],
+    [{ contactId: 2_000_000_000 }, "contactId"],
+    [{ contactId: -1 }, "contactId"],
+  ] as const) {
+    const refused = await api("POST", path, body);
+    assert.equal(refused.status, 400, JSON.stringify(body));
+    assert.match(refused.text, new RegExp(field));
+  }
+  assert.equal((await api("POST", "pages/2000000000/preview-link", {})).status, 404);
+  const author = await newPerson(stack, { "page:pages": ["viewown", "viewother"] });
+  assert.equal((await author.api("POST", path, {})).status, 200);
+  assert.equal((await author.api("POST", path, { contactId: contact.id })).status, 400);
+  const own = await newPerson(stack, { "page:pages": ["viewown"], "lead:leads": ["viewown"] });
+  assert.equal((await own.api("POST", path, {})).status, 404);
+  const reader = await newPerson(stack, {
+    "page:pages": ["viewother", "viewown"],
+    "lead:leads": ["viewown"],
+  });
+  assert.equal((await reader.api("POST", path, { contactId: contact.id })).status, 400);
+  await api("PATCH", `contacts/${contact.id}/edit`, { owner: reader.id });
+  assert.equal((await reader.api("POST", path, { contactId: contact.id })).status, 200);
+});

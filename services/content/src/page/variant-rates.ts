@@ -1,0 +1,117 @@
+import { create } from "@bufbuild/protobuf";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
+import { timestampFromText } from "@tidings/database/timestamp";
+import {
+  TestedVariantSchema,
+  type VariantTest,
+  VariantTestSchema,
+} from "@tidings/proto/tidings/content/v1/variant_test";
+import { isObject, jsonOf } from "@tidings/resource/json-member";
+import { textOf } from "@tidings/runtime/plain-text";
+import { weightIn, weightOfParent } from "../family/variant-weight.ts";
+import { isWinnerCriterion, type WinnerCriterion, winnersOf } from "../family/winner.ts";
+
+/** Visits that rates are made of, of all variants of a test together: the latest ones. */
+const VISITS_MAX = 200_000;
+const VARIANTS_MAX = 100;
+
+const variantsStatement = prepared(
+  "pages_tested",
+  `with root as (select coalesce(variant_parent_id, id) as id from pages where id = $1)
+   select p.id, p.title, p.is_published, p.variant_settings, p.variant_start_date, p.id = root.id as is_parent
+   from pages p, root where p.id = root.id or p.variant_parent_id = root.id
+   order by p.variant_parent_id nulls first, p.id limit ${VARIANTS_MAX}`,
+);
+
+/** SQL: within 30 minutes of a visit `h`. A visitor who does nothing for so long is gone. */
+function soonAfter(date: string): string {
+  return `${date} > h.date_hit and ${date} <= h.date_hit + interval '30 minutes'`;
+}
+
+/** SQL: the rate of the visits `h` of a variant `v`. */
+const RATES: Record<WinnerCriterion, string> = {
+  "page.bouncerate": partOfVisits(`not exists (select from page_hits o where o.contact_id = h.contact_id
+    and ${soonAfter("o.date_hit")})`),
+  "page.dwelltime": "avg(extract(epoch from h.date_left - h.date_hit))",
+  "form.submissions": `(select count(*) from (
+      select from form_submissions f where f.page_id = v.id and f.date_submitted >= min(h.date_hit) limit ${VISITS_MAX}) x
+    )::double precision / nullif(count(h.id), 0)`,
+  "asset.downloads": partOfVisits(`exists (select from asset_downloads d where d.contact_id = h.contact_id
+    and ${soonAfter("d.date_download")} and d.code in (200, 302) and d.verdict <> 'machine')`),
+  // Nothing that is sent is a page.
+  "email.openrate": "null::integer",
+  "email.clickthrough": "null::integer",
+};
+
+function partOfVisits(condition: string): string {
+  return `avg((${condition})::integer) filter (where h.id is not null)`;
+}
+
+function visitStatement(criterion: string, rate: string) {
+  return prepared(
+    `pages_test_${criterion.replace(".", "_")}`,
+    `select v.id, count(h.id) as visits, ${rate} as rate from unnest((select $1::integer[])::integer[]) as v (id)
+     left join lateral (
+       select id, contact_id, date_hit, date_left from page_hits
+       where page_id = v.id and date_hit >= $2::timestamptz and code = 200 and verdict <> 'machine'
+       order by date_hit desc limit $3) h on true
+     group by v.id`,
+  );
+}
+
+const countStatement = visitStatement("visits", "null::integer");
+const rateStatements = new Map(
+  Object.entries(RATES).map(([criterion, rate]) => [criterion, visitStatement(criterion, rate)]),
+);
+
+/** How the test stands that a page takes part in: the page alone where it is in none. */
+export async function readPageTest(database: Database, id: number, deadlineMs: number): Promise<VariantTest> {
+  const rows = await database.query(variantsStatement, [id], deadlineMs);
+  const [parent] = rows;
+  const startedAt = parent?.variant_start_date ?? undefined;
+  const criterion = criterionOf(rows);
+  const statement = (criterion && rateStatements.get(criterion)) ?? countStatement;
+  const ids = rows.map((row) => Number(row.id));
+  const each = Math.ceil(VISITS_MAX / Math.max(1, ids.length));
+  const measured =
+    startedAt === undefined ? [] : await database.query(statement, [ids, startedAt, each], deadlineMs);
+  const byId = new Map(measured.map((row) => [Number(row.id), row]));
+  const variants = rows.map((row) =>
+    create(TestedVariantSchema, {
+      id: Number(row.id),
+      title: row.title ?? "",
+      isPublished: row.is_published === "t",
+      weight: weightOf(row, rows),
+      ...ratedBy(byId.get(Number(row.id))),
+    }),
+  );
+  return create(VariantTestSchema, {
+    ...(criterion && { winnerCriteria: criterion }),
+    ...(startedAt !== undefined && { variantStartDate: timestampFromText(startedAt) }),
+    variants,
+    winners: criterion ? winnersOf(criterion, variants) : [],
+  });
+}
+
+/** The criterion that the first variant with one names. */
+function criterionOf(rows: Row[]): WinnerCriterion | undefined {
+  return rows
+    .map(({ variant_settings }) => jsonOf(Buffer.from(variant_settings ?? "[]")))
+    .map((settings) => (isObject(settings) ? textOf(settings.winnerCriteria) : undefined))
+    .find(isWinnerCriterion);
+}
+
+function weightOf(row: Row, rows: Row[]): number {
+  const weight = ({ variant_settings }: Row) => weightIn(Buffer.from(variant_settings ?? "[]"));
+  if (row.is_parent !== "t") return weight(row);
+  return weightOfParent(
+    rows.filter(({ is_parent, is_published }) => is_parent !== "t" && is_published === "t").map(weight),
+  );
+}
+
+/** Rates are compared and shown with six digits behind the point. */
+function ratedBy(row: Row | undefined): { visits: number; rate?: number } {
+  const rate = row?.rate == null ? undefined : Math.round(Number(row.rate) * 1e6) / 1e6;
+  return { visits: Number(row?.visits ?? 0), ...(rate !== undefined && { rate }) };
+}
