@@ -1,5 +1,7 @@
 import type { Database } from "@tidings/database/database";
+import { isOutage } from "@tidings/rpc/outage";
 import { publicPathOf } from "@tidings/rpc/public-paths";
+import type { Log } from "@tidings/runtime/log";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
@@ -21,6 +23,7 @@ import type { pageRenderer, Seen } from "./page-html.ts";
 
 export interface PageRouteOptions {
   database: Database;
+  log: Log;
   settings: VisitSettings;
   recordHit: RecordHit;
   contacts: KnownContacts;
@@ -41,12 +44,36 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const alias = decoded(segments.at(-1) ?? "");
     if (alias === "" || publicPathOf(request.path)?.path !== "/") return next();
     const found = await findPage(options.database, alias);
-    if (!found) return next();
+    if (!found) {
+      if (asksForDocument(request)) await countMissing(options, request, response);
+      return next();
+    }
     const visiting = await visitPage(options, request, found);
     if (segments.length > 1) return redirect(options, response, visiting, 301, found.page.alias);
     await answer(options, response, visiting);
   });
   return router;
+}
+
+/** Browsers look for icons and the like by themselves: these are no visits (Fetch Metadata, 2.1). */
+function asksForDocument({ headers }: Request): boolean {
+  const destination = headers["sec-fetch-dest"];
+  return destination === undefined || ["document", "iframe", "frame"].includes(String(destination));
+}
+
+/** A visit to an address without a page is a hit (engines.md 7.4). The visitor gets the answer even where that is lost. */
+async function countMissing(options: PageRouteOptions, request: Request, response: Response): Promise<void> {
+  const parameters = await readParameters(request);
+  const visit = visitOf(request, parameters, options.settings);
+  const seen = {
+    ...{ code: 404, urlTitle: "", pageLanguage: "" },
+    ...askedBy(request, parameters, options.settings),
+  };
+  await record(options, response, { ...newFactId(), ...visit, ...seen, ...{ values: {}, tags: "" } }).catch(
+    (error) => {
+      if (!isOutage(error)) options.log.error({ err: error }, "a hit was lost");
+    },
+  );
 }
 
 function decoded(segment: string): string {
@@ -154,7 +181,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
 
 /** Records the visit with the status that it is answered with. */
 async function count(
-  { settings, recordHit }: PageRouteOptions,
+  options: PageRouteOptions,
   response: Response,
   { request, parameters, visit }: Visiting,
   page: PageRow,
@@ -163,7 +190,7 @@ async function count(
   const hit: Hit = {
     ...newFactId(),
     ...visit,
-    ...askedBy(request, parameters, settings),
+    ...askedBy(request, parameters, options.settings),
     pageId: page.id,
     variantParentId: page.variantParent?.id,
     page: { title: page.title, alias: page.alias, category: categoryText(page) },
@@ -172,9 +199,17 @@ async function count(
     pageLanguage: page.language ?? "en",
     ...{ values: {}, tags: "" },
   };
+  return { hit, visitor: await record(options, response, hit) };
+}
+
+async function record(
+  { settings, recordHit }: PageRouteOptions,
+  response: Response,
+  hit: Hit,
+): Promise<Visitor | undefined> {
   const visitor = await recordHit(hit);
-  keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
-  return { hit, visitor };
+  keepDevice(response, { visit: hit, visitor, hitId: hit.id }, settings);
+  return visitor;
 }
 
 /** The page's category as JSON; `null` without one. */
