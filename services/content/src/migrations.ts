@@ -7,11 +7,13 @@ import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
+import { FOCUS_TABLES } from "./focus/focus-fact.ts";
 import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
-import { SLOT_TABLES } from "./slot/slot-tables.ts";
-import { VISIT_TABLES } from "./visit/visit-tables.ts";
+import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
+import { VIDEO_TABLES } from "./video/video-hit.ts";
+import { FACT_KEYS, VISIT_TABLES } from "./visit/visit-tables.ts";
 
 export const migrations: Migrations = {
   "0001_categories": statements(
@@ -171,4 +173,6 @@ export const migrations: Migrations = {
   "0041_asset_downloads": statements(...ASSET_DOWNLOAD_TABLES),
   "0042_form_actions": statements(...ACTION_OUTCOMES),
   "0043_slots": statements(...SLOT_TABLES),
+  "0054_facts_of_visits": statements(...FACT_KEYS, ...FOCUS_TABLES, ...VIDEO_TABLES),
+  "0055_shown_retention": statements(...SHOWN_RETENTION),
 };
