@@ -82,7 +82,8 @@ const MEMBERS =
   consent resolution fingerprint mtc_id mtc_sid svc_device_id utm_source utm_campaign utm_medium utm_content utm_term
   firstname email points svcform[first] svcform[mail] svcform[site] svcform[phone] svcform[number] svcform[day]
   svcform[country] svcform[file] svcform[first][] svcform[formId] svcform[return] svcform[submissionKey]
-  svcform[messenger] svcform[__proto__] formId ntrd id name html js video`.split(/\s+/);
+  svcform[messenger] svcform[__proto__] formId ntrd id name html js video hit_key focus type guid total_watched duration
+  url`.split(/\s+/);
 const HEADERS = ["referer", "user-agent", "cookie", "origin", "x-forwarded-for", "x-forwarded-host", "range"];
 
 const SEED = 20_262;
@@ -188,7 +189,13 @@ const BAITS = [
 ].map((bait) => bait.repeat(Math.ceil(LONG / Buffer.byteLength(bait))));
 const LAG_MAX_SECONDS = 1;
 
-for (const path of ["/mtc/event", "/form/submit?formId=1", "/form/submit/ajax?formId=1"])
+for (const path of [
+  "/mtc/event",
+  "/video/hit",
+  "/focus/event",
+  "/form/submit?formId=1",
+  "/form/submit/ajax?formId=1",
+])
   test(`no text in a member that is sent to ${path} holds up a process`, async () => {
     const held = { names: ["gateway", "content", "contact"], seconds: LAG_MAX_SECONDS };
     await assertHoldsNothing(stack, held, path, async () => {

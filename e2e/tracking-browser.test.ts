@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
-import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Page, Route } from "playwright-core";
 import { startBrowser } from "./browser.ts";
 import { startTestStack } from "./stack.ts";
 import {
@@ -76,9 +76,9 @@ const devicesOf = async (id: string) =>
 /** Waits until the page keeps the id of its device. */
 const deviceOf = (page: Page) =>
   eventually(async () => {
-    const id = await page.evaluate("localStorage.getItem('svc_device_id')");
-    assert.ok(id);
-    return String(id);
+    // The other ids come with the answer.
+    assert.ok(await page.evaluate("localStorage.getItem('mtc_id')"));
+    return String(await page.evaluate("localStorage.getItem('svc_device_id')"));
   });
 
 const KNOWN = { local: ["mtc_id", "mtc_sid", "svc_device_id"], session: ["svc_counter"], cookies: [] };
@@ -285,7 +285,8 @@ describe("a network that does not work", () => {
       await page.goto(url);
       await page.waitForFunction("window.isLoaded");
       assert.equal((await oneHitAt(url)).url_title, "Grüße, 日本");
-      assert.deepEqual(await keptBy(page), { local: [], session: ["svc_counter"], cookies: [] });
+      const local = ["svc_device_id"];
+      assert.deepEqual(await keptBy(page), { local, session: ["svc_counter"], cookies: [] });
     });
   });
 
@@ -301,7 +302,8 @@ describe("a network that does not work", () => {
         );
       await view("First");
       await view("Second");
-      assert.deepEqual(await keptBy(page), { local: ["svc_waiting"], session: ["svc_counter"], cookies: [] });
+      const local = ["svc_device_id", "svc_waiting"];
+      assert.deepEqual(await keptBy(page), { local, session: ["svc_counter"], cookies: [] });
       await context.setOffline(false);
       await page.goto(next);
       const last = await oneHitAt(next);
@@ -316,6 +318,31 @@ describe("a network that does not work", () => {
       assert.ok(last.id > (offline.at(-1)?.id ?? ""));
       await deviceOf(page);
       assert.deepEqual(await keptBy(page), KNOWN);
+    });
+  });
+
+  test("a view whose answer was lost is sent again and counts once, and so does the next one", async () => {
+    const [lost, next] = [site.page("/lost"), site.page("/after-lost")];
+    await visit(async (page) => {
+      // The public web records the views, and no answer arrives.
+      const unanswered = async (route: Route) => {
+        const { pathname, search } = new URL(route.request().url());
+        const [method, body] = [route.request().method(), route.request().postData()];
+        const type = { "content-type": "application/x-www-form-urlencoded" };
+        const own = visitor(baseUrl, { host: new URL(publicUrl).host });
+        await own.ask(pathname + search, { method, ...(body && { body, headers: type }) });
+        await route.abort();
+      };
+      await page.route("**/mtc/event", unanswered);
+      await page.route("**/mtracking.gif*", unanswered);
+      await page.goto(lost);
+      await page.waitForFunction("localStorage.svc_waiting");
+      await page.unrouteAll({ behavior: "wait" });
+      await page.goto(next);
+      const last = await oneHitAt(next);
+      const first = await oneHitAt(lost);
+      assert.deepEqual([first.tracking_id, first.contact_id], [last.tracking_id, last.contact_id]);
+      assert.ok(first.date_left, "the next view leaves the one that was recorded");
     });
   });
 
@@ -348,8 +375,8 @@ describe("a network that does not work", () => {
       await page.goto(url);
       await scriptIsReady(page);
       for (const [status, local] of [
-        [503, ["svc_waiting"]],
-        [400, []],
+        [503, ["svc_device_id", "svc_waiting"]],
+        [400, ["svc_device_id"]],
       ] as const) {
         await page.route("**/mtc/event", (route) => route.fulfill({ status, body: "{}", headers: SHARED }));
         await page.evaluate("new Promise((onerror) => mt('send', 'pageview', {}, { onerror }))");

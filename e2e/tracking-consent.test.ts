@@ -4,6 +4,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import type { Page } from "playwright-core";
 import { startBrowser } from "./browser.ts";
+import { make } from "./people.ts";
 import { startTestStack } from "./stack.ts";
 import {
   eventuallyEqual,
@@ -27,7 +28,7 @@ const [stack, browser] = await Promise.all([
   }),
   startBrowser(),
 ]);
-const { publicUrl, baseUrl, database } = stack;
+const { api, publicUrl, baseUrl, database } = stack;
 const site = await startTrackedSite(publicUrl);
 after(async () => {
   await browser.close();
@@ -49,9 +50,9 @@ const urlsOf = async (device: unknown) =>
   );
 const deviceOf = (page: Page) =>
   eventually(async () => {
-    const id = await page.evaluate("localStorage.getItem('svc_device_id')");
-    assert.ok(id);
-    return id;
+    // The other ids come with the answer.
+    assert.ok(await page.evaluate("localStorage.getItem('mtc_id')"));
+    return page.evaluate("localStorage.getItem('svc_device_id')");
   });
 
 const NOTHING = { local: [], session: [], cookies: [] };
@@ -106,6 +107,31 @@ test("consent that is withdrawn deletes the device and all names, is sent once, 
     );
     assert.deepEqual(await keptBy(page), NOTHING);
     assert.deepEqual(await urlsOf(device), [url]);
+  });
+});
+
+test("a focus item reports and keeps nothing before consent, and then reports the visitor's device", async () => {
+  const own = { name: "Asked", type: "link", style: "bar", isPublished: true };
+  const { id } = await make(api, "focus", "focus", { ...own, properties: { frequency: "once" } });
+  const url = site.page("/focus", {
+    calls: "",
+    body: `<script src="${publicUrl}/focus/${id}.js"></script>`,
+  });
+  await visit(async (page) => {
+    const sent = sentBy(page, publicUrl);
+    const reports = () => sent.filter((parameters) => parameters.has("focus"));
+    await page.goto(url);
+    await page.getByRole("region", { name: "Asked" }).waitFor();
+    await scriptIsReady(page);
+    assert.deepEqual([reports(), await keptBy(page)], [[], NOTHING]);
+    await page.evaluate("mt('consent', true); mt('send', 'pageview')");
+    const device = await deviceOf(page);
+    await page.reload();
+    await eventually(async () => {
+      const rows = await query(`select tracking_id, type from content.focus_stats where focus_id = ${id}`);
+      assert.deepEqual(rows, [{ tracking_id: device, type: "view" }]);
+    });
+    assert.equal(reports()[0]?.get("consent"), "1");
   });
 });
 

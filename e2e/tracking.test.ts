@@ -216,6 +216,98 @@ test("a report of leaving sets the leave time of the device's last hit, and make
   assert.equal((await query(`select 1 from content.visitor_devices where id in ${ids}`)).length, 1);
 });
 
+test("a report of leaving marks the hit that it names, by its signed id or its address, and no other tab's", async () => {
+  const browser = visitor(baseUrl);
+  const device = browser.hit({ ...page("/tab-0") }).then(({ json }) => String(json.device_id));
+  const id = await device;
+  const one = await browser.hit(page("/tab-1"));
+  const two = await browser.hit(page("/tab-2"));
+  await browser.hit(page("/tab-3"));
+  const times = async () =>
+    Object.fromEntries(
+      (
+        await query(
+          `select right(url, 5) as tab, date_left is not null as is_left from content.page_hits where tracking_id = '${id}'`,
+        )
+      ).map(({ tab, is_left }) => [tab, is_left]),
+    );
+  // Each view leaves the one before.
+  assert.deepEqual(await times(), { "tab-0": true, "tab-1": true, "tab-2": true, "tab-3": false });
+  await query(`update content.page_hits set date_left = null where tracking_id = '${id}'`);
+  await browser.hit({ left: "1", hit: String(one.json.hit) });
+  assert.deepEqual(await times(), { "tab-0": false, "tab-1": true, "tab-2": false, "tab-3": false });
+  await browser.hit({ left: "1", page_url: "https://shop.example/tab-0" });
+  assert.deepEqual(await times(), { "tab-0": true, "tab-1": true, "tab-2": false, "tab-3": false });
+  await browser.hit({ left: "1", page_url: "https://shop.example/elsewhere" });
+  await visitor(baseUrl).hit({ left: "1", page_url: "https://shop.example/tab-2" });
+  await browser.hit({ left: "1", hit: `${two.json.hit}x`, page_url: "https://shop.example/elsewhere" });
+  assert.deepEqual(await times(), { "tab-0": true, "tab-1": true, "tab-2": false, "tab-3": false });
+});
+
+test("a hit that is sent again under its key counts once: one row, one event, one contact, one UTM row", async () => {
+  const browser = visitor(baseUrl);
+  const sent = {
+    ...page("/keyed?utm_source=keyed"),
+    svc_device_id: "keyedbrowser00000000001",
+    hit_key: "0b7d6a2e-4f7d-4c59-9f0a-1d2c3b4a5f60",
+  };
+  const answers = await Promise.all(Array.from({ length: 32 }, () => visitor(baseUrl).hit(sent)));
+  const [id] = answers.map(({ json }) => json.id);
+  assert.ok(answers.every(({ json }) => json.success === 1 && json.id === id));
+  const hits = async () =>
+    (
+      await query(
+        "select url from content.page_hits where tracking_id = 'keyedbrowser00000000001' order by id",
+      )
+    ).map(({ url }) => String(url).slice(20));
+  assert.deepEqual(await hits(), ["/keyed?utm_source=keyed"]);
+  const next = { ...sent, ...page("/next"), hit_key: "n".repeat(23) };
+  await browser.hit(next);
+  // The one before comes once more, late.
+  await browser.hit(sent);
+  await browser.hit({ ...next, hit_key: "o".repeat(23) });
+  assert.deepEqual(await hits(), ["/keyed?utm_source=keyed", "/next", "/next"]);
+  const open = await query(
+    "select url from content.page_hits where tracking_id = 'keyedbrowser00000000001' and date_left is null",
+  );
+  assert.equal(open.length, 1, "the late one is not the page that the visitor is on");
+  for (const hit_key of ["", "short", "x".repeat(65), `${"k".repeat(22)}é`])
+    await browser.hit({ ...next, hit_key });
+  assert.equal((await hits()).length, 7, "a text that is no key names nothing");
+  await eventually(async () => {
+    const { utmtags } = await contact(id);
+    assert.deepEqual(
+      utmtags.map(({ utmSource }: Any) => utmSource),
+      ["keyed"],
+    );
+  });
+});
+
+test("an address without a page is a hit with code 404, of a machine too, and not for an icon", async () => {
+  const browser = visitor(baseUrl);
+  const missing = await browser.ask("/no-such-page?utm_source=letter&a=1", { headers: ADDRESS });
+  assert.equal(missing.status, 404);
+  assert.match(missing.text, /<h1>Not found<\/h1>/);
+  const hits = () => query("select * from content.page_hits where url like '%/no-such-page%' order by id");
+  const [hit] = await hits();
+  assert.deepEqual(
+    [hit?.code, hit?.page_id, hit?.contact_id, hit?.verdict, (hit as Any).query.a],
+    [404, null, Number(browser.cookies.get("mtc_id")), "human", "1"],
+  );
+  const machine = visitor(baseUrl, { agent: "Googlebot/2.1 (+http://www.google.com/bot.html)" });
+  assert.equal((await machine.ask("/no-such-page")).status, 404);
+  assert.deepEqual(
+    (await hits()).map(({ contact_id, verdict }) => [contact_id === null, verdict]),
+    [
+      [false, "human"],
+      [true, "machine"],
+    ],
+  );
+  for (const headers of [{ "sec-fetch-dest": "image" }, { dnt: "1" }] as Record<string, string>[])
+    assert.equal((await visitor(baseUrl).ask("/no-such-page", { headers })).status, 404);
+  assert.equal((await hits()).length, 2);
+});
+
 test("segments follow hits, and the contact's timeline of pages moves with a merge", async () => {
   const browser = visitor(baseUrl);
   const { id } = (await browser.hit(page("/wanted"))).json;

@@ -26,15 +26,18 @@ export const contactFates: Projection = {
   },
 };
 
-function setStatements({ table, columns }: SetOfContact) {
-  const names = columns.join(", ");
-  const slice = `(select contact_id, ${names} from ${table} where contact_id = $1 limit ${SLICE} for update)`;
-  const taken = `delete from ${table} where (contact_id, ${names}) in ${slice} returning ${names}`;
+function setStatements({ table, columns, others = [], joined }: SetOfContact) {
+  const key = columns.join(", ");
+  const names = [...columns, ...others].join(", ");
+  const slice = `(select contact_id, ${key} from ${table} where contact_id = $1 limit ${SLICE} for update)`;
+  const taken = `delete from ${table} where (contact_id, ${key}) in ${slice} returning ${names}`;
+  const conflict = joined ? `(contact_id, ${key}) do update set ${joined}` : "do nothing";
   return {
     move: prepared(
       `${table}_fate_move`,
       `with taken as (${taken}), moved as (
-         insert into ${table} (contact_id, ${names}) select $2::integer, ${names} from taken on conflict do nothing)
+         insert into ${table} as t (contact_id, ${names}) select $2::integer, ${names} from taken
+         on conflict ${conflict})
        select 1 as id from taken`,
     ),
     erase: prepared(`${table}_fate_erase`, taken),
@@ -46,15 +49,19 @@ const fateStatement = prepared(
   "select merged_into_id from contact_fates where contact_id = $1",
 );
 
-/** A table with one row for each contact and value of these columns: rows that the survivor has stay as they are. */
+/** A table whose rows of a contact differ in these columns. */
 export interface SetOfContact {
   table: string;
   columns: string[];
+  /** Its other columns. */
+  others?: string[];
+  /** SQL: the changes of a row that the survivor has (`t`), by the one that is moved (`excluded`); it stays as it is when absent. */
+  joined?: string;
 }
 
 /**
  * The job that moves or deletes the rows of merged and erased contacts in `tables`, each with `id` and an indexed `contact_id`, and in
- * `sets`, each with a key that begins with `contact_id`.
+ * `sets`, each with an index that begins with `contact_id`.
  */
 export function contactFateJobs(
   database: Database,

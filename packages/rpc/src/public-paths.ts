@@ -29,6 +29,7 @@ export const PUBLIC_PATHS: PublicPath[] = [
   { path: "/mtc", kind: "tracking", methods: ["GET"], isShared: true },
   { path: "/mtc/event", kind: "tracking", methods: ["GET", "POST"], isShared: true },
   { path: "/mtracking.gif", kind: "tracking", methods: ["GET"] },
+  { path: "/focus/event", kind: "tracking", methods: ["POST"] },
   { path: "/focus/", kind: "page", methods: ["GET"] },
   { path: "/video/hit", kind: "tracking", methods: ["POST"], isShared: true },
   { path: "/email/", kind: "page", methods: ["GET", "POST"] },

@@ -7,6 +7,7 @@ import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
+import { FOCUS_TABLES } from "./focus/focus-fact.ts";
 import { ACTION_OUTCOMES, OUTCOME_ANSWERS } from "./form/action-outcome.ts";
 import { LATEST_ASSETS } from "./form/offered-download.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
@@ -14,9 +15,10 @@ import { PRINT_TABLES } from "./form/same-twice.ts";
 import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
-import { SLOT_TABLES } from "./slot/slot-tables.ts";
+import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
+import { VIDEO_TABLES } from "./video/video-hit.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
-import { VISIT_TABLES } from "./visit/visit-tables.ts";
+import { FACT_KEYS, VISIT_TABLES } from "./visit/visit-tables.ts";
 
 export const migrations: Migrations = {
   "0001_categories": statements(
@@ -180,6 +182,8 @@ export const migrations: Migrations = {
   "0051_form_submission_prints": statements(...PRINT_TABLES),
   "0052_submission_files": statements(...SUBMISSION_FILES),
   "0053_form_answers": statements(...OUTCOME_ANSWERS, ...LATEST_ASSETS),
+  "0054_facts_of_visits": statements(...FACT_KEYS, ...FOCUS_TABLES, ...VIDEO_TABLES),
+  "0055_shown_retention": statements(...SHOWN_RETENTION),
   "0056_visits_of_a_page": statements(
     "create index page_hits_of_page on page_hits (page_id, date_hit) where page_id is not null",
   ),

@@ -1,4 +1,4 @@
-import { partitionUpkeep } from "@tidings/jobs/partitions";
+import { type MonthPartitioned, partitionUpkeep } from "@tidings/jobs/partitions";
 import { segments } from "@tidings/projection/segments";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
@@ -30,15 +30,17 @@ import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { assetAddresses } from "./asset/asset-address.ts";
 import { assetRoutes } from "./asset/asset-routes.ts";
-import { downloadFacts } from "./asset/download-facts.ts";
-import { downloadRecorder } from "./asset/record-downloads.ts";
+import { DOWNLOADS } from "./asset/record-downloads.ts";
 import { browserScript } from "./browser-folder.ts";
 import { categories } from "./category/category.ts";
 import type { ContentConfig } from "./config.ts";
 import { references } from "./family/references.ts";
-import { focusItems, focusMethods } from "./focus/focus-item.ts";
+import { FOCUS_FACTS } from "./focus/focus-fact.ts";
+import { focusItems, focusMethods, itemScript } from "./focus/focus-item.ts";
+import { focusRoutes } from "./focus/focus-routes.ts";
 import { contactFields } from "./form/contact-field.ts";
 import { submissionFileRoutes } from "./form/file-routes.ts";
+import { callOf } from "./form/form-options.ts";
 import { formRoutes } from "./form/form-routes.ts";
 import { formsInPages } from "./form/personal-form.ts";
 import { openForms } from "./form/service.ts";
@@ -56,8 +58,15 @@ import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
+import { shownRetention } from "./slot/retention.ts";
+import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
 import { openFiles } from "./uploads.ts";
+import { videoRecorder } from "./video/record-video.ts";
+import { VIDEO_HITS } from "./video/video-hit.ts";
+import { videoRoutes } from "./video/video-routes.ts";
+import { listedFacts } from "./visit/fact-kind.ts";
+import { factRecorder } from "./visit/record-facts.ts";
 import { openVisits } from "./visit/service.ts";
 import { pageAddresses } from "./web/page-address.ts";
 import { previewLinks } from "./web/preview.ts";
@@ -77,6 +86,16 @@ const NAMEABLE = [
   SmsSchema,
   TweetSchema,
 ];
+
+/** Tables of facts of visits. */
+const OF_VISITS = ["page_hits", "asset_downloads", "focus_stats", "video_hits"];
+const DAYS_OF_A_MONTH = 31;
+
+/** Tables by month. Months of visits that began more than `hitsDays` ago are detached; none where that is 0. */
+function partitionedTables(hitsDays: number): MonthPartitioned[] {
+  const kept = hitsDays > 0 ? { monthsKept: Math.ceil(hitsDays / DAYS_OF_A_MONTH) } : {};
+  return [{ table: SUBMISSION_TOTAL.table }, ...OF_VISITS.map((table) => ({ table, ...kept }))];
+}
 
 /** Categories, and everything that is shown or sent to people. */
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
@@ -109,14 +128,23 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     scriptUrl: new URL("/form/script.js", publicUrl).href,
     theme: files.theme,
   };
-  const recordDownload = downloadRecorder({ database, outbox, ids });
+  const visiting = { database, outbox, ids };
+  const recordDownload = factRecorder(visiting, DOWNLOADS);
   const recordShown = shownRecorder({ database, outbox });
   const assetAddress = assetAddresses(database, publicUrl);
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
   const testedPages = pages(context);
+  const focusScript = itemScript(forms.rows, settings);
   const visitors = [
     ...visits.routes,
+    videoRoutes({ settings, record: videoRecorder(visiting) }),
+    focusRoutes({
+      database,
+      settings,
+      script: (item) => focusScript(item, callOf()),
+      record: factRecorder(visiting, FOCUS_FACTS),
+    }),
     formRoutes(formOptions),
     submissionFileRoutes(database, files.store),
     slotRoutes({ database, settings, see, contacts, recordShown }),
@@ -125,16 +153,12 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     // Each path that is nothing else may be the alias of a page.
     pageRoutes({
       ...pageShown,
+      log: foundation.log,
       recordHit,
       recordShown,
       addresses,
       ignoresStrangersAtNoPage: config.DO_NOT_TRACK_404_ANONYMOUS,
     }),
-  ];
-  const partitioned = [
-    { table: SUBMISSION_TOTAL.table },
-    { table: "asset_downloads" },
-    ...visits.partitioned,
   ];
   const web = await serveHttp(address, webApp({ log: foundation.log, ...files.routes, visitors }));
   return {
@@ -145,7 +169,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(DynamicContentService, dynamicContents(context)),
       implementStandard(EmailService, emails(context)),
       implementStandard(FocusItemService, focuses),
-      implement(FocusMethodService, focusMethods(focuses, forms.rows)),
+      implement(FocusMethodService, focusMethods(focuses, focusScript)),
       implementStandard(MarketingMessageService, marketingMessages(context)),
       implementStandard(NotificationService, notifications(context)),
       implementStandard(PageService, testedPages.rows),
@@ -159,9 +183,16 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...forms.jobs,
       ...files.jobs,
       ...visits.jobs,
-      partitionUpkeep(database, foundation.log, partitioned),
+      partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
+      shownRetention(database, foundation.log, config.HITS_DAYS),
     ],
-    facts: [...visits.facts, downloadFacts(database)],
+    facts: [
+      ...visits.facts,
+      listedFacts(database, DOWNLOADS),
+      listedFacts(database, FOCUS_FACTS),
+      listedFacts(database, VIDEO_HITS),
+      listedFacts(database, SHOWN_CONTENTS),
+    ],
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
     visible,
     projections: [segments(forgetSegments), contactFields, contactsOfSubmissions, ...visits.projections],

@@ -7,19 +7,19 @@ import type { FileStore } from "../file/store.ts";
 import { askedBy } from "../visit/asked.ts";
 import { newFactId } from "../visit/hit.ts";
 import { readParameters } from "../visit/parameters.ts";
+import type { RecordFact } from "../visit/record-facts.ts";
 import { keepDevice, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { assetPath } from "./asset-address.ts";
 import type { Download } from "./download.ts";
 import { type FoundAsset, findAsset } from "./find-asset.ts";
-import type { RecordDownload } from "./record-downloads.ts";
 import { type FileOutcome, sendFile } from "./send-file.ts";
 
 export interface AssetRouteOptions {
   database: Database;
   store: FileStore;
   settings: VisitSettings;
-  recordDownload: RecordDownload;
+  recordDownload: RecordFact<Download>;
 }
 
 const answered = new Counter({

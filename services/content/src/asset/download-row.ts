@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { Row } from "@tidings/database/statement";
 import type { AssetDownloadSchema } from "@tidings/proto/tidings/content/v1/events";
+import { type FactRow, factReader } from "../visit/fact-kind.ts";
 import { timeOfId } from "../visit/hit.ts";
 import type { Visitor } from "../visit/visitors.ts";
 import type { Download } from "./download.ts";
@@ -36,9 +36,9 @@ export function rowOf(download: Download, visitor: Visitor | undefined, isUnique
 }
 
 /** A download as events carry it, from a new row or from one that the database has. */
-export function eventOf(row: DownloadRow | Row): MessageInitShape<typeof AssetDownloadSchema> {
-  const text = (name: keyof DownloadRow) => String(row[name] ?? "");
-  const number = (name: keyof DownloadRow) => Number(row[name] ?? 0);
+export function eventOf(row: FactRow): MessageInitShape<typeof AssetDownloadSchema> {
+  const { text, number, optional, flag } = factReader(row);
+  const [sourceId, emailId] = [optional("source_id"), optional("email_id")];
   return {
     id: text("id"),
     contactId: number("contact_id"),
@@ -49,14 +49,14 @@ export function eventOf(row: DownloadRow | Row): MessageInitShape<typeof AssetDo
     referer: text("referer"),
     trackingId: text("tracking_id"),
     source: text("source"),
-    ...(row.source_id != null && { sourceId: number("source_id") }),
-    ...(row.email_id != null && { emailId: number("email_id") }),
+    ...(sourceId !== undefined && { sourceId }),
+    ...(emailId !== undefined && { emailId }),
     utmCampaign: text("utm_campaign"),
     utmContent: text("utm_content"),
     utmMedium: text("utm_medium"),
     utmSource: text("utm_source"),
     utmTerm: text("utm_term"),
-    isUnique: row.is_unique === true || row.is_unique === "t",
+    isUnique: flag("is_unique"),
     verdict: text("verdict"),
     verdictReason: text("verdict_reason"),
   };

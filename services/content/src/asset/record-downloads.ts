@@ -1,51 +1,24 @@
-import { backgroundDeadline, prepared } from "@tidings/database/database";
+import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
-import { factEvents } from "@tidings/messaging/fact-events";
 import { AssetDownloadsSchema } from "@tidings/proto/tidings/content/v1/events";
-import { insertFacts } from "../visit/fact-table.ts";
-import { groupCommit } from "../visit/group-commit.ts";
-import { isKept, meetVisitors } from "../visit/meet-visitors.ts";
-import type { Visits } from "../visit/record-hits.ts";
+import type { RecordedKind } from "../visit/record-facts.ts";
 import { sumVisits } from "../visit/sum-visits.ts";
-import type { Visitor } from "../visit/visitors.ts";
 import type { Download } from "./download.ts";
 import { eventOf, rowOf } from "./download-row.ts";
 import { DOWNLOAD_COLUMNS } from "./download-tables.ts";
 
-/** Records a download and answers its visitor, once it is durable; undefined for a machine, and for a person who may not be known. */
-export type RecordDownload = (download: Download) => Promise<Visitor | undefined>;
-
-export function downloadRecorder(visits: Visits): RecordDownload {
-  return groupCommit((downloads) => recordDownloads(visits, downloads));
-}
-
-const SUBJECT = "tidings.content.asset.downloaded";
-const insertStatement = insertFacts("asset_downloads", DOWNLOAD_COLUMNS);
-
-/** Records downloads in one transaction: rows, counters and events. */
-async function recordDownloads(
-  { database, outbox, ids }: Visits,
-  downloads: Download[],
-): Promise<ReadonlyMap<Download, Visitor>> {
-  return database.transaction(backgroundDeadline(), async (transaction) => {
-    const { visitors, events, unique } = await meetVisitors(transaction, ids, downloads, { targetsOf });
-    const rows = downloads
-      .filter(isKept)
-      .map((download) => rowOf(download, visitors.get(download), unique.has(download)));
-    if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
-    count(transaction, downloads, unique);
-    outbox.append(transaction, [
-      ...events,
-      ...factEvents(SUBJECT, AssetDownloadsSchema, rows.map(eventOf), (slice) => ({ downloads: slice })),
-    ]);
-    return visitors;
-  });
-}
-
-/** A visitor who was refused has been at no asset: their first download is still to come. */
-function targetsOf(download: Download): string[] {
-  return isDelivered(download) ? [`asset:${download.assetId}`] : [];
-}
+/** Downloads of assets: their rows, counters and events. */
+export const DOWNLOADS: RecordedKind<Download, typeof AssetDownloadsSchema> = {
+  schema: AssetDownloadsSchema,
+  table: "asset_downloads",
+  columns: DOWNLOAD_COLUMNS,
+  subjectOf: () => "tidings.content.asset.downloaded",
+  messageOf: (rows) => ({ downloads: rows.map(eventOf) }),
+  rowOf,
+  /** A visitor who was refused has been at no asset: their first download is still to come. */
+  targetsOf: (download) => (isDelivered(download) ? [`asset:${download.assetId}`] : []),
+  count,
+};
 
 function isDelivered({ code }: Download): boolean {
   return code !== 401;

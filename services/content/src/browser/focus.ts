@@ -1,3 +1,17 @@
+import {
+  CONSENT,
+  consent,
+  DEVICE,
+  isKeepingAllowed,
+  isRefusing,
+  isSendingAllowed,
+  keep,
+  kept,
+  needDevice,
+  servedHit,
+  url,
+} from "./visitor.ts";
+
 /** An item as `focus-script.ts` prepares it: everything it says is harmless where it is put. */
 interface Item {
   id: number;
@@ -8,6 +22,8 @@ interface Item {
   headline: string;
   tagline: string;
   link: { url: string; text: string } | null;
+  /** Parameters for the addresses of its links. */
+  utm: [name: string, value: string][];
   isNewWindow: boolean;
   html: string | null;
   form: string | null;
@@ -24,19 +40,43 @@ declare const ITEM: Item;
 
 const KEY = `tidings-focus-${ITEM.id}`;
 
-/** When it was shown last. Some browsers do not let it be remembered: then it is shown. */
+/** When it was shown last. A visitor who may not be recognised sees it again. */
 function remembered(): number {
-  try {
-    return Number(localStorage.getItem(KEY));
-  } catch {
-    return 0;
-  }
+  return isKeepingAllowed(kept(CONSENT)) ? Number(kept(KEY)) : 0;
 }
 
 function remember(): void {
-  try {
-    localStorage.setItem(KEY, String(Date.now()));
-  } catch {} // it is shown again then
+  if (isKeepingAllowed(kept(CONSENT))) keep(KEY, String(Date.now()));
+}
+
+/** Reports to the public web that the item was seen, or a link in it followed. The report has what `mtc.js` sends of the visitor, and no more. */
+function report(type: "view" | "click"): void {
+  const decision = kept(CONSENT);
+  if (!isSendingAllowed(decision)) return;
+  const sent = new URLSearchParams({ focus: String(ITEM.id), type, page_url: location.href, ...servedHit() });
+  if (consent === "required") sent.set("consent", "1");
+  if (isRefusing) sent.set("do_not_track", "true");
+  if (isKeepingAllowed(decision)) {
+    needDevice();
+    const device = kept(DEVICE);
+    if (device) sent.set(DEVICE, device);
+  }
+  navigator.sendBeacon(`${url}/focus/event`, sent);
+}
+
+/** Links say by which campaign their visitors come. */
+function markLinks(box: HTMLElement): void {
+  for (const link of box.querySelectorAll<HTMLAnchorElement>("a[href]")) {
+    if (ITEM.utm.length === 0 || !/^https?:/.test(link.protocol)) continue;
+    const target = new URL(link.href);
+    for (const [name, value] of ITEM.utm) target.searchParams.set(name, value);
+    link.href = target.href;
+  }
+}
+
+function onClick({ target, button }: MouseEvent): void {
+  // The right button opens a menu.
+  if (button !== 2 && target instanceof Element && target.closest("a[href]")) report("click");
 }
 
 function isDue({ pauseMs }: Item): boolean {
@@ -116,9 +156,14 @@ function show(item: Item): void {
   close.addEventListener("click", leave);
   document.addEventListener("keydown", onKey);
   box.append(...contentsOf(item), close);
+  markLinks(box);
+  box.addEventListener("click", onClick);
+  // The middle button opens a link in a new tab.
+  box.addEventListener("auxclick", onClick);
   host.attachShadow({ mode: "open" }).append(element("style", {}, stylesOf(item)), box);
   document.body.append(host);
   if (isModal) close.focus();
+  report("view");
 }
 
 /** Calls `then` at the first event that is meant. */

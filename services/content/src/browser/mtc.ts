@@ -3,18 +3,24 @@
  * `mt("send", "pageview", {…}, { onload, onerror })` and `mt("consent", true)`.
  */
 
-interface Settings {
-  /** The origin of the public web. */
-  url: string;
-  /** The word in names of parameters, of attributes and of kept values. */
-  prefix: string;
-  consent: "signal" | "required" | "off";
-}
-
-/** The settings of the installation: the text around this one gives them. */
-declare const SETTINGS: Settings;
-
-type Members = Record<string, string>;
+import {
+  CONSENT,
+  COUNTER,
+  consent,
+  DEVICE,
+  forget,
+  isKeepingAllowed,
+  isRefusing,
+  isSendingAllowed,
+  keep,
+  kept,
+  type Members,
+  needDevice,
+  newId,
+  prefix,
+  servedHit,
+  url,
+} from "./visitor.ts";
 
 interface Callbacks {
   onload?: unknown;
@@ -27,64 +33,17 @@ interface View {
   callbacks: Callbacks;
 }
 
-const { url, prefix, consent } = SETTINGS;
 const EVENT_URL = `${url}/mtc/event`;
-const DEVICE = `${prefix}_device_id`;
-const CONSENT = `${prefix}_consent`;
-const COUNTER = `${prefix}_counter`;
 const WAITING = `${prefix}_waiting`;
 const IDS = ["mtc_id", "mtc_sid", DEVICE];
 const WAITING_MAX = 20;
 const WAITING_LENGTH_MAX = 20_000;
 
-/** Replaces the storage of a page that has none, as in a sandbox: until the page is left. */
-const memory = new Map<string, string>();
-
-/** The counter belongs to the tab, all else to the site. */
-function storageOf(name: string): Storage {
-  return name === COUNTER ? sessionStorage : localStorage;
-}
-
-function kept(name: string): string | null {
-  try {
-    return storageOf(name).getItem(name);
-  } catch {
-    return memory.get(name) ?? null;
-  }
-}
-
-function keep(name: string, value: string): void {
-  try {
-    storageOf(name).setItem(name, value);
-  } catch {
-    memory.set(name, value);
-  }
-}
-
-function forget(...names: string[]): void {
-  for (const name of names) {
-    memory.delete(name);
-    try {
-      storageOf(name).removeItem(name);
-    } catch {} // the page has no storage
-  }
-}
-
-/** The browser signals that its visitor is not to be recognised. */
-const isRefusing =
-  navigator.doNotTrack === "1" ||
-  (navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl === true;
-/** The answer of the visitor to the question for consent: "1", "0", or none. */
+/** The answer of the visitor to the question for consent. */
 let decision = kept(CONSENT);
 
-function maySend(): boolean {
-  return consent === "required" ? decision === "1" : decision !== "0";
-}
-
-/** May the visitor be recognised? Else nothing is stored, and hits are sent without ids. */
-function mayKeep(): boolean {
-  return maySend() && (consent !== "signal" || !isRefusing);
-}
+const maySend = () => isSendingAllowed(decision);
+const mayKeep = () => isKeepingAllowed(decision);
 
 /** Only the answer that changes how the next page behaves is kept: agreement where it is required, refusal elsewhere. */
 function decide(isGiven: boolean): void {
@@ -121,6 +80,7 @@ function countView(): number {
 function describe(): Members {
   const { title, referrer, documentElement } = document;
   return {
+    hit_key: newId(),
     page_title: title,
     page_language: documentElement.lang || navigator.language,
     preferred_locale: navigator.language.replaceAll("-", "_"),
@@ -142,12 +102,6 @@ function textsOf(attributes: object): Members {
   return texts;
 }
 
-/** The signed id of the hit that the public web recorded while it served this page. */
-function servedHit(): Members {
-  const hit = document.querySelector<HTMLMetaElement>(`meta[name="${prefix}-hit"]`)?.content;
-  return hit ? { hit } : {};
-}
-
 function ids(): Members {
   const known: Members = {};
   for (const name of mayKeep() ? IDS : []) {
@@ -159,24 +113,25 @@ function ids(): Members {
 
 /** Views that are not sent yet, the oldest first. */
 let waiting: View[] = [];
-let hasSeen = false;
+/** Names the hit of the latest view: its signed id, or its address until that is known. */
+let current: Members = {};
+let latest: Members | undefined;
 let hasLeft = false;
 let isSending = false;
 
 function see(attributes: object, callbacks: Callbacks): void {
   // After a refusal in this page, later views are not held back for a change of mind.
   if (decision === "0") return;
-  const members = { ...describe(), ...textsOf(attributes), ...(!hasSeen && servedHit()) };
-  hasSeen = true;
+  const served = latest ? {} : servedHit();
+  const members: Members = { ...describe(), ...textsOf(attributes), ...served };
+  latest = members;
+  current = served.hit ? served : { page_url: String(members.page_url) };
   hasLeft = false;
   waiting = [...waiting, { members, callbacks }].slice(-WAITING_MAX);
   void sendAll();
 }
 
-/**
- * Sends views one after the other. Two first views at the same time would be two devices, since the answer to the first one brings the id
- * that the second one is sent with.
- */
+/** Sends views one after the other, so that they are recorded in their order. */
 async function sendAll(): Promise<void> {
   if (isSending || !maySend()) return;
   isSending = true;
@@ -209,6 +164,7 @@ type Outcome = "taken" | "refused" | "away";
 
 /** Sends a hit by a call, and by an image where the page may not call. */
 async function send(members: Members): Promise<Outcome> {
+  if (mayKeep()) needDevice();
   const sent = { ...members, ...ids(), ...(consent === "required" && { consent: "1" }) };
   let answer: Response;
   try {
@@ -219,7 +175,9 @@ async function send(members: Members): Promise<Outcome> {
   // An image would not help: it is answered even where its hit is refused.
   if (answer.status === 429 || answer.status >= 500) return "away";
   if (!answer.ok) return "refused";
-  keepIds(await answer.json().catch(() => ({})));
+  const taken: Answer = await answer.json().catch(() => ({}));
+  keepIds(taken);
+  if (taken.hit && members === latest) current = { hit: taken.hit };
   return "taken";
 }
 
@@ -247,6 +205,7 @@ function packed(members: Members): string {
 }
 
 interface Answer {
+  hit?: string;
   id?: number | null;
   sid?: string | null;
   device_id?: string | null;
@@ -301,13 +260,12 @@ function fillSlots(): void {
   });
 }
 
-/** Reports that the visitor left, once for each view: the hit of this page where the page names it, else the latest of the device. */
+/** Reports that the visitor left, once for each view. */
 function leave(): void {
   const { [DEVICE]: device } = ids();
-  const hit = servedHit();
-  if (hasLeft || !hasSeen || !mayKeep() || !(device || hit.hit)) return;
+  if (hasLeft || !latest || !mayKeep() || !(device || current.hit)) return;
   hasLeft = true;
-  const sent = { left: "1", ...hit, ...(device && { [DEVICE]: device }) };
+  const sent = { left: "1", ...current, ...(device && { [DEVICE]: device }) };
   navigator.sendBeacon(EVENT_URL, new URLSearchParams(sent));
 }
 

@@ -10,22 +10,31 @@ import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { Fault } from "@tidings/rpc/fault";
 import { checkUtmTags } from "../family/utm-tags.ts";
+import type { VisitSettings } from "../visit/visit-settings.ts";
 import { focusScript } from "./focus-script.ts";
 
 export function focusItems(context: ResourceContext): Repository<FocusItem> {
   return repository<FocusItem>(context, FocusItemSchema, { prepare: (draft) => checkUtmTags(draft) });
 }
 
+/** The script that shows an item, with its form. */
+export type ItemScript = (item: FocusItem, call: Call) => Promise<string>;
+
+export function itemScript(forms: Repository<Form>, settings: VisitSettings): ItemScript {
+  return async (item, call) => {
+    const form = item.form && (await publishedForm(forms, item.form.id, call));
+    return focusScript(item, form?.cachedHtml, settings);
+  };
+}
+
 /** The methods of focus items beyond the standard ones. */
 export function focusMethods(
   items: Repository<FocusItem>,
-  forms: Repository<Form>,
+  script: ItemScript,
 ): Handlers<typeof FocusMethodService> {
   return {
     async renderFocusItem({ id }, call) {
-      const item = await items.get(id, call);
-      const form = item.form && (await publishedForm(forms, item.form.id, call));
-      return { script: await focusScript(item, form?.cachedHtml) };
+      return { script: await script(await items.get(id, call), call) };
     },
   };
 }

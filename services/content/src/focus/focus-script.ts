@@ -3,7 +3,10 @@ import { isObject, type JsonObject } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
 import { browserScript } from "../browser-folder.ts";
+import { utmParameters } from "../family/utm-tags.ts";
 import { isWebAddress } from "../family/web-address.ts";
+import { browserSettings } from "../visit/script.ts";
+import type { VisitSettings } from "../visit/visit-settings.ts";
 
 /** The part that all items have in common. */
 const readScript = browserScript("focus.js");
@@ -29,10 +32,14 @@ const COLOR = /^#?([0-9a-f]{3}|[0-9a-f]{6})$/i;
 const DELAY_SECONDS_MAX = 3_600;
 
 /**
- * The JavaScript that shows an item on the page of who includes it: all of it is in the text, and nothing is asked of anybody.
+ * The JavaScript that shows an item on a page that includes it, and reports views and clicks to the public web. The item is in the text.
  * `form` is the HTML of the form it has. What an author wrote as HTML stays HTML, all else is text.
  */
-export async function focusScript(item: FocusItem, form: string | undefined): Promise<string> {
+export async function focusScript(
+  item: FocusItem,
+  form: string | undefined,
+  settings: VisitSettings,
+): Promise<string> {
   const properties = propertiesOf(item);
   const content = objectIn(properties, "content");
   const style = STYLES.has(item.style) ? item.style : "notification";
@@ -50,6 +57,7 @@ export async function focusScript(item: FocusItem, form: string | undefined): Pr
       item.type === "link" && isWebAddress(link)
         ? { url: link, text: textIn(content, "link_text") || link }
         : null,
+    utm: utmParameters(item.utmTags),
     isNewWindow: isOn(content.link_new_window),
     html: htmlOf(item),
     form: item.type === "form" ? (form ?? null) : null,
@@ -59,7 +67,7 @@ export async function focusScript(item: FocusItem, form: string | undefined): Pr
     delayMs: 1_000 * Math.min(DELAY_SECONDS_MAX, Math.max(0, Number(textOf(properties.timeout)) || 0)),
   };
   const script = await readScript();
-  return `((ITEM) => {${script}})(${literal(shown)});\n`;
+  return `((ITEM, SETTINGS) => {${script}})(${literal(shown)}, ${browserSettings(settings)});\n`;
 }
 
 /** The HTML that its author wrote in one piece, in place of headline and tagline. */

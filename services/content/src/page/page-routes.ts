@@ -1,5 +1,7 @@
 import type { Database } from "@tidings/database/database";
+import { isOutage } from "@tidings/rpc/outage";
 import { publicPathOf } from "@tidings/rpc/public-paths";
+import type { Log } from "@tidings/runtime/log";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
@@ -23,6 +25,7 @@ import { languageOf, type pageRenderer, type Seen } from "./page-html.ts";
 
 export interface PageRouteOptions {
   database: Database;
+  log: Log;
   settings: VisitSettings;
   recordHit: RecordHit;
   contacts: KnownContacts;
@@ -48,16 +51,16 @@ export function pageRoutes(options: PageRouteOptions): Router {
     const found = await findPage(options.database, alias);
     const visiting = await visitPage(options, request);
     if (found) return answer(options, response, { ...visiting, found });
-    if (isForPage(request)) await countMiss(options, response, visiting);
+    if (asksForPage(request)) await countMiss(options, response, visiting);
     next();
   });
   return router;
 }
 
-/** Did the visitor go to this address? Browsers ask for icons and pictures by themselves, and no address of a page has a dot. */
-function isForPage({ headers, path }: Request): boolean {
-  const destination = headers["sec-fetch-dest"] ?? "document";
-  return destination === "document" && !path.includes(".");
+/** Did the visitor go to this address? Browsers ask for icons and pictures by themselves (Fetch Metadata, 2.1), and no address of a page has a dot. */
+function asksForPage({ headers, path }: Request): boolean {
+  const destination = String(headers["sec-fetch-dest"] ?? "document");
+  return ["document", "iframe", "frame"].includes(destination) && !path.includes(".");
 }
 
 function decoded(segment: string): string {
@@ -182,11 +185,13 @@ function countPage(
   });
 }
 
-/** Records that somebody came to an address that is no page's (engines.md 7.4). */
+/** Records that somebody came to an address that is no page's (engines.md 7.4). They get the same answer where that is lost. */
 async function countMiss(options: PageRouteOptions, response: Response, asking: Asking): Promise<void> {
   const { device } = asking.visit;
   if (options.ignoresStrangersAtNoPage && device?.isNew !== false) return;
-  await count(options, response, asking, { code: 404, urlTitle: "", pageLanguage: "" });
+  await count(options, response, asking, { code: 404, urlTitle: "", pageLanguage: "" }).catch((error) => {
+    if (!isOutage(error)) options.log.error({ err: error }, "a hit was lost");
+  });
 }
 
 async function count(

@@ -1,10 +1,10 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import { factEvents } from "@tidings/messaging/fact-events";
 import type { Outbox } from "@tidings/messaging/outbox";
-import { DynamicContentsShownSchema } from "@tidings/proto/tidings/content/v1/events";
+import { contactsByFate } from "@tidings/projection/contact-fates";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { newFactId } from "../visit/hit.ts";
+import { SHOWN_CONTENTS } from "./shown-fact.ts";
 
 /** Dynamic content that was shown to a contact. */
 export interface Shown {
@@ -14,18 +14,25 @@ export interface Shown {
   slot: string;
 }
 
+const SUBJECT = "tidings.content.dynamic_content.shown";
 const AT_ONCE = 2;
 const GROUP_MAX = 500;
 
+/** A contact that was merged meanwhile is the survivor, and nothing is kept of one that was erased. */
 const keepStatement = prepared(
   "dynamic_content_stats_keep",
-  `insert into dynamic_content_stats as s (id, dynamic_content_id, contact_id, source, date_sent, last_sent, sent_count)
-   select x.id, x.dynamic_content_id, x.contact_id, x.slot, x.at, x.at, x.times
-   from json_to_recordset($1::json)
-     as x (id uuid, dynamic_content_id integer, contact_id integer, slot text, at timestamptz, times integer)
-   order by x.contact_id, x.dynamic_content_id, x.slot
+  `with s as (
+     select * from json_to_recordset($1::json) as x (id uuid, dynamic_content_id integer, contact_id integer, slot text, at timestamptz)),
+   shown as (
+     select min(s.id::text)::uuid as id, ${contactsByFate.contactId} as contact_id, s.dynamic_content_id, s.slot, max(s.at) as at, count(*) as times
+     from s ${contactsByFate.join} group by 2, 3, 4)
+   insert into dynamic_content_stats as t (id, dynamic_content_id, contact_id, source, date_sent, last_sent, sent_count)
+   select id, dynamic_content_id, contact_id, slot, at, at, times from shown order by contact_id, dynamic_content_id, slot
    on conflict (contact_id, dynamic_content_id, source) do update
-     set last_sent = excluded.last_sent, sent_count = s.sent_count + excluded.sent_count`,
+     set last_sent = greatest(t.last_sent, excluded.last_sent), sent_count = t.sent_count + excluded.sent_count
+   returning ${Object.keys(SHOWN_CONTENTS.columns)
+     .map((name) => `t.${name}`)
+     .join(", ")}`,
 );
 const countStatement = prepared(
   "dynamic_contents_count",
@@ -38,38 +45,18 @@ export function shownRecorder({ database, outbox }: { database: Database; outbox
   const record = coalesce(
     (all: Shown[]) =>
       database.transaction(backgroundDeadline(), async (transaction) => {
-        const facts = all.map((shown) => ({ ...shown, ...newFactId() }));
-        const rows = Map.groupBy(
-          facts,
-          (shown) => `${shown.contactId} ${shown.dynamicContentId} ${shown.slot}`,
-        );
-        const kept = [...rows.values()].flatMap(([first, ...others]) =>
-          first
-            ? [
-                {
-                  id: first.id,
-                  dynamic_content_id: first.dynamicContentId,
-                  contact_id: first.contactId,
-                  slot: first.slot,
-                  at: new Date(first.at).toISOString(),
-                  times: others.length + 1,
-                },
-              ]
-            : [],
-        );
-        transaction.execute(keepStatement, [JSON.stringify(kept)]);
-        const counts = Map.groupBy(facts, ({ dynamicContentId }) => dynamicContentId);
+        const sent = all.map(({ contactId, dynamicContentId, slot }) => {
+          const { id, at } = newFactId();
+          const time = new Date(at).toISOString();
+          return { id, dynamic_content_id: dynamicContentId, contact_id: contactId, slot, at: time };
+        });
+        contactsByFate.hold(transaction, []);
+        const rows = await transaction.query(keepStatement, [JSON.stringify(sent)]);
+        const counts = Map.groupBy(all, ({ dynamicContentId }) => dynamicContentId);
         const sums = [...counts].map(([id, { length: times }]) => ({ id, times }));
         transaction.execute(countStatement, [JSON.stringify(sums)]);
-        outbox.append(
-          transaction,
-          factEvents("tidings.content.dynamic_content.shown", DynamicContentsShownSchema, facts, (shown) => ({
-            shown: shown.map(({ id, contactId, dynamicContentId, slot, at }) => ({
-              ...{ id, contactId, dynamicContentId, slot },
-              dateSent: timestampFromMs(at),
-            })),
-          })),
-        );
+        const { schema, messageOf } = SHOWN_CONTENTS;
+        outbox.append(transaction, factEvents(SUBJECT, schema, rows, messageOf));
       }),
     { atOnce: AT_ONCE, itemsMax: GROUP_MAX },
   );

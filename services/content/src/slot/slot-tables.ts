@@ -13,3 +13,9 @@ export const SLOT_TABLES = [
     date_added timestamptz not null)`,
   "create unique index dynamic_content_lead_data_of_slot on dynamic_content_lead_data (contact_id, slot)",
 ];
+
+/** SQL of a migration: contents that were shown long ago go. */
+export const SHOWN_RETENTION = [
+  "create index dynamic_content_stats_age on dynamic_content_stats (last_sent)",
+  "insert into jobs (kind, key) values ('shown_retention', 'all')",
+];

@@ -1,4 +1,5 @@
 import type { PublicTokens } from "@tidings/secrets/public-token";
+import type { Parameters } from "./parameters.ts";
 
 /** A signed link in a message says who follows it, and is believed. */
 export interface Click {
@@ -26,6 +27,16 @@ export function readClick(tokens: PublicTokens, token: string): Click | undefine
     channelId: Number(channelId),
     ...(emailId && { emailId: Number(emailId) }),
   };
+}
+
+/** The signed link that the parameter `ct` names, if any; undefined where we did not sign it. */
+export function clickIn(
+  parameters: Parameters,
+  tokens: PublicTokens,
+): { click: Click | undefined } | undefined {
+  const token = parameters.get("ct");
+  const click = token ? readClick(tokens, token) : undefined;
+  return token && !click ? undefined : { click };
 }
 
 /** The members of a fact of a visit that a signed link gives. */

@@ -8,6 +8,14 @@ export function isTrackedOrigin(origin: string, { origins, publicUrl }: VisitSet
   return origins.has("*") || origins.has(origin) || origin === "null" || origin === new URL(publicUrl).origin;
 }
 
+/** Answers `success: 0` to scripts of sites that are not tracked. */
+export function fromTrackedSites(settings: VisitSettings) {
+  return ({ headers: { origin } }: Request, response: Response, next: NextFunction): void => {
+    if (origin === undefined || isTrackedOrigin(origin, settings)) next();
+    else response.json({ success: 0 });
+  };
+}
+
 /** Lets scripts of tracked sites read an answer (Fetch, CORS protocol): with cookies where the site is named, else without. */
 export function sharedWith(settings: VisitSettings) {
   return (request: Request, response: Response, next: NextFunction): void => {

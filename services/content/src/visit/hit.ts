@@ -1,8 +1,8 @@
 import { v7 } from "uuid";
-import type { VisitFact } from "./visit-fact.ts";
+import type { PageFact } from "./visit-row.ts";
 
 /** A page that was seen, or a link that was followed. */
-export interface Hit extends VisitFact {
+export interface Hit extends PageFact {
   /** A landing page, and the page that it is a variant of. */
   pageId?: number | undefined;
   variantParentId?: number | undefined;
@@ -11,8 +11,6 @@ export interface Hit extends VisitFact {
   /** A tracked link. */
   redirectId?: number | undefined;
   urlTitle: string;
-  pageLanguage: string;
-  browserLanguages: string[];
   /** Values by aliases of fields that the page sent of its visitor, and tags. */
   values: Record<string, string>;
   tags: string;

@@ -15,6 +15,8 @@ export interface MeetOptions<F> {
 export interface Met<F> {
   /** The visitors of the facts. Machines, and people who may not be known, have none. */
   visitors: ReadonlyMap<F, Visitor>;
+  /** The facts without those that a script sent again after they had been recorded. */
+  facts: F[];
   /** The facts that are their visitor's first at one of their targets. */
   unique: ReadonlySet<F>;
   /** The events of the visitors, which go before those of the facts. */
@@ -25,28 +27,32 @@ export interface Met<F> {
 export async function meetVisitors<F extends VisitFact>(
   transaction: Transaction,
   ids: ContactIds,
-  facts: F[],
+  sent: F[],
   { targetsOf, hitIdOf }: MeetOptions<F>,
 ): Promise<Met<F>> {
-  const sightings = facts.flatMap((fact) => sightingsOf(fact, hitIdOf?.(fact)));
-  const { visitors: byDevice, events } = await seeVisitors(transaction, ids, sightings);
+  const sightings = new Map(sent.map((fact) => [fact, sightingsOf(fact, hitIdOf?.(fact))]));
+  const {
+    visitors: byDevice,
+    events,
+    repeated,
+  } = await seeVisitors(transaction, ids, [...sightings.values()].flat());
   const visitors = new Map(
-    facts.flatMap((fact) => {
+    sent.flatMap((fact) => {
       const visitor = byDevice.get(fact.device?.id ?? "");
       return visitor ? [[fact, visitor] as const] : [];
     }),
   );
+  const isNews = (fact: F) => !sightings.get(fact)?.some((sighting) => repeated.has(sighting));
+  const news = [...visitors].filter(([fact]) => isNews(fact));
   const isFirst = await firstVisits(
     transaction,
-    [...visitors].flatMap(([fact, { contactId }]) =>
-      targetsOf(fact).map((target) => ({ contactId, target })),
-    ),
+    news.flatMap(([fact, { contactId }]) => targetsOf(fact).map((target) => ({ contactId, target }))),
   );
-  const firsts = [...visitors].filter(
+  const firsts = news.filter(
     // Each target is asked about: the first visit of several in one group is the first of all.
     ([fact, { contactId }]) => targetsOf(fact).filter((target) => isFirst(contactId, target)).length > 0,
   );
-  return { visitors, unique: new Set(firsts.map(([fact]) => fact)), events };
+  return { visitors, facts: sent.filter(isNews), unique: new Set(firsts.map(([fact]) => fact)), events };
 }
 
 /** A person who may not be known is counted, and leaves no row. */

@@ -1,3 +1,4 @@
+import { factKeyOf } from "./fact-key.ts";
 import type { Hit } from "./hit.ts";
 import { newFactId } from "./hit.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
@@ -8,8 +9,10 @@ import type { Utm } from "./visitors.ts";
 /** The parameters that describe a hit; all others may be values of the visitor (engines.md 7.1). */
 const OF_THE_HIT = new Set(
   `page_title page_language preferred_locale page_referrer page_url counter timezone_offset resolution platform do_not_track timezone
-   mtc_id mtc_sid tags ct d hit left adblock fingerprint`.split(/\s+/),
+   mtc_id mtc_sid tags ct d hit hit_key left adblock fingerprint`.split(/\s+/),
 );
+/** The parameter by which a script names what it reports: sent again, it counts once. */
+const KEY_PARAMETER = "hit_key";
 const URL_LENGTH_MAX = 2_048;
 const QUERY_MEMBERS_MAX = 100;
 
@@ -29,6 +32,7 @@ export function pageHit({ visit, parameters, prefix, fields }: HitContext): Hit 
   return {
     ...newFactId(),
     ...visit,
+    key: factKeyOf(parameters.get(KEY_PARAMETER)),
     code: 200,
     url,
     urlTitle: cleanText(text("page_title"), 500),
@@ -57,7 +61,16 @@ function queryOf(url: string, parameters: Parameters, prefix: string): Record<st
   if (url)
     for (const [name, text] of new URL(url).searchParams) query.set(cleanText(name, 191), cleanText(text));
   for (const [name, text] of parameters) query.set(name, text);
-  for (const name of ["ct", "hit", "left", "mtc_id", "mtc_sid", `${prefix}_device_id`, CONSENT_PARAMETER])
+  for (const name of [
+    "ct",
+    "hit",
+    KEY_PARAMETER,
+    "left",
+    "mtc_id",
+    "mtc_sid",
+    `${prefix}_device_id`,
+    CONSENT_PARAMETER,
+  ])
     query.delete(name);
   return Object.fromEntries([...query].slice(0, QUERY_MEMBERS_MAX));
 }

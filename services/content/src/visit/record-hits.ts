@@ -1,21 +1,20 @@
-import { timestampFromDate, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
-import { timestampFromText } from "@tidings/database/timestamp";
 import type { Transaction } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
-import { jsonBytes } from "@tidings/resource/json-member";
 import { Counter, Histogram } from "prom-client";
 import type { ContactIds } from "./contact-ids.ts";
+import { type FactRow, factReader } from "./fact-kind.ts";
 import { insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
 import { type Hit, timeOfId } from "./hit.ts";
 import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
-import { isKept, meetVisitors, sightingsOf } from "./meet-visitors.ts";
+import { isKept, type Met, meetVisitors, sightingsOf } from "./meet-visitors.ts";
 import { sumVisits } from "./sum-visits.ts";
 import type { VisitFact } from "./visit-fact.ts";
+import { visitMembers, visitRow } from "./visit-row.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
 import { seeVisitors, type Visitor } from "./visitors.ts";
 
@@ -71,11 +70,11 @@ export function leavingRecorder({ database, outbox }: Visits): Leave {
 
 /** Records hits in one transaction. */
 async function recordHits(visits: Visits, hits: Hit[]): Promise<ReadonlyMap<Hit, Visitor>> {
-  const visitors = await visits.database.transaction(backgroundDeadline(), (transaction) =>
+  const { visitors, facts } = await visits.database.transaction(backgroundDeadline(), (transaction) =>
     recordHitsIn(transaction, visits, hits),
   );
   groupSize.observe(hits.length);
-  for (const hit of hits) recorded.inc({ verdict: isKept(hit) ? hit.verdict : "nobody" });
+  for (const hit of facts) recorded.inc({ verdict: isKept(hit) ? hit.verdict : "nobody" });
   return visitors;
 }
 
@@ -83,12 +82,10 @@ async function recordHits(visits: Visits, hits: Hit[]): Promise<ReadonlyMap<Hit,
 export async function recordHitsIn(
   transaction: Transaction,
   { outbox, ids }: Visits,
-  hits: Hit[],
-): Promise<ReadonlyMap<Hit, Visitor>> {
-  const { visitors, events, unique } = await meetVisitors(transaction, ids, hits, {
-    targetsOf,
-    hitIdOf: ({ id }) => id,
-  });
+  sent: Hit[],
+): Promise<Met<Hit>> {
+  const met = await meetVisitors(transaction, ids, sent, { targetsOf, hitIdOf: ({ id }) => id });
+  const { visitors, facts: hits, events, unique } = met;
   const visitorOf = (hit: Hit) => visitors.get(hit);
   const facts = hits.filter(isKept);
   const leavings = leavingsOf(hits, visitorOf);
@@ -109,7 +106,7 @@ export async function recordHitsIn(
       (hits) => ({ hits }),
     ),
   ]);
-  return visitors;
+  return met;
 }
 
 const SUBJECT = "tidings.content.page.hit";
@@ -130,8 +127,8 @@ function rowOf(
   visitor: Visitor | undefined,
   { isUnique, leftAt }: { isUnique: boolean; leftAt: number | undefined },
 ) {
-  const { verdict, reason, query, browserLanguages } = hit;
   return {
+    ...visitRow(hit),
     id: hit.id,
     version: 1,
     contact_id: visitor?.contactId ?? null,
@@ -141,27 +138,10 @@ function rowOf(
     redirect_id: hit.redirectId ?? null,
     email_id: hit.emailId ?? null,
     variant_parent_id: hit.variantParentId ?? null,
-    ip: hit.ip || null,
-    country: null,
-    region: null,
-    city: null,
-    isp: null,
-    organization: null,
-    code: hit.code,
-    referer: hit.referer || null,
-    url: hit.url || null,
     url_title: hit.urlTitle || null,
-    user_agent: hit.userAgent || null,
-    remote_host: hit.remoteHost || null,
-    page_language: hit.pageLanguage || null,
-    browser_languages: browserLanguages,
-    tracking_id: hit.device?.id ?? null,
     source: hit.source || null,
     source_id: hit.sourceId ?? null,
-    query,
     is_unique: isUnique,
-    verdict,
-    verdict_reason: reason || null,
   };
 }
 
@@ -206,7 +186,7 @@ async function leave(transaction: Transaction, leavings: Leaving[]) {
       date_hit: timeOfId(id).toISOString(),
       date_left: new Date(at).toISOString(),
     }));
-  return (await transaction.query(leaveStatement, [JSON.stringify(sent)])).map(eventOfStored);
+  return (await transaction.query(leaveStatement, [JSON.stringify(sent)])).map((row) => eventOfStored(row));
 }
 
 /** Counts of pages, links and channels, added up for each. */
@@ -279,59 +259,35 @@ async function identifyAll(
 
 function eventOf(row: HitRow, page: Hit["page"]) {
   return {
-    ...sharedOf(row),
+    ...eventOfStored(row),
     ...(page && {
       pageTitle: page.title,
       pageAlias: page.alias,
       pageCategory: Buffer.from(page.category),
     }),
-    ...(row.date_left && { dateLeft: timestampFromMs(Date.parse(row.date_left)) }),
-    browserLanguages: row.browser_languages,
-    query: jsonBytes(row.query),
   };
 }
 
-/** The same of a row as the database has it. */
-export function eventOfStored(row: Row) {
+/** A hit as events carry it, from a new row or from one that the database has. */
+export function eventOfStored(row: FactRow) {
+  const { text, number, optional, flag, time } = factReader(row);
+  const [pageId, redirectId, emailId] = [optional("page_id"), optional("redirect_id"), optional("email_id")];
+  const [sourceId, variantParentId] = [optional("source_id"), optional("variant_parent_id")];
+  const dateLeft = time("date_left");
   return {
-    ...sharedOf(row),
-    ...(row.date_left && { dateLeft: timestampFromText(row.date_left) }),
-    browserLanguages: JSON.parse(row.browser_languages ?? "[]") as string[],
-    query: Buffer.from(row.query ?? "{}"),
-  };
-}
-
-function sharedOf(row: Row | HitRow) {
-  const number = (value: string | number | null | undefined) => (value == null ? undefined : Number(value));
-  const [pageId, redirectId, emailId] = [number(row.page_id), number(row.redirect_id), number(row.email_id)];
-  const [sourceId, variantParentId] = [number(row.source_id), number(row.variant_parent_id)];
-  return {
-    id: row.id ?? "",
-    version: Number(row.version),
-    dateHit: timestampFromDate(timeOfId(row.id ?? "")),
-    isUnique: row.is_unique === true || row.is_unique === "t",
-    contactId: number(row.contact_id) ?? 0,
-    url: row.url ?? "",
-    urlTitle: row.url_title ?? "",
-    referer: row.referer ?? "",
-    source: row.source ?? "",
+    ...visitMembers(row),
+    id: text("id"),
+    version: number("version"),
+    contactId: number("contact_id"),
+    dateHit: timestampFromDate(timeOfId(text("id"))),
+    ...(dateLeft && { dateLeft }),
+    isUnique: flag("is_unique"),
+    urlTitle: text("url_title"),
+    source: text("source"),
     ...(sourceId !== undefined && { sourceId }),
     ...(pageId !== undefined && { pageId }),
     ...(redirectId !== undefined && { redirectId }),
     ...(emailId !== undefined && { emailId }),
     ...(variantParentId !== undefined && { variantParentId }),
-    ip: row.ip ?? "",
-    country: row.country ?? "",
-    region: row.region ?? "",
-    city: row.city ?? "",
-    isp: row.isp ?? "",
-    organization: row.organization ?? "",
-    code: Number(row.code),
-    userAgent: row.user_agent ?? "",
-    remoteHost: row.remote_host ?? "",
-    pageLanguage: row.page_language ?? "",
-    deviceId: row.tracking_id ?? "",
-    verdict: row.verdict ?? "",
-    verdictReason: row.verdict_reason ?? "",
   };
 }

@@ -1,13 +1,12 @@
 import { join } from "node:path";
-import { create, toBinary } from "@bufbuild/protobuf";
-import type { MonthPartitioned } from "@tidings/jobs/partitions";
-import { factSource } from "@tidings/messaging/facts";
 import { contactFateJobs, contactFates } from "@tidings/projection/contact-fate-jobs";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
+import { SETS_OF_CONTACTS, TABLES_OF_CONTACTS } from "../contact-tables.ts";
 import { type ContactIds, contactIds, contactIdUpkeep } from "./contact-ids.ts";
+import { listedFacts } from "./fact-kind.ts";
 import { fieldAliases } from "./field-aliases.ts";
 import { identification } from "./identify.ts";
 import { type KnownContacts, knownContacts } from "./known-contact.ts";
@@ -26,10 +25,7 @@ import { trackingRoutes } from "./tracking.ts";
 import { type VisitSettings, visitSettings } from "./visit-settings.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
 
-const DAYS_OF_A_MONTH = 31;
-
 type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections" | "work">> & {
-  partitioned: MonthPartitioned[];
   routes: Router[];
   settings: VisitSettings;
   ids: ContactIds;
@@ -54,8 +50,6 @@ export async function openVisits({
   const recordHit = spillingRecorder(hitRecorder(visits), spill);
   const contacts = knownContacts(database, upstreams);
   const see = visitorSeer(visits);
-  const days = config.HITS_DAYS;
-  const kept = days > 0 ? { monthsKept: Math.ceil(days / DAYS_OF_A_MONTH) } : {};
   return {
     settings,
     ids,
@@ -81,26 +75,17 @@ export async function openVisits({
         valuesOf: contacts.fieldsOf,
       }),
     ],
-    partitioned: [{ table: "page_hits", ...kept }],
     jobs: [
       contactIdUpkeep(database, log, upstreams),
       identification(database, log, upstreams),
-      contactFateJobs(
-        database,
-        log,
-        ["visitor_devices", "page_hits", "asset_downloads"],
-        [{ table: "first_visits", columns: ["target"] }],
-      ),
+      contactFateJobs(database, log, TABLES_OF_CONTACTS, SETS_OF_CONTACTS),
     ],
     facts: [
-      factSource(database, {
-        type: PageHitsSchema.typeName,
+      listedFacts(database, {
+        schema: PageHitsSchema,
         table: "page_hits",
-        key: "id",
-        columns: Object.keys(HIT_COLUMNS),
-        eventsOf: (rows) => [
-          toBinary(PageHitsSchema, create(PageHitsSchema, { hits: rows.map(eventOfStored) })),
-        ],
+        columns: HIT_COLUMNS,
+        messageOf: (rows) => ({ hits: rows.map(eventOfStored) }),
       }),
     ],
     projections: [contactFates],

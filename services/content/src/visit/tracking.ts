@@ -4,8 +4,9 @@ import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
 import { isPreviewAddress } from "../web/preview.ts";
-import { readClick, sourceOf } from "./click.ts";
-import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
+import { clickIn, sourceOf } from "./click.ts";
+import { fromTrackedSites, sharedWith } from "./cross-origin.ts";
+import { hitLeft } from "./hit-left.ts";
 import { pageHit } from "./page-hit.ts";
 import { type Parameters, readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
@@ -29,14 +30,17 @@ export function trackingRoutes(options: TrackingOptions): Router {
   const { settings } = options;
   const router = Router({ caseSensitive: true });
   const shared = sharedWith(settings);
-  router.all("/mtc/event", shared, async (request: Request, response: Response) => {
-    const { origin } = request.headers;
-    if (origin !== undefined && !isTrackedOrigin(origin, settings)) return void response.json({ success: 0 });
-    const parameters = await readParameters(request);
-    const outcome = await record(options, request, response, parameters);
-    if (!outcome) return void response.json({ success: 0 });
-    response.json({ success: 1, ...idsOf(outcome), events: {} });
-  });
+  router.all(
+    "/mtc/event",
+    shared,
+    fromTrackedSites(settings),
+    async (request: Request, response: Response) => {
+      const parameters = await readParameters(request);
+      const outcome = await record(options, request, response, parameters);
+      if (!outcome) return void response.json({ success: 0 });
+      response.json({ success: 1, ...idsOf(outcome), ...hitOf(outcome, settings), events: {} });
+    },
+  );
   router.get("/mtc", shared, async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
     const visit = visitOf(request, parameters, settings);
@@ -69,37 +73,30 @@ async function record(
   if (parameters.get(CONSENT_PARAMETER) === "0") await withdraw(database, response, parameters, settings);
   const served = settings.tokens.hit.read(parameters.get("hit") ?? "");
   if (parameters.has("left")) {
-    const left = served ?? (visit.device && (await lastHit(database, visit.device.id)));
+    const left = served ?? (visit.device && (await hitLeft(database, visit.device.id, parameters)));
     if (left) await leave({ id: left, at: Date.now() });
   }
   // The page counted this visit while it was served.
   const isCounted = served !== undefined || parameters.has("left");
   if (isCounted || isPreviewAddress(parameters.get("page_url") ?? "", settings.publicUrl))
     return { visit, visitor: undefined };
+  const asked = clickIn(parameters, settings.tokens.click);
+  if (!asked) return undefined;
   const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() });
-  const token = parameters.get("ct");
-  const click = token ? readClick(settings.tokens.click, token) : undefined;
-  if (token && !click) return undefined;
-  const visitor = await recordHit(click ? { ...hit, ...sourceOf(click) } : hit);
+  const visitor = await recordHit(asked.click ? { ...hit, ...sourceOf(asked.click) } : hit);
   keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
-  return { visit, visitor };
+  return { visit, visitor, hitId: hit.id };
+}
+
+/** The signed id of a hit, by which the page later reports that its visitor left. */
+function hitOf({ visitor, hitId }: Recorded, { tokens }: VisitSettings) {
+  return visitor && hitId ? { hit: tokens.hit.sign(hitId) } : {};
 }
 
 /** `id`, `sid` and `device_id` of a visitor who may be known; nothing else of them is said. */
-function idsOf({ visitor, visit }: Recorded) {
+export function idsOf({ visitor, visit }: Recorded) {
   const deviceId = visitor ? visit.device?.id : undefined;
   return { id: visitor?.shownContactId ?? null, sid: deviceId ?? null, device_id: deviceId ?? null };
-}
-
-const lastStatement = prepared(
-  "visitor_devices_last_hit",
-  "select last_hit_id from visitor_devices where id = $1",
-);
-
-/** The latest hit of a browser: the page that its visitor leaves. */
-async function lastHit(database: Database, deviceId: string): Promise<string | undefined> {
-  const [row] = await database.query(lastStatement, [deviceId], backgroundDeadline());
-  return row?.last_hit_id ?? undefined;
 }
 
 const forgetStatement = prepared(

@@ -1,7 +1,7 @@
 import type { Verdict } from "./machine.ts";
 import type { Sighting } from "./visitors.ts";
 
-/** A fact about a visit to the public web: a hit, or a download. */
+/** A fact about a visit to the public web: a hit, a download, a report of a player. */
 export interface VisitFact extends Omit<Sighting, "deviceId" | "hitId" | "isNewDevice">, Verdict {
   /** A UUIDv7 (RFC 9562, 5.7) of the time of the fact. */
   id: string;

@@ -1,5 +1,6 @@
 import { CONTACT_FATES } from "@tidings/projection/contact-fates";
 import { factTable } from "./fact-table.ts";
+import { VISIT_COLUMNS } from "./visit-row.ts";
 
 /** The columns of a hit, with their types: each fact of a visit to the web that counts. */
 export const HIT_COLUMNS = {
@@ -14,28 +15,17 @@ export const HIT_COLUMNS = {
   redirect_id: "integer",
   email_id: "integer",
   variant_parent_id: "integer",
-  ip: "text",
-  country: "text",
-  region: "text",
-  city: "text",
-  isp: "text",
-  organization: "text",
-  code: "integer",
-  referer: "text",
-  url: "text",
   url_title: "text",
-  user_agent: "text",
-  remote_host: "text",
-  page_language: "text",
-  browser_languages: "jsonb",
-  tracking_id: "text",
   source: "text",
   source_id: "integer",
-  query: "jsonb",
   is_unique: "boolean",
-  verdict: "text",
-  verdict_reason: "text",
+  ...VISIT_COLUMNS,
 } as const;
+
+/** SQL of a migration: browsers remember the keys of what they reported last. */
+export const FACT_KEYS = [
+  "alter table visitor_devices add column recent_keys bigint[] not null default '{}'",
+];
 
 /** SQL of a migration: visitors, their hits, and the links that lead to hits. */
 export const VISIT_TABLES = [

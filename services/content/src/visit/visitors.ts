@@ -8,6 +8,7 @@ import { contactsByFate } from "@tidings/projection/contact-fates";
 import { VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
 import { jsonBytes } from "@tidings/resource/json-member";
 import type { ContactIds } from "./contact-ids.ts";
+import { keysOf, repeatedAmong, withKeys } from "./fact-key.ts";
 import { planMerges } from "./identify.ts";
 import { promisedIds } from "./promised-visitors.ts";
 
@@ -40,6 +41,8 @@ export interface Sighting {
   hitId?: string | undefined;
   /** The contact that a signed link proves the visitor to be. */
   provenContactId?: number | undefined;
+  /** Names what was reported: sent again by the same browser, it is recorded once. */
+  key?: number | undefined;
 }
 
 /** A visitor as answers show them. */
@@ -58,12 +61,13 @@ export interface Visitor extends ShownVisitor {
   previousHitId: string | undefined;
 }
 
-const columns = "id text, contact_id integer, last_seen timestamptz, last_hit_id uuid";
-const answer = "d.id, d.contact_id, d.shown_contact_id, d.is_proven, d.previous_hit_id";
+const columns = "id text, contact_id integer, last_seen timestamptz, last_hit_id uuid, keys bigint[]";
+const answer =
+  "d.id, d.contact_id, d.shown_contact_id, d.is_proven, d.previous_hit_id, to_json(d.recent_keys) as recent_keys";
 /** The latest hit moves on; a sighting that is no hit leaves it as it is. */
 const moved = `contact_id = coalesce((select f.merged_into_id from contact_fates f where f.contact_id = d.contact_id), d.contact_id),
    last_seen = greatest(d.last_seen, x.last_seen), previous_hit_id = case when x.last_hit_id is null then d.previous_hit_id else d.last_hit_id end,
-   last_hit_id = coalesce(x.last_hit_id, d.last_hit_id)`;
+   last_hit_id = coalesce(x.last_hit_id, d.last_hit_id), recent_keys = ${withKeys("d.recent_keys", "x.keys")}`;
 const seeStatement = prepared(
   "visitor_devices_see",
   `with x as materialized (select * from json_to_recordset($1::json) as x (${columns})),
@@ -73,11 +77,12 @@ const seeStatement = prepared(
 );
 const addStatement = prepared(
   "visitor_devices_add",
-  `insert into visitor_devices as d (id, contact_id, shown_contact_id, last_seen, last_hit_id)
-   select x.id, x.contact_id, x.contact_id, x.last_seen, x.last_hit_id from json_to_recordset($1::json) as x (${columns})
+  `insert into visitor_devices as d (id, contact_id, shown_contact_id, last_seen, last_hit_id, recent_keys)
+   select x.id, x.contact_id, x.contact_id, x.last_seen, x.last_hit_id, x.keys from json_to_recordset($1::json) as x (${columns})
    order by x.id
    on conflict (id) do update set last_seen = greatest(d.last_seen, excluded.last_seen),
-     previous_hit_id = d.last_hit_id, last_hit_id = coalesce(excluded.last_hit_id, d.last_hit_id)
+     previous_hit_id = d.last_hit_id, last_hit_id = coalesce(excluded.last_hit_id, d.last_hit_id),
+     recent_keys = ${withKeys("d.recent_keys", "excluded.recent_keys")}
    returning ${answer}`,
 );
 
@@ -96,31 +101,71 @@ export async function seeVisitors(
   transaction: Transaction,
   ids: ContactIds,
   sightings: Sighting[],
-): Promise<{ visitors: Map<string, Visitor>; events: DomainEvent[] }> {
-  if (sightings.length === 0) return { visitors: new Map(), events: [] };
+): Promise<SeenVisitors> {
+  if (sightings.length === 0) return { visitors: new Map(), events: [], repeated: new Set() };
+  const byDevice = Map.groupBy(sightings, ({ deviceId }) => deviceId);
   const latest = new Map(sightings.map((sighting) => [sighting.deviceId, sighting]));
   const known = [...latest.values()].filter(({ isNewDevice }) => !isNewDevice);
+  const rowsOf = (some: Sighting[]) =>
+    some.map((sighting) => rowOf(sighting, byDevice.get(sighting.deviceId) ?? []));
   contactsByFate.hold(transaction, []);
   if (known.length > 0) transaction.execute(forgetStatement, [known.map(({ deviceId }) => deviceId)]);
-  const seen =
-    known.length > 0
-      ? await transaction.query(seeStatement, [JSON.stringify(known.map((sighting) => rowOf(sighting)))])
-      : [];
+  const seen = known.length > 0 ? await transaction.query(seeStatement, [JSON.stringify(rowsOf(known))]) : [];
   const visitors = new Map(seen.map((row) => [row.id ?? "", visitorOf(row, false)]));
   const unknown = [...latest.values()].filter(({ deviceId }) => !visitors.has(deviceId));
   if (unknown.length > 0) {
     const returned = unknown.flatMap(({ deviceId, isNewDevice }) => (isNewDevice ? [] : deviceId));
     const promised = await promisedIds(transaction, returned);
     const contactIds = await ids.take(unknown.length);
-    const rows = unknown.map((sighting, index) =>
-      rowOf(sighting, promised.get(sighting.deviceId) ?? contactIds[index]),
-    );
+    const rows = rowsOf(unknown).map((row, index) => ({
+      ...row,
+      contact_id: promised.get(row.id) ?? contactIds[index],
+    }));
     const wanted = new Map(rows.map(({ id, contact_id }) => [id, contact_id]));
-    for (const row of await transaction.query(addStatement, [JSON.stringify(rows)]))
+    const added = await transaction.query(addStatement, [JSON.stringify(rows)]);
+    for (const row of added)
       visitors.set(row.id ?? "", visitorOf(row, Number(row.contact_id) === wanted.get(row.id ?? "")));
+    seen.push(...added);
   }
+  const repeated = new Set(
+    seen.flatMap(({ id, recent_keys: keys }) =>
+      repeatedAmong(byDevice.get(id ?? "") ?? [], JSON.parse(keys ?? "[]")),
+    ),
+  );
+  takeBack(transaction, byDevice, repeated);
   await prove(transaction, visitors, [...latest.values()]);
-  return { visitors, events: visitorEvents(seenOnce(sightings, visitors)) };
+  const others = sightings.filter((sighting) => !repeated.has(sighting));
+  return { visitors, events: visitorEvents(seenOnce(others, visitors)), repeated };
+}
+
+/** The visitors of sightings. */
+interface SeenVisitors {
+  /** By the ids of their devices. */
+  visitors: Map<string, Visitor>;
+  events: DomainEvent[];
+  /** Sightings that were recorded before, by their keys. */
+  repeated: ReadonlySet<Sighting>;
+}
+
+/** A hit that was recorded before is not the latest one again. */
+const takeBackStatement = prepared(
+  "visitor_devices_take_back",
+  `update visitor_devices d set last_hit_id = coalesce(x.last_hit_id, d.previous_hit_id)
+   from json_to_recordset($1::json) as x (id text, last_hit_id uuid) where d.id = x.id`,
+);
+
+function takeBack(
+  transaction: Transaction,
+  byDevice: ReadonlyMap<string, Sighting[]>,
+  repeated: ReadonlySet<Sighting>,
+): void {
+  const rows = [...byDevice].flatMap(([id, sightings]) => {
+    const latest = sightings.at(-1);
+    if (!latest?.hitId || !repeated.has(latest)) return [];
+    const hit = sightings.findLast((sighting) => sighting.hitId && !repeated.has(sighting));
+    return [{ id, last_hit_id: hit?.hitId }];
+  });
+  if (rows.length > 0) transaction.execute(takeBackStatement, [JSON.stringify(rows)]);
 }
 
 /** A sighting, and the contact that it is of. */
@@ -136,8 +181,10 @@ export function visitorEvents(seen: Seen[]): DomainEvent[] {
 
 const SUBJECT = "tidings.content.visitor.seen";
 
-function rowOf({ deviceId, at, hitId }: Sighting, contactId?: number) {
-  return { id: deviceId, contact_id: contactId, last_seen: new Date(at).toISOString(), last_hit_id: hitId };
+/** The latest sighting of a device, and the keys of all of its sightings. */
+function rowOf({ deviceId, at, hitId }: Sighting, sightings: Sighting[]) {
+  const lastSeen = new Date(at).toISOString();
+  return { id: deviceId, last_seen: lastSeen, last_hit_id: hitId, keys: keysOf(sightings) };
 }
 
 function visitorOf(row: Row, isNew: boolean): Visitor {

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLmAQoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBAUIGCgRfdXRtIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCKIBgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBARISCgpwYWdlX3RpdGxlGB8gASgJEhIKCnBhZ2VfYWxpYXMYICABKAkSFQoNcGFnZV9jYXRlZ29yeRghIAEoDEIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIucCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJEhwKD2Zvcm1fY3JlYXRlZF9ieRgOIAEoBUgBiAEBQgoKCF9wYWdlX2lkQhIKEF9mb3JtX2NyZWF0ZWRfYnkiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQirAMKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRjb2RlGAUgASgFEgoKAmlwGAYgASgJEg8KB3JlZmVyZXIYByABKAkSEwoLdHJhY2tpbmdfaWQYCCABKAkSDgoGc291cmNlGAkgASgJEhYKCXNvdXJjZV9pZBgKIAEoBUgAiAEBEhUKCGVtYWlsX2lkGAsgASgFSAGIAQESFAoMdXRtX2NhbXBhaWduGAwgASgJEhMKC3V0bV9jb250ZW50GA0gASgJEhIKCnV0bV9tZWRpdW0YDiABKAkSEgoKdXRtX3NvdXJjZRgPIAEoCRIQCgh1dG1fdGVybRgQIAEoCRIRCglpc191bmlxdWUYESABKAgSDwoHdmVyZGljdBgSIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgTIAEoCUIMCgpfc291cmNlX2lkQgsKCV9lbWFpbF9pZCJOChREeW5hbWljQ29udGVudHNTaG93bhI2CgVzaG93bhgBIAMoCzInLnRpZGluZ3MuY29udGVudC52MS5EeW5hbWljQ29udGVudFNob3duIo4BChNEeW5hbWljQ29udGVudFNob3duEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSGgoSZHluYW1pY19jb250ZW50X2lkGAMgASgFEgwKBHNsb3QYBCABKAkSLQoJZGF0ZV9zZW50GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI2CghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kImkKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiOgoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQi8QEKCUVtYWlsU2VuZBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSLwoLZGF0ZV9xdWV1ZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9yZWFkGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpyZWFkX2NvdW50GAggASgFIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLmAQoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBAUIGCgRfdXRtIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCKIBgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBARISCgpwYWdlX3RpdGxlGB8gASgJEhIKCnBhZ2VfYWxpYXMYICABKAkSFQoNcGFnZV9jYXRlZ29yeRghIAEoDEIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIucCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJEhwKD2Zvcm1fY3JlYXRlZF9ieRgOIAEoBUgBiAEBQgoKCF9wYWdlX2lkQhIKEF9mb3JtX2NyZWF0ZWRfYnkiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQirAMKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRjb2RlGAUgASgFEgoKAmlwGAYgASgJEg8KB3JlZmVyZXIYByABKAkSEwoLdHJhY2tpbmdfaWQYCCABKAkSDgoGc291cmNlGAkgASgJEhYKCXNvdXJjZV9pZBgKIAEoBUgAiAEBEhUKCGVtYWlsX2lkGAsgASgFSAGIAQESFAoMdXRtX2NhbXBhaWduGAwgASgJEhMKC3V0bV9jb250ZW50GA0gASgJEhIKCnV0bV9tZWRpdW0YDiABKAkSEgoKdXRtX3NvdXJjZRgPIAEoCRIQCgh1dG1fdGVybRgQIAEoCRIRCglpc191bmlxdWUYESABKAgSDwoHdmVyZGljdBgSIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgTIAEoCUIMCgpfc291cmNlX2lkQgsKCV9lbWFpbF9pZCI6CgpGb2N1c1N0YXRzEiwKBXN0YXRzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkZvY3VzU3RhdCL5AQoJRm9jdXNTdGF0EgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZm9jdXNfaWQYAyABKAUSDAoEdHlwZRgEIAEoCRIUCgd0eXBlX2lkGAUgASgFSACIAQESLgoKZGF0ZV9hZGRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRIRCglpc191bmlxdWUYCSABKAgSDwoHdmVyZGljdBgKIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgLIAEoCUIKCghfdHlwZV9pZCI3CglWaWRlb0hpdHMSKgoEaGl0cxgBIAMoCzIcLnRpZGluZ3MuY29udGVudC52MS5WaWRlb0hpdCLfBAoIVmlkZW9IaXQSCgoCaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoBRISCgpjb250YWN0X2lkGAMgASgFEiwKCGRhdGVfaGl0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX2xlZnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGd1aWQYBiABKAkSGQoMdGltZV93YXRjaGVkGAcgASgFSACIAQESFQoIZHVyYXRpb24YCCABKAVIAYgBARIPCgdjaGFubmVsGAkgASgJEhcKCmNoYW5uZWxfaWQYCiABKAVIAogBARIKCgJpcBgLIAEoCRIPCgdjb3VudHJ5GAwgASgJEg4KBnJlZ2lvbhgNIAEoCRIMCgRjaXR5GA4gASgJEgsKA2lzcBgPIAEoCRIUCgxvcmdhbml6YXRpb24YECABKAkSDAoEY29kZRgRIAEoBRIPCgdyZWZlcmVyGBIgASgJEgsKA3VybBgTIAEoCRISCgp1c2VyX2FnZW50GBQgASgJEhMKC3JlbW90ZV9ob3N0GBUgASgJEhUKDXBhZ2VfbGFuZ3VhZ2UYFiABKAkSGQoRYnJvd3Nlcl9sYW5ndWFnZXMYFyADKAkSEQoJZGV2aWNlX2lkGBggASgJEg0KBXF1ZXJ5GBkgASgMEg8KB3ZlcmRpY3QYGiABKAkSFgoOdmVyZGljdF9yZWFzb24YGyABKAlCDwoNX3RpbWVfd2F0Y2hlZEILCglfZHVyYXRpb25CDQoLX2NoYW5uZWxfaWQiTgoURHluYW1pY0NvbnRlbnRzU2hvd24SNgoFc2hvd24YASADKAsyJy50aWRpbmdzLmNvbnRlbnQudjEuRHluYW1pY0NvbnRlbnRTaG93biLiAQoTRHluYW1pY0NvbnRlbnRTaG93bhIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhoKEmR5bmFtaWNfY29udGVudF9pZBgDIAEoBRIMCgRzbG90GAQgASgJEi0KCWRhdGVfc2VudBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd2ZXJzaW9uGAcgASgFEhIKCnNlbnRfY291bnQYCCABKAUiNgoIU21zU2VuZHMSKgoFc2VuZHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuU21zU2VuZCJpCgdTbXNTZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkgKEU5vdGlmaWNhdGlvblNlbmRzEjMKBXNlbmRzGAEgAygLMiQudGlkaW5ncy5jb250ZW50LnYxLk5vdGlmaWNhdGlvblNlbmQijgEKEE5vdGlmaWNhdGlvblNlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIXCg9ub3RpZmljYXRpb25faWQYAyABKAUSEQoJaXNfbW9iaWxlGAQgASgIEi4KCmRhdGVfYWRkZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent and .opened: sends that changed
@@ -698,7 +698,292 @@ export const AssetDownloadSchema: GenMessage<AssetDownload> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 9);
 
 /**
- * tidings.content.dynamic_content.shown
+ * tidings.content.focus.seen and .clicked: focus items were shown to visitors, or a link in them was followed
+ *
+ * @generated from message tidings.content.v1.FocusStats
+ */
+export type FocusStats = Message<"tidings.content.v1.FocusStats"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.FocusStat stats = 1;
+   */
+  stats: FocusStat[];
+};
+
+/**
+ * Describes the message tidings.content.v1.FocusStats.
+ * Use `create(FocusStatsSchema)` to create a new message.
+ */
+export const FocusStatsSchema: GenMessage<FocusStats> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 10);
+
+/**
+ * @generated from message tidings.content.v1.FocusStat
+ */
+export type FocusStat = Message<"tidings.content.v1.FocusStat"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * 0: a machine.
+   *
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: int32 focus_id = 3;
+   */
+  focusId: number;
+
+  /**
+   * view or click
+   *
+   * @generated from field: string type = 4;
+   */
+  type: string;
+
+  /**
+   * Another entity that the fact is about; none for views and clicks.
+   *
+   * @generated from field: optional int32 type_id = 5;
+   */
+  typeId?: number | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_added = 6;
+   */
+  dateAdded?: Timestamp | undefined;
+
+  /**
+   * The page that the item was on.
+   *
+   * @generated from field: string url = 7;
+   */
+  url: string;
+
+  /**
+   * The random id by which the browser is known.
+   *
+   * @generated from field: string device_id = 8;
+   */
+  deviceId: string;
+
+  /**
+   * The contact had not done this with the item before.
+   *
+   * @generated from field: bool is_unique = 9;
+   */
+  isUnique: boolean;
+
+  /**
+   * human, machine or unknown, and why.
+   *
+   * @generated from field: string verdict = 10;
+   */
+  verdict: string;
+
+  /**
+   * @generated from field: string verdict_reason = 11;
+   */
+  verdictReason: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.FocusStat.
+ * Use `create(FocusStatSchema)` to create a new message.
+ */
+export const FocusStatSchema: GenMessage<FocusStat> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 11);
+
+/**
+ * tidings.content.video.hit: visitors watched videos. The version grows with the time watched
+ *
+ * @generated from message tidings.content.v1.VideoHits
+ */
+export type VideoHits = Message<"tidings.content.v1.VideoHits"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.VideoHit hits = 1;
+   */
+  hits: VideoHit[];
+};
+
+/**
+ * Describes the message tidings.content.v1.VideoHits.
+ * Use `create(VideoHitsSchema)` to create a new message.
+ */
+export const VideoHitsSchema: GenMessage<VideoHits> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 12);
+
+/**
+ * @generated from message tidings.content.v1.VideoHit
+ */
+export type VideoHit = Message<"tidings.content.v1.VideoHit"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: int32 version = 2;
+   */
+  version: number;
+
+  /**
+   * 0: a machine.
+   *
+   * @generated from field: int32 contact_id = 3;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_hit = 4;
+   */
+  dateHit?: Timestamp | undefined;
+
+  /**
+   * The latest report, from the second version on.
+   *
+   * @generated from field: google.protobuf.Timestamp date_left = 5;
+   */
+  dateLeft?: Timestamp | undefined;
+
+  /**
+   * The name that the player gave to this showing of the video.
+   *
+   * @generated from field: string guid = 6;
+   */
+  guid: string;
+
+  /**
+   * Seconds.
+   *
+   * @generated from field: optional int32 time_watched = 7;
+   */
+  timeWatched?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 duration = 8;
+   */
+  duration?: number | undefined;
+
+  /**
+   * The channel that led there, and its id: email, sms, campaign.event, ...
+   *
+   * @generated from field: string channel = 9;
+   */
+  channel: string;
+
+  /**
+   * @generated from field: optional int32 channel_id = 10;
+   */
+  channelId?: number | undefined;
+
+  /**
+   * @generated from field: string ip = 11;
+   */
+  ip: string;
+
+  /**
+   * @generated from field: string country = 12;
+   */
+  country: string;
+
+  /**
+   * @generated from field: string region = 13;
+   */
+  region: string;
+
+  /**
+   * @generated from field: string city = 14;
+   */
+  city: string;
+
+  /**
+   * @generated from field: string isp = 15;
+   */
+  isp: string;
+
+  /**
+   * @generated from field: string organization = 16;
+   */
+  organization: string;
+
+  /**
+   * The HTTP status of the answer.
+   *
+   * @generated from field: int32 code = 17;
+   */
+  code: number;
+
+  /**
+   * @generated from field: string referer = 18;
+   */
+  referer: string;
+
+  /**
+   * @generated from field: string url = 19;
+   */
+  url: string;
+
+  /**
+   * @generated from field: string user_agent = 20;
+   */
+  userAgent: string;
+
+  /**
+   * @generated from field: string remote_host = 21;
+   */
+  remoteHost: string;
+
+  /**
+   * @generated from field: string page_language = 22;
+   */
+  pageLanguage: string;
+
+  /**
+   * @generated from field: repeated string browser_languages = 23;
+   */
+  browserLanguages: string[];
+
+  /**
+   * The random id by which the browser is known.
+   *
+   * @generated from field: string device_id = 24;
+   */
+  deviceId: string;
+
+  /**
+   * A JSON object of texts.
+   *
+   * @generated from field: bytes query = 25;
+   */
+  query: Uint8Array;
+
+  /**
+   * human, machine or unknown, and why.
+   *
+   * @generated from field: string verdict = 26;
+   */
+  verdict: string;
+
+  /**
+   * @generated from field: string verdict_reason = 27;
+   */
+  verdictReason: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.VideoHit.
+ * Use `create(VideoHitSchema)` to create a new message.
+ */
+export const VideoHitSchema: GenMessage<VideoHit> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 13);
+
+/**
+ * tidings.content.dynamic_content.shown: contents were shown to contacts. One fact for each contact, content and slot; its version counts the
+ * showings
  *
  * @generated from message tidings.content.v1.DynamicContentsShown
  */
@@ -714,7 +999,7 @@ export type DynamicContentsShown = Message<"tidings.content.v1.DynamicContentsSh
  * Use `create(DynamicContentsShownSchema)` to create a new message.
  */
 export const DynamicContentsShownSchema: GenMessage<DynamicContentsShown> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 10);
+  messageDesc(file_tidings_content_v1_events, 14);
 
 /**
  * @generated from message tidings.content.v1.DynamicContentShown
@@ -743,9 +1028,28 @@ export type DynamicContentShown = Message<"tidings.content.v1.DynamicContentShow
   slot: string;
 
   /**
+   * The first showing and the latest one.
+   *
    * @generated from field: google.protobuf.Timestamp date_sent = 5;
    */
   dateSent?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_sent = 6;
+   */
+  lastSent?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int32 version = 7;
+   */
+  version: number;
+
+  /**
+   * The showings, as many as the version says.
+   *
+   * @generated from field: int32 sent_count = 8;
+   */
+  sentCount: number;
 };
 
 /**
@@ -753,7 +1057,7 @@ export type DynamicContentShown = Message<"tidings.content.v1.DynamicContentShow
  * Use `create(DynamicContentShownSchema)` to create a new message.
  */
 export const DynamicContentShownSchema: GenMessage<DynamicContentShown> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 11);
+  messageDesc(file_tidings_content_v1_events, 15);
 
 /**
  * tidings.content.sms.sent
@@ -772,7 +1076,7 @@ export type SmsSends = Message<"tidings.content.v1.SmsSends"> & {
  * Use `create(SmsSendsSchema)` to create a new message.
  */
 export const SmsSendsSchema: GenMessage<SmsSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 12);
+  messageDesc(file_tidings_content_v1_events, 16);
 
 /**
  * @generated from message tidings.content.v1.SmsSend
@@ -804,7 +1108,7 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
  * Use `create(SmsSendSchema)` to create a new message.
  */
 export const SmsSendSchema: GenMessage<SmsSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 13);
+  messageDesc(file_tidings_content_v1_events, 17);
 
 /**
  * tidings.content.notification.sent
@@ -823,7 +1127,7 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
  * Use `create(NotificationSendsSchema)` to create a new message.
  */
 export const NotificationSendsSchema: GenMessage<NotificationSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 14);
+  messageDesc(file_tidings_content_v1_events, 18);
 
 /**
  * @generated from message tidings.content.v1.NotificationSend
@@ -862,7 +1166,7 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
  * Use `create(NotificationSendSchema)` to create a new message.
  */
 export const NotificationSendSchema: GenMessage<NotificationSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 15);
+  messageDesc(file_tidings_content_v1_events, 19);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -887,7 +1191,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 16);
+  messageDesc(file_tidings_content_v1_events, 20);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -911,7 +1215,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 17);
+  messageDesc(file_tidings_content_v1_events, 21);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -941,5 +1245,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 18);
+  messageDesc(file_tidings_content_v1_events, 22);
 

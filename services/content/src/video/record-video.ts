@@ -1,0 +1,94 @@
+import { backgroundDeadline, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { factEvents } from "@tidings/messaging/fact-events";
+import { insertFacts } from "../visit/fact-table.ts";
+import { groupCommit } from "../visit/group-commit.ts";
+import { isKept, meetVisitors } from "../visit/meet-visitors.ts";
+import type { RecordFact } from "../visit/record-facts.ts";
+import type { Visits } from "../visit/record-hits.ts";
+import { rowOf, VIDEO_HITS, type VideoReport } from "./video-hit.ts";
+
+const SUBJECT = "tidings.content.video.hit";
+const insertStatement = insertFacts(VIDEO_HITS.table, VIDEO_HITS.columns);
+
+/**
+ * Records reports of players in groups. The first report of a browser under a name makes a hit; later ones within a day are that hit, whose time
+ * watched grows.
+ */
+export function videoRecorder({ database, outbox, ids }: Visits): RecordFact<VideoReport> {
+  return groupCommit((sent) =>
+    database.transaction(backgroundDeadline(), async (transaction) => {
+      const { visitors, facts, events } = await meetVisitors(transaction, ids, sent, { targetsOf: () => [] });
+      const showings = showingsIn(facts.filter(isKept));
+      const grown = await grow(transaction, showings);
+      const isGrown = new Set(grown.map(({ tracking_id, guid }) => nameOf(tracking_id, guid)));
+      const rows = showings
+        .filter(({ device, guid }) => !isGrown.has(nameOf(device?.id, guid)))
+        .map((showing) => rowOf(showing, visitors.get(showing.first)));
+      if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
+      const hits = factEvents(SUBJECT, VIDEO_HITS.schema, [...grown, ...rows], VIDEO_HITS.messageOf);
+      outbox.append(transaction, [...events, ...hits]);
+      return visitors;
+    }),
+  );
+}
+
+/** The reports of one showing in a group: the first one, with the most that was watched. */
+interface Showing extends VideoReport {
+  first: VideoReport;
+  lastAt: number;
+}
+
+function showingsIn(reports: VideoReport[]): Showing[] {
+  const showings = new Map<string | VideoReport, Showing>();
+  for (const report of reports) {
+    const { device, guid, timeWatched, duration, at } = report;
+    // A report without a name is a showing of its own.
+    const name = device && guid ? nameOf(device.id, guid) : report;
+    const known = showings.get(name);
+    showings.set(name, {
+      ...(known ?? { ...report, first: report }),
+      timeWatched: most(known?.timeWatched, timeWatched),
+      duration: duration ?? known?.duration,
+      lastAt: at,
+    });
+  }
+  return [...showings.values()];
+}
+
+function most(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+}
+
+function nameOf(deviceId: string | null | undefined, guid: string | null | undefined): string {
+  return `${deviceId} ${guid}`;
+}
+
+/** Only the partitions of the last day are looked into. The devices are locked: reports of one showing are not recorded at the same time. */
+const growStatement = prepared(
+  "video_hits_grow",
+  `with x as (
+     select * from json_to_recordset($1::json)
+       as x (tracking_id text, guid text, time_watched integer, duration integer, date_left timestamptz)),
+   known as (
+     select distinct on (h.tracking_id, h.guid) h.id, h.date_hit, x.time_watched, x.duration, x.date_left
+     from x join video_hits h on h.tracking_id = x.tracking_id and h.guid = x.guid and h.date_hit > now() - interval '1 day'
+     order by h.tracking_id, h.guid, h.date_hit desc)
+   update video_hits h set version = h.version + 1, date_left = greatest(h.date_left, known.date_left),
+     time_watched = greatest(h.time_watched, known.time_watched), duration = coalesce(known.duration, h.duration)
+   from known where h.id = known.id and h.date_hit = known.date_hit
+   returning ${Object.keys(VIDEO_HITS.columns)
+     .map((name) => `h.${name}`)
+     .join(", ")}`,
+);
+
+/** Hits of showings that go on, as they are now. */
+async function grow(transaction: Transaction, showings: Showing[]) {
+  const named = showings.filter(({ device, guid }) => device && guid);
+  if (named.length === 0) return [];
+  const sent = named.map(({ device, guid, timeWatched, duration, lastAt }) => ({
+    ...{ tracking_id: device?.id, guid, time_watched: timeWatched, duration },
+    date_left: new Date(lastAt).toISOString(),
+  }));
+  return transaction.query(growStatement, [JSON.stringify(sent)]);
+}

@@ -1,0 +1,48 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { backgroundDeadline } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { factEvents } from "@tidings/messaging/fact-events";
+import type { FactKind, FactRow } from "./fact-kind.ts";
+import { insertFacts } from "./fact-table.ts";
+import { groupCommit } from "./group-commit.ts";
+import { isKept, meetVisitors } from "./meet-visitors.ts";
+import type { Visits } from "./record-hits.ts";
+import type { VisitFact } from "./visit-fact.ts";
+import type { Visitor } from "./visitors.ts";
+
+/** Facts of visits that never change: each is a row and a part of an event. */
+export interface RecordedKind<F extends VisitFact, S extends DescMessage> extends FactKind<S> {
+  /** The subject of the event that carries a row. */
+  subjectOf(row: FactRow): string;
+  /** The pages, links, assets and items that the visitor is at by this fact. */
+  targetsOf(fact: F): string[];
+  rowOf(fact: F, visitor: Visitor | undefined, isUnique: boolean): FactRow;
+  /** Adds up what the facts count; `unique` are those that are their visitor's first. */
+  count(transaction: Transaction, facts: F[], unique: ReadonlySet<F>): void;
+}
+
+/** Records a fact and answers its visitor, once it is durable; undefined for a machine, and for a person who may not be known. */
+export type RecordFact<F extends VisitFact> = (fact: F) => Promise<Visitor | undefined>;
+
+/** Records facts in groups: visitors, rows, counters and events of a group are one transaction. */
+export function factRecorder<F extends VisitFact, S extends DescMessage>(
+  { database, outbox, ids }: Visits,
+  kind: RecordedKind<F, S>,
+): RecordFact<F> {
+  const insertStatement = insertFacts(kind.table, kind.columns);
+  return groupCommit((sent) =>
+    database.transaction(backgroundDeadline(), async (transaction) => {
+      const { targetsOf } = kind;
+      const { visitors, facts, events, unique } = await meetVisitors(transaction, ids, sent, { targetsOf });
+      const kept = facts.filter(isKept);
+      const rows = kept.map((fact) => kind.rowOf(fact, visitors.get(fact), unique.has(fact)));
+      if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
+      kind.count(transaction, facts, unique);
+      const published = [...Map.groupBy(rows, kind.subjectOf)].flatMap(([subject, own]) =>
+        factEvents(subject, kind.schema, own, (slice) => kind.messageOf(slice)),
+      );
+      outbox.append(transaction, [...events, ...published]);
+      return visitors;
+    }),
+  );
+}
