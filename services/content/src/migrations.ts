@@ -11,7 +11,8 @@ import { ACTION_OUTCOMES } from "./form/carry-out-action.ts";
 import { HAS_HEADER } from "./form/repost-secret.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { SLOT_TABLES } from "./slot/slot-tables.ts";
-import { VISIT_TABLES } from "./visit/visit-tables.ts";
+import { TRACKED_SITES } from "./visit/tracked-sites.ts";
+import { VISIT_TABLES, VISITORS_FOUND } from "./visit/visit-tables.ts";
 
 export const migrations: Migrations = {
   "0001_categories": statements(
@@ -171,4 +172,6 @@ export const migrations: Migrations = {
   "0041_asset_downloads": statements(...ASSET_DOWNLOAD_TABLES),
   "0042_form_actions": statements(...ACTION_OUTCOMES),
   "0043_slots": statements(...SLOT_TABLES),
+  "0058_visitors_found": statements(...VISITORS_FOUND),
+  "0059_tracked_sites": statements(...TRACKED_SITES),
 };

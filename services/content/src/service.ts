@@ -92,7 +92,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     scriptUrl: new URL("/form/script.js", config.PUBLIC_URL).href,
     theme: files.theme,
   };
-  const { settings, contacts, ids, recordHit, see } = visits;
+  const { settings, contacts, ids, recordHit, see, fields } = visits;
   const recordDownload = downloadRecorder({ database, outbox, ids });
   const recordShown = shownRecorder({ database, outbox });
   const render = pageRenderer({
@@ -108,7 +108,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     slotRoutes({ database, settings, see, contacts, recordShown }),
     assetRoutes({ database, store: files.store, settings, recordDownload }),
     // Each path that is nothing else may be the alias of a page.
-    pageRoutes({ database, settings, recordHit, contacts, recordShown, render }),
+    pageRoutes({ database, settings, recordHit, fields, contacts, recordShown, render }),
   ];
   const partitioned = [
     { table: SUBMISSION_TOTAL.table },
@@ -118,6 +118,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const web = await serveHttp(address, webApp({ log: foundation.log, ...files.routes, visitors }));
   return {
     services: [
+      ...visits.services,
       ...forms.services,
       ...files.services,
       implementStandard(CategoryService, categories(context)),

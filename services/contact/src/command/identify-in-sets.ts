@@ -3,8 +3,8 @@ import { joined, prepared } from "@tidings/database/database";
 import type { IdentifyContact } from "@tidings/proto/tidings/contact/v1/command";
 import { Fault } from "@tidings/rpc/fault";
 import { addNewContacts } from "../contact/new-contacts.ts";
-import { contactSaver } from "../contact/save.ts";
 import { readContacts } from "../contact/referred.ts";
+import { contactSaver } from "../contact/save.ts";
 import { wholeContacts } from "../contact/whole.ts";
 import { withCustomValues } from "../field/values.ts";
 import { isOutrun, valueClaims } from "../record/identifier.ts";
@@ -30,8 +30,9 @@ export async function identifyContacts(
   identifying: Identifying,
   commands: { contactId: number; effect: { value: IdentifyContact } }[],
 ): Promise<Outcome<number | Found>[]> {
-  const set = identifying.catalogue.contact;
-  const said = commands.map(({ contactId, effect }) => readSaid(set, contactId, effect.value));
+  const said = commands.map(({ contactId, effect }) =>
+    readSaid(identifying.catalogue, contactId, effect.value),
+  );
   const done = await identifyTogether(identifying, independent(identifying, said));
   const outcomes: Outcome<number | Found>[] = [];
   for (const one of said) {
@@ -64,7 +65,7 @@ function independent({ catalogue }: Identifying, said: Said[]): Said[] {
       one.contactId > 0 &&
       !one.command.isKiosk &&
       one.command.mergedId === undefined &&
-      one.command.companyValues.length === 0 &&
+      one.companyValues.size === 0 &&
       namedBy(one).every((name) => counts.get(name) === 1),
   );
 }
@@ -118,7 +119,9 @@ async function writePlain(identifying: Identifying, said: Said[]): Promise<Reado
   const outcomes = await contactSaver(context).many(requests, call);
   const effective = plain.flatMap(({ said, row }, index) => {
     const outcome = outcomes[index];
-    return outcome && "row" in outcome ? [{ said, id: Number(outcome.row.id), isNew: row === undefined }] : [];
+    return outcome && "row" in outcome
+      ? [{ said, id: Number(outcome.row.id), isNew: row === undefined }]
+      : [];
   });
   await noteSaid(identifying, effective);
   return new Map(effective.map(({ said, id }) => [said, id]));

@@ -38,11 +38,23 @@ export interface Said {
   contactId: number;
   command: IdentifyContact;
   values: FieldValues;
+  companyValues: FieldValues;
 }
 
 /** What a command says, without what the fields of this catalogue do not take. */
-export function readSaid(set: FieldSet, contactId: number, command: IdentifyContact): Said {
-  return { contactId, command, values: usableValues(command.values, set, command.isPublic) };
+export function readSaid(
+  { contact, company }: FieldCatalogue,
+  contactId: number,
+  command: IdentifyContact,
+): Said {
+  const { isPublic } = command;
+  const values = usableValues(command.values, contact, isPublic);
+  return {
+    contactId,
+    command,
+    values,
+    companyValues: usableValues(command.companyValues, company, isPublic),
+  };
 }
 
 const ATTEMPTS = 6;
@@ -76,7 +88,7 @@ async function identify(identifying: Identifying, said: Said): Promise<number | 
   const isProven = chosen?.isFound === false && command.isProven;
   const isKept = command.keepsKnownValues && !isProven;
   await write(identifying, said, { id, chosen, kept: isKept ? chosen?.before : undefined });
-  await writeCompany(identifying, id, command);
+  await writeCompany(identifying, id, said.companyValues);
   await noteSaid(identifying, [{ said, id, isNew: !chosen, isMerged: chosen?.isMerged === true }]);
   return chosen?.isFound ? { found: id } : id;
 }
@@ -263,11 +275,7 @@ function leadOn({ context, transaction }: Identifying, sentId: number, id: numbe
 }
 
 /** The contact that a device had begun becomes a part of this one, where nothing else is known of it. */
-async function mergeAnonymous(
-  identifying: Identifying,
-  id: number,
-  command: IdentifyContact,
-): Promise<void> {
+async function mergeAnonymous(identifying: Identifying, id: number, command: IdentifyContact): Promise<void> {
   const { mergedId } = command;
   if (mergedId === undefined || mergedId === id) return;
   const merged = await readContact(identifying, mergedId);
@@ -319,9 +327,9 @@ export function besideKnown(
 }
 
 /** Values of the company that the contact belongs to first: the one of that name, a new one, or the one it has. */
-async function writeCompany(identifying: Identifying, id: number, command: IdentifyContact): Promise<void> {
-  const { context, catalogue, call } = identifying;
-  const values = usableValues(command.companyValues, catalogue.company, command.isPublic);
+async function writeCompany(identifying: Identifying, id: number, sent: FieldValues): Promise<void> {
+  const { context, call } = identifying;
+  const values = new Map(sent);
   const name = values.get("companyname");
   values.delete("companyname");
   if (name) {

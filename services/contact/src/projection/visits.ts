@@ -22,7 +22,10 @@ const visitors = serviceActor("Visitors");
 
 /** A visitor as the contact that they are now. */
 interface Visit
-  extends Pick<VisitorSeen, "ip" | "userAgent" | "deviceId" | "proof" | "timeZone" | "locale" | "utm" | "consent"> {
+  extends Pick<
+    VisitorSeen,
+    "ip" | "userAgent" | "deviceId" | "proof" | "timeZone" | "locale" | "utm" | "consent"
+  > {
   contactId: number;
   at: number;
 }

@@ -148,6 +148,16 @@ function servedHit(): Members {
   return hit ? { hit } : {};
 }
 
+/** As many letters and digits as the public web's own ids have. */
+function newId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(23)), (byte) => (byte % 36).toString(36)).join("");
+}
+
+/** The storage is that of all tabs: an id that is there before the first answer makes two tabs one device. */
+function begin(): void {
+  if (mayKeep() && !kept(DEVICE)) keep(DEVICE, newId());
+}
+
 function ids(): Members {
   const known: Members = {};
   for (const name of mayKeep() ? IDS : []) {
@@ -209,6 +219,8 @@ type Outcome = "taken" | "refused" | "away";
 
 /** Sends a hit by a call, and by an image where the page may not call. */
 async function send(members: Members): Promise<Outcome> {
+  // A page of the public web belongs to the device that it was served to.
+  if (!members.hit) begin();
   const sent = { ...members, ...ids(), ...(consent === "required" && { consent: "1" }) };
   let answer: Response;
   try {
@@ -219,7 +231,7 @@ async function send(members: Members): Promise<Outcome> {
   // An image would not help: it is answered even where its hit is refused.
   if (answer.status === 429 || answer.status >= 500) return "away";
   if (!answer.ok) return "refused";
-  keepIds(await answer.json().catch(() => ({})));
+  keepIds(await answer.json().catch(() => ({})), members);
   return "taken";
 }
 
@@ -252,9 +264,14 @@ interface Answer {
   device_id?: string | null;
 }
 
-function keepIds({ id, sid, device_id }: Answer): void {
-  if (!id || !sid || !device_id || !mayKeep()) return;
-  keep("mtc_id", String(id));
+/** A view of its own that nobody is known by leaves no id. While the database is away, the answer names a device without a contact. */
+function keepIds({ id, sid, device_id }: Answer, { hit }: Members): void {
+  if (!sid || !device_id) {
+    if (!hit) forget(...IDS);
+    return;
+  }
+  if (!mayKeep()) return;
+  if (id) keep("mtc_id", String(id));
   keep("mtc_sid", sid);
   keep(DEVICE, device_id);
 }
@@ -327,7 +344,7 @@ function take([action, subject, attributes, callbacks]: unknown[]): void {
 }
 
 /** Replaces each queue of the page by a function that works at once. The word that ends in `TrackingObject` names it. */
-function begin(): void {
+function start(): void {
   const globals = window as unknown as Record<string, unknown>;
   // Other globals are not read: in a sandbox, reading `localStorage` throws.
   for (const word of Object.keys(globals).filter((key) => key.endsWith("TrackingObject"))) {
@@ -341,5 +358,5 @@ function begin(): void {
 
 // Ids of an earlier visit go when the visitor turns the signal on.
 if (consent === "signal" && isRefusing) forget(...IDS, COUNTER, WAITING);
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
-else begin();
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+else start();

@@ -15,8 +15,8 @@ import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import type { Log } from "@tidings/runtime/log";
 import { identifyVisitor } from "../visit/contact-command.ts";
-import { ownDevice } from "../visit/identify.ts";
-import { type Sighting, visitorEvents } from "../visit/visitors.ts";
+import { ownDevices } from "../visit/identify.ts";
+import { type Sighting, type Visitor, visitorEvents } from "../visit/visitors.ts";
 import { type ActionOutcome, carryOutAction, OUTCOMES_TABLE } from "./carry-out-action.ts";
 import { readForm } from "./read-form.ts";
 import { resultsOf } from "./results-of.ts";
@@ -42,6 +42,10 @@ export interface Following {
   values: Record<string, string>;
   companyValues: Record<string, string>;
   sighting: Sighting | undefined;
+  /** The visitor's answer to the form's question for consent, and the page of the form. */
+  consent?: { given: boolean; where: string } | undefined;
+  /** The visitor agreed to be recognised before, by a page's script. */
+  isAgreeing: boolean;
   ip: string;
 }
 
@@ -112,7 +116,7 @@ async function identify(
   const { contactId, values, companyValues } = task;
   const hasValues = Object.keys(values).length + Object.keys(companyValues).length > 0;
   // Nothing was said of anybody: the visitor stays who they were.
-  if (!hasValues && !task.isKiosk) return { identifiedAs: contactId, isFound: false };
+  if (!hasValues && !task.isKiosk && !task.consent) return { identifiedAs: contactId, isFound: false };
   const value = {
     values: jsonBytes(values),
     companyValues: jsonBytes(companyValues),
@@ -122,6 +126,9 @@ async function identify(
     isProven: task.isProven,
     ip: task.isKiosk ? "" : task.ip,
     newContactId: task.newContactId,
+    proof: "form",
+    deviceId: task.sighting?.deviceId ?? "",
+    ...(task.consent && { consent: { ...task.consent, by: "form" } }),
   };
   return identifyVisitor({ contacts, actor }, { key: `form:${task.key}:identify`, contactId, value });
 }
@@ -176,11 +183,15 @@ async function publishSubmission(
   const { submissionId, dateSubmitted, identifiedAs: contactId = 0, isFound = false, sighting, isNew } = task;
   const at = new Date(dateSubmitted).toISOString();
   const [row] = await transaction.query(ownStatement, [submissionId, at, contactId || null]);
-  if (sighting && contactId) ownDevice(transaction, { deviceId: sighting.deviceId, contactId, isFound });
+  if (sighting && contactId) ownDevices(transaction, [{ deviceId: sighting.deviceId, contactId, isFound }]);
   if (!row || !form) return;
   const isBeginning = isNew && contactId === task.contactId;
   const seen =
-    sighting && contactId ? visitorEvents([{ sighting, visitor: { contactId, isNew: isBeginning } }]) : [];
+    sighting && contactId
+      ? visitorEvents([
+          { sighting, visitor: { contactId, isNew: isBeginning, ...seenBy(task, isBeginning) } },
+        ])
+      : [];
   const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
   outbox.append(transaction, [
     ...seen,
@@ -191,6 +202,10 @@ async function publishSubmission(
       submittedOf(task, form, row, category?.shown ?? "null"),
     ),
   ]);
+}
+
+function seenBy({ isAgreeing }: Task, isBeginning: boolean): Pick<Visitor, "proof" | "isAgreeing"> {
+  return { proof: isBeginning ? "device" : "", isAgreeing };
 }
 
 function submittedOf(

@@ -6,7 +6,7 @@ import type { Call } from "@tidings/rpc/call";
 import { badRequest, invalid } from "@tidings/rpc/fault";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { type Sighting, seeVisitors, type Visitor } from "../visit/visitors.ts";
-import { planFollowing } from "./follow-submission.ts";
+import { type Following, planFollowing } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
 import { companiesIn, type Known, readSubmitted, type Submitted } from "./submitted.ts";
@@ -141,9 +141,21 @@ async function follow(
     values: Object.fromEntries(submitted.contact),
     companyValues: Object.fromEntries(submitted.company),
     sighting: isTracked ? sighting : undefined,
+    consent: consentIn(submitted, sent),
+    isAgreeing: visitor?.isAgreeing ?? false,
     ip: sent.ip,
   });
   return visitor;
+}
+
+/** The alias of a form's field that asks for consent, and the values by which it is refused. */
+const CONSENT_ALIAS = "consent";
+const REFUSALS = new Set(["0", "no", "false"]);
+
+/** The visitor's answer to the form's question for consent; a field that is left blank answers nothing. */
+function consentIn({ results }: Submitted, { referer = "" }: Sent): Following["consent"] {
+  const text = [...results].find(([{ alias }]) => alias === CONSENT_ALIAS)?.[1];
+  return text ? { given: !REFUSALS.has(text.toLowerCase()), where: referer } : undefined;
 }
 
 /** The known values that a form uses: the meant companies, and the fields that this contact was not asked for. */

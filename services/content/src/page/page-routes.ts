@@ -6,8 +6,10 @@ import { type Request, type Response, Router } from "express";
 import type { Shown } from "../slot/record-shown.ts";
 import { slotContent } from "../slot/slot-content.ts";
 import { askedBy } from "../visit/asked.ts";
+import type { FieldAliases } from "../visit/field-aliases.ts";
 import { type Hit, newFactId } from "../visit/hit.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
+import { valuesOf } from "../visit/page-hit.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { provenContact } from "../visit/proven-contact.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
@@ -23,6 +25,7 @@ export interface PageRouteOptions {
   database: Database;
   settings: VisitSettings;
   recordHit: RecordHit;
+  fields: FieldAliases;
   contacts: KnownContacts;
   recordShown: (shown: Shown) => Promise<void>;
   render: ReturnType<typeof pageRenderer>;
@@ -154,7 +157,7 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
 
 /** Records the visit with the status that it is answered with. */
 async function count(
-  { settings, recordHit }: PageRouteOptions,
+  { settings, recordHit, fields }: PageRouteOptions,
   response: Response,
   { request, parameters, visit }: Visiting,
   page: PageRow,
@@ -170,7 +173,8 @@ async function count(
     code,
     urlTitle: page.title,
     pageLanguage: page.language ?? "en",
-    ...{ values: {}, tags: "" },
+    values: valuesOf(parameters, settings.prefix, await fields()),
+    tags: parameters.get("tags") ?? "",
   };
   const visitor = await recordHit(hit);
   keepDevice(response, { visit, visitor, hitId: hit.id }, settings);

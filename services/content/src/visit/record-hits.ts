@@ -142,9 +142,9 @@ function rowOf(
     email_id: hit.emailId ?? null,
     variant_parent_id: hit.variantParentId ?? null,
     ip: hit.ip || null,
-    country: null,
-    region: null,
-    city: null,
+    country: hit.place?.country || null,
+    region: hit.place?.region || null,
+    city: hit.place?.city || null,
     isp: null,
     organization: null,
     code: hit.code,
@@ -270,9 +270,8 @@ async function identifyAll(
     const contactId = visitorOf(hit)?.contactId;
     const newContactId = newIds[index];
     if (contactId === undefined || newContactId === undefined || !hit.device) return [];
-    return [
-      { hitId: hit.id, deviceId: hit.device.id, contactId, values: hit.values, tags: hit.tags, newContactId },
-    ];
+    const { id: hitId, device, values, tags, saidBy = "query" } = hit;
+    return [{ hitId, deviceId: device.id, contactId, values, tags, newContactId, proof: saidBy }];
   });
   planIdentifications(transaction, said);
 }

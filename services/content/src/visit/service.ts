@@ -4,13 +4,16 @@ import type { MonthPartitioned } from "@tidings/jobs/partitions";
 import { factSource } from "@tidings/messaging/facts";
 import { contactFateJobs, contactFates } from "@tidings/projection/contact-fate-jobs";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { TrackedSiteService } from "@tidings/proto/tidings/content/v1/tracked_site";
+import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
 import { type ContactIds, contactIds, contactIdUpkeep } from "./contact-ids.ts";
-import { fieldAliases } from "./field-aliases.ts";
+import { type FieldAliases, fieldAliases } from "./field-aliases.ts";
 import { identification } from "./identify.ts";
 import { type KnownContacts, knownContacts } from "./known-contact.ts";
+import { openPlaces } from "./places.ts";
 import {
   eventOfStored,
   hitRecorder,
@@ -22,13 +25,15 @@ import {
 import { redirectFinder, redirectRoutes } from "./redirects.ts";
 import { scriptRoutes } from "./script.ts";
 import { openSpill, spillingRecorder } from "./spill.ts";
+import { trackedSiteHandlers, trackedSites } from "./tracked-sites.ts";
 import { trackingRoutes } from "./tracking.ts";
 import { type VisitSettings, visitSettings } from "./visit-settings.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
+import { withdrawal } from "./withdraw.ts";
 
 const DAYS_OF_A_MONTH = 31;
 
-type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections" | "work">> & {
+type Opened = Required<Pick<Parts, "services" | "jobs" | "facts" | "projections" | "work">> & {
   partitioned: MonthPartitioned[];
   routes: Router[];
   settings: VisitSettings;
@@ -36,6 +41,7 @@ type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections" | "work">> &
   recordHit: RecordHit;
   see: See;
   contacts: KnownContacts;
+  fields: FieldAliases;
 };
 
 /** Visitors of the public web, and their hits. */
@@ -46,14 +52,17 @@ export async function openVisits({
   log,
   upstreams,
 }: Foundation<ContentConfig>): Promise<Opened> {
-  const settings = visitSettings(config);
+  const places = await openPlaces(config.GEOIP_FILE, log);
+  const settings = visitSettings(config, places.placeOf);
   const ids = contactIds(database, upstreams);
   const visits = { database, outbox, ids };
   const folder = join(config.FILES_DIR, "hits");
   const spill = await openSpill({ ...visits, log, folder, bytesMax: config.HITS_SPILL_BYTES_MAX });
   const recordHit = spillingRecorder(hitRecorder(visits), spill);
+  const sites = trackedSites(database, log);
   const contacts = knownContacts(database, upstreams);
   const see = visitorSeer(visits);
+  const fields = fieldAliases(database);
   const days = config.HITS_DAYS;
   const kept = days > 0 ? { monthsKept: Math.ceil(days / DAYS_OF_A_MONTH) } : {};
   return {
@@ -62,6 +71,7 @@ export async function openVisits({
     recordHit,
     see,
     contacts,
+    fields,
     routes: [
       scriptRoutes(settings),
       trackingRoutes({
@@ -71,7 +81,9 @@ export async function openVisits({
         recordHit,
         see,
         leave: leavingRecorder(visits),
-        fields: fieldAliases(database),
+        fields,
+        withdraw: withdrawal(visits, settings),
+        sites,
       }),
       redirectRoutes({
         log,
@@ -104,6 +116,11 @@ export async function openVisits({
       }),
     ],
     projections: [contactFates],
-    work: { "spilled hits": { stop: spill.stop } },
+    services: [implement(TrackedSiteService, trackedSiteHandlers(database))],
+    work: {
+      "tracked sites": { stop: sites.stop },
+      "spilled hits": { stop: spill.stop },
+      "places of addresses": { stop: places.stop },
+    },
   };
 }

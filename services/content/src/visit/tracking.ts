@@ -5,11 +5,15 @@ import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
 import { readClick, sourceOf } from "./click.ts";
 import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
-import { pageHit } from "./page-hit.ts";
-import { type Parameters, readParameters } from "./parameters.ts";
+import type { FieldAliases } from "./field-aliases.ts";
+import type { Hit } from "./hit.ts";
+import { namesOfLeftOut, pageHit } from "./page-hit.ts";
+import { readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
+import { hostOf, type TrackedSites } from "./tracked-sites.ts";
 import { CONSENT_PARAMETER, forgetDevice, keepDevice, type Recorded, visitOf } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
+import type { Withdraw } from "./withdraw.ts";
 
 export interface TrackingOptions {
   database: Database;
@@ -20,7 +24,9 @@ export interface TrackingOptions {
   see: See;
   /** Notes that a visitor left a page. */
   leave: Leave;
-  fields: () => Promise<ReadonlySet<string>>;
+  fields: FieldAliases;
+  withdraw: Withdraw;
+  sites: TrackedSites;
 }
 
 /** Routes for scripts and images on pages: `/mtc/event`, `/mtc` and `/mtracking.gif`. */
@@ -30,9 +36,11 @@ export function trackingRoutes(options: TrackingOptions): Router {
   const shared = sharedWith(settings);
   router.all("/mtc/event", shared, async (request: Request, response: Response) => {
     const { origin } = request.headers;
-    if (origin !== undefined && !isTrackedOrigin(origin, settings)) return void response.json({ success: 0 });
-    const parameters = await readParameters(request);
-    const outcome = await record(options, request, response, parameters);
+    if (origin !== undefined && !isTrackedOrigin(origin, settings)) {
+      options.sites.noteRefused(hostOf(origin), ["origin"]);
+      return void response.json({ success: 0 });
+    }
+    const outcome = await record(options, request, response, {});
     if (!outcome) return void response.json({ success: 0 });
     response.json({ success: 1, ...idsOf(outcome), events: {} });
   });
@@ -47,8 +55,7 @@ export function trackingRoutes(options: TrackingOptions): Router {
     response.json(idsOf({ visitor, visit }));
   });
   router.get("/mtracking.gif", async (request: Request, response: Response) => {
-    const parameters = await readParameters(request);
-    await record(options, request, response, parameters).catch((error) => {
+    await record(options, request, response, { saidBy: "pixel" }).catch((error) => {
       if (!isOutage(error)) options.log.error({ err: error }, "a hit was lost");
     });
     response.setHeader("cross-origin-resource-policy", "cross-origin");
@@ -59,13 +66,18 @@ export function trackingRoutes(options: TrackingOptions): Router {
 
 /** Records the hit of a page; undefined where a link is named that we did not sign. */
 async function record(
-  { database, settings, recordHit, leave, fields }: TrackingOptions,
+  { database, settings, recordHit, leave, fields, withdraw, sites }: TrackingOptions,
   request: Request,
   response: Response,
-  parameters: Parameters,
+  how: Pick<Hit, "saidBy">,
 ): Promise<Recorded | undefined> {
+  const leftOut = new Set<string>();
+  const parameters = await readParameters(request, leftOut);
   const visit = visitOf(request, parameters, settings);
-  if (parameters.get(CONSENT_PARAMETER) === "0") await withdraw(database, response, parameters, settings);
+  if (parameters.get(CONSENT_PARAMETER) === "0") {
+    forgetDevice(response, settings);
+    await withdraw(request, parameters);
+  }
   const served = settings.tokens.hit.read(parameters.get("hit") ?? "");
   if (parameters.has("left")) {
     const left = served ?? (visit.device && (await lastHit(database, visit.device.id)));
@@ -73,18 +85,28 @@ async function record(
   }
   // The page counted this visit while it was served.
   if (served !== undefined || parameters.has("left")) return { visit, visitor: undefined };
-  const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() });
+  const hit = { ...pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() }), ...how };
+  const host = hostOf(hit.url);
   const token = parameters.get("ct");
   const click = token ? readClick(settings.tokens.click, token) : undefined;
-  if (token && !click) return undefined;
-  const visitor = await recordHit(click ? { ...hit, ...sourceOf(click) } : hit);
-  keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
-  return { visit, visitor };
+  if (token && !click) {
+    sites.noteRefused(host, ["ct"]);
+    return undefined;
+  }
+  sites.noteRefused(host, namesOfLeftOut(leftOut, parameters));
+  const visitor = await recordHit(click ? { ...hit, ...sourceOf(click) } : hit).catch((error) => {
+    sites.noteRefused(host, ["away"]);
+    throw error;
+  });
+  sites.noteHit(host, hit);
+  const recorded = { visit, visitor, hitId: hit.id };
+  keepDevice(response, recorded, settings);
+  return recorded;
 }
 
-/** `id`, `sid` and `device_id` of a visitor who may be known; nothing else of them is said. */
-function idsOf({ visitor, visit }: Recorded) {
-  const deviceId = visitor ? visit.device?.id : undefined;
+/** `id`, `sid` and `device_id` of a visitor who may be known; nothing else of them is said. A hit that waits on disk has no contact yet. */
+function idsOf({ visitor, visit, hitId }: Recorded) {
+  const deviceId = visitor || hitId ? visit.device?.id : undefined;
   return { id: visitor?.shownContactId ?? null, sid: deviceId ?? null, device_id: deviceId ?? null };
 }
 
@@ -97,18 +119,4 @@ const lastStatement = prepared(
 async function lastHit(database: Database, deviceId: string): Promise<string | undefined> {
   const [row] = await database.query(lastStatement, [deviceId], backgroundDeadline());
   return row?.last_hit_id ?? undefined;
-}
-
-const forgetStatement = prepared("visitor_devices_withdraw", "delete from visitor_devices where id = $1");
-
-/** A visitor takes their consent back: the browser forgets who it is, and so do we. */
-async function withdraw(
-  database: Database,
-  response: Response,
-  parameters: Parameters,
-  settings: VisitSettings,
-): Promise<void> {
-  forgetDevice(response, settings);
-  const device = visitOf(response.req, new Map([...parameters, [CONSENT_PARAMETER, "1"]]), settings).device;
-  if (device && !device.isNew) await database.query(forgetStatement, [device.id], backgroundDeadline());
 }

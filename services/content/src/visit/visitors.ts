@@ -8,7 +8,8 @@ import { contactsByFate } from "@tidings/projection/contact-fates";
 import { VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
 import { jsonBytes } from "@tidings/resource/json-member";
 import type { ContactIds } from "./contact-ids.ts";
-import { planMerges } from "./identify.ts";
+import { type Merge, planMerges } from "./identify.ts";
+import type { Place } from "./places.ts";
 
 /** How a visitor came, by the parameters of the address. */
 export interface Utm {
@@ -39,7 +40,15 @@ export interface Sighting {
   hitId?: string | undefined;
   /** The contact that a signed link proves the visitor to be. */
   provenContactId?: number | undefined;
+  /** The visitor agreed to be recognised. */
+  isConsenting?: boolean | undefined;
+  /** A browser that is not known is taken for that of the visitor who came from the same address before. */
+  isFoundByAddress?: boolean | undefined;
+  place?: Place | undefined;
 }
+
+/** How a device came to its contact, as `tidings.contact.v1.Identification` names it; empty where it was that contact's before. */
+type Proof = "" | "device" | "link" | "address";
 
 /** A visitor, as the visits before have left them. */
 export interface Visitor {
@@ -51,29 +60,43 @@ export interface Visitor {
   isNew: boolean;
   /** The latest hit before. */
   previousHitId: string | undefined;
+  proof: Proof;
+  /** The visitor has agreed to be recognised, and had not before. */
+  isAgreeing: boolean;
 }
 
-const columns = "id text, contact_id integer, last_seen timestamptz, last_hit_id uuid";
+const columns = `id text, contact_id integer, shown_contact_id integer, is_proven boolean, last_seen timestamptz, last_hit_id uuid,
+   is_consenting boolean, ip text`;
 const answer = "d.id, d.contact_id, d.shown_contact_id, d.is_proven, d.previous_hit_id";
 /** The latest hit moves on; a sighting that is no hit leaves it as it is. */
 const moved = `contact_id = coalesce((select f.merged_into_id from contact_fates f where f.contact_id = d.contact_id), d.contact_id),
    last_seen = greatest(d.last_seen, x.last_seen), previous_hit_id = case when x.last_hit_id is null then d.previous_hit_id else d.last_hit_id end,
-   last_hit_id = coalesce(x.last_hit_id, d.last_hit_id)`;
+   last_hit_id = coalesce(x.last_hit_id, d.last_hit_id), has_consented = d.has_consented or x.is_consenting`;
 const seeStatement = prepared(
   "visitor_devices_see",
   `with x as materialized (select * from json_to_recordset($1::json) as x (${columns})),
-     locked as materialized (select d.id from visitor_devices d join x on x.id = d.id order by d.id for update of d)
+     locked as materialized (select d.id, d.has_consented from visitor_devices d join x on x.id = d.id order by d.id for update of d)
    update visitor_devices d set ${moved} from x join locked on locked.id = x.id where d.id = x.id
-   returning ${answer}`,
+   returning ${answer}, x.is_consenting and not locked.has_consented as is_agreeing`,
 );
 const addStatement = prepared(
   "visitor_devices_add",
-  `insert into visitor_devices as d (id, contact_id, shown_contact_id, last_seen, last_hit_id)
-   select x.id, x.contact_id, x.contact_id, x.last_seen, x.last_hit_id from json_to_recordset($1::json) as x (${columns})
+  `insert into visitor_devices as d (id, contact_id, shown_contact_id, is_proven, last_seen, last_hit_id, has_consented, ip)
+   select x.id, x.contact_id, x.shown_contact_id, x.is_proven, x.last_seen, x.last_hit_id, x.is_consenting, x.ip from json_to_recordset($1::json) as x (${columns})
    order by x.id
    on conflict (id) do update set last_seen = greatest(d.last_seen, excluded.last_seen),
      previous_hit_id = d.last_hit_id, last_hit_id = coalesce(excluded.last_hit_id, d.last_hit_id)
    returning ${answer}`,
+);
+
+/** The contact of the browser that came from an address last. */
+const atAddressStatement = prepared(
+  "visitor_devices_at_address",
+  `select x.ip, d.contact_id from (select distinct unnest($1::text[]) as ip) x cross join lateral (
+     select coalesce(f.merged_into_id, d.contact_id) as contact_id
+     from visitor_devices d left join contact_fates f on f.contact_id = d.contact_id
+     where d.ip = x.ip and (f.contact_id is null or f.merged_into_id is not null)
+     order by d.date_added desc limit 1) d`,
 );
 
 /** Devices of contacts that were erased begin anew. */
@@ -98,46 +121,89 @@ export async function seeVisitors(
   contactsByFate.hold(transaction, []);
   if (known.length > 0) transaction.execute(forgetStatement, [known.map(({ deviceId }) => deviceId)]);
   const seen =
-    known.length > 0
-      ? await transaction.query(seeStatement, [JSON.stringify(known.map((sighting) => rowOf(sighting)))])
-      : [];
-  const visitors = new Map(seen.map((row) => [row.id ?? "", visitorOf(row, false)]));
+    known.length > 0 ? await transaction.query(seeStatement, [JSON.stringify(known.map(rowOf))]) : [];
+  const visitors = new Map(seen.map((row) => [row.id ?? "", visitorOf(row, "")]));
   const unknown = [...latest.values()].filter(({ deviceId }) => !visitors.has(deviceId));
-  if (unknown.length > 0) {
-    const contactIds = await ids.take(unknown.length);
-    const rows = unknown.map((sighting, index) => rowOf(sighting, contactIds[index]));
-    const wanted = new Map(rows.map(({ id, contact_id }) => [id, contact_id]));
-    for (const row of await transaction.query(addStatement, [JSON.stringify(rows)]))
-      visitors.set(row.id ?? "", visitorOf(row, Number(row.contact_id) === wanted.get(row.id ?? "")));
-  }
+  for (const [deviceId, visitor] of await begin(transaction, ids, unknown)) visitors.set(deviceId, visitor);
   await prove(transaction, visitors, [...latest.values()]);
   return { visitors, events: visitorEvents(seenOnce(sightings, visitors)) };
+}
+
+/**
+ * Devices that nobody knows: each begins a contact. One that is found by its address is not proven to be that contact's, so that answers say an id
+ * that is nobody's.
+ */
+async function begin(
+  transaction: Transaction,
+  ids: ContactIds,
+  sightings: Sighting[],
+): Promise<Map<string, Visitor>> {
+  if (sightings.length === 0) return new Map();
+  const newIds = await ids.take(sightings.length);
+  const atAddress = await contactsAt(
+    transaction,
+    sightings.filter(({ isFoundByAddress }) => isFoundByAddress),
+  );
+  const rows = sightings.map((sighting, index) => {
+    const { isFoundByAddress, ip } = sighting;
+    const found = isFoundByAddress ? atAddress.get(ip) : undefined;
+    const newId = newIds[index];
+    return {
+      ...rowOf(sighting),
+      ...{ contact_id: found ?? newId, shown_contact_id: newId, is_proven: found === undefined },
+      ip: isFoundByAddress ? ip || null : null,
+    };
+  });
+  const wanted = new Map(rows.map((row) => [row.id, row]));
+  const added = await transaction.query(addStatement, [JSON.stringify(rows)]);
+  return new Map(
+    added.map((row) => {
+      const sent = wanted.get(row.id ?? "");
+      const isOurs = Number(row.shown_contact_id) === sent?.shown_contact_id;
+      const visitor = visitorOf(row, isOurs ? (sent?.is_proven ? "device" : "address") : "");
+      return [row.id ?? "", { ...visitor, isAgreeing: isOurs && sent?.is_consenting === true }];
+    }),
+  );
+}
+
+async function contactsAt(transaction: Transaction, sightings: Sighting[]): Promise<Map<string, number>> {
+  const addresses = sightings.map(({ ip }) => ip).filter((ip) => ip !== "");
+  if (addresses.length === 0) return new Map();
+  const rows = await transaction.query(atAddressStatement, [addresses]);
+  return new Map(rows.map(({ ip, contact_id }) => [ip ?? "", Number(contact_id)]));
 }
 
 /** A sighting, and the contact that it is of. */
 interface Seen {
   sighting: Sighting;
-  visitor: Pick<Visitor, "contactId" | "isNew">;
+  visitor: Pick<Visitor, "contactId" | "isNew" | "proof" | "isAgreeing">;
 }
 
 /** The events of contacts that were seen. */
 export function visitorEvents(seen: Seen[]): DomainEvent[] {
-  return factEvents(SUBJECT, VisitorsSeenSchema, seen, messageOf);
+  return factEvents(VISITORS_SEEN, VisitorsSeenSchema, seen, messageOf);
 }
 
-const SUBJECT = "tidings.content.visitor.seen";
+export const VISITORS_SEEN = "tidings.content.visitor.seen";
 
-function rowOf({ deviceId, at, hitId }: Sighting, contactId?: number) {
-  return { id: deviceId, contact_id: contactId, last_seen: new Date(at).toISOString(), last_hit_id: hitId };
+function rowOf({ deviceId, at, hitId, isConsenting = false }: Sighting) {
+  return {
+    id: deviceId,
+    last_seen: new Date(at).toISOString(),
+    last_hit_id: hitId,
+    is_consenting: isConsenting,
+  };
 }
 
-function visitorOf(row: Row, isNew: boolean): Visitor {
+function visitorOf(row: Row, proof: Proof): Visitor {
   return {
     contactId: Number(row.contact_id),
     shownContactId: Number(row.shown_contact_id),
     isProven: row.is_proven === "t",
-    isNew,
+    isNew: proof === "device",
     previousHitId: row.previous_hit_id ?? undefined,
+    proof,
+    isAgreeing: row.is_agreeing === "t",
   };
 }
 
@@ -164,12 +230,12 @@ async function prove(
     return provenContactId !== undefined && isNews ? [{ id: deviceId, contact_id: provenContactId }] : [];
   });
   if (proofs.length === 0) return;
-  const merges: { contactId: number; mergedId: number }[] = [];
+  const merges: Merge[] = [];
   for (const row of await transaction.query(proveStatement, [JSON.stringify(proofs)])) {
     const before = visitors.get(row.id ?? "");
     const contactId = Number(row.contact_id);
     if (before && before.contactId !== contactId && !before.isNew)
-      merges.push({ contactId, mergedId: before.contactId });
+      merges.push({ deviceId: row.id ?? "", contactId, mergedId: before.contactId });
     if (before)
       visitors.set(row.id ?? "", {
         ...before,
@@ -177,6 +243,7 @@ async function prove(
         shownContactId: contactId,
         isProven: true,
         isNew: false,
+        proof: "link",
       });
   }
   planMerges(transaction, merges);
@@ -197,9 +264,11 @@ function messageOf(seen: Seen[]) {
     visitors: seen.map(({ sighting, visitor }) => {
       const { at, ip, deviceId, userAgent, timeZone, locale, utm, url, referer, remoteHost, query } =
         sighting;
-      const { contactId, isNew } = visitor;
+      const { contactId, isNew, proof, isAgreeing } = visitor;
       return {
-        ...{ contactId, isNew, at: timestampFromMs(at), ip, deviceId, userAgent, timeZone, locale },
+        ...{ contactId, isNew, at: timestampFromMs(at), ip, deviceId, userAgent, timeZone, locale, proof },
+        ...(isAgreeing && { consent: { given: true, url } }),
+        ...(sighting.place && { place: sighting.place }),
         ...(utm && { utm: { ...utm, url, referer, remoteHost, query: jsonBytes(query) } }),
       };
     }),

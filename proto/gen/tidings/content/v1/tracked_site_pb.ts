@@ -45,7 +45,8 @@ export type TrackedSite = Message<"tidings.content.v1.TrackedSite"> & {
 
   /**
    * A JSON object: what was refused, and what was left out of hits that count, with how often. `origin`: the site is not one of
-   * TRACKING_ORIGINS; `link`: a signed link that is not valid; `spill`: no room while the database was away; others name a parameter that could not be read.
+   * TRACKING_ORIGINS; `ct`: a signed link that is not valid; `away`: the database was away, and so was room on disk. Others name a parameter that could
+   * not be read or was cut, with `body` and `query` for the whole, and `other` for one that hits do not have.
    *
    * @generated from field: bytes refused = 4;
    */
