@@ -7,7 +7,7 @@ import type { RoutesContext } from "./routes-context.ts";
 
 const writeSite = messageWriter(TrackedSiteSchema);
 
-/** What is known of the sites that use tracking: for administrators, when it does not work. */
+/** Routes by which administrators see why the pages of a site are not tracked. */
 export function trackingRoutes({ clients }: RoutesContext): Route[] {
   const sites = clients.of(TrackedSiteService);
   return [

@@ -41,7 +41,7 @@ export interface Said {
   companyValues: FieldValues;
 }
 
-/** What a command says, without what the fields of this catalogue do not take. */
+/** Reads the values of a command, without those that the fields of this catalogue do not take. */
 export function readSaid(
   { contact, company }: FieldCatalogue,
   contactId: number,

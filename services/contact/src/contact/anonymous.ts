@@ -24,7 +24,7 @@ export const ANONYMOUS_CONTACTS = [
   "insert into jobs (kind, key) values ('anonymous_contacts', 'all')",
 ];
 
-/** Those that are edited at this moment are left for the next pass. */
+/** Contacts that another transaction edits at this moment are left for the next pass. */
 const sliceStatement = prepared(
   "contacts_anonymous_inactive",
   `with slice as materialized (select id from contacts where ${IS_ANONYMOUS} and id > $1 order by id limit ${SLICE}),

@@ -112,7 +112,7 @@ export function ownDevices(transaction: Transaction, owned: OwnedDevice[]): void
   if (latest.size > 0) transaction.execute(ownStatement, [JSON.stringify([...latest.values()])]);
 }
 
-/** What became of the tasks of a job, as its payload carries it. */
+/** The results of a job, as its payload carries them. */
 interface Results {
   owned: OwnedDevice[];
   refused: string[];

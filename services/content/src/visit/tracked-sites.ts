@@ -10,7 +10,7 @@ import type { Log } from "@tidings/runtime/log";
 import { untilTick } from "@tidings/runtime/tick";
 import type { VisitFact } from "./visit-fact.ts";
 
-/** What is seen of the sites whose pages report their views. */
+/** Counts of the sites whose pages report their views. */
 export interface TrackedSites {
   /** Counts a hit that was recorded. */
   noteHit(host: string, hit: VisitFact): void;
