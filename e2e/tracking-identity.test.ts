@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { mmdbOf } from "@tidings/content/testing/mmdb";
+import { publicTokens } from "@tidings/secrets/public-token";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, queryAsSuperuser } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
@@ -26,12 +28,13 @@ await writeFile(
     location: { time_zone: "Europe/Vienna" },
   }),
 );
+const PUBLIC_TOKEN_KEYS = `identity:${randomBytes(32).toString("base64")}`;
 const database = await createTestDatabase();
 const proxy = await startProxy(database.url("content"));
 const stack = await startTestStack({
   database,
   env: {
-    content: { DATABASE_URL: proxy.url, TRACK_BY_IP: "true", GEOIP_FILE },
+    content: { DATABASE_URL: proxy.url, TRACK_BY_IP: "true", GEOIP_FILE, PUBLIC_TOKEN_KEYS },
     gateway: {
       TRUSTED_PROXIES: "127.0.0.1/32",
       FORM_RATE: "0",
@@ -117,6 +120,20 @@ test("each way by which a device and a contact came to a person is listed, the l
       ["api", null, null],
     ]),
   );
+  const linked = visitor(baseUrl);
+  const ct = publicTokens([PUBLIC_TOKEN_KEYS], "click").sign(`${known.id} email 7 7`);
+  const before = (await linked.hit(page("/unlinked"), somebody())).json;
+  assert.equal((await linked.hit({ ...page("/linked"), ct })).json.id, known.id);
+  await eventually(async () => {
+    const [merged, link] = (await proofsOf(known.id)).filter(([proof]) => proof === "link");
+    assert.deepEqual(
+      [merged, link].toSorted((one) => (one?.[2] ? -1 : 1)),
+      [
+        ["link", before.device_id, before.id],
+        ["link", before.device_id, null],
+      ],
+    );
+  });
   const imaged = visitor(baseUrl);
   await imaged.ask("/mtracking.gif?email=ada%40identity.example", { headers: somebody() });
   await eventually(async () => assert.equal((await proofsOf(known.id))[0]?.[0], "pixel"));
@@ -252,13 +269,45 @@ test("while the database is away a new visitor gets its device, which holds when
     const rows = await query(`select 1 from content.page_hits where tracking_id = '${away.device_id}'`);
     assert.equal(rows.length, 2);
   }, PATIENCE);
-  const back = (await browser.hit(page("/back"), home)).json;
-  assert.equal(back.device_id, away.device_id);
-  const [kept] = await query(
-    `select count(distinct contact_id)::int as contacts, count(*)::int as hits from content.page_hits
-     where tracking_id = '${away.device_id}' and contact_id = ${back.id}`,
+  await eventually(async () => {
+    const { id, device_id } = (await browser.hit(page("/back"), home)).json;
+    assert.equal(device_id, away.device_id);
+    assert.ok(id);
+    const hits = await query(
+      `select distinct contact_id as id from content.page_hits where tracking_id = '${away.device_id}'`,
+    );
+    assert.deepEqual(hits, [{ id }], "all hits are those of one contact");
+  }, PATIENCE);
+});
+
+test("an inactive anonymous visitor goes with hits and device in every service, a known one never", async () => {
+  const browser = visitor(baseUrl);
+  const anonymous = (await browser.hit(page("/once"), somebody())).json;
+  const known = (
+    await visitor(baseUrl).hit({ ...page("/known"), email: "kept@identity.example" }, somebody())
+  ).json;
+  await eventually(async () => {
+    const [row] = await query("select id from contact.contacts where email = 'kept@identity.example'");
+    assert.equal(row?.id, known.id);
+    assert.equal((await api("GET", `contacts/${anonymous.id}`)).status, 200);
+  });
+  await query(
+    `update contact.contacts set last_active = now() - interval '366 days' where id in (${anonymous.id}, ${known.id})`,
   );
-  assert.deepEqual(kept, { contacts: 1, hits: 3 });
+  await query("update contact.jobs set due_at = now() where kind = 'anonymous_contacts'");
+  await eventually(async () => {
+    const [left] = await query(
+      `select (select count(*) from contact.contacts where id = ${anonymous.id})
+         + (select count(*) from contact.page_hits where contact_id = ${anonymous.id})
+         + (select count(*) from content.page_hits where contact_id = ${anonymous.id})
+         + (select count(*) from content.visitor_devices where contact_id = ${anonymous.id})
+         + (select count(*) from content.first_visits where contact_id = ${anonymous.id}) as count`,
+    );
+    assert.equal(Number(left?.count), 0);
+  }, PATIENCE);
+  assert.equal((await api("GET", `contacts/${known.id}`)).status, 200);
+  const again = (await browser.hit(page("/again-after-a-year"), somebody())).json;
+  assert.notEqual(again.id, anonymous.id);
 });
 
 test("a form answers a known and an unknown address with the same text and status", async () => {
