@@ -148,16 +148,6 @@ function servedHit(): Members {
   return hit ? { hit } : {};
 }
 
-/** As many letters and digits as the public web's own ids have. */
-function newId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(23)), (byte) => (byte % 36).toString(36)).join("");
-}
-
-/** The storage is that of all tabs: an id that is there before the first answer makes two tabs one device. */
-function begin(): void {
-  if (mayKeep() && !kept(DEVICE)) keep(DEVICE, newId());
-}
-
 function ids(): Members {
   const known: Members = {};
   for (const name of mayKeep() ? IDS : []) {
@@ -194,7 +184,7 @@ async function sendAll(): Promise<void> {
   for (let view = waiting[0]; view; view = waiting[0]) {
     // Not before it may be sent: until then the counter is not kept.
     view.members.counter ??= String(countView());
-    const outcome = await send(view.members);
+    const outcome = await sendInTurn(view);
     if (outcome === "away") {
       storeWaiting(waiting);
       for (const { callbacks } of waiting) run(callbacks.onerror);
@@ -217,10 +207,33 @@ function run(callback: unknown): void {
 /** `away`: worth another try with the next page. `refused`: another try would be refused again. */
 type Outcome = "taken" | "refused" | "away";
 
+/**
+ * The first view of a new visitor is sent by one tab after the other, since the storage of all tabs has the id only when the answer is there. Pages
+ * without TLS and pages in a sandbox have no locks.
+ */
+async function sendInTurn(view: View): Promise<Outcome> {
+  const { members } = view;
+  const { locks } = navigator as Partial<Navigator>;
+  if (!locks || window.origin === "null" || members.hit || !mayKeep() || kept(DEVICE)) return send(members);
+  return locks.request(`${prefix}_first`, async () => {
+    // The browser brings the writes of other tabs when this one is idle.
+    await new Promise((resolve) => setTimeout(resolve));
+    // The page was hidden meanwhile, and stored the view.
+    return waiting.includes(view) ? send(members) : "away";
+  });
+}
+
+let isCalling = false;
+
 /** Sends a hit by a call, and by an image where the page may not call. */
 async function send(members: Members): Promise<Outcome> {
-  // A page of the public web belongs to the device that it was served to.
-  if (!members.hit) begin();
+  isCalling = true;
+  const outcome = await callOrShow(members);
+  isCalling = false;
+  return outcome;
+}
+
+async function callOrShow(members: Members): Promise<Outcome> {
   const sent = { ...members, ...ids(), ...(consent === "required" && { consent: "1" }) };
   let answer: Response;
   try {
@@ -231,7 +244,7 @@ async function send(members: Members): Promise<Outcome> {
   // An image would not help: it is answered even where its hit is refused.
   if (answer.status === 429 || answer.status >= 500) return "away";
   if (!answer.ok) return "refused";
-  keepIds(await answer.json().catch(() => ({})), members);
+  keepIds(await answer.json().catch(() => ({})));
   return "taken";
 }
 
@@ -264,13 +277,9 @@ interface Answer {
   device_id?: string | null;
 }
 
-/** A view of its own that nobody is known by leaves no id. While the database is away, the answer names a device without a contact. */
-function keepIds({ id, sid, device_id }: Answer, { hit }: Members): void {
-  if (!sid || !device_id) {
-    if (!hit) forget(...IDS);
-    return;
-  }
-  if (!mayKeep()) return;
+/** While the database is away, the answer names the device without a contact. */
+function keepIds({ id, sid, device_id }: Answer): void {
+  if (!sid || !device_id || !mayKeep()) return;
   if (id) keep("mtc_id", String(id));
   keep("mtc_sid", sid);
   keep(DEVICE, device_id);
@@ -334,7 +343,7 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("pagehide", () => {
   leave();
   // The call for the first one goes on without the page.
-  storeWaiting(waiting.splice(isSending ? 1 : 0));
+  storeWaiting(waiting.splice(isCalling ? 1 : 0));
 });
 
 function take([action, subject, attributes, callbacks]: unknown[]): void {
@@ -344,7 +353,7 @@ function take([action, subject, attributes, callbacks]: unknown[]): void {
 }
 
 /** Replaces each queue of the page by a function that works at once. The word that ends in `TrackingObject` names it. */
-function start(): void {
+function begin(): void {
   const globals = window as unknown as Record<string, unknown>;
   // Other globals are not read: in a sandbox, reading `localStorage` throws.
   for (const word of Object.keys(globals).filter((key) => key.endsWith("TrackingObject"))) {
@@ -358,5 +367,5 @@ function start(): void {
 
 // Ids of an earlier visit go when the visitor turns the signal on.
 if (consent === "signal" && isRefusing) forget(...IDS, COUNTER, WAITING);
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
-else start();
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
+else begin();
