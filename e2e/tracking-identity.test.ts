@@ -148,7 +148,7 @@ test("each way by which a device and a contact came to a person is listed, the l
   assert.equal((body as Any).total, (await proofsOf(known.id)).length);
 });
 
-test("who may not view the contact sees neither its proofs nor its consent", async () => {
+test("a user without the right to view a contact gets neither its proofs nor its consent", async () => {
   const { contact } = (await api("POST", "contacts/new", { email: "hidden@identity.example" })).body as Any;
   const { api: own } = await newPerson({ api, baseUrl }, { "lead:leads": ["viewown", "editown"] });
   for (const list of ["identity", "consents"]) {
@@ -310,7 +310,7 @@ test("an inactive anonymous visitor goes with hits and device in every service, 
   assert.notEqual(again.id, anonymous.id);
 });
 
-test("a form answers a known and an unknown address with the same text and status", async () => {
+test("a form answers a known and an unknown address with the same text and status", async (context) => {
   const count = Number(process.env.ENUMERATION_ROUNDS ?? 200);
   for (let from = 0; from < count; from += 100) {
     const contacts = Array.from({ length: Math.min(100, count - from) }, (_, index) => ({
@@ -333,8 +333,7 @@ test("a form answers a known and an unknown address with the same text and statu
   assert.equal(answers.size, 1, [...answers].join("\n"));
   const at = (kind: "known" | "unknown", share: number) =>
     times[kind].toSorted((one, other) => one - other)[Math.floor(share * count)]?.toFixed(1);
-  console.log(
-    `known: median ${at("known", 0.5)} ms, 10% ${at("known", 0.1)}, 90% ${at("known", 0.9)};`,
-    `unknown: median ${at("unknown", 0.5)} ms, 10% ${at("unknown", 0.1)}, 90% ${at("unknown", 0.9)}`,
+  context.diagnostic(
+    `known: median ${at("known", 0.5)} ms, 10% ${at("known", 0.1)}, 90% ${at("known", 0.9)}; unknown: median ${at("unknown", 0.5)} ms, 10% ${at("unknown", 0.1)}, 90% ${at("unknown", 0.9)}`,
   );
 });

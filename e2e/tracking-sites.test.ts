@@ -115,7 +115,7 @@ test("hostile addresses are one site or none, and beyond 1,000 sites all others 
   await eventually(async () => assert.equal((await site("after-a-month.example"))?.hits, 1));
 });
 
-test("nobody but administrators sees the sites", async () => {
+test("a user who is no administrator gets 403 for the sites", async () => {
   const person = await newPerson({ api, baseUrl }, { "page:pages": ["full"], "lead:leads": ["full"] });
   assert.equal((await person.api("GET", "tracking/sites")).status, 403);
 });

@@ -7,7 +7,9 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ConsentSchema, type ConsentService } from "@tidings/proto/tidings/contact/v1/consent";
 import type { Handlers } from "@tidings/rpc/definition";
 import { invalid, notFound } from "@tidings/rpc/fault";
-import { reachedContacts, visibleContact } from "../contact/referred.ts";
+import { reachedContacts } from "../contact/referred.ts";
+import { keepLatest } from "../rows/keep-latest.ts";
+import { pageOfContact } from "./page-of-contact.ts";
 
 /** An answer to the question for consent. */
 export interface NewConsent {
@@ -40,20 +42,14 @@ const insertStatement = prepared(
    from json_to_recordset($1::json) as x (contact_id integer, date_added timestamptz, is_given boolean, source text, place text)
    join contacts c on c.id = x.contact_id returning ${COLUMNS}`,
 );
-const trimStatement = prepared(
-  "contact_consents_trim",
-  `delete from contact_consents k using (
-     select id, row_number() over (partition by contact_id order by id desc) as position from contact_consents
-     where contact_id = any ((select $1::integer[])::integer[])) old
-   where k.id = old.id and old.position > ${KEPT_MAX}`,
-);
+const trimStatement = keepLatest("contact_consents", "id desc", KEPT_MAX);
 const listStatement = prepared(
   "contact_consents_list",
   `select ${COLUMNS} from contact_consents where contact_id = $1 order by date_added desc, id desc offset $2 limit $3`,
 );
 const countStatement = prepared(
   "contact_consents_count",
-  "select count(*) as total from contact_consents where contact_id = $1",
+  "select count(*) from contact_consents where contact_id = $1",
 );
 
 /** Keeps what contacts answered, as a part of the transaction. Contacts that are not there are left out. */
@@ -73,13 +69,10 @@ export async function addConsents(transaction: Transaction, consents: NewConsent
 
 export function consentHandlers({ database }: { database: Database }): Handlers<typeof ConsentService> {
   return {
-    async listConsents({ contactId, skip, pageSize }, call) {
-      const id = await visibleContact(database, contactId, call);
-      const [rows, [count]] = await Promise.all([
-        database.query(listStatement, [id, skip, pageSize], call.deadlineMs),
-        database.query(countStatement, [id], call.deadlineMs),
-      ]);
-      return { consents: rows.map(consentOf), totalSize: Number(count?.total) };
+    async listConsents(request, call) {
+      const statements = { list: listStatement, count: countStatement };
+      const { rows, totalSize } = await pageOfContact(database, statements, request, call);
+      return { consents: rows.map(consentOf), totalSize };
     },
     async addConsent({ contactId, given, where }, call) {
       if (where.length > WHERE_LENGTH_MAX)

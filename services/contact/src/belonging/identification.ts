@@ -2,7 +2,7 @@ import { type Database, prepared } from "@tidings/database/database";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { IdentificationService } from "@tidings/proto/tidings/contact/v1/identification";
 import type { Handlers } from "@tidings/rpc/definition";
-import { visibleContact } from "../contact/referred.ts";
+import { pageOfContact } from "./page-of-contact.ts";
 
 /** A contact that somebody made by the API has its maker in its row: that is read from there. */
 const ALL = `select id, date_added, proof, nullif(device_id, '') as device_id, nullif(merged_from, 0) as merged_from
@@ -13,10 +13,7 @@ const listStatement = prepared(
   "contact_identifications_list",
   `select * from (${ALL}) found order by date_added desc, id desc offset $2 limit $3`,
 );
-const countStatement = prepared(
-  "contact_identifications_count",
-  `select count(*) as total from (${ALL}) found`,
-);
+const countStatement = prepared("contact_identifications_count", `select count(*) from (${ALL}) found`);
 
 export function identificationHandlers({
   database,
@@ -24,19 +21,16 @@ export function identificationHandlers({
   database: Database;
 }): Handlers<typeof IdentificationService> {
   return {
-    async listIdentifications({ contactId, skip, pageSize }, call) {
-      const id = await visibleContact(database, contactId, call);
-      const [rows, [count]] = await Promise.all([
-        database.query(listStatement, [id, skip, pageSize], call.deadlineMs),
-        database.query(countStatement, [id], call.deadlineMs),
-      ]);
+    async listIdentifications(request, call) {
+      const statements = { list: listStatement, count: countStatement };
+      const { rows, totalSize } = await pageOfContact(database, statements, request, call);
       const identifications = rows.map((row) => ({
         at: timestampFromText(row.date_added ?? ""),
         proof: row.proof ?? "",
         ...(row.device_id && { deviceId: row.device_id }),
         ...(row.merged_from && { mergedFrom: Number(row.merged_from) }),
       }));
-      return { identifications, totalSize: Number(count?.total) };
+      return { identifications, totalSize };
     },
   };
 }

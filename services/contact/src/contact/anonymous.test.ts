@@ -55,8 +55,10 @@ async function pass(days: number): Promise<void> {
   for (;;) {
     await query("update contact.jobs set due_at = now() where kind = 'anonymous_contacts'");
     await stepJobs(options);
-    const [job] = await query("select payload from contact.jobs where kind = 'anonymous_contacts'");
-    if (!(job?.payload as { after?: number }).after) return;
+    const [job] = await query(
+      "select payload ->> 'after' as after from contact.jobs where kind = 'anonymous_contacts'",
+    );
+    if (!job?.after) return;
   }
 }
 

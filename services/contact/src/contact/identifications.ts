@@ -1,5 +1,6 @@
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
+import { keepLatest } from "../rows/keep-latest.ts";
 
 /** A reason why something is known to be of a contact. `proof` is one of `tidings.contact.v1.Identification`. */
 export interface NewIdentification {
@@ -32,13 +33,7 @@ const insertStatement = prepared(
    join contacts c on c.id = x.contact_id
    order by x.contact_id, x.proof, x.device_id, x.merged_from on conflict do nothing`,
 );
-const trimStatement = prepared(
-  "contact_identifications_trim",
-  `delete from contact_identifications i using (
-     select id, row_number() over (partition by contact_id order by date_added desc, id desc) as place from contact_identifications
-     where contact_id = any ((select $1::integer[])::integer[])) old
-   where i.id = old.id and old.place > ${KEPT_MAX}`,
-);
+const trimStatement = keepLatest("contact_identifications", "date_added desc, id desc", KEPT_MAX);
 
 /** Notes why something is known to be of contacts, in the transaction by which it is. Contacts that are not there are left out. */
 export function noteIdentifications(transaction: Transaction, noted: NewIdentification[]): void {
