@@ -43,7 +43,8 @@ test("the place of an address is read from the file, and again when the file is 
   await writeFile(`${file}.new`, mmdbOf([93, 184, 216], cityRecord("Vindobona")));
   await rename(`${file}.new`, file);
   await eventually(() => assert.equal(places.placeOf("93.184.216.34")?.city, "Vindobona"));
-  await writeFile(file, "no longer a database");
+  await writeFile(`${file}.new`, "no longer a database");
+  await rename(`${file}.new`, file);
   await eventually(() => assert.equal(errors.length, 1));
   assert.equal(places.placeOf("93.184.216.34")?.city, "Vindobona", "the last one that could be read is used");
   await places.stop();
