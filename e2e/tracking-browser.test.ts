@@ -132,6 +132,17 @@ describe("a page view", () => {
     });
   });
 
+  test("first views in two tabs at once are one device", async () => {
+    const urls = [site.page("/both-1"), site.page("/both-2")];
+    await visit(async (page, context) => {
+      const tabs = [page, await context.newPage()];
+      await Promise.all(tabs.map((tab, index) => tab.goto(urls[index] ?? "")));
+      const [first, second] = [await oneHitAt(urls[0] ?? ""), await oneHitAt(urls[1] ?? "")];
+      assert.equal(second.tracking_id, first.tracking_id);
+      assert.equal(second.contact_id, first.contact_id);
+    });
+  });
+
   test("two views of a new visitor at once are one device", async () => {
     const url = site.page("/twice", { calls: "mt('send','pageview');mt('send','pageview');" });
     await visit(async (page) => {

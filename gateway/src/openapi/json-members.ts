@@ -82,6 +82,7 @@ export const jsonMembers: Record<string, Schema> = {
   "Submission.ipAddress": OBJECT,
   "Submission.lead": orNull({ type: ["object", "integer"] }),
   "Submission.results": OBJECT_OR_LIST,
+  "TrackedSite.refused": { type: "object", additionalProperties: { type: "integer" } },
   "User.plainPassword": OBJECT,
   "User.role": orNull({ type: ["object", "integer"] }),
 };

@@ -1,5 +1,5 @@
 import { badRequest } from "@tidings/rpc/fault";
-import { type ListLimits, readListParameters } from "../rest/list-query.ts";
+import { type ListLimits, type ListParameters, readListParameters } from "../rest/list-query.ts";
 import { ID_MAX } from "../rest/path-id.ts";
 import type { Query } from "../rest/query.ts";
 import { type Schema, TEXT } from "./schema.ts";
@@ -84,6 +84,17 @@ export const LIST_PARAMETERS: QueryParameter[] = [
   { name: "publishedOnly", description: "Leaves out rows that are not published", schema: SWITCH },
   { name: "minimal", description: "Fewer members, where the resource has a short form", schema: SWITCH },
 ];
+
+const PAGE_SIZE_MAX = 500;
+
+/** A page of a list that has one order and no filters. */
+export function pageQuery(limits: ListLimits): QueryForm<ListParameters> {
+  const bounded = { ...limits, limitMax: Math.min(limits.limitMax, PAGE_SIZE_MAX) };
+  return {
+    parameters: LIST_PARAMETERS.filter(({ name }) => name === "start" || name === "limit"),
+    read: ({ start, limit }) => readListParameters({ start, limit }, bounded),
+  };
+}
 
 const IDS_MAX = 1_000;
 

@@ -22,6 +22,7 @@ import type { RoutesContext } from "./routes-context.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./segments.ts";
 import { stageRoutes } from "./stages.ts";
 import { themeRoutes } from "./themes.ts";
+import { trackingRoutes } from "./tracking.ts";
 import { userRoutes } from "./users.ts";
 
 /** The routes of all resources beyond the standard operations. */
@@ -44,6 +45,7 @@ const OWN = [
   segmentRoutes,
   stageRoutes,
   themeRoutes,
+  trackingRoutes,
   userRoutes,
 ];
 

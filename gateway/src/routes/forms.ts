@@ -9,7 +9,14 @@ import { invalid, NOT_VALID } from "@tidings/rpc/fault";
 import type { ListLimits, ListParameters } from "../rest/list-query.ts";
 import { presentWriter } from "../rest/message-json.ts";
 import { ID_MAX } from "../rest/path-id.ts";
-import { type Answer, type AskedList, jsonAnswer, listAnswer, listQuery, messageAnswer } from "../route/answer.ts";
+import {
+  type Answer,
+  type AskedList,
+  jsonAnswer,
+  listAnswer,
+  listQuery,
+  messageAnswer,
+} from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
 import { entityId, id, word } from "../route/parameter.ts";
 import { idsQuery, type QueryForm, SWITCH } from "../route/query-form.ts";

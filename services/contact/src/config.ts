@@ -8,6 +8,8 @@ export const contactVariables = {
   ...serviceConfig,
   ...upstreams("identity", "content", "campaign"),
   API_DIALECT: apiDialect,
+  /** Days after which a contact that began with a visit, never said who it is and was not seen since is deleted. 0: never. */
+  ANONYMOUS_DAYS: z.coerce.number().int().min(0).max(36_500).default(365),
   /** Base64 of 32 random bytes or more: what deleted contacts did not want is kept under hashes made with it. */
   SUPPRESSION_KEY: z
     .base64()

@@ -3,7 +3,10 @@ import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
+import { CONSENTS_TABLE } from "./belonging/consent.ts";
 import { COMPANY_NAMES } from "./company/list-names.ts";
+import { ANONYMOUS_CONTACTS } from "./contact/anonymous.ts";
+import { IDENTIFICATIONS_TABLE } from "./contact/identifications.ts";
 import { createContacts } from "./migrations/0001_contacts.ts";
 import { createFields } from "./migrations/0002_fields.ts";
 import { createCustomFields } from "./migrations/0003_custom_fields.ts";
@@ -59,5 +62,7 @@ export const migrations: Migrations = {
   "0036_command_keys": statements(...commandKeys({ withPartitions: true })),
   "0037_projections_beside": statements(...PROJECTIONS_BESIDE),
   "0038_job_records": statements(...JOB_RECORDS),
+  "0040_who_they_are": statements(...IDENTIFICATIONS_TABLE, ...CONSENTS_TABLE),
+  "0041_anonymous_contacts": statements(...ANONYMOUS_CONTACTS),
   "0052_company_names": statements(...COMPANY_NAMES),
 };

@@ -4,12 +4,14 @@ import { partitionUpkeep } from "@tidings/jobs/partitions";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { CompanyMethodService, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
 import { CompanyService } from "@tidings/proto/tidings/contact/v1/company_service";
+import { ConsentService } from "@tidings/proto/tidings/contact/v1/consent";
 import { ContactMethodService, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { ContactService } from "@tidings/proto/tidings/contact/v1/contact_service";
 import { DeviceService } from "@tidings/proto/tidings/contact/v1/device_service";
 import { FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import { CompanyFieldService, ContactFieldService } from "@tidings/proto/tidings/contact/v1/field_service";
 import { GroupScoreService } from "@tidings/proto/tidings/contact/v1/group_score";
+import { IdentificationService } from "@tidings/proto/tidings/contact/v1/identification";
 import { NoteService } from "@tidings/proto/tidings/contact/v1/note_service";
 import { SegmentMethodService, SegmentSchema } from "@tidings/proto/tidings/contact/v1/segment";
 import { SegmentService } from "@tidings/proto/tidings/contact/v1/segment_service";
@@ -23,12 +25,15 @@ import { visibleRows } from "@tidings/resource/visible-rows";
 import { implement } from "@tidings/rpc/server";
 import { visibleFinder } from "@tidings/service/find-visible";
 import type { Foundation, Parts } from "@tidings/service/start-service";
+import { consentHandlers } from "./belonging/consent.ts";
 import { deviceHandlers } from "./belonging/device.ts";
+import { identificationHandlers } from "./belonging/identification.ts";
 import { noteHandlers } from "./belonging/note.ts";
 import { utmTagHandlers } from "./belonging/utm-tags.ts";
 import { commandHandlers } from "./command/handlers.ts";
 import { companyHandlers } from "./company/company.ts";
 import type { ContactConfig } from "./config.ts";
+import { anonymousContacts } from "./contact/anonymous.ts";
 import { contactHandlers } from "./contact/contact.ts";
 import { contactSnapshots } from "./contact/events.ts";
 import { groupScoreHandlers } from "./contact/group-score.ts";
@@ -87,6 +92,8 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
       implement(TagService, tagHandlers(context)),
       implement(NoteService, noteHandlers(context)),
       implement(DeviceService, deviceHandlers(context)),
+      implement(IdentificationService, identificationHandlers(context)),
+      implement(ConsentService, consentHandlers(context)),
     ],
     work: {
       "search upkeep": startSearchUpkeep(database, outbox, log),
@@ -97,6 +104,7 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
       upkeepOptions(database, log),
       building(context),
       dayOptions(context),
+      anonymousContacts(context, { days: config.ANONYMOUS_DAYS }),
       partitionUpkeep(database, log, [COMMAND_KEYS]),
     ],
     snapshots: [

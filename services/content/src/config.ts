@@ -28,6 +28,10 @@ export const contentVariables = {
   TRACKING_CONSENT: z.enum(["signal", "required", "off"]).default("signal"),
   /** Addresses are kept as they are, without their last part, or not at all. */
   TRACKING_IP: z.enum(["full", "short", "none"]).default("full"),
+  /** A visitor whose browser is not known is taken for the one who came from the same address before. Needs TRACKING_IP=full. */
+  TRACK_BY_IP: flag.default(false),
+  /** A file of places by address, in the MaxMind DB format with the members of GeoLite2 City; none when absent. */
+  GEOIP_FILE: z.string().min(1).optional(),
   /** Addresses whose visitors are nobody: CIDR ranges. */
   DO_NOT_TRACK_IPS: allowedRanges.default([]),
   /** Words in a User-Agent by which it is a machine's, beside those of the kept list. */

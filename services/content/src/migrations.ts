@@ -18,7 +18,8 @@ import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
-import { FACT_KEYS, VISIT_TABLES } from "./visit/visit-tables.ts";
+import { TRACKED_SITES } from "./visit/tracked-sites.ts";
+import { FACT_KEYS, VISIT_TABLES, VISITORS_FOUND } from "./visit/visit-tables.ts";
 
 export const migrations: Migrations = {
   "0001_categories": statements(
@@ -191,4 +192,6 @@ export const migrations: Migrations = {
     `create index form_submissions_of_page on form_submissions (page_id, date_submitted)
      where page_id is not null`,
   ),
+  "0058_visitors_found": statements(...VISITORS_FOUND),
+  "0059_tracked_sites": statements(...TRACKED_SITES),
 };

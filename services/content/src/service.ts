@@ -104,7 +104,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
   const visits = await openVisits(foundation);
-  const { settings, contacts, ids, recordHit, see } = visits;
+  const { settings, contacts, ids, recordHit, see, fields } = visits;
   const { PUBLIC_URL: publicUrl } = config;
   const linkPreview = previewLinks({ tokens: settings.tokens.preview, publicUrl, findVisible });
   const addresses = pageAddresses(database, { publicUrl, prefixes: config.PAGE_PREFIXES });
@@ -155,6 +155,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...pageShown,
       log: foundation.log,
       recordHit,
+      fields,
       recordShown,
       addresses,
       ignoresStrangersAtNoPage: config.DO_NOT_TRACK_404_ANONYMOUS,
@@ -163,6 +164,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const web = await serveHttp(address, webApp({ log: foundation.log, ...files.routes, visitors }));
   return {
     services: [
+      ...visits.services,
       ...forms.services,
       ...files.services,
       implementStandard(CategoryService, categories(context)),

@@ -5,6 +5,7 @@ import type { UtmTags } from "@tidings/proto/tidings/content/v1/events";
 import { parseJson } from "@tidings/resource/json-member";
 import { appendUpdated } from "../company/updated-contacts.ts";
 import type { FieldSet } from "../field/catalogue.ts";
+import { keepLatest } from "../rows/keep-latest.ts";
 import { UTM_KEPT_MAX } from "./utm-tags.ts";
 
 /** A visit that came by some campaign. */
@@ -28,13 +29,7 @@ const insertStatement = prepared(
    contact as (select distinct contact_id as id from added)
    update contacts c set has_utm_tags = true, version = c.version + 1 from contact where c.id = contact.id returning c.id`,
 );
-const trimStatement = prepared(
-  "utm_tags_of_visits_trim",
-  `delete from utm_tags u using (
-     select id, row_number() over (partition by contact_id order by id desc) as place from utm_tags
-     where contact_id = any ((select $1::integer[])::integer[])) old
-   where u.id = old.id and old.place > ${UTM_KEPT_MAX}`,
-);
+const trimStatement = keepLatest("utm_tags", "id desc", UTM_KEPT_MAX);
 
 /** Records how visitors came, as a part of the transaction, with an event for each contact. The latest ones are kept. */
 export async function addUtmVisits(

@@ -21,7 +21,8 @@ import {
   editRows,
   type RowCommand,
 } from "./edit-rows.ts";
-import { type Found, identifyContacts } from "./identify.ts";
+import type { Found } from "./identify.ts";
+import { identifyContacts } from "./identify-in-sets.ts";
 
 /** A command with its key, as it was sent. */
 export interface KeyedCommand extends Command {

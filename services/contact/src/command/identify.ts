@@ -1,16 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Outcome } from "@tidings/commands/once";
 import { joined, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { IdentifyContact } from "@tidings/proto/tidings/contact/v1/command";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
-import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
-import { Fault } from "@tidings/rpc/fault";
+import { addConsents } from "../belonging/consent.ts";
 import { companySaver } from "../company/save.ts";
 import { usableTags } from "../contact/body.ts";
+import { noteIdentifications } from "../contact/identifications.ts";
 import { contactMerged, mergeContacts } from "../contact/merge.ts";
 import { addNewContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
@@ -34,47 +34,42 @@ export interface Found {
 }
 
 /** Values that a visitor sent, and the contact that they were until then. */
-interface Said {
+export interface Said {
   contactId: number;
   command: IdentifyContact;
   values: FieldValues;
+  companyValues: FieldValues;
 }
 
-/**
- * Finds out who visitors are by what they said, and writes it (engines.md 5.5 for forms, 7.2 for tracking). One after the other: each may
- * make another contact of the ones that the next is about. One that is refused leaves nothing behind.
- */
-export async function identifyContacts(
-  identifying: Identifying,
-  commands: { contactId: number; effect: { value: IdentifyContact } }[],
-): Promise<Outcome<number | Found>[]> {
-  const outcomes: Outcome<number | Found>[] = [];
-  for (const { contactId, effect } of commands) {
-    try {
-      outcomes.push({ value: await identifyAlone(identifying, contactId, effect.value) });
-    } catch (error) {
-      // A fault with a cause is a statement's.
-      if (!(error instanceof Fault) || error.cause !== undefined) throw error;
-      outcomes.push({ fault: error });
-    }
-  }
-  return outcomes;
+/** Reads the values of a command, without those that the fields of this catalogue do not take. */
+export function readSaid(
+  { contact, company }: FieldCatalogue,
+  contactId: number,
+  command: IdentifyContact,
+): Said {
+  const { isPublic } = command;
+  const values = usableValues(command.values, contact, isPublic);
+  return {
+    contactId,
+    command,
+    values,
+    companyValues: usableValues(command.companyValues, company, isPublic),
+  };
 }
 
 const ATTEMPTS = 6;
 
-/** Identifies one visitor, again when another transaction was faster. What it did is taken back when it is refused. */
+/** Finds out who a visitor is, and writes what was said. A command that is refused leaves nothing behind. */
 export async function identifyAlone(
   { transaction, ...identifying }: Identifying,
-  contactId: number,
-  command: IdentifyContact,
+  said: Said,
 ): Promise<number | Found> {
   const { context } = identifying;
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await transaction.savepoint((own) => {
         const within = { ...context, database: joined(context.database, own) };
-        return identify({ ...identifying, context: within, transaction: own }, contactId, command);
+        return identify({ ...identifying, context: within, transaction: own }, said);
       });
     } catch (error) {
       if (!isOutrun(error) || attempt === ATTEMPTS) throw error;
@@ -82,25 +77,53 @@ export async function identifyAlone(
   }
 }
 
-async function identify(
-  identifying: Identifying,
-  sentId: number,
-  command: IdentifyContact,
-): Promise<number | Found> {
-  const { catalogue, call, context } = identifying;
-  const set = catalogue.contact;
-  const said = { contactId: sentId, command, values: usableValues(command.values, set, command.isPublic) };
+async function identify(identifying: Identifying, said: Said): Promise<number | Found> {
+  const { contactId: sentId, command } = said;
   const tracked = command.isKiosk ? undefined : await trackedContact(identifying, sentId, command.isNew);
   const known = await holderOf(identifying, said, tracked);
   const chosen = await choose(identifying, said, { tracked, known });
   const id = chosen ? Number(chosen.row.id) : await begin(identifying, said, tracked);
   if (command.isNew && id !== sentId) leadOn(identifying, sentId, id);
-  await mergeAnonymous(identifying, id, command.mergedId);
+  await mergeAnonymous(identifying, id, command);
   const isProven = chosen?.isFound === false && command.isProven;
   const isKept = command.keepsKnownValues && !isProven;
   await write(identifying, said, { id, chosen, kept: isKept ? chosen?.before : undefined });
-  await writeCompany(context, { id, values: command.companyValues, call }, identifying);
+  await writeCompany(identifying, id, said.companyValues);
+  await noteSaid(identifying, [{ said, id, isNew: !chosen, isMerged: chosen?.isMerged === true }]);
   return chosen?.isFound ? { found: id } : id;
+}
+
+/** A command that took effect on a contact. */
+interface Effective {
+  said: Said;
+  id: number;
+  /** The contact begins with it. */
+  isNew: boolean;
+  /** Another contact became a part of this one, which its merge has noted. */
+  isMerged?: boolean;
+}
+
+/** Notes by what visitors were recognised and what they consented to. Values that identify nobody prove nothing. */
+export async function noteSaid(
+  { transaction, catalogue }: Identifying,
+  effective: Effective[],
+): Promise<void> {
+  const at = Date.now();
+  const proven = effective.filter(
+    ({ said: { values, command }, isNew, isMerged }) =>
+      command.proof !== "" && !isMerged && (isNew || valueClaims(catalogue.contact, values).length > 0),
+  );
+  noteIdentifications(
+    transaction,
+    proven.map(({ said: { command }, id }) => {
+      const { proof, deviceId } = command;
+      return { contactId: id, at, proof, deviceId };
+    }),
+  );
+  const consents = effective.flatMap(({ said: { command }, id }) =>
+    command.consent ? [{ contactId: id, at, ...command.consent }] : [],
+  );
+  await addConsents(transaction, consents);
 }
 
 /** Values of known fields, without those that are blank or that the field does not take. */
@@ -173,6 +196,13 @@ interface Chosen {
   /** As it was before the visitor was merged in. */
   before: ContactRow;
   isFound: boolean;
+  /** Another contact became a part of it. */
+  isMerged?: boolean;
+}
+
+/** The members of a merge that say by what two contacts are one. */
+function provenBy({ proof, deviceId }: IdentifyContact) {
+  return proof === "" ? {} : { proof, deviceId };
 }
 
 /** The contact that the visitor is; undefined for a new one. */
@@ -190,17 +220,19 @@ async function choose(
 
 async function chosenOf(
   identifying: Identifying,
-  { isKiosk, isPublic }: IdentifyContact,
+  command: IdentifyContact,
   { tracked, known }: Candidates,
 ): Promise<Chosen | undefined> {
+  const { isKiosk, isPublic } = command;
   if (!known) return tracked && { row: tracked, before: tracked, isFound: false };
   if (isKiosk || !tracked || areTwo(tracked, known, identifying.catalogue.contact))
     return { row: known, before: known, isFound: true };
   // A form makes the known contact a part of the tracked one, tracking the other way round.
   const [kept, gone] = isPublic ? [known, tracked] : [tracked, known];
   const { context, call } = identifying;
-  const row = await mergeContacts(context, { id: Number(kept.id), mergedId: Number(gone.id) }, call);
-  return { row, before: known, isFound: true };
+  const merging = { id: Number(kept.id), mergedId: Number(gone.id), ...provenBy(command) };
+  const row = await mergeContacts(context, merging, call);
+  return { row, before: known, isFound: true, isMerged: true };
 }
 
 /** Do the contacts have different values in a unique field? */
@@ -212,7 +244,7 @@ function areTwo(one: ContactRow, other: ContactRow, { identifiers }: FieldSet): 
   });
 }
 
-function contradicts(row: ContactRow, values: FieldValues, identifiers: Field[]): boolean {
+export function contradicts(row: ContactRow, values: FieldValues, identifiers: Field[]): boolean {
   return identifiers.some((field) => {
     const [said, kept] = [claimOf(field, values.get(field.alias)), claimOf(field, row[field.alias])];
     return said !== undefined && kept !== undefined && said.value !== kept.value;
@@ -243,16 +275,13 @@ function leadOn({ context, transaction }: Identifying, sentId: number, id: numbe
 }
 
 /** The contact that a device had begun becomes a part of this one, where nothing else is known of it. */
-async function mergeAnonymous(
-  identifying: Identifying,
-  id: number,
-  mergedId: number | undefined,
-): Promise<void> {
+async function mergeAnonymous(identifying: Identifying, id: number, command: IdentifyContact): Promise<void> {
+  const { mergedId } = command;
   if (mergedId === undefined || mergedId === id) return;
   const merged = await readContact(identifying, mergedId);
   if (!merged || merged.date_identified || Number(merged.id) === id) return;
   const { context, call } = identifying;
-  await mergeContacts(context, { id, mergedId: Number(merged.id) }, call);
+  await mergeContacts(context, { id, mergedId: Number(merged.id), ...provenBy(command) }, call);
 }
 
 interface Written {
@@ -268,18 +297,22 @@ async function write(
   { id, chosen, kept }: Written,
 ): Promise<void> {
   const written = kept && chosen ? besideKnown(values, catalogue.contact, { kept, now: chosen.row }) : values;
-  const message = create(ContactSchema, {
-    values: jsonBytes(Object.fromEntries(written)),
+  const [outcome] = await contactSaver(context).many([{ id, message: messageOf(command, written) }], call);
+  if (outcome && "fault" in outcome) throw outcome.fault;
+}
+
+/** The edit of a contact by what a visitor said. */
+export function messageOf(command: IdentifyContact, values: FieldValues): Contact {
+  return create(ContactSchema, {
+    values: jsonBytes(Object.fromEntries(values)),
     tags: jsonBytes(usableTags(command.tags)),
     ipAddress: command.ip,
     lastActive: timestampFromMs(Date.now()),
   });
-  const [outcome] = await contactSaver(context).many([{ id, message }], call);
-  if (outcome && "fault" in outcome) throw outcome.fault;
 }
 
 /** Values that leave the known ones as they were: said ones where none was known, and known ones that the merge replaced by earlier said ones. */
-function besideKnown(
+export function besideKnown(
   values: FieldValues,
   { fields }: FieldSet,
   { kept, now }: { kept: ContactRow; now: ContactRow },
@@ -294,24 +327,19 @@ function besideKnown(
 }
 
 /** Values of the company that the contact belongs to first: the one of that name, a new one, or the one it has. */
-async function writeCompany(
-  context: ContactContext,
-  { id, values: json, call }: { id: number; values: Uint8Array; call: Call },
-  identifying: Identifying,
-): Promise<void> {
-  const sent: unknown = json.length > 0 ? parseJson(json) : {};
-  if (!isObject(sent) || Object.keys(sent).length === 0) return;
-  const { companyname: name, ...rest } = sent;
+async function writeCompany(identifying: Identifying, id: number, sent: FieldValues): Promise<void> {
+  const { context, call } = identifying;
+  const values = new Map(sent);
+  const name = values.get("companyname");
+  values.delete("companyname");
   if (name) {
     const message = create(ContactSchema, { values: jsonBytes({ company: name }) });
     await contactSaver(context).many([{ id, message }], call);
   }
+  if (values.size === 0) return;
   const row = await readContact(identifying, id);
   const company = row && companiesOf(row).find(({ isPrimary }) => isPrimary);
-  const values = Object.fromEntries(
-    [...usableValues(jsonBytes(rest), identifying.catalogue.company, false)].filter(([, value]) => value),
-  );
-  if (!company || Object.keys(values).length === 0) return;
-  const message: Company = create(CompanySchema, { values: jsonBytes(values) });
+  if (!company) return;
+  const message: Company = create(CompanySchema, { values: jsonBytes(Object.fromEntries(values)) });
   await companySaver(context).many([{ id: company.id, message }], call);
 }

@@ -17,7 +17,7 @@ import { type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
 import { valueClaims } from "../record/identifier.ts";
 import { contactTable } from "../rows/contact.ts";
-import { type Identifying, identifyAlone, usableValues } from "./identify.ts";
+import { type Identifying, identifyAlone, readSaid, usableValues } from "./identify.ts";
 
 /** The contact that a visitor would be, and the new values of its fields by alias. */
 interface Tried {
@@ -48,7 +48,7 @@ export function tryIdentification(
       const after = await undone(transaction, async (own) => {
         const within = { context, catalogue, transaction: own, call };
         if (ownerId !== undefined) await hideContactsOfOthers(within, tried, ownerId);
-        const outcome = await identifyAlone(within, contactId, tried);
+        const outcome = await identifyAlone(within, readSaid(catalogue, contactId, tried));
         const id = typeof outcome === "object" ? outcome.found : outcome;
         return (await wholeContacts(own.query, [id]))[0];
       });

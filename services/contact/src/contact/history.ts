@@ -14,11 +14,13 @@ const HISTORY = [
   "notification_sends",
   "asset_downloads",
   "contact_redirects",
+  "contact_consents",
 ];
 
 /** Tables with one row for each value of a contact: the survivor's rows stay as they are. */
 const SETS: Record<string, string> = {
   push_ids: "push_id",
+  contact_identifications: "date_added, proof, device_id, merged_from",
   contact_categories: "category_id",
   campaign_contacts: "campaign_id, version, date_added, manually_added, manually_removed",
 };

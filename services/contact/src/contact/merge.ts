@@ -28,6 +28,7 @@ import { arrayText, identify, stampEdited } from "./apply.ts";
 import { setCompanies, writeCompanyLinks } from "./company-link.ts";
 import { contactDeleted, contactSaved } from "./events.ts";
 import { moveHistory } from "./history.ts";
+import { noteIdentifications } from "./identifications.ts";
 import type { ContactContext } from "./save.ts";
 
 const redirectStatement = prepared(
@@ -36,6 +37,16 @@ const redirectStatement = prepared(
 );
 const deleteStatement = prepared("contacts_delete_merged", "delete from contacts where id = $1");
 
+/** Two contacts that turned out to be one. */
+interface Merging {
+  /** The one that stays. */
+  id: number;
+  mergedId: number;
+  /** By what they are one, as identifications name it, and the browser that it came from; `merge` when absent: somebody says so. */
+  proof?: string;
+  deviceId?: string;
+}
+
 /**
  * Makes one contact of two. Values of the one that was changed last win where they are not blank; points are added up;
  * what belongs to either belongs to the survivor. Takes the right to edit that one and to delete the other. Throws NOT_FOUND when either is missing, so that of two merges of the
@@ -43,17 +54,17 @@ const deleteStatement = prepared("contacts_delete_merged", "delete from contacts
  */
 export async function mergeContacts(
   context: ContactContext,
-  { id, mergedId }: { id: number; mergedId: number },
+  merging: Merging,
   call: Call,
 ): Promise<ContactRow> {
-  if (id === mergedId) throw badRequest("A contact cannot be merged with itself.");
-  return underCatalogue(context.catalogues, (catalogue) => merge(context, catalogue, { id, mergedId }, call));
+  if (merging.id === merging.mergedId) throw badRequest("A contact cannot be merged with itself.");
+  return underCatalogue(context.catalogues, (catalogue) => merge(context, catalogue, merging, call));
 }
 
 function merge(
   context: ContactContext,
   catalogue: FieldCatalogue,
-  { id, mergedId }: { id: number; mergedId: number },
+  { id, mergedId, proof = "merge", deviceId = "" }: Merging,
   call: Call,
 ): Promise<ContactRow> {
   const set = catalogue.contact;
@@ -68,6 +79,9 @@ function merge(
     const now = dateTimeText(Date.now());
     const row = stampEdited(survivor, mergedRow(survivor, merged, set, now), call.actor, now);
     moveHistory(transaction, id, mergedId);
+    noteIdentifications(transaction, [
+      { contactId: id, at: Date.now(), proof, deviceId, mergedFrom: mergedId },
+    ]);
     const memberships = await inheritMemberships(transaction, id, mergedId);
     transaction.execute(deleteStatement, [mergedId]);
     transaction.execute(redirectStatement, [id, mergedId]);

@@ -1,24 +1,31 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, joined, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { type VisitorSeen, VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { serviceActor } from "@tidings/rpc/actor";
 import type { Call } from "@tidings/rpc/call";
+import { addConsents, type NewConsent } from "../belonging/consent.ts";
 import { noteDevices } from "../belonging/user-agent.ts";
 import { addUtmVisits } from "../belonging/utm-visits.ts";
 import { publicAddress } from "../contact/body.ts";
+import { noteIdentifications } from "../contact/identifications.ts";
 import { addNewContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
-import { isLocale, isTimezone } from "../field/places.ts";
+import { isCountry, isLocale, isRegion, isTimezone } from "../field/places.ts";
 import type { AboutContacts } from "./facts.ts";
 
 const visitors = serviceActor("Visitors");
 
 /** A visitor as the contact that they are now. */
-interface Visit extends Pick<VisitorSeen, "ip" | "userAgent" | "timeZone" | "locale" | "utm"> {
+interface Visit
+  extends Pick<
+    VisitorSeen,
+    "ip" | "userAgent" | "deviceId" | "proof" | "timeZone" | "locale" | "utm" | "consent"
+  > {
   contactId: number;
   at: number;
 }
@@ -52,10 +59,20 @@ export function visits(context: ContactContext): AboutContacts {
         found.visits.filter(({ userAgent }) => userAgent !== ""),
         call,
       );
+      noteIdentifications(
+        transaction,
+        found.visits.filter(({ proof }) => proof !== ""),
+      );
+      await addConsents(transaction, found.visits.flatMap(consentOf));
       await addUtmVisits(transaction, { set, outbox: context.outbox }, found.visits);
       return [...new Set(found.visits.map(({ contactId }) => contactId))];
     },
   };
+}
+
+/** The answer to the question for consent that came with a visit. */
+function consentOf({ contactId, at, consent }: Visit): NewConsent[] {
+  return consent ? [{ contactId, at, given: consent.given, by: "script", where: consent.url }] : [];
 }
 
 function callOf(): Call {
@@ -75,8 +92,8 @@ const touchStatement = prepared(
    touched as (
      update contacts c set last_active = greatest(c.last_active, date_trunc('second', l.at))
      from latest l join locked on locked.id = l.contact_id where c.id = l.contact_id
-     returning c.id, c.timezone is null as needs_time_zone, c.preferred_locale is null as needs_locale, c.ip_address_ids)
-   select s.id as seen_id, t.id as contact_id, s.ip, t.needs_time_zone, t.needs_locale,
+     returning c.id, c.timezone, c.preferred_locale, c.country, c.state, c.city, c.zipcode, c.ip_address_ids)
+   select s.id as seen_id, t.id as contact_id, s.ip, t.timezone, t.preferred_locale, t.country, t.state, t.city, t.zipcode,
      s.ip <> '' and not exists (
        select from ip_addresses i where i.ip_address = s.ip and i.id = any (t.ip_address_ids)) as needs_ip
    from sent s join touched t on t.id = s.contact_id`,
@@ -85,7 +102,7 @@ const touchStatement = prepared(
 interface Found {
   visits: Visit[];
   /** Values that contacts lack, by their ids. */
-  lacking: Map<number, { ip?: string; timeZone?: string; locale?: string }>;
+  lacking: Map<number, { ip: string; values: Record<string, string> }>;
 }
 
 async function touch(transaction: Transaction, seen: VisitorSeen[]): Promise<Found> {
@@ -99,24 +116,39 @@ async function touch(transaction: Transaction, seen: VisitorSeen[]): Promise<Fou
     const row = bySeen.get(`${visit.contactId} ${visit.ip}`);
     if (!row) continue;
     const contactId = Number(row.contact_id);
-    const { timeZone, locale, ip, at } = visit;
+    const { ip, at } = visit;
     found.visits.push({ ...visit, contactId, at: at ? timestampMs(at) : Date.now() });
+    const before = found.lacking.get(contactId);
     found.lacking.set(contactId, {
-      ...found.lacking.get(contactId),
-      ...(row.needs_ip === "t" && { ip }),
-      ...(row.needs_time_zone === "t" && isTimezone(timeZone) && { timeZone }),
-      ...(row.needs_locale === "t" && isLocale(locale) && { locale }),
+      ip: row.needs_ip === "t" ? ip : (before?.ip ?? ""),
+      values: { ...before?.values, ...missingValues(visit, row) },
     });
   }
   return found;
 }
 
+/** Values of a visit that the contact has none of. The place of an address in one country says nothing of a contact in another. */
+function missingValues({ timeZone, locale, place }: VisitorSeen, row: Row): Record<string, string> {
+  const isElsewhere = Boolean(row.country) && row.country !== place?.country;
+  const located = isElsewhere ? undefined : place;
+  const { country = "", region = "", city = "", zipcode = "", timeZone: placeZone = "" } = located ?? {};
+  const zone = isTimezone(timeZone) ? timeZone : placeZone;
+  const known = {
+    timezone: isTimezone(zone) ? zone : "",
+    preferred_locale: isLocale(locale) ? locale : "",
+    country: isCountry(country) ? country : "",
+    state: isRegion(region) ? region : "",
+    city,
+    zipcode,
+  };
+  return Object.fromEntries(Object.entries(known).filter(([name, value]) => value !== "" && !row[name]));
+}
+
 /** Writes what contacts lack, each with an event. */
 async function complete(context: ContactContext, { lacking }: Found, call: Call): Promise<void> {
-  const requests = [...lacking].flatMap(([id, { ip, timeZone, locale }]) => {
-    if (!ip && !timeZone && !locale) return [];
-    const values = { ...(timeZone && { timezone: timeZone }), ...(locale && { preferred_locale: locale }) };
-    return [{ id, message: create(ContactSchema, { values: jsonBytes(values), ipAddress: ip ?? "" }) }];
+  const requests = [...lacking].flatMap(([id, { ip, values }]) => {
+    if (ip === "" && Object.keys(values).length === 0) return [];
+    return [{ id, message: create(ContactSchema, { values: jsonBytes(values), ipAddress: ip }) }];
   });
   if (requests.length > 0) await contactSaver(context).many(requests, call);
 }

@@ -139,7 +139,7 @@ async function sendAll(): Promise<void> {
   for (let view = waiting[0]; view; view = waiting[0]) {
     // Not before it may be sent: until then the counter is not kept.
     view.members.counter ??= String(countView());
-    const outcome = await send(view.members);
+    const outcome = await sendInTurn(view);
     if (outcome === "away") {
       storeWaiting(waiting);
       for (const { callbacks } of waiting) run(callbacks.onerror);
@@ -161,6 +161,24 @@ function run(callback: unknown): void {
 
 /** `away`: worth another try with the next page. `refused`: another try would be refused again. */
 type Outcome = "taken" | "refused" | "away";
+
+/**
+ * The first view of a new visitor is sent by one tab after the other, since the storage of all tabs has the id only when the answer is there. Pages
+ * without TLS and pages in a sandbox have no locks.
+ */
+async function sendInTurn(view: View): Promise<Outcome> {
+  const { members } = view;
+  const { locks } = navigator as Partial<Navigator>;
+  if (!locks || window.origin === "null" || members.hit || !mayKeep() || kept(DEVICE)) return send(members);
+  return locks.request(`${prefix}_first`, async () => {
+    // The browser brings the writes of other tabs when this one is idle.
+    await new Promise((resolve) => setTimeout(resolve));
+    // The page was hidden meanwhile, and stored the view.
+    return waiting.includes(view) ? send(members) : "away";
+  });
+}
+
+const isCalling = false;
 
 /** Sends a hit by a call, and by an image where the page may not call. */
 async function send(members: Members): Promise<Outcome> {
@@ -211,9 +229,10 @@ interface Answer {
   device_id?: string | null;
 }
 
+/** While the database is away, the answer names the device without a contact. */
 function keepIds({ id, sid, device_id }: Answer): void {
-  if (!id || !sid || !device_id || !mayKeep()) return;
-  keep("mtc_id", String(id));
+  if (!sid || !device_id || !mayKeep()) return;
+  if (id) keep("mtc_id", String(id));
   keep("mtc_sid", sid);
   keep(DEVICE, device_id);
 }
@@ -275,7 +294,7 @@ document.addEventListener("visibilitychange", () => {
 addEventListener("pagehide", () => {
   leave();
   // The call for the first one goes on without the page.
-  storeWaiting(waiting.splice(isSending ? 1 : 0));
+  storeWaiting(waiting.splice(isCalling ? 1 : 0));
 });
 
 function take([action, subject, attributes, callbacks]: unknown[]): void {

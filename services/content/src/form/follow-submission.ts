@@ -16,7 +16,7 @@ import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import type { Log } from "@tidings/runtime/log";
 import { identifyVisitor } from "../visit/contact-command.ts";
-import { ownDevice } from "../visit/identify.ts";
+import { ownDevices } from "../visit/identify.ts";
 import { type Sighting, visitorEvents } from "../visit/visitors.ts";
 import { type ActionOutcome, recordOutcome } from "./action-outcome.ts";
 import { carryOutAction } from "./carry-out-action.ts";
@@ -24,8 +24,16 @@ import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
 
+/** What a submission says of its contact: values by the names of fields, also of its company, and consent. */
+export interface Said {
+  values: Record<string, string>;
+  companyValues: Record<string, string>;
+  /** The visitor's answer to the form's question for consent, and the page of the form. */
+  consent?: { given: boolean; where: string } | undefined;
+}
+
 /** A submission that something follows from. */
-export interface Following {
+export interface Following extends Said {
   submissionId: number;
   /** A UUID, by which all that follows takes effect once. */
   key: string;
@@ -42,9 +50,9 @@ export interface Following {
   isProven: boolean;
   /** An id for a contact that has to be made. */
   newContactId: number;
-  values: Record<string, string>;
-  companyValues: Record<string, string>;
   sighting: Sighting | undefined;
+  /** The visitor agreed to be recognised before, by a page's script. */
+  isAgreeing: boolean;
   ip: string;
 }
 
@@ -121,7 +129,7 @@ async function identify(
   return identifyVisitor({ contacts, actor }, { key: `form:${key}:identify`, contactId, value });
 }
 
-/** The identification that a submission asks for; undefined where it has no value of a contact. */
+/** The identification that a submission asks for; undefined where it says nothing of a contact. */
 export function identificationOf({
   values,
   companyValues,
@@ -131,12 +139,16 @@ export function identificationOf({
   isProven,
   ip,
   newContactId,
-}: Omit<Following, "submissionId" | "key" | "formId" | "dateSubmitted" | "sighting">) {
+  sighting,
+  consent,
+}: Omit<Following, "submissionId" | "key" | "formId" | "dateSubmitted" | "isAgreeing">) {
   const hasValues = Object.keys(values).length + Object.keys(companyValues).length > 0;
-  if (!hasValues && !isKiosk) return undefined;
+  if (!hasValues && !isKiosk && !consent) return undefined;
   return {
     ...{ values: jsonBytes(values), companyValues: jsonBytes(companyValues), newContactId },
     ...{ isKiosk, isNew, keepsKnownValues, isProven, ip: isKiosk ? "" : ip },
+    ...{ proof: "form", deviceId: sighting?.deviceId ?? "" },
+    ...(consent && { consent: { ...consent, by: "form" } }),
   };
 }
 
@@ -153,8 +165,7 @@ async function work({ outbox }: FollowOptions, transaction: Transaction, { paylo
   if (task.actionsDone === undefined) giveToContact(outbox, transaction, task);
   if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
-  if (form && actionsDone < form.actions.length)
-    return { state: "again", payload: { ...rest, actionsDone } };
+  if (form && actionsDone < form.actions.length) return { state: "again", payload: { ...rest, actionsDone } };
   // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.
   if (form) await publishSubmission(outbox, transaction, task, form);
   return { state: "done" };
@@ -205,9 +216,11 @@ function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): vo
   const at = new Date(dateSubmitted).toISOString();
   transaction.execute(ownStatement, [submissionId, at, contactId || null]);
   if (!sighting || !contactId) return;
-  ownDevice(transaction, { deviceId: sighting.deviceId, contactId, isFound });
+  ownDevices(transaction, [{ deviceId: sighting.deviceId, contactId, isFound }]);
   const isBeginning = isNew && contactId === task.contactId;
-  outbox.append(transaction, visitorEvents([{ sighting, visitor: { contactId, isNew: isBeginning } }]));
+  const proof = isBeginning ? "device" : "";
+  const visitor = { contactId, isNew: isBeginning, proof, isAgreeing: task.isAgreeing } as const;
+  outbox.append(transaction, visitorEvents([{ sighting, visitor }]));
 }
 
 /** Publishes the event of a submission whose actions were carried out. */

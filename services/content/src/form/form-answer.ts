@@ -23,7 +23,11 @@ const USUAL = "Thank you!";
 /** The answer to a submission that was taken, with what was filled in and what the form offers for download (engines.md 5.7). */
 export async function takenAnswer(
   { form, results, contact }: Pick<SubmissionAnswer, "form" | "results" | "contact">,
-  { submitting, pageAddresses, settings }: Pick<FormRouteOptions, "submitting" | "pageAddresses" | "settings">,
+  {
+    submitting,
+    pageAddresses,
+    settings,
+  }: Pick<FormRouteOptions, "submitting" | "pageAddresses" | "settings">,
 ): Promise<Extract<FormAnswer, { isTaken: true }>> {
   const { publicUrl } = settings;
   const { postAction, postActionProperty: property = "" } = form;

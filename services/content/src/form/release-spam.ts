@@ -17,14 +17,14 @@ export function releaseSpam(
     const taken = await takeSpam(transaction, { id, formId });
     if (!taken) return;
     const { stored, sender } = taken;
-    const { contact, company, sighting } = sender;
+    const { sighting, ...said } = sender;
     store(transaction, stored);
     await follow(transaction, submitting, {
       id,
       form,
       // The device may have been seen since then.
       sent: { key: stored.key, ip: stored.ip, sighting: sighting && { ...sighting, isNewDevice: false } },
-      submitted: { contact: new Map(Object.entries(contact)), company: new Map(Object.entries(company)) },
+      said,
       now: Date.parse(stored.dateSubmitted),
     });
   });

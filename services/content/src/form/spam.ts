@@ -4,6 +4,7 @@ import { keepTotal, type Total } from "@tidings/resource/totals";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { seemingContact } from "../visit/promised-visitors.ts";
 import type { ShownVisitor, Sighting } from "../visit/visitors.ts";
+import type { Said } from "./follow-submission.ts";
 
 /** Spam of each form is counted apart. */
 export const SPAM_TOTAL: Total = { table: "form_spam", by: "form_id" };
@@ -36,10 +37,8 @@ export interface StoredSubmission {
   results: string;
 }
 
-/** The sender of spam, as a release needs it: values for the contact and its company, and the browser. */
-export interface SpamSender {
-  contact: Record<string, string>;
-  company: Record<string, string>;
+/** The sender of spam, as a release needs it: what was said of the contact, and the browser. */
+export interface SpamSender extends Said {
   sighting: Sighting | undefined;
 }
 

@@ -114,13 +114,15 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
 
 /** The browser that a submission came from. Its campaign is recorded where the form says so. */
 function sightingOf(visit: Visit, form: Form, referer: string): Sighting | undefined {
-  const { device, ip, userAgent } = visit;
+  const { device, ip, userAgent, isFoundByAddress, place } = visit;
   if (!device) return undefined;
   const query = referer ? Object.fromEntries(new URL(referer).searchParams) : {};
   const isRecorded = form.actions.some(({ type }) => type === "lead.addutmtags");
   return {
     deviceId: device.id,
     isNewDevice: device.isNew,
+    isFoundByAddress,
+    place,
     at: Date.now(),
     ...{ ip, userAgent, timeZone: "", locale: "", url: referer, referer: "", remoteHost: "", query },
     utm: isRecorded ? utmOf(query) : undefined,

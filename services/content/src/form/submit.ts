@@ -7,7 +7,7 @@ import { badRequest, invalid } from "@tidings/rpc/fault";
 import { Counter } from "prom-client";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { type ShownVisitor, type Sighting, seeVisitors } from "../visit/visitors.ts";
-import { planFollowing } from "./follow-submission.ts";
+import { planFollowing, type Said } from "./follow-submission.ts";
 import { hiddenFields, SUBMISSIONS_SEEN_MAX, usesProfiling } from "./profiling.ts";
 import { checkOpen, closed, lockForm, readForm } from "./read-form.ts";
 import { claimPrint } from "./same-twice.ts";
@@ -138,8 +138,7 @@ export interface Taken {
   id: number;
   form: Form;
   sent: Pick<Sent, "key" | "sighting" | "contactId" | "ip">;
-  /** Values for the contact and its company. */
-  submitted: Pick<Submitted, "contact" | "company">;
+  said: Said;
   now: number;
 }
 
@@ -147,20 +146,17 @@ export interface Taken {
 async function keep(
   transaction: Transaction,
   submitting: Submitting,
-  { sent, submitted, ...taken }: Taken & { sent: Sent; submitted: Submitted },
+  { sent, submitted, ...taken }: Omit<Taken, "said"> & { sent: Sent; submitted: Submitted },
 ): Promise<ShownVisitor | undefined> {
   const stored = storedOf(taken.id, { sent, submitted, now: taken.now });
   const reason = sent.suspicion ?? (submitted.isTrapped ? "trap" : undefined);
   transaction.afterCommit(() => submissions.inc({ outcome: reason === undefined ? "good" : "spam" }));
+  const said = saidIn(submitted, sent);
   if (reason === undefined) {
     store(transaction, stored, sent.contactId);
-    return follow(transaction, submitting, { ...taken, sent, submitted });
+    return follow(transaction, submitting, { ...taken, sent, said });
   }
-  const sender = {
-    contact: Object.fromEntries(submitted.contact),
-    company: Object.fromEntries(submitted.company),
-    sighting: sent.sighting,
-  };
+  const sender = { ...said, sighting: sent.sighting };
   const isTracked = !taken.form.inKioskMode;
   return keepSpam(transaction, submitting.ids, { stored, reason, sender, isTracked });
 }
@@ -169,7 +165,7 @@ async function keep(
 export async function follow(
   transaction: Transaction,
   { ids, keepsKnownValues }: Submitting,
-  { id, form, sent, submitted, now }: Taken,
+  { id, form, sent, said, now }: Taken,
 ): Promise<ShownVisitor | undefined> {
   const { sighting, contactId } = sent;
   const isTracked = sighting !== undefined && !form.inKioskMode;
@@ -188,12 +184,26 @@ export async function follow(
     // A caller who names the contact has the right to edit it.
     isProven: visitor?.isProven ?? true,
     newContactId,
-    values: Object.fromEntries(submitted.contact),
-    companyValues: Object.fromEntries(submitted.company),
+    ...said,
     sighting: isTracked ? sighting : undefined,
+    isAgreeing: visitor?.isAgreeing ?? false,
     ip: sent.ip,
   });
   return visitor;
+}
+
+/** The alias of a form's field that asks for consent, and the values by which it is refused. */
+const CONSENT_ALIAS = "consent";
+const REFUSALS = new Set(["0", "no", "false"]);
+
+/** What a submission says of its contact. A field for consent that is left blank answers nothing. */
+function saidIn({ contact, company, results }: Submitted, { referer = "" }: Sent): Said {
+  const text = [...results].find(([{ alias }]) => alias === CONSENT_ALIAS)?.[1];
+  return {
+    values: Object.fromEntries(contact),
+    companyValues: Object.fromEntries(company),
+    consent: text ? { given: !REFUSALS.has(text.toLowerCase()), where: referer } : undefined,
+  };
 }
 
 /** The known values that a form uses: the meant companies, and the fields that this contact was not asked for. */

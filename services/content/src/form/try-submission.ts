@@ -85,6 +85,7 @@ async function contactOf(
     values: Object.fromEntries(submitted.contact),
     companyValues: Object.fromEntries(submitted.company),
     ip: "",
+    sighting: undefined,
   };
   // Nothing is said of anybody: the visitor stays who they were, or is a new one.
   const command = identificationOf(said) ?? {};

@@ -9,8 +9,10 @@ import type { FormInPage } from "../form/personal-form.ts";
 import type { Shown } from "../slot/record-shown.ts";
 import { slotContent } from "../slot/slot-content.ts";
 import { askedBy } from "../visit/asked.ts";
+import type { FieldAliases } from "../visit/field-aliases.ts";
 import { type Hit, newFactId } from "../visit/hit.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
+import { valuesOf } from "../visit/page-hit.ts";
 import { type Parameters, readParameters } from "../visit/parameters.ts";
 import { provenContact } from "../visit/proven-contact.ts";
 import type { RecordHit } from "../visit/record-hits.ts";
@@ -28,6 +30,7 @@ export interface PageRouteOptions {
   log: Log;
   settings: VisitSettings;
   recordHit: RecordHit;
+  fields: FieldAliases;
   contacts: KnownContacts;
   recordShown: (shown: Shown) => Promise<void>;
   render: ReturnType<typeof pageRenderer>;
@@ -195,13 +198,15 @@ async function countMiss(options: PageRouteOptions, response: Response, asking: 
 }
 
 async function count(
-  { settings, recordHit }: PageRouteOptions,
+  { settings, recordHit, fields }: PageRouteOptions,
   response: Response,
   { request, parameters, visit }: Asking,
   answered: Pick<Hit, "pageId" | "variantParentId" | "page" | "code" | "urlTitle" | "pageLanguage">,
 ): Promise<{ hit: Hit; visitor: Visitor | undefined }> {
   const asked = askedBy(request, parameters, settings);
-  const hit: Hit = { ...newFactId(), ...visit, ...asked, ...answered, values: {}, tags: "" };
+  const values = valuesOf(parameters, settings.prefix, await fields());
+  const tags = parameters.get("tags") ?? "";
+  const hit: Hit = { ...newFactId(), ...visit, ...asked, ...answered, values, tags };
   const visitor = await recordHit(hit);
   keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
   return { hit, visitor };

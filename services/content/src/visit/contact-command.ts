@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { backgroundDeadline } from "@tidings/database/database";
 import {
+  type CommandOutcome,
   ContactCommandSchema,
   type ContactCommandService,
   type IdentifyContactSchema,
@@ -14,17 +15,26 @@ export interface Commander {
   actor: Actor;
 }
 
-/** Carries out a command on a contact: once, however often it is sent under its key. Throws while the contact service is away. */
-export async function commandContact(
+/**
+ * Carries out commands on contacts, up to 1,000: each once, however often it is sent under its key. The outcomes are in the order of the commands.
+ * Throws while the contact service is away.
+ */
+export async function commandContacts(
   { contacts, actor }: Commander,
+  commands: MessageInitShape<typeof ContactCommandSchema>[],
+): Promise<CommandOutcome[]> {
+  const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
+  const sent = commands.map((command) => create(ContactCommandSchema, command));
+  return (await contacts.carryOutCommands({ commands: sent }, outgoing)).outcomes;
+}
+
+/** The same for one command. */
+export async function commandContact(
+  commander: Commander,
   command: MessageInitShape<typeof ContactCommandSchema>,
 ) {
-  const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
-  const { outcomes } = await contacts.carryOutCommands(
-    { commands: [create(ContactCommandSchema, command)] },
-    outgoing,
-  );
-  return outcomes[0];
+  const [outcome] = await commandContacts(commander, [command]);
+  return outcome;
 }
 
 /** The contact that a visitor turned out to be. Throws while that cannot be found out. */

@@ -4,7 +4,9 @@ const readStatement = prepared("contact_fields_aliases", "select alias from cont
 const KEPT_MS = 1_000;
 
 /** Aliases of all fields of contacts and companies, at most a second old. While the database is away those of before are used. */
-export function fieldAliases(database: Database): () => Promise<ReadonlySet<string>> {
+export type FieldAliases = () => Promise<ReadonlySet<string>>;
+
+export function fieldAliases(database: Database): FieldAliases {
   let aliases: Set<string> = new Set();
   let reading: Promise<void> | undefined;
   let readAt = Number.NEGATIVE_INFINITY;

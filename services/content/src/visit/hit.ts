@@ -14,6 +14,8 @@ export interface Hit extends PageFact {
   /** Values by aliases of fields that the page sent of its visitor, and tags. */
   values: Record<string, string>;
   tags: string;
+  /** `pixel`: an image sent them; else a script, or the address of the page. */
+  saidBy?: "pixel" | undefined;
 }
 
 /** The id of something that happened now, and its time in milliseconds. */

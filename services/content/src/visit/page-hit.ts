@@ -13,8 +13,21 @@ const OF_THE_HIT = new Set(
 );
 /** The parameter by which a script names what it reports: sent again, it counts once. */
 const KEY_PARAMETER = "hit_key";
+const OTHERS = "other";
 const URL_LENGTH_MAX = 2_048;
 const QUERY_MEMBERS_MAX = 100;
+
+/**
+ * The names under which it is counted what was left out of a hit: those of its parameters, and one for all others, since anybody may name one. An
+ * address that is none of the web is left out, too.
+ */
+export function namesOfLeftOut(leftOut: ReadonlySet<string>, parameters: Parameters): Set<string> {
+  const names = [...leftOut].map((name) =>
+    OF_THE_HIT.has(name) || ["body", "query"].includes(name) ? name : OTHERS,
+  );
+  const url = parameters.get("page_url") ?? "";
+  return new Set([...names, ...(url !== "" && addressOf(url) === "" ? ["page_url"] : [])]);
+}
 
 export interface HitContext {
   visit: Visit;
@@ -88,7 +101,8 @@ export function utmOf(query: Record<string, string>): Utm | undefined {
   return Object.values(utm).some((value) => value !== "") ? utm : undefined;
 }
 
-function valuesOf(
+/** Values of fields among the parameters of a request. Which of them everybody may write is decided where they are written. */
+export function valuesOf(
   parameters: Parameters,
   prefix: string,
   fields: ReadonlySet<string>,

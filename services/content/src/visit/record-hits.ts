@@ -250,9 +250,8 @@ async function identifyAll(
     const contactId = visitorOf(hit)?.contactId;
     const newContactId = newIds[index];
     if (contactId === undefined || newContactId === undefined || !hit.device) return [];
-    return [
-      { hitId: hit.id, deviceId: hit.device.id, contactId, values: hit.values, tags: hit.tags, newContactId },
-    ];
+    const { id: hitId, device, values, tags, saidBy = "query" } = hit;
+    return [{ hitId, deviceId: device.id, contactId, values, tags, newContactId, proof: saidBy }];
   });
   planIdentifications(transaction, said);
 }

@@ -1,15 +1,18 @@
 import { join } from "node:path";
 import { contactFateJobs, contactFates } from "@tidings/projection/contact-fate-jobs";
 import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { TrackedSiteService } from "@tidings/proto/tidings/content/v1/tracked_site";
+import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
 import { SETS_OF_CONTACTS, TABLES_OF_CONTACTS } from "../contact-tables.ts";
 import { type ContactIds, contactIds, contactIdUpkeep } from "./contact-ids.ts";
 import { listedFacts } from "./fact-kind.ts";
-import { fieldAliases } from "./field-aliases.ts";
+import { type FieldAliases, fieldAliases } from "./field-aliases.ts";
 import { identification } from "./identify.ts";
 import { type KnownContacts, knownContacts } from "./known-contact.ts";
+import { openPlaces } from "./places.ts";
 import {
   eventOfStored,
   hitRecorder,
@@ -21,17 +24,20 @@ import {
 import { redirectFinder, redirectRoutes } from "./redirects.ts";
 import { scriptRoutes } from "./script.ts";
 import { openSpill, spillingRecorder } from "./spill.ts";
+import { trackedSiteHandlers, trackedSites } from "./tracked-sites.ts";
 import { trackingRoutes } from "./tracking.ts";
 import { type VisitSettings, visitSettings } from "./visit-settings.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
+import { withdrawal } from "./withdraw.ts";
 
-type Opened = Required<Pick<Parts, "jobs" | "facts" | "projections" | "work">> & {
+type Opened = Required<Pick<Parts, "services" | "jobs" | "facts" | "projections" | "work">> & {
   routes: Router[];
   settings: VisitSettings;
   ids: ContactIds;
   recordHit: RecordHit;
   see: See;
   contacts: KnownContacts;
+  fields: FieldAliases;
 };
 
 /** Visitors of the public web, and their hits. */
@@ -42,20 +48,24 @@ export async function openVisits({
   log,
   upstreams,
 }: Foundation<ContentConfig>): Promise<Opened> {
-  const settings = visitSettings(config);
+  const places = await openPlaces(config.GEOIP_FILE, log);
+  const settings = visitSettings(config, places.placeOf);
   const ids = contactIds(database, upstreams);
   const visits = { database, outbox, ids };
   const folder = config.HITS_DIR || join(config.FILES_DIR, "hits");
   const spill = await openSpill({ ...visits, log, folder, bytesMax: config.HITS_SPILL_BYTES_MAX });
   const recordHit = spillingRecorder(hitRecorder(visits), spill);
+  const sites = trackedSites(database, log);
   const contacts = knownContacts(database, upstreams);
   const see = visitorSeer(visits);
+  const fields = fieldAliases(database);
   return {
     settings,
     ids,
     recordHit,
     see,
     contacts,
+    fields,
     routes: [
       scriptRoutes(settings),
       trackingRoutes({
@@ -65,7 +75,9 @@ export async function openVisits({
         recordHit,
         see,
         leave: leavingRecorder(visits),
-        fields: fieldAliases(database),
+        fields,
+        withdraw: withdrawal(visits, settings),
+        sites,
       }),
       redirectRoutes({
         log,
@@ -89,6 +101,11 @@ export async function openVisits({
       }),
     ],
     projections: [contactFates],
-    work: { "spilled hits": { stop: spill.stop } },
+    services: [implement(TrackedSiteService, trackedSiteHandlers(database))],
+    work: {
+      "tracked sites": { stop: sites.stop },
+      "spilled hits": { stop: spill.stop },
+      "places of addresses": { stop: places.stop },
+    },
   };
 }

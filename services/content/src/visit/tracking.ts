@@ -1,17 +1,21 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Database } from "@tidings/database/database";
 import { isOutage } from "@tidings/rpc/outage";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
 import { isPreviewAddress } from "../web/preview.ts";
 import { clickIn, sourceOf } from "./click.ts";
-import { fromTrackedSites, sharedWith } from "./cross-origin.ts";
+import { isTrackedOrigin, sharedWith } from "./cross-origin.ts";
+import type { FieldAliases } from "./field-aliases.ts";
+import type { Hit } from "./hit.ts";
 import { hitLeft } from "./hit-left.ts";
-import { pageHit } from "./page-hit.ts";
-import { type Parameters, readParameters } from "./parameters.ts";
+import { namesOfLeftOut, pageHit } from "./page-hit.ts";
+import { readParameters } from "./parameters.ts";
 import type { Leave, RecordHit, See } from "./record-hits.ts";
+import { hostOf, type TrackedSites } from "./tracked-sites.ts";
 import { CONSENT_PARAMETER, forgetDevice, keepDevice, type Recorded, visitOf } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
+import type { Withdraw } from "./withdraw.ts";
 
 export interface TrackingOptions {
   database: Database;
@@ -22,7 +26,9 @@ export interface TrackingOptions {
   see: See;
   /** Notes that a visitor left a page. */
   leave: Leave;
-  fields: () => Promise<ReadonlySet<string>>;
+  fields: FieldAliases;
+  withdraw: Withdraw;
+  sites: TrackedSites;
 }
 
 /** Routes for scripts and images on pages: `/mtc/event`, `/mtc` and `/mtracking.gif`. */
@@ -30,17 +36,16 @@ export function trackingRoutes(options: TrackingOptions): Router {
   const { settings } = options;
   const router = Router({ caseSensitive: true });
   const shared = sharedWith(settings);
-  router.all(
-    "/mtc/event",
-    shared,
-    fromTrackedSites(settings),
-    async (request: Request, response: Response) => {
-      const parameters = await readParameters(request);
-      const outcome = await record(options, request, response, parameters);
-      if (!outcome) return void response.json({ success: 0 });
-      response.json({ success: 1, ...idsOf(outcome), ...hitOf(outcome, settings), events: {} });
-    },
-  );
+  router.all("/mtc/event", shared, async (request: Request, response: Response) => {
+    const { origin } = request.headers;
+    if (origin !== undefined && !isTrackedOrigin(origin, settings)) {
+      options.sites.noteRefused(hostOf(origin), ["origin"]);
+      return void response.json({ success: 0 });
+    }
+    const outcome = await record(options, request, response, {});
+    if (!outcome) return void response.json({ success: 0 });
+    response.json({ success: 1, ...idsOf(outcome), ...hitOf(outcome, settings), events: {} });
+  });
   router.get("/mtc", shared, async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
     const visit = visitOf(request, parameters, settings);
@@ -52,8 +57,7 @@ export function trackingRoutes(options: TrackingOptions): Router {
     response.json(idsOf({ visitor, visit }));
   });
   router.get("/mtracking.gif", async (request: Request, response: Response) => {
-    const parameters = await readParameters(request);
-    await record(options, request, response, parameters).catch((error) => {
+    await record(options, request, response, { saidBy: "pixel" }).catch((error) => {
       if (!isOutage(error)) options.log.error({ err: error }, "a hit was lost");
     });
     response.setHeader("cross-origin-resource-policy", "cross-origin");
@@ -64,13 +68,18 @@ export function trackingRoutes(options: TrackingOptions): Router {
 
 /** Records the hit of a page; undefined where a link is named that we did not sign. */
 async function record(
-  { database, settings, recordHit, leave, fields }: TrackingOptions,
+  { database, settings, recordHit, leave, fields, withdraw, sites }: TrackingOptions,
   request: Request,
   response: Response,
-  parameters: Parameters,
+  how: Pick<Hit, "saidBy">,
 ): Promise<Recorded | undefined> {
+  const leftOut = new Set<string>();
+  const parameters = await readParameters(request, leftOut);
   const visit = visitOf(request, parameters, settings);
-  if (parameters.get(CONSENT_PARAMETER) === "0") await withdraw(database, response, parameters, settings);
+  if (parameters.get(CONSENT_PARAMETER) === "0") {
+    forgetDevice(response, settings);
+    await withdraw(request, parameters);
+  }
   const served = settings.tokens.hit.read(parameters.get("hit") ?? "");
   if (parameters.has("left")) {
     const left = served ?? (visit.device && (await hitLeft(database, visit.device.id, parameters)));
@@ -80,12 +89,22 @@ async function record(
   const isCounted = served !== undefined || parameters.has("left");
   if (isCounted || isPreviewAddress(parameters.get("page_url") ?? "", settings.publicUrl))
     return { visit, visitor: undefined };
+  const hit = { ...pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() }), ...how };
+  const host = hostOf(hit.url);
   const asked = clickIn(parameters, settings.tokens.click);
-  if (!asked) return undefined;
-  const hit = pageHit({ visit, parameters, prefix: settings.prefix, fields: await fields() });
-  const visitor = await recordHit(asked.click ? { ...hit, ...sourceOf(asked.click) } : hit);
-  keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
-  return { visit, visitor, hitId: hit.id };
+  if (!asked) {
+    sites.noteRefused(host, ["ct"]);
+    return undefined;
+  }
+  sites.noteRefused(host, namesOfLeftOut(leftOut, parameters));
+  const visitor = await recordHit(asked.click ? { ...hit, ...sourceOf(asked.click) } : hit).catch((error) => {
+    sites.noteRefused(host, ["away"]);
+    throw error;
+  });
+  sites.noteHit(host, hit);
+  const recorded = { visit, visitor, hitId: hit.id };
+  keepDevice(response, recorded, settings);
+  return recorded;
 }
 
 /** The signed id of a hit, by which the page later reports that its visitor left. */
@@ -93,26 +112,8 @@ function hitOf({ visitor, hitId }: Recorded, { tokens }: VisitSettings) {
   return visitor && hitId ? { hit: tokens.hit.sign(hitId) } : {};
 }
 
-/** `id`, `sid` and `device_id` of a visitor who may be known; nothing else of them is said. */
-export function idsOf({ visitor, visit }: Recorded) {
-  const deviceId = visitor ? visit.device?.id : undefined;
+/** `id`, `sid` and `device_id` of a visitor who may be known; nothing else of them is said. A hit that waits on disk has no contact yet. */
+export function idsOf({ visitor, visit, hitId }: Recorded) {
+  const deviceId = visitor || hitId ? visit.device?.id : undefined;
   return { id: visitor?.shownContactId ?? null, sid: deviceId ?? null, device_id: deviceId ?? null };
-}
-
-const forgetStatement = prepared(
-  "visitor_devices_withdraw",
-  `with promised as (delete from promised_visitors where device_id = $1)
-   delete from visitor_devices where id = $1`,
-);
-
-/** A visitor takes their consent back: the browser forgets who it is, and so do we. */
-async function withdraw(
-  database: Database,
-  response: Response,
-  parameters: Parameters,
-  settings: VisitSettings,
-): Promise<void> {
-  forgetDevice(response, settings);
-  const device = visitOf(response.req, new Map([...parameters, [CONSENT_PARAMETER, "1"]]), settings).device;
-  if (device && !device.isNew) await database.query(forgetStatement, [device.id], backgroundDeadline());
 }

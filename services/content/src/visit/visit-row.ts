@@ -34,9 +34,9 @@ export interface PageFact extends VisitFact {
 export function visitRow(fact: PageFact) {
   return {
     ip: fact.ip || null,
-    country: null,
-    region: null,
-    city: null,
+    country: fact.place?.country || null,
+    region: fact.place?.region || null,
+    city: fact.place?.city || null,
     isp: null,
     organization: null,
     code: fact.code,

@@ -6,6 +6,7 @@ import {
 } from "@tidings/secrets/public-token";
 import type { ContentConfig } from "../config.ts";
 import type { MachineRules } from "./machine.ts";
+import type { PlaceOf } from "./places.ts";
 
 /** Settings of visits to the public web. */
 export interface VisitSettings {
@@ -20,10 +21,13 @@ export interface VisitSettings {
   consent: "signal" | "required" | "off";
   ipForm: "full" | "short" | "none";
   machines: MachineRules;
+  /** A visitor without a device is the one who came from the same address before. */
+  isFoundByAddress: boolean;
+  placeOf: PlaceOf;
   tokens: { click: PublicTokens; hit: PublicTokens; device: EndingTokens; preview: EndingTokens };
 }
 
-export function visitSettings(config: ContentConfig): VisitSettings {
+export function visitSettings(config: ContentConfig, placeOf: PlaceOf): VisitSettings {
   const keys = config.PUBLIC_TOKEN_KEYS;
   return {
     publicUrl: config.PUBLIC_URL,
@@ -32,6 +36,9 @@ export function visitSettings(config: ContentConfig): VisitSettings {
     origins: new Set(config.TRACKING_ORIGINS),
     consent: config.TRACKING_CONSENT,
     ipForm: config.TRACKING_IP,
+    // A part of an address is that of many.
+    isFoundByAddress: config.TRACK_BY_IP && config.TRACKING_IP === "full",
+    placeOf,
     machines: {
       agents: config.BOT_AGENTS.map((word) => word.toLowerCase()),
       networks: config.MACHINE_NETWORKS,

@@ -56,3 +56,9 @@ export const VISIT_TABLES = [
     host text primary key, last_hit timestamptz, hits integer not null default 0, machine_hits integer not null default 0,
     refused jsonb not null default '{}')`,
 ];
+
+/** SQL of a migration: what visitors agreed to, and the address of those who are found by it (TRACK_BY_IP). */
+export const VISITORS_FOUND = [
+  "alter table visitor_devices add column has_consented boolean not null default false, add column ip text",
+  "create index visitor_devices_at_address on visitor_devices (ip, date_added desc) where ip is not null",
+];

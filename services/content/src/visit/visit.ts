@@ -4,6 +4,7 @@ import { keptAddress } from "./address.ts";
 import { deviceIdOf, newDeviceId } from "./device-id.ts";
 import { type Verdict, verdictOf } from "./machine.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
+import type { Place } from "./places.ts";
 import type { VisitSettings } from "./visit-settings.ts";
 import type { ShownVisitor } from "./visitors.ts";
 
@@ -13,6 +14,11 @@ export interface Visit extends Verdict {
   device: { id: string; isNew: boolean } | undefined;
   /** As it is kept. */
   ip: string;
+  /** The place of the kept address, where places of addresses are known. */
+  place?: Place | undefined;
+  /** A page says that its visitor agreed to be recognised. */
+  isConsenting: boolean;
+  isFoundByAddress: boolean;
   userAgent: string;
   browserLanguages: string[];
   /** The page that the request came from, as the browser says. */
@@ -27,6 +33,7 @@ const LANGUAGES_MAX = 20;
 export function visitOf(request: IncomingMessage, parameters: Parameters, settings: VisitSettings): Visit {
   const { headers, method = "GET" } = request;
   const ip = String(headers["x-forwarded-for"] ?? "");
+  const kept = keptAddress(ip, settings.ipForm);
   const verdict = verdictOf({ method, headers, ip }, settings.machines);
   const known = knownDevice(request, parameters, settings);
   const mayBeKnown =
@@ -38,7 +45,10 @@ export function visitOf(request: IncomingMessage, parameters: Parameters, settin
         ? { id: known, isNew: false }
         : { id: newDeviceId(), isNew: true }
       : undefined,
-    ip: keptAddress(ip, settings.ipForm),
+    ip: kept,
+    place: settings.placeOf(kept),
+    isConsenting: parameters.get(CONSENT_PARAMETER) === "1",
+    isFoundByAddress: settings.isFoundByAddress,
     userAgent: cleanText(headers["user-agent"] ?? "", AGENT_LENGTH_MAX),
     browserLanguages: languagesOf(headers["accept-language"]),
     referer: cleanText(headers.referer ?? ""),
@@ -107,15 +117,19 @@ export interface Recorded {
 }
 
 /**
- * Lets the browser of a visitor who is known keep who it is: the random id of the device for a year, and for its session the ids of contact and hit,
- * which nobody believes when they come back.
+ * Lets the browser of a visitor keep who it is: the random id of the device for a year, and for its session the ids of contact and hit,
+ * which nobody believes when they come back. A hit that waits on disk has no contact yet: its device will have one.
  */
 export function keepDevice(
   response: ServerResponse,
   { visit, visitor, hitId }: Recorded,
   settings: VisitSettings,
 ): void {
-  if (!visitor || !visit.device) return;
+  if (!visit.device) return;
+  if (!visitor) {
+    if (hitId) keepNewDevice(response, visit.device.id, settings);
+    return;
+  }
   const { prefix } = settings;
   const device = cookieOf(`${prefix}_device_id`, visit.device.id, settings, YEAR_SECONDS);
   const contact = cookieOf("mtc_id", String(visitor.shownContactId), settings);

@@ -9,7 +9,8 @@ import { VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
 import { jsonBytes } from "@tidings/resource/json-member";
 import type { ContactIds } from "./contact-ids.ts";
 import { keysOf, repeatedAmong, withKeys } from "./fact-key.ts";
-import { planMerges } from "./identify.ts";
+import { type Merge, planMerges } from "./identify.ts";
+import type { Place } from "./places.ts";
 import { promisedIds } from "./promised-visitors.ts";
 
 /** How a visitor came, by the parameters of the address. */
@@ -43,6 +44,11 @@ export interface Sighting {
   provenContactId?: number | undefined;
   /** Names what was reported: sent again by the same browser, it is recorded once. */
   key?: number | undefined;
+  /** The visitor agreed to be recognised. */
+  isConsenting?: boolean | undefined;
+  /** A browser that is not known is taken for that of the visitor who came from the same address before. */
+  isFoundByAddress?: boolean | undefined;
+  place?: Place | undefined;
 }
 
 /** A visitor as answers show them. */
@@ -50,6 +56,9 @@ export interface ShownVisitor {
   /** The id of the contact, once the visitor has proven to be that one. */
   shownContactId: number;
 }
+
+/** How a device came to its contact, as `tidings.contact.v1.Identification` names it; empty where it was that contact's before. */
+type Proof = "" | "device" | "link" | "address";
 
 /** A visitor, as the visits before have left them. */
 export interface Visitor extends ShownVisitor {
@@ -59,31 +68,48 @@ export interface Visitor extends ShownVisitor {
   isNew: boolean;
   /** The latest hit before. */
   previousHitId: string | undefined;
+  proof: Proof;
+  /** The visitor has agreed to be recognised, and had not before. */
+  isAgreeing: boolean;
 }
 
-const columns = "id text, contact_id integer, last_seen timestamptz, last_hit_id uuid, keys bigint[]";
+const columns = `id text, contact_id integer, shown_contact_id integer, is_proven boolean, last_seen timestamptz, last_hit_id uuid,
+   is_consenting boolean, ip text, keys bigint[]`;
 const answer =
   "d.id, d.contact_id, d.shown_contact_id, d.is_proven, d.previous_hit_id, to_json(d.recent_keys) as recent_keys";
 /** The latest hit moves on; a sighting that is no hit leaves it as it is. */
 const moved = `contact_id = coalesce((select f.merged_into_id from contact_fates f where f.contact_id = d.contact_id), d.contact_id),
    last_seen = greatest(d.last_seen, x.last_seen), previous_hit_id = case when x.last_hit_id is null then d.previous_hit_id else d.last_hit_id end,
-   last_hit_id = coalesce(x.last_hit_id, d.last_hit_id), recent_keys = ${withKeys("d.recent_keys", "x.keys")}`;
+   last_hit_id = coalesce(x.last_hit_id, d.last_hit_id), has_consented = d.has_consented or x.is_consenting,
+   recent_keys = ${withKeys("d.recent_keys", "x.keys")}`;
 const seeStatement = prepared(
   "visitor_devices_see",
   `with x as materialized (select * from json_to_recordset($1::json) as x (${columns})),
-     locked as materialized (select d.id from visitor_devices d join x on x.id = d.id order by d.id for update of d)
+     locked as materialized (select d.id, d.has_consented from visitor_devices d join x on x.id = d.id order by d.id for update of d)
    update visitor_devices d set ${moved} from x join locked on locked.id = x.id where d.id = x.id
-   returning ${answer}`,
+   returning ${answer}, x.is_consenting and not locked.has_consented as is_agreeing`,
 );
 const addStatement = prepared(
   "visitor_devices_add",
-  `insert into visitor_devices as d (id, contact_id, shown_contact_id, last_seen, last_hit_id, recent_keys)
-   select x.id, x.contact_id, x.contact_id, x.last_seen, x.last_hit_id, x.keys from json_to_recordset($1::json) as x (${columns})
+  `insert into visitor_devices as d
+     (id, contact_id, shown_contact_id, is_proven, last_seen, last_hit_id, has_consented, ip, recent_keys)
+   select x.id, x.contact_id, x.shown_contact_id, x.is_proven, x.last_seen, x.last_hit_id, x.is_consenting, x.ip, x.keys
+   from json_to_recordset($1::json) as x (${columns})
    order by x.id
    on conflict (id) do update set last_seen = greatest(d.last_seen, excluded.last_seen),
      previous_hit_id = d.last_hit_id, last_hit_id = coalesce(excluded.last_hit_id, d.last_hit_id),
      recent_keys = ${withKeys("d.recent_keys", "excluded.recent_keys")}
    returning ${answer}`,
+);
+
+/** The contact of the browser that came from an address last. */
+const atAddressStatement = prepared(
+  "visitor_devices_at_address",
+  `select x.ip, d.contact_id from (select distinct unnest($1::text[]) as ip) x cross join lateral (
+     select coalesce(f.merged_into_id, d.contact_id) as contact_id
+     from visitor_devices d left join contact_fates f on f.contact_id = d.contact_id
+     where d.ip = x.ip and (f.contact_id is null or f.merged_into_id is not null)
+     order by d.date_added desc limit 1) d`,
 );
 
 /** Devices of contacts that were erased begin anew. */
@@ -106,33 +132,19 @@ export async function seeVisitors(
   const byDevice = Map.groupBy(sightings, ({ deviceId }) => deviceId);
   const latest = new Map(sightings.map((sighting) => [sighting.deviceId, sighting]));
   const known = [...latest.values()].filter(({ isNewDevice }) => !isNewDevice);
-  const rowsOf = (some: Sighting[]) =>
-    some.map((sighting) => rowOf(sighting, byDevice.get(sighting.deviceId) ?? []));
+  const toRow = (sighting: Sighting) => rowOf(sighting, byDevice.get(sighting.deviceId) ?? []);
   contactsByFate.hold(transaction, []);
   if (known.length > 0) transaction.execute(forgetStatement, [known.map(({ deviceId }) => deviceId)]);
-  const seen = known.length > 0 ? await transaction.query(seeStatement, [JSON.stringify(rowsOf(known))]) : [];
-  const visitors = new Map(seen.map((row) => [row.id ?? "", visitorOf(row, false)]));
-  const unknown = [...latest.values()].filter(({ deviceId }) => !visitors.has(deviceId));
-  if (unknown.length > 0) {
-    const returned = unknown.flatMap(({ deviceId, isNewDevice }) => (isNewDevice ? [] : deviceId));
-    const promised = await promisedIds(transaction, returned);
-    const contactIds = await ids.take(unknown.length);
-    const rows = rowsOf(unknown).map((row, index) => ({
-      ...row,
-      contact_id: promised.get(row.id) ?? contactIds[index],
-    }));
-    const wanted = new Map(rows.map(({ id, contact_id }) => [id, contact_id]));
-    const added = await transaction.query(addStatement, [JSON.stringify(rows)]);
-    for (const row of added)
-      visitors.set(row.id ?? "", visitorOf(row, Number(row.contact_id) === wanted.get(row.id ?? "")));
-    seen.push(...added);
-  }
+  const seen =
+    known.length > 0 ? await transaction.query(seeStatement, [JSON.stringify(known.map(toRow))]) : [];
+  const met = new Map(seen.map((row) => [row.id ?? "", metOf(row, "")]));
+  const unknown = [...latest.values()].filter(({ deviceId }) => !met.has(deviceId));
+  for (const [id, begun] of await begin(transaction, ids, unknown, toRow)) met.set(id, begun);
   const repeated = new Set(
-    seen.flatMap(({ id, recent_keys: keys }) =>
-      repeatedAmong(byDevice.get(id ?? "") ?? [], JSON.parse(keys ?? "[]")),
-    ),
+    [...met].flatMap(([id, { recentKeys }]) => repeatedAmong(byDevice.get(id) ?? [], recentKeys)),
   );
   takeBack(transaction, byDevice, repeated);
+  const visitors = new Map([...met].map(([id, { visitor }]) => [id, visitor]));
   await prove(transaction, visitors, [...latest.values()]);
   const others = sightings.filter((sighting) => !repeated.has(sighting));
   return { visitors, events: visitorEvents(seenOnce(others, visitors)), repeated };
@@ -168,33 +180,91 @@ function takeBack(
   if (rows.length > 0) transaction.execute(takeBackStatement, [JSON.stringify(rows)]);
 }
 
+/**
+ * Devices that nobody knows: each begins a contact. One that is found by its address is not proven to be that contact's, so that answers say an id
+ * that is nobody's.
+ */
+async function begin(
+  transaction: Transaction,
+  ids: ContactIds,
+  sightings: Sighting[],
+  toRow: (sighting: Sighting) => ReturnType<typeof rowOf>,
+): Promise<Map<string, Met>> {
+  if (sightings.length === 0) return new Map();
+  const returned = sightings.flatMap(({ deviceId, isNewDevice }) => (isNewDevice ? [] : deviceId));
+  const promised = await promisedIds(transaction, returned);
+  const newIds = await ids.take(sightings.length);
+  const atAddress = await contactsAt(
+    transaction,
+    sightings.filter(({ isFoundByAddress }) => isFoundByAddress),
+  );
+  const rows = sightings.map((sighting, index) => {
+    const { deviceId, isFoundByAddress, ip } = sighting;
+    const found = isFoundByAddress ? atAddress.get(ip) : undefined;
+    const newId = promised.get(deviceId) ?? newIds[index];
+    return {
+      ...toRow(sighting),
+      ...{ contact_id: found ?? newId, shown_contact_id: newId, is_proven: found === undefined },
+      ip: isFoundByAddress ? ip || null : null,
+    };
+  });
+  const wanted = new Map(rows.map((row) => [row.id, row]));
+  const added = await transaction.query(addStatement, [JSON.stringify(rows)]);
+  return new Map(
+    added.map((row) => {
+      const sent = wanted.get(row.id ?? "");
+      const isOurs = Number(row.shown_contact_id) === sent?.shown_contact_id;
+      const { visitor, recentKeys } = metOf(row, isOurs ? (sent?.is_proven ? "device" : "address") : "");
+      const isAgreeing = isOurs && sent?.is_consenting === true;
+      return [row.id ?? "", { visitor: { ...visitor, isAgreeing }, recentKeys }];
+    }),
+  );
+}
+
+async function contactsAt(transaction: Transaction, sightings: Sighting[]): Promise<Map<string, number>> {
+  const addresses = sightings.map(({ ip }) => ip).filter((ip) => ip !== "");
+  if (addresses.length === 0) return new Map();
+  const rows = await transaction.query(atAddressStatement, [addresses]);
+  return new Map(rows.map(({ ip, contact_id }) => [ip ?? "", Number(contact_id)]));
+}
+
 /** A sighting, and the contact that it is of. */
 interface Seen {
   sighting: Sighting;
-  visitor: Pick<Visitor, "contactId" | "isNew">;
+  visitor: Pick<Visitor, "contactId" | "isNew" | "proof" | "isAgreeing">;
 }
 
 /** The events of contacts that were seen. */
 export function visitorEvents(seen: Seen[]): DomainEvent[] {
-  return factEvents(SUBJECT, VisitorsSeenSchema, seen, messageOf);
+  return factEvents(VISITORS_SEEN, VisitorsSeenSchema, seen, messageOf);
 }
 
-const SUBJECT = "tidings.content.visitor.seen";
+export const VISITORS_SEEN = "tidings.content.visitor.seen";
 
 /** The latest sighting of a device, and the keys of all of its sightings. */
-function rowOf({ deviceId, at, hitId }: Sighting, sightings: Sighting[]) {
+function rowOf({ deviceId, at, hitId, isConsenting = false }: Sighting, all: Sighting[]) {
   const lastSeen = new Date(at).toISOString();
-  return { id: deviceId, last_seen: lastSeen, last_hit_id: hitId, keys: keysOf(sightings) };
+  const latest = { last_seen: lastSeen, last_hit_id: hitId, is_consenting: isConsenting };
+  return { id: deviceId, ...latest, keys: keysOf(all) };
 }
 
-function visitorOf(row: Row, isNew: boolean): Visitor {
-  return {
+/** A visitor who was met, and the keys that the device remembers. */
+interface Met {
+  visitor: Visitor;
+  recentKeys: number[];
+}
+
+function metOf(row: Row, proof: Proof): Met {
+  const visitor = {
     contactId: Number(row.contact_id),
     shownContactId: Number(row.shown_contact_id),
     isProven: row.is_proven === "t",
-    isNew,
+    isNew: proof === "device",
     previousHitId: row.previous_hit_id ?? undefined,
+    proof,
+    isAgreeing: row.is_agreeing === "t",
   };
+  return { visitor, recentKeys: JSON.parse(row.recent_keys ?? "[]") as number[] };
 }
 
 /** Proven contacts as they are now: one that was erased proves nothing. */
@@ -220,12 +290,12 @@ async function prove(
     return provenContactId !== undefined && isNews ? [{ id: deviceId, contact_id: provenContactId }] : [];
   });
   if (proofs.length === 0) return;
-  const merges: { contactId: number; mergedId: number }[] = [];
+  const merges: Merge[] = [];
   for (const row of await transaction.query(proveStatement, [JSON.stringify(proofs)])) {
     const before = visitors.get(row.id ?? "");
     const contactId = Number(row.contact_id);
     if (before && before.contactId !== contactId && !before.isNew)
-      merges.push({ contactId, mergedId: before.contactId });
+      merges.push({ deviceId: row.id ?? "", contactId, mergedId: before.contactId });
     if (before)
       visitors.set(row.id ?? "", {
         ...before,
@@ -233,6 +303,7 @@ async function prove(
         shownContactId: contactId,
         isProven: true,
         isNew: false,
+        proof: "link",
       });
   }
   planMerges(transaction, merges);
@@ -253,9 +324,11 @@ function messageOf(seen: Seen[]) {
     visitors: seen.map(({ sighting, visitor }) => {
       const { at, ip, deviceId, userAgent, timeZone, locale, utm, url, referer, remoteHost, query } =
         sighting;
-      const { contactId, isNew } = visitor;
+      const { contactId, isNew, proof, isAgreeing } = visitor;
       return {
-        ...{ contactId, isNew, at: timestampFromMs(at), ip, deviceId, userAgent, timeZone, locale },
+        ...{ contactId, isNew, at: timestampFromMs(at), ip, deviceId, userAgent, timeZone, locale, proof },
+        ...(isAgreeing && { consent: { given: true, url } }),
+        ...(sighting.place && { place: sighting.place }),
         ...(utm && { utm: { ...utm, url, referer, remoteHost, query: jsonBytes(query) } }),
       };
     }),
