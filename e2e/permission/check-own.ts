@@ -25,6 +25,7 @@ const CASES: Record<string, Case> = {
   getJob: { ok: 404 },
   cancelJob: { ok: 404 },
   getSubmission: { ok: 404 },
+  downloadSubmissionFile: { ok: 404 },
   uploadFile: { ok: 406 },
   deleteFile: { ok: 404 },
   uploadTheme: { ok: 400 },
