@@ -26,6 +26,7 @@ const CASES: Record<string, Case> = {
   cancelJob: { ok: 404 },
   getSubmission: { ok: 404 },
   releaseSubmission: { ok: 404 },
+  downloadSubmissionFile: { ok: 404 },
   uploadFile: { ok: 406 },
   deleteFile: { ok: 404 },
   uploadTheme: { ok: 400 },
