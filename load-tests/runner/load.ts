@@ -1,12 +1,12 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { type Memory, recordMemory } from "@tidings/scripts/bench/resident-memory";
 import { startTemporaryStack, type TemporaryStack } from "@tidings/scripts/bench/temporary-stack";
 import { processes } from "@tidings/scripts/processes";
 import { onStopSignal } from "@tidings/scripts/stop-signal";
 import { type ReceiverServer, startReceiverServer } from "../receiver/receiver.ts";
 import { bundleScripts } from "./bundle-scripts.ts";
 import { type K6Run, k6Program, startK6 } from "./k6.ts";
-import { type Memory, recordMemory } from "./memory.ts";
 import { memoryReport } from "./memory-report.ts";
 import { type LoadOptions, readOptions } from "./options.ts";
 import { type Surroundings, surroundings, surroundingsReport } from "./surroundings.ts";
