@@ -59,11 +59,13 @@ const answer = "d.id, d.contact_id, d.shown_contact_id, d.is_proven, d.previous_
 const moved = `contact_id = coalesce((select f.merged_into_id from contact_fates f where f.contact_id = d.contact_id), d.contact_id),
    last_seen = greatest(d.last_seen, x.last_seen), previous_hit_id = case when x.last_hit_id is null then d.previous_hit_id else d.last_hit_id end,
    last_hit_id = coalesce(x.last_hit_id, d.last_hit_id)`;
+/** Ids are sought as arrays: the planner takes a JSON list for a hundred rows, and would read all of the table for a few browsers. */
 const seeStatement = prepared(
   "visitor_devices_see",
   `with x as materialized (select * from json_to_recordset($1::json) as x (${columns})),
-     locked as materialized (select d.id from visitor_devices d join x on x.id = d.id order by d.id for update of d)
-   update visitor_devices d set ${moved} from x join locked on locked.id = x.id where d.id = x.id
+     locked as materialized (
+       select d.id from visitor_devices d where d.id = any (array(select id from x)) order by d.id for update of d)
+   update visitor_devices d set ${moved} from x where d.id = x.id and d.id = any (array(select id from locked))
    returning ${answer}`,
 );
 const addStatement = prepared(
