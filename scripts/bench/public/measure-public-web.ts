@@ -9,6 +9,7 @@ import { CONNECTIONS, workloads } from "../workloads.ts";
 import { measureBesideReads } from "./beside-reads.ts";
 import { measureDownloads } from "./downloads.ts";
 import { openDrainWatch } from "./drain-watch.ts";
+import { measureHitCost } from "./hit-cost.ts";
 import { measureHitToMember } from "./hit-to-member.ts";
 import { measureManyHits } from "./many-hits.ts";
 import {
@@ -18,10 +19,9 @@ import {
   printHitToMember,
   printManyHits,
 } from "./public-report.ts";
-import { preparePublicSite } from "./site.ts";
+import { type PublicSite, preparePublicSite } from "./site.ts";
+import { sendSteadily } from "./steady-load.ts";
 import { hitOf, publicWorkloads } from "./workloads.ts";
-
-const ROUNDS = 3;
 
 /** Variables without which all requests of one machine would be refused, and a file of 100 MB too. */
 export const UNLIMITED = {
@@ -49,12 +49,6 @@ interface PublicBench {
   isWanted(name: string): boolean;
 }
 
-/** CPU of a hit, all that follows included, and that of reading a contact: microseconds of each, in turn. */
-export interface HitCost {
-  hit: number;
-  get: number;
-}
-
 /** All rows of the public web. `lines` have a bare server beside them, and are compared with earlier runs. */
 export async function measurePublicWeb({ own, ours, options, isWanted }: PublicBench) {
   const { url, pid } = own.postgres;
@@ -65,12 +59,14 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
     ...processes.map(({ name }) => own.stack.process(name)),
     { name: "nats-server", pid: own.natsPid },
   ];
+  const postgres = { name: "postgres", pid };
   const site = await preparePublicSite(ours, { databaseUrl: url, filesDir: own.filesDir, contacts });
   const server = await startBareServer("public/bare-web-server.ts", {
     DATABASE_URL: url,
     ASSET_FILE: site.assetFile,
   });
   try {
+    await meetDevices(ours, site);
     await drained();
     const bare: Target = { url: server.url, headers: {}, pids: [server.pid, pid] };
     const lines: Line[] = [];
@@ -82,7 +78,15 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
     }
     const rest = {
       cost: isWanted("public-cpu")
-        ? shown(await measureHitCost(ours, { site, contacts, seconds, drained }), printHitCost)
+        ? shown(
+            await measureHitCost(ours, site, {
+              contacts,
+              seconds,
+              drained,
+              processes: [...watched, postgres],
+            }),
+            printHitCost,
+          )
         : undefined,
       downloads: isWanted("public-asset")
         ? shown(
@@ -117,6 +121,17 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
   }
 }
 
+const MEETING_SECONDS = 5;
+
+/** Each browser is seen once: the first visit makes a row of its device, which is no part of a known visitor's hit. */
+async function meetDevices({ url }: Target, { devices }: PublicSite): Promise<void> {
+  const { failures } = await sendSteadily({
+    ...{ url, perSecond: devices / MEETING_SECONDS, seconds: MEETING_SECONDS, connections: CONNECTIONS },
+    request: (number) => hitOf({ devices }, number + 1),
+  });
+  if (failures > 0) throw new Error(`${failures} first hits of browsers were not answered`);
+}
+
 /** Visitors are signed in nowhere. */
 function visitorOf(target: Target): Target {
   return { ...target, headers: {} };
@@ -125,27 +140,4 @@ function visitorOf(target: Target): Target {
 function shown<T>(result: T, print: (result: T) => void): T {
   print(result);
   return result;
-}
-
-/** Rounds of hits and of GET in turn, all processes, until all that follows is done. */
-async function measureHitCost(
-  target: Target,
-  {
-    site,
-    contacts,
-    seconds,
-    drained,
-  }: { site: { devices: number }; contacts: number; seconds: number; drained: () => Promise<void> },
-): Promise<HitCost> {
-  const get = workloads.find(({ name }) => name === "get");
-  if (!get) throw new Error("no workload reads a contact");
-  const hits: Round[] = [];
-  const gets: Round[] = [];
-  for (let number = 0; number <= ROUNDS; number += 1) {
-    const load = { connections: CONNECTIONS, seconds: number === 0 ? 1 : seconds, settled: drained };
-    hits.push(await measure(visitorOf(target), { ...load, request: () => hitOf(site) }));
-    gets.push(await measure(target, { ...load, request: () => get.request(contacts) }));
-  }
-  // The first round of each warms up.
-  return { hit: medianRound(hits.slice(1)).cpu, get: medianRound(gets.slice(1)).cpu };
 }

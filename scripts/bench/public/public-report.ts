@@ -3,13 +3,14 @@ import type { SegmentReaction } from "../segment-speed.ts";
 import { median } from "../statistics.ts";
 import type { BesideReads } from "./beside-reads.ts";
 import type { Downloads } from "./downloads.ts";
+import type { HitCost } from "./hit-cost.ts";
 import type { AmongHits } from "./many-hits.ts";
-import type { HitCost } from "./measure-public-web.ts";
 
-export function printHitCost({ hit, get }: HitCost): void {
+export function printHitCost({ hit, get, parts }: HitCost): void {
   console.log(`\n${row(["CPU of all processes", "us", "GET us", "x", "goal", ""])}`);
   const cells = [hit.toFixed(0), get.toFixed(0), (hit / get).toFixed(2), "<= 2.00"];
   console.log(row(["a hit, until nothing follows", ...cells, "against GET one contact, in turn"]));
+  console.log(parts.map(({ name, cpu }) => `${name} ${cpu.toFixed(0)}`).join(", "));
 }
 
 export function printDownloads({ ours, bare, cpu, bareCpu, memory }: Downloads): void {

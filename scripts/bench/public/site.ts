@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { callApi } from "../call-api.ts";
 import { type Target, untilQuiet } from "../measure.ts";
 
-/** What the bench publishes, and the browsers that are known there. */
+/** The page, form and asset that the bench publishes, and the browsers that are known there. */
 export interface PublicSite {
   /** Browsers 1 to this are known: each is the browser of the contact with its number. */
   devices: number;
@@ -18,7 +18,8 @@ export interface PublicSite {
   assetFile: string;
 }
 
-const DEVICES_MAX = 10_000;
+/** As many as hits that are to reach a segment, each of another contact. */
+const DEVICES_MAX = 5_000;
 const ASSET_BYTES = 100 * 1024 * 1024;
 const PAGE_ALIAS = "bench-landing";
 
