@@ -4,6 +4,7 @@ import type { Row } from "@tidings/database/statement";
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
+import { coalesce } from "@tidings/runtime/coalesce";
 import { isOpenNow } from "../family/open-now.ts";
 
 /** A page with those that belong to it. */
@@ -38,6 +39,12 @@ const findStatement = prepared(
    order by p.id limit ${FAMILY_MAX}`,
 );
 const byIdStatement = prepared("pages_alias_by_id", "select alias from pages where id = $1");
+
+/** Finds the page of an alias. Visitors who ask for it at the same time share a look, which begins after each of them has asked. */
+export function pageFinder(database: Database): (alias: string) => Promise<FoundPage | undefined> {
+  const find = coalesce(([alias = ""]: string[]) => findPage(database, alias));
+  return (alias) => find(alias, alias);
+}
 
 /** The page of an alias, whether or not it is open; undefined when there is none. */
 export async function findPage(database: Database, alias: string): Promise<FoundPage | undefined> {
