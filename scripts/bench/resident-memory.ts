@@ -31,7 +31,6 @@ export function recordMemory(
       if (megabytes !== undefined) seen.get(name)?.push(megabytes);
     }
   };
-  look();
   const looking = setInterval(look, everyMs);
   return {
     stop() {

@@ -1,4 +1,5 @@
 import { processes } from "../../processes.ts";
+import { UNLIMITED_VISITORS } from "../../unlimited-visitors.ts";
 import { type Comparison, compare, medianRound } from "../compare.ts";
 import { measure, type Round, type Target } from "../measure.ts";
 import type { BenchOptions } from "../options.ts";
@@ -26,14 +27,7 @@ import { hitOf, publicWorkloads } from "./workloads.ts";
 /** Variables without which all requests of one machine would be refused, and a file of 100 MB too. */
 export const UNLIMITED = {
   content: { UPLOAD_BYTES_MAX: String(200 * 1024 * 1024) },
-  gateway: {
-    PUBLIC_RATE_LIMIT: "0",
-    TRACKING_RATE: "0",
-    FORM_RATE: "0",
-    FORM_RATE_OF_ALL: "0",
-    DOWNLOAD_RATE: "0",
-    PUBLIC_REQUESTS_IN_FLIGHT: "4096",
-  },
+  gateway: { ...UNLIMITED_VISITORS, PUBLIC_REQUESTS_IN_FLIGHT: "4096" },
 };
 
 /** Rows, by the names that `--only` has for them: `public` is all. */
