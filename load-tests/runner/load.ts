@@ -96,7 +96,10 @@ async function target({ url }: LoadOptions): Promise<Target> {
   });
   const { stack, baseUrl, password, natsPid } = await starting;
   return {
-    env: { BASE_URL: baseUrl, ADMIN_USERNAME: "admin", ADMIN_PASSWORD: password, RECEIVER_URL: receiverUrl },
+    env: {
+      ...{ BASE_URL: baseUrl, PUBLIC_URL: baseUrl, ADMIN_USERNAME: "admin", ADMIN_PASSWORD: password },
+      RECEIVER_URL: receiverUrl,
+    },
     watched: [...processes.map(({ name }) => stack.process(name)), { name: "nats-server", pid: natsPid }],
   };
 }
