@@ -1,7 +1,7 @@
 import { Trend } from "k6/metrics";
 import { type Api, measuredApi, preparingApi } from "./api.ts";
 import type { Limit } from "./limits.ts";
-import type { RouteName } from "./routes.ts";
+import type { PublicEndpoint, RouteName } from "./routes.ts";
 
 /** How long something takes that no single answer shows. */
 export interface DomainLatency {
@@ -18,7 +18,8 @@ export function domainLatency(name: string, limit: Limit): DomainLatency {
 
 /** Pages and tokens, which are below no route of the API. */
 type BesideApi = `${"GET" | "POST"} /oauth/${string}`;
-type Endpoints = RouteName | BesideApi;
+type Called = RouteName | PublicEndpoint;
+type Endpoints = Called | BesideApi;
 
 interface Definition<Endpoint extends Endpoints, Data> {
   /** How often it is begun where the product is used as expected. */
@@ -31,7 +32,7 @@ interface Definition<Endpoint extends Endpoints, Data> {
   /** Makes what all iterations use; `run` is a word that no other run has. */
   prepare(api: Api<RouteName>, run: string): Data;
   /** `mark` is a word that no other iteration has. */
-  iterate(api: Api<Extract<Endpoint, RouteName>>, data: Data, mark: string, token: string): void;
+  iterate(api: Api<Extract<Endpoint, Called>>, data: Data, mark: string, token: string): void;
   /** Removes what `prepare` made. */
   remove(api: Api<RouteName>, data: Data): void;
 }

@@ -1,3 +1,4 @@
+import { assetDownload } from "./journeys/asset-download.ts";
 import { campaignEdit } from "./journeys/campaign-edit.ts";
 import { contactImport } from "./journeys/contact-import.ts";
 import { contactLifecycle } from "./journeys/contact-lifecycle.ts";
@@ -5,9 +6,11 @@ import { contactLists } from "./journeys/contact-lists.ts";
 import { contentEdit } from "./journeys/content-edit.ts";
 import { cursorWalk } from "./journeys/cursor-walk.ts";
 import { formEdit } from "./journeys/form-edit.ts";
+import { formSubmit } from "./journeys/form-submit.ts";
 import { mixedReads } from "./journeys/mixed-reads.ts";
 import { oauthTokens } from "./journeys/oauth-tokens.ts";
 import { pointsAndStages } from "./journeys/points-and-stages.ts";
+import { publicVisit } from "./journeys/public-visit.ts";
 import { retriedWrites } from "./journeys/retried-writes.ts";
 import { segmentMembership } from "./journeys/segment-membership.ts";
 import { segmentToCampaign } from "./journeys/segment-to-campaign.ts";
@@ -29,5 +32,8 @@ export const journeys: Journeys = {
   "content-edit": contentEdit,
   "points-and-stages": pointsAndStages,
   "mixed-reads": mixedReads,
+  "public-visit": publicVisit,
+  "form-submit": formSubmit,
+  "asset-download": assetDownload,
   "oauth-tokens": oauthTokens,
 };

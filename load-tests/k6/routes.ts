@@ -359,3 +359,37 @@ export type RouteName =
   | "PUT /tweets/batch/edit"
   | "PUT /users/:id/edit"
   | "PUT /users/batch/edit";
+
+/** Made likewise of the paths that visitors have. */
+export const PUBLIC_ENDPOINTS = [
+  "GET /:name",
+  "GET /asset/:name",
+  "GET /dwc/:name",
+  "GET /email/:name",
+  "GET /focus/:name",
+  "GET /form/:name",
+  "GET /form/preview/:name",
+  "GET /media/:name",
+  "GET /mtc",
+  "GET /mtc.js",
+  "GET /mtc/event",
+  "GET /mtracking.gif",
+  "GET /notification/:name",
+  "GET /page/preview/:name",
+  "GET /r/:name",
+  "GET /redirect/:name",
+  "GET /robots.txt",
+  "GET /sms/:name",
+  "POST /email/:name",
+  "POST /focus/event",
+  "POST /form/company-lookup/:name",
+  "POST /form/submit",
+  "POST /form/submit/ajax",
+  "POST /mailer/:name",
+  "POST /mtc/event",
+  "POST /notification/:name",
+  "POST /sms/:name",
+  "POST /video/hit",
+] as const;
+
+export type PublicEndpoint = (typeof PUBLIC_ENDPOINTS)[number];

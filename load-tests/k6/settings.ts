@@ -1,6 +1,8 @@
 /** The settings of a run, from its environment (`k6 run -e NAME=value`), with their defaults. */
 export const settings = {
   baseUrl: text("BASE_URL", "http://localhost:8080").replace(/\/$/, ""),
+  /** The public web; beside the API when absent. */
+  publicUrl: text("PUBLIC_URL", text("BASE_URL", "http://localhost:8080")).replace(/\/$/, ""),
   /** The name of an administrator, who makes the API credential of the run. */
   username: text("ADMIN_USERNAME", "admin"),
   password: text("ADMIN_PASSWORD", ""),

@@ -1,12 +1,13 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { type Memory, recordMemory } from "@tidings/scripts/bench/resident-memory";
 import { startTemporaryStack, type TemporaryStack } from "@tidings/scripts/bench/temporary-stack";
 import { processes } from "@tidings/scripts/processes";
 import { onStopSignal } from "@tidings/scripts/stop-signal";
+import { UNLIMITED_VISITORS } from "@tidings/scripts/unlimited-visitors";
 import { type ReceiverServer, startReceiverServer } from "../receiver/receiver.ts";
 import { bundleScripts } from "./bundle-scripts.ts";
 import { type K6Run, k6Program, startK6 } from "./k6.ts";
-import { type Memory, recordMemory } from "./memory.ts";
 import { memoryReport } from "./memory-report.ts";
 import { type LoadOptions, readOptions } from "./options.ts";
 import { type Surroundings, surroundings, surroundingsReport } from "./surroundings.ts";
@@ -90,10 +91,15 @@ async function target({ url }: LoadOptions): Promise<Target> {
   const receiverUrl = RECEIVER_URL ?? `http://127.0.0.1:${receiver?.port}`;
   if (url) return { env: { BASE_URL: url, RECEIVER_URL: receiverUrl }, watched: [] };
   console.log("Starting Postgres, NATS and Tidings in a temporary folder ...");
-  starting = startTemporaryStack({ env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" } } });
+  starting = startTemporaryStack({
+    env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" }, gateway: UNLIMITED_VISITORS },
+  });
   const { stack, baseUrl, password, natsPid } = await starting;
   return {
-    env: { BASE_URL: baseUrl, ADMIN_USERNAME: "admin", ADMIN_PASSWORD: password, RECEIVER_URL: receiverUrl },
+    env: {
+      ...{ BASE_URL: baseUrl, PUBLIC_URL: baseUrl, ADMIN_USERNAME: "admin", ADMIN_PASSWORD: password },
+      RECEIVER_URL: receiverUrl,
+    },
     watched: [...processes.map(({ name }) => stack.process(name)), { name: "nats-server", pid: natsPid }],
   };
 }

@@ -1,4 +1,4 @@
-import type { MemoryOfProcess } from "./memory.ts";
+import type { MemoryOfProcess } from "@tidings/scripts/bench/resident-memory";
 
 const PARTS = 10;
 const BARS = "▁▂▃▄▅▆▇█";

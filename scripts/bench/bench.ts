@@ -12,6 +12,7 @@ import { loadContacts, THROUGH_API_MAX } from "./load-contacts.ts";
 import { loadResources } from "./load-resources.ts";
 import type { Target } from "./measure.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
+import { measurePublicWeb, PUBLIC_ROWS, UNLIMITED } from "./public/measure-public-web.ts";
 import { measureRawBatch } from "./raw-batch.ts";
 import { changes, type KeptResult, readKept } from "./regressions.ts";
 import {
@@ -93,7 +94,11 @@ async function bench(options: BenchOptions): Promise<void> {
   const latencies = bench.isWanted("webhook") ? await measureDeliveryLatency(bench.ours, options) : [];
   const lines = await measureWorkloads(bench);
   for (const latency of latencies) printLatency(latency);
-  writeResult(RESULT_FILE, about, lines, { latencies, ...(await measureTheRest(bench)) });
+  const rest = await measureTheRest(bench);
+  // It empties tables, so it is the last.
+  const web = PUBLIC_ROWS.some(bench.isWanted) ? await measurePublicWeb(bench) : undefined;
+  if (web) lines.push(...web.lines);
+  writeResult(RESULT_FILE, about, lines, { latencies, ...rest, ...(web && { publicWeb: web.rest }) });
   const worse = kept ? countWorse(options.comparedWith ?? "", kept, lines) : 0;
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
   if (worse > 0) throw new Error(`${worse} lines take more CPU than before, by more than their noise.`);
@@ -188,7 +193,9 @@ function stackEnv({ profiled }: BenchOptions, { contactPort, addresses }: WaysIn
   const env: Record<string, Record<string, string>> = {
     webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses },
     contact: { GRPC_PORT: String(contactPort) },
-    gateway: addresses,
+    content: { ...addresses, ...UNLIMITED.content },
+    campaign: addresses,
+    gateway: { ...addresses, ...UNLIMITED.gateway },
   };
   if (profiled) {
     const folder = mkdtempSync(join(tmpdir(), "tidings-profile-"));

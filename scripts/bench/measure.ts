@@ -23,6 +23,10 @@ export interface Load {
   connections: number;
   seconds: number;
   request(): Request;
+  /** Ends when all that follows from the answers is done: the CPU of that counts as well. */
+  settled?: (() => Promise<void>) | undefined;
+  /** The rate is that of requests with all that follows from them, not that of answers. */
+  isCountedSettled?: boolean | undefined;
 }
 
 const QUIET_SAMPLE_MS = 200;
@@ -63,6 +67,8 @@ export async function measure(target: Target, load: Load): Promise<Round> {
       `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, ${non2xx} not 2xx: ${failures}`,
     );
   }
+  await load.settled?.();
+  if (load.isCountedSettled) lastAt = performance.now();
   await untilQuiet(target.pids);
   const cpu = cpuMicroseconds(target.pids) - cpuBefore;
   const sorted = Float64Array.from(latencies).sort();
@@ -85,5 +91,6 @@ export async function untilQuiet(pids: number[]): Promise<void> {
 }
 
 function withHeaders(request: Request, headers: Record<string, string>): Request {
-  return { ...request, headers: request.body ? { ...headers, "content-type": "application/json" } : headers };
+  const type = request.body === undefined ? {} : { "content-type": "application/json" };
+  return { ...request, headers: { ...headers, ...type, ...request.headers } };
 }

@@ -2,12 +2,14 @@ import { parseArgs } from "node:util";
 
 export interface BenchOptions {
   contacts: number;
+  /** Hits of the public web, of which the last line of that has so many. */
+  hits: number;
   /** The seconds of one round. */
   seconds: number;
   /** Only the lines whose name starts with one of these; all when empty. */
   only: string[];
   /** The process that writes a CPU profile when it ends. */
-  profiled: "contact" | "webhook" | "gateway" | undefined;
+  profiled: (typeof PROFILED)[number] | undefined;
   /** The result of an earlier run, to say what has become worse since. */
   comparedWith: string | undefined;
   /** Writes docs/query-plans.md anew. */
@@ -17,8 +19,8 @@ export interface BenchOptions {
 }
 
 const USAGE =
-  "npm run bench -- [--contacts 100000] [--seconds 3] [--only get,patch] [--prof contact|gateway] [--plans] [--telemetry] [--compare docs/bench.json]";
-const PROFILED = ["contact", "webhook", "gateway"] as const;
+  "npm run bench -- [--contacts 100000] [--hits 200000] [--seconds 3] [--only get,patch] [--prof contact|content|gateway|webhook] [--plans] [--telemetry] [--compare docs/bench.json]";
+const PROFILED = ["contact", "content", "webhook", "gateway"] as const;
 
 /** Throws an error with the usage. */
 export function readOptions(args: string[]): BenchOptions {
@@ -26,6 +28,7 @@ export function readOptions(args: string[]): BenchOptions {
     args,
     options: {
       contacts: { type: "string", default: "100000" },
+      hits: { type: "string", default: "200000" },
       seconds: { type: "string", default: "3" },
       only: { type: "string", default: "" },
       prof: { type: "string" },
@@ -35,12 +38,14 @@ export function readOptions(args: string[]): BenchOptions {
     },
   });
   const contacts = Number(values.contacts);
+  const hits = Number(values.hits);
   const seconds = Number(values.seconds);
   const profiled = PROFILED.find((name) => name === values.prof);
-  const isValid = Number.isInteger(contacts) && contacts >= 1_000 && seconds > 0;
+  const isValid = [contacts, hits].every((count) => Number.isInteger(count) && count >= 1_000) && seconds > 0;
   if (!isValid || (values.prof && !profiled)) throw new Error(`Usage: ${USAGE}`);
   return {
     contacts,
+    hits,
     seconds,
     only: values.only.split(",").filter(Boolean),
     profiled,

@@ -173,7 +173,7 @@ function figures({ requestsPerSecond, p50, p99, cpu }: Round): string[] {
   return [rate, p50.toFixed(1), p99.toFixed(1), Math.round(cpu).toString()];
 }
 
-function row(cells: string[]): string {
+export function row(cells: string[]): string {
   const [title = "", ...others] = cells;
   const note = others.pop();
   return `${title.padEnd(32)}${others.map((cell) => cell.padStart(8)).join("")}  ${note}`;

@@ -105,8 +105,30 @@ const REACTION_LIMIT_MS = 30_000;
 /** How long after its PATCH a contact is a member, when 200 contacts a second change. */
 export async function measureSegmentReaction(target: Target, databaseUrl: string): Promise<SegmentReaction> {
   const fax = `bench ${Date.now()}`;
-  const filters = [{ field: "fax", object: "lead", operator: "=", filter: fax }];
-  const { list } = await callApi(target, "POST", "segments/new", { name: "Bench reaction", filters });
+  return measureReaction(target, databaseUrl, {
+    name: "Bench reaction",
+    filters: [{ field: "fax", object: "lead", operator: "=", filter: fax }],
+    perSecond: CHANGES_PER_SECOND,
+    change: (contactId) => callApi(target, "PATCH", `contacts/${contactId}/edit`, { fax }),
+  });
+}
+
+export interface Reaction {
+  /** A segment that the changes bring contacts into. */
+  name: string;
+  filters: object[];
+  perSecond: number;
+  /** Ends when the change is answered. */
+  change(contactId: number): Promise<unknown>;
+}
+
+/** How long after the answer to a change its contact is a member, while contacts change one after the other at a steady rate. */
+export async function measureReaction(
+  target: Target,
+  databaseUrl: string,
+  { name, filters, perSecond, change }: Reaction,
+): Promise<SegmentReaction> {
+  const { list } = await callApi(target, "POST", "segments/new", { name, filters });
   const id = Number(list?.id);
   await waitForBuild(target, id);
   const client = new Client({ connectionString: databaseUrl });
@@ -122,16 +144,15 @@ export async function measureSegmentReaction(target: Target, databaseUrl: string
       waiting.delete(contact_id);
     }
   };
-  const changes = CHANGES_PER_SECOND * REACTION_SECONDS;
+  const changes = perSecond * REACTION_SECONDS;
   const startedAt = Date.now();
   const edits: Promise<void>[] = [];
   try {
     while (edits.length < changes || waiting.size > 0) {
-      const due = Math.min(changes, ((Date.now() - startedAt) / 1000) * CHANGES_PER_SECOND);
+      const due = Math.min(changes, ((Date.now() - startedAt) / 1000) * perSecond);
       while (edits.length < due) {
         const contactId = edits.length + 1;
-        const edit = callApi(target, "PATCH", `contacts/${contactId}/edit`, { fax });
-        edits.push(edit.then(() => void waiting.set(contactId, Date.now())));
+        edits.push(change(contactId).then(() => void waiting.set(contactId, Date.now())));
       }
       await Promise.all([notice(), pause(POLL_MS)]);
       if (Date.now() - startedAt > REACTION_SECONDS * 1000 + REACTION_LIMIT_MS)

@@ -18,6 +18,8 @@ export interface TemporaryStack {
   postgres: { url: string; pid: number };
   natsPid: number;
   natsUrl: string;
+  /** The folder of uploaded files. */
+  filesDir: string;
   /** Ends every process and removes the data. */
   stop(): Promise<void>;
 }
@@ -62,6 +64,7 @@ export async function startTemporaryStack(
   try {
     await bundlePrograms();
     const natsDir = join(folder, "nats");
+    const filesDir = join(folder, "files");
     const postgres = await startPostgres({ dataDir: join(folder, "postgres") });
     stops.push(postgres.stop);
     const nats = await startNats({ dataDir: natsDir });
@@ -70,13 +73,14 @@ export async function startTemporaryStack(
     const stack = await startStack({
       ...own,
       log: showWarnings,
+      filesDir,
       database: { adminUrl: postgres.url, rolePassword: randomBytes(24).toString("hex") },
       natsUrl: nats.url,
       administrator: { username: "admin", password },
     });
     stops.push(stack.stop);
     const natsPid = Number(readFileSync(join(natsDir, "server.pid"), "utf8"));
-    return { stack, baseUrl: stack.baseUrl, password, postgres, natsPid, natsUrl: nats.url, stop };
+    return { stack, baseUrl: stack.baseUrl, password, postgres, natsPid, natsUrl: nats.url, filesDir, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -12,6 +12,10 @@ export interface Workload {
   spreadGoal?: number;
   /** Makes one request, for data sets of so many contacts. */
   request(contacts: number): Request;
+  /** Ends when all that follows from answers of ours is done. */
+  settled?: () => Promise<void>;
+  /** The rate of ours is that of requests with all that follows from them. */
+  isCountedSettled?: boolean;
 }
 
 export const BATCH_SIZE = 200;

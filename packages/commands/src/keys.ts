@@ -51,10 +51,12 @@ const readStatement = prepared(
   "command_keys_read",
   `select key, fingerprint, outcome from command_keys where key = any($1::text[]) and month in ${MONTHS}`,
 );
+/** Keys are sought as an array: for a JSON list, which it takes for a hundred rows, the planner would read all of a month. */
 const recordStatement = prepared(
   "command_keys_record",
-  `update command_keys c set outcome = x.outcome from json_to_recordset($1::json) as x (key text, outcome jsonb)
-   where c.key = x.key and c.month = ${MONTH}::date`,
+  `with x as materialized (select * from json_to_recordset($1::json) as x (key text, outcome jsonb))
+   update command_keys c set outcome = x.outcome from x
+   where c.key = x.key and c.key = any (array(select key from x)) and c.month = ${MONTH}::date`,
 );
 
 /** Claims keys. Waits for transactions that use the same keys, and returns the keys that were never used. */

@@ -28,6 +28,7 @@ const OS_SHORT_NAMES = new Map([
   ["Chromium OS", "COS"],
 ]);
 
+/** `offset 0`: the devices of each contact are looked up, and not all of them joined. */
 const knownStatement = prepared(
   "devices_of_agents",
   `select x.position from json_to_recordset($1::json) as x (position integer, contact_id integer, device text, device_brand text,
@@ -35,7 +36,7 @@ const knownStatement = prepared(
    where exists (select from devices d where d.contact_id = x.contact_id and d.device = x.device
      and d.device_brand is not distinct from x.device_brand and d.device_model is not distinct from x.device_model
      and d.device_os_name is not distinct from x.device_os_name
-     and d.device_os_version is not distinct from x.device_os_version)`,
+     and d.device_os_version is not distinct from x.device_os_version offset 0)`,
 );
 
 /** A contact, and the User-Agent of the browser that it was seen with. */

@@ -79,7 +79,10 @@ function callOf(): Call {
   return { actor: visitors, deadlineMs: backgroundDeadline(), requestId: "", reach: () => "all" };
 }
 
-/** When each contact was last active, in one statement; and what is not known of it yet. */
+/**
+ * When each contact was last active, in one statement; and what is not known of it yet. Contacts are sought by an array of ids: for a
+ * JSON list, which it takes for a hundred rows, the planner would read all of them.
+ */
 const touchStatement = prepared(
   "contacts_touch",
   `with sent as (
@@ -88,10 +91,10 @@ const touchStatement = prepared(
      left join contact_redirects r on r.merged_id = x.id),
    latest as (select contact_id, max(at) as at from sent group by contact_id),
    locked as materialized (
-     select c.id from contacts c join latest l on l.contact_id = c.id order by c.id for update of c),
+     select c.id from contacts c where c.id = any (array(select contact_id from latest)) order by c.id for update of c),
    touched as (
      update contacts c set last_active = greatest(c.last_active, date_trunc('second', l.at))
-     from latest l join locked on locked.id = l.contact_id where c.id = l.contact_id
+     from latest l where c.id = l.contact_id and c.id = any (array(select id from locked))
      returning c.id, c.timezone, c.preferred_locale, c.country, c.state, c.city, c.zipcode, c.ip_address_ids)
    select s.id as seen_id, t.id as contact_id, s.ip, t.timezone, t.preferred_locale, t.country, t.state, t.city, t.zipcode,
      s.ip <> '' and not exists (

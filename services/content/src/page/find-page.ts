@@ -4,6 +4,7 @@ import type { Row } from "@tidings/database/statement";
 import { type Page, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { columnsOf, fillFromRow } from "@tidings/resource/columns";
+import { coalesce } from "@tidings/runtime/coalesce";
 import { isOpen, isWithinDates } from "../family/is-open.ts";
 import { CATEGORY_ALIAS } from "../web/page-address.ts";
 
@@ -47,6 +48,12 @@ function familyStatement(name: string, asked: string) {
 
 const byAliasStatement = familyStatement("pages_find", "p.alias = $1");
 const byIdStatement = familyStatement("pages_find_by_id", "p.id = $1::integer");
+
+/** Finds the page of an alias. Visitors who ask for it at the same time share a look, which begins after each of them has asked. */
+export function pageFinder(database: Database): (alias: string) => Promise<FoundPage | undefined> {
+  const find = coalesce(([alias = ""]: string[]) => findPage(database, alias));
+  return (alias) => find(alias, alias);
+}
 
 /** The page of an alias, whether or not it is open; undefined when there is none that visitors may have. */
 export async function findPage(database: Database, alias: string): Promise<FoundPage | undefined> {

@@ -22,7 +22,7 @@ import type { Visitor } from "../visit/visitors.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { sandboxPolicy } from "../web/policy.ts";
 import { chooseTranslation, chooseVariant, LOCALE } from "./choose-page.ts";
-import { type FoundPage, findPage, type PageRow } from "./find-page.ts";
+import { type FoundPage, type PageRow, pageFinder } from "./find-page.ts";
 import { languageOf, type pageRenderer, type Seen } from "./page-html.ts";
 
 export interface PageRouteOptions {
@@ -47,11 +47,12 @@ const NO_TRANSLATION = "ntrd";
 /** Landing pages (engines.md 7.4): the last of all routes, since every other path could be the alias of a page. */
 export function pageRoutes(options: PageRouteOptions): Router {
   const router = Router({ caseSensitive: true });
+  const findPage = pageFinder(options.database);
   router.get("/{*path}", async (request: Request, response: Response, next) => {
     const segments = request.path.slice(1).split("/");
     const alias = decoded(segments.at(-1) ?? "");
     if (alias === "" || publicPathOf(request.path)?.path !== "/") return next();
-    const found = await findPage(options.database, alias);
+    const found = await findPage(alias);
     const visiting = await visitPage(options, request);
     if (found) return answer(options, response, { ...visiting, found });
     if (asksForPage(request)) await countMiss(options, response, visiting);

@@ -4,6 +4,7 @@ import { kindOf } from "@tidings/filters/operators";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
 import { isOutage } from "@tidings/rpc/outage";
+import { coalesce } from "@tidings/runtime/coalesce";
 import type { Upstreams } from "@tidings/service/upstreams";
 
 /** Values of contacts, for what is shown to them. */
@@ -16,6 +17,7 @@ export interface KnownContacts {
 
 /** A page does not wait longer for what it can be shown without. */
 const FIELDS_MS = 1_000;
+const READ_MAX = 200;
 const SETS = ["tag_ids", "segment_ids", "do_not_contact"];
 const actor = serviceActor("Visitors");
 const typesStatement = prepared(
@@ -33,11 +35,20 @@ const COLUMN_KINDS = new Map<string, string>([
 
 export function knownContacts(database: Database, upstreams: Upstreams): KnownContacts {
   const contacts = upstreams.client("contact", ContactCommandService);
+  /** Visitors whose hits were committed together see the page in the same turn: they share a call, and none waits for another. */
+  const readMany = coalesce(
+    async (asked: { contactId: number; aliases: string[] }[]) => {
+      const outgoing = { actor, deadlineMs: Date.now() + FIELDS_MS, requestId: "" };
+      const ids = [...new Set(asked.map(({ contactId }) => contactId))];
+      const aliases = asked[0]?.aliases ?? [];
+      const { contacts: found } = await contacts.readContactFields({ ids, aliases }, outgoing);
+      return new Map(found.map(({ id, values }) => [id, values]));
+    },
+    { atOnce: Number.POSITIVE_INFINITY, itemsMax: READ_MAX },
+  );
   const read = async (contactId: number, aliases: string[]): Promise<string[] | undefined> => {
-    const outgoing = { actor, deadlineMs: Date.now() + FIELDS_MS, requestId: "" };
     try {
-      const { contacts: found } = await contacts.readContactFields({ ids: [contactId], aliases }, outgoing);
-      return found[0]?.values;
+      return (await readMany(JSON.stringify(aliases), { contactId, aliases })).get(contactId);
     } catch (error) {
       // A page is whole without the values of its visitor.
       if (isOutage(error)) return undefined;

@@ -82,11 +82,14 @@ const moved = `contact_id = coalesce((select f.merged_into_id from contact_fates
    last_seen = greatest(d.last_seen, x.last_seen), previous_hit_id = case when x.last_hit_id is null then d.previous_hit_id else d.last_hit_id end,
    last_hit_id = coalesce(x.last_hit_id, d.last_hit_id), has_consented = d.has_consented or x.is_consenting,
    recent_keys = ${withKeys("d.recent_keys", "x.keys")}`;
+/** Ids are sought as arrays: the planner takes a JSON list for a hundred rows, and would read all of the table for a few browsers. */
 const seeStatement = prepared(
   "visitor_devices_see",
   `with x as materialized (select * from json_to_recordset($1::json) as x (${columns})),
-     locked as materialized (select d.id, d.has_consented from visitor_devices d join x on x.id = d.id order by d.id for update of d)
-   update visitor_devices d set ${moved} from x join locked on locked.id = x.id where d.id = x.id
+     locked as materialized (
+       select d.id, d.has_consented from visitor_devices d where d.id = any (array(select id from x)) order by d.id for update of d)
+   update visitor_devices d set ${moved} from x join locked on locked.id = x.id
+   where d.id = x.id and d.id = any (array(select id from locked))
    returning ${answer}, x.is_consenting and not locked.has_consented as is_agreeing`,
 );
 const addStatement = prepared(

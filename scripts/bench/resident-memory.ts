@@ -16,11 +16,14 @@ export interface MemoryRecord {
   stop(): Memory;
 }
 
-const LOOK_EVERY_SECONDS = 5;
+const LOOK_EVERY_MS = 5_000;
 const KILOBYTES = 1_024;
 
 /** Looks at the memory of processes, of which the id may change, until it is stopped. */
-export function recordMemory(processes: { name: string; readonly pid: number }[]): MemoryRecord {
+export function recordMemory(
+  processes: { name: string; readonly pid: number }[],
+  everyMs: number = LOOK_EVERY_MS,
+): MemoryRecord {
   const seen = new Map<string, number[]>(processes.map(({ name }) => [name, []]));
   const look = () => {
     for (const { name, pid } of processes) {
@@ -28,13 +31,13 @@ export function recordMemory(processes: { name: string; readonly pid: number }[]
       if (megabytes !== undefined) seen.get(name)?.push(megabytes);
     }
   };
-  const looking = setInterval(look, LOOK_EVERY_SECONDS * 1_000);
+  const looking = setInterval(look, everyMs);
   return {
     stop() {
       clearInterval(looking);
       look();
       const found = [...seen].map(([name, megabytes]) => ({ name, megabytes }));
-      return { everySeconds: LOOK_EVERY_SECONDS, processes: found };
+      return { everySeconds: everyMs / 1_000, processes: found };
     },
   };
 }

@@ -1,0 +1,137 @@
+import { processes } from "../../processes.ts";
+import { UNLIMITED_VISITORS } from "../../unlimited-visitors.ts";
+import { type Comparison, compare, medianRound } from "../compare.ts";
+import { measure, type Round, type Target } from "../measure.ts";
+import type { BenchOptions } from "../options.ts";
+import { type Line, printLine } from "../report.ts";
+import { startBareServer } from "../start-bare-server.ts";
+import type { TemporaryStack } from "../temporary-stack.ts";
+import { CONNECTIONS, workloads } from "../workloads.ts";
+import { measureBesideReads } from "./beside-reads.ts";
+import { measureDownloads } from "./downloads.ts";
+import { openDrainWatch } from "./drain-watch.ts";
+import { measureHitCost } from "./hit-cost.ts";
+import { measureHitToMember } from "./hit-to-member.ts";
+import { measureManyHits } from "./many-hits.ts";
+import {
+  printBesideReads,
+  printDownloads,
+  printHitCost,
+  printHitToMember,
+  printManyHits,
+} from "./public-report.ts";
+import { type PublicSite, preparePublicSite } from "./site.ts";
+import { sendSteadily } from "./steady-load.ts";
+import { hitOf, publicWorkloads } from "./workloads.ts";
+
+/** Variables without which all requests of one machine would be refused, and a file of 100 MB too. */
+export const UNLIMITED = {
+  content: { UPLOAD_BYTES_MAX: String(200 * 1024 * 1024) },
+  gateway: { ...UNLIMITED_VISITORS, PUBLIC_REQUESTS_IN_FLIGHT: "4096" },
+};
+
+/** Rows, by the names that `--only` has for them: `public` is all. */
+export const PUBLIC_ROWS = [
+  ...["public-hit", "public-page", "public-submit"],
+  ...["public-cpu", "public-asset", "public-member", "public-beside", "public-many"],
+];
+
+interface PublicBench {
+  options: BenchOptions;
+  own: TemporaryStack;
+  ours: Target;
+  isWanted(name: string): boolean;
+}
+
+/** All rows of the public web. `lines` have a bare server beside them, and are compared with earlier runs. */
+export async function measurePublicWeb({ own, ours, options, isWanted }: PublicBench) {
+  const { url, pid } = own.postgres;
+  const { contacts, seconds, hits } = options;
+  const watch = await openDrainWatch(own);
+  const drained = watch.untilDrained;
+  const watched = [
+    ...processes.map(({ name }) => own.stack.process(name)),
+    { name: "nats-server", pid: own.natsPid },
+  ];
+  const postgres = { name: "postgres", pid };
+  const site = await preparePublicSite(ours, { databaseUrl: url, filesDir: own.filesDir, contacts });
+  const server = await startBareServer("public/bare-web-server.ts", {
+    DATABASE_URL: url,
+    ASSET_FILE: site.assetFile,
+  });
+  try {
+    await meetDevices(ours, site);
+    await drained();
+    const bare: Target = { url: server.url, headers: {}, pids: [server.pid, pid] };
+    const lines: Line[] = [];
+    for (const workload of publicWorkloads(site, drained).filter(({ name }) => isWanted(name))) {
+      const { name, title, goal } = workload;
+      const comparison: Comparison = await compare(workload, { ours: visitorOf(ours), bare }, options);
+      lines.push({ name, title, goal, ...comparison });
+      printLine({ name, title, goal, ...comparison });
+    }
+    const rest = {
+      cost: isWanted("public-cpu")
+        ? shown(
+            await measureHitCost(ours, site, {
+              contacts,
+              seconds,
+              drained,
+              processes: [...watched, postgres],
+            }),
+            printHitCost,
+          )
+        : undefined,
+      downloads: isWanted("public-asset")
+        ? shown(
+            await measureDownloads(
+              { ours, bare },
+              site.assetPath,
+              watched.filter(({ name }) => ["gateway", "content"].includes(name)),
+            ),
+            printDownloads,
+          )
+        : undefined,
+      member: isWanted("public-member")
+        ? shown(await measureHitToMember(ours, url, site), printHitToMember)
+        : undefined,
+      besideReads: isWanted("public-beside")
+        ? shown(
+            await measureBesideReads(ours, site, { contacts, drained, processes: watched }),
+            printBesideReads,
+          )
+        : undefined,
+      manyHits: isWanted("public-many")
+        ? shown(
+            await measureManyHits(visitorOf(ours), url, { hits, contacts, seconds, drained }),
+            printManyHits,
+          )
+        : undefined,
+    };
+    return { lines, rest };
+  } finally {
+    await server.stop();
+    await watch.close();
+  }
+}
+
+const MEETING_SECONDS = 5;
+
+/** Each browser is seen once: the first visit makes a row of its device, which is no part of a known visitor's hit. */
+async function meetDevices({ url }: Target, { devices }: PublicSite): Promise<void> {
+  const { failures } = await sendSteadily({
+    ...{ url, perSecond: devices / MEETING_SECONDS, seconds: MEETING_SECONDS, connections: CONNECTIONS },
+    request: (number) => hitOf({ devices }, number + 1),
+  });
+  if (failures > 0) throw new Error(`${failures} first hits of browsers were not answered`);
+}
+
+/** Visitors are signed in nowhere. */
+function visitorOf(target: Target): Target {
+  return { ...target, headers: {} };
+}
+
+function shown<T>(result: T, print: (result: T) => void): T {
+  print(result);
+  return result;
+}
