@@ -1,12 +1,12 @@
 import { processes } from "../../processes.ts";
 import { UNLIMITED_VISITORS } from "../../unlimited-visitors.ts";
-import { type Comparison, compare, medianRound } from "../compare.ts";
-import { measure, type Round, type Target } from "../measure.ts";
+import { type Comparison, compare } from "../compare.ts";
+import type { Target } from "../measure.ts";
 import type { BenchOptions } from "../options.ts";
 import { type Line, printLine } from "../report.ts";
 import { startBareServer } from "../start-bare-server.ts";
 import type { TemporaryStack } from "../temporary-stack.ts";
-import { CONNECTIONS, workloads } from "../workloads.ts";
+import { CONNECTIONS } from "../workloads.ts";
 import { measureBesideReads } from "./beside-reads.ts";
 import { measureDownloads } from "./downloads.ts";
 import { openDrainWatch } from "./drain-watch.ts";

@@ -7,6 +7,7 @@ import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/c
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
+import { Fault } from "@tidings/rpc/fault";
 import { addConsents } from "../belonging/consent.ts";
 import { companySaver } from "../company/save.ts";
 import { usableTags } from "../contact/body.ts";
@@ -72,7 +73,9 @@ export async function identifyAlone(
         return identify({ ...identifying, context: within, transaction: own }, said);
       });
     } catch (error) {
-      if (!isOutrun(error) || attempt === ATTEMPTS) throw error;
+      // A value that nobody had when we looked may be somebody's since.
+      const isToRepeat = isOutrun(error) || (error instanceof Fault && error.reason === "TAKEN");
+      if (!isToRepeat || attempt === ATTEMPTS) throw error;
     }
   }
 }
