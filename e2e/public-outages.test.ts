@@ -15,7 +15,7 @@ import { startTestStack } from "./stack.ts";
 import { uploader } from "./uploader.ts";
 import { type Answer, visitor } from "./visitor.ts";
 
-/** Visitors come while a neighbour of the public web is away, stands still or is replaced. OUTAGE_SECONDS makes it longer. */
+/** Visitors come while a store or another service is away, or a process is replaced. OUTAGE_SECONDS makes it longer. */
 
 const OUTAGE_MS = 1_000 * Number(process.env.OUTAGE_SECONDS ?? 3);
 const PATIENCE = { timeoutMs: 60_000 };

@@ -6,7 +6,7 @@ export interface Clock {
   note(serverMs: number, askedAtMs: number): void;
 }
 
-/** One of the two clocks was set when they drift apart by more. */
+/** Clocks that drift apart by more were set. */
 const JUMP_MS = 1_000;
 
 /**

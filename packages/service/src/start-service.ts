@@ -93,7 +93,7 @@ export function startService<C extends ServiceConfig>(
     const database = openDatabase({ url: databaseUrl, connectionsMax: config.DATABASE_CONNECTIONS, log });
     onStop("database", database.close);
     await untilMigrated(database, migrations, log);
-    await database.ping().catch(() => false); // it tells the time; probes ask again
+    await database.ping().catch(() => false); // probes ask again for the time
     const bus = connectBus({ ...busOptions(config), name, log });
     onStop("bus", bus.close);
     const outbox = createOutbox();

@@ -85,7 +85,12 @@ async function takeSubmission(sent: URLSearchParams, device: string): Promise<vo
 function rowOf(request: IncomingMessage, device: string, url: string, title: string): object {
   const { "user-agent": agent } = request.headers;
   return {
-    ...{ id: newFactId().id, version: 1, contact_id: numberOf(device), date_hit: new Date().toISOString() },
+    ...{
+      id: newFactId(Date.now()).id,
+      version: 1,
+      contact_id: numberOf(device),
+      date_hit: new Date().toISOString(),
+    },
     ...{ ip: "127.0.0.1", code: 200, url, url_title: title, user_agent: agent, page_language: "en" },
     ...{ browser_languages: ["en"], tracking_id: device, query: { page_url: url }, is_unique: false },
     verdict: "human",

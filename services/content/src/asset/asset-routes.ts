@@ -81,6 +81,12 @@ async function recordAnswer(
   const parameters = await readParameters(request);
   const visit = visitOf(request, parameters, settings);
   const asked = askedBy(request, parameters, settings);
-  const visitor = await recordDownload({ ...newFactId(), ...visit, ...asked, assetId: asset.id, code });
+  const visitor = await recordDownload({
+    ...newFactId(visit.at),
+    ...visit,
+    ...asked,
+    assetId: asset.id,
+    code,
+  });
   keepDevice(response, { visit, visitor }, settings);
 }

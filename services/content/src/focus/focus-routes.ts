@@ -46,7 +46,7 @@ export function focusRoutes({ database, settings, script, record }: FocusRouteOp
     const hit = pageHit({ visit, parameters: who, prefix: settings.prefix, fields: new Set() });
     // A browser without an id cannot keep one here: its visitor could not be found again.
     const device = visit.device?.isNew ? undefined : visit.device;
-    await record({ ...hit, ...newFactId(), device, focusId, type });
+    await record({ ...hit, ...newFactId(visit.at), device, focusId, type });
     response.json({ success: 1 });
   });
   return router;

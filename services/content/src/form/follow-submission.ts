@@ -24,7 +24,7 @@ import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
 
-/** What a submission says of its contact: values by the names of fields, also of its company, and consent. */
+/** A submission says so much of its contact: values by the names of fields, also of its company, and consent. */
 export interface Said {
   values: Record<string, string>;
   companyValues: Record<string, string>;

@@ -45,7 +45,11 @@ export async function findForm(
 }
 
 /** A form that visitors may fill in, now or at another time. Throws FORM_CLOSED. */
-export async function openForm(options: FormRouteOptions, id: string, at = Date.now()): Promise<Form> {
+export async function openForm(
+  options: FormRouteOptions,
+  id: string,
+  at = options.settings.now(),
+): Promise<Form> {
   const form = await findForm(options, id);
   if (!form) throw closed();
   checkOpen(form, at);

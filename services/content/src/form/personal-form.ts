@@ -36,7 +36,7 @@ export async function markupForContact(
   return shownForm(withSyncedLists(form, fields), {
     publicUrl: settings.publicUrl,
     prefix: settings.prefix,
-    shownAt: signShown(form.id, suspicion, Date.now()),
+    shownAt: signShown(form.id, suspicion, settings.now()),
     ...known,
     ...shown,
     filled: new Map([...(known.filled ?? []), ...(shown.filled ?? [])]),
@@ -87,7 +87,7 @@ export function formsInPages(options: FormRouteOptions): FormInPage {
     const markup = shownForm(withSyncedLists(form, fields), {
       publicUrl: settings.publicUrl,
       prefix: settings.prefix,
-      shownAt: signShown(form.id, suspicion, Date.now()),
+      shownAt: signShown(form.id, suspicion, settings.now()),
       pageId,
       deviceToken,
     });

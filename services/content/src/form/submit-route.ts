@@ -91,7 +91,7 @@ async function take(options: FormRouteOptions, { request, received, id, visit }:
       // A device that was not there before is not known again by what it sends at the same moment.
       print:
         key || !sighting || sighting.isNewDevice ? undefined : printOf(form.id, sighting.deviceId, values),
-      suspicion: suspicionOf({ formId: form.id, members, visit, request }, suspicion, Date.now()),
+      suspicion: suspicionOf({ formId: form.id, members, visit, request }, suspicion, visit.at),
       sighting,
       ip: visit.ip,
       trackingId: sighting?.deviceId,
@@ -123,7 +123,7 @@ function sightingOf(visit: Visit, form: Form, referer: string): Sighting | undef
     isNewDevice: device.isNew,
     isFoundByAddress,
     place,
-    at: Date.now(),
+    at: visit.at,
     ...{ ip, userAgent, timeZone: "", locale: "", url: referer, referer: "", remoteHost: "", query },
     utm: isRecorded ? utmOf(query) : undefined,
   };

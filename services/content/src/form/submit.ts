@@ -105,7 +105,7 @@ export async function submitForm(submitting: Submitting, sent: Sent, call: Call)
   // Other services are asked before any row is locked.
   const known = await knownBefore(submitting, sent, call);
   return database.transaction(call.deadlineMs, async (transaction) => {
-    const now = Date.now();
+    const now = database.now();
     const form = await lockForm(transaction, sent.formId);
     const submitted = readSubmitted(form, sent.values, { ...known, blockedEmails });
     const [taken] = await transaction.query(knownStatement, [sent.key]);
@@ -196,7 +196,7 @@ export async function follow(
 const CONSENT_ALIAS = "consent";
 const REFUSALS = new Set(["0", "no", "false"]);
 
-/** What a submission says of its contact. A field for consent that is left blank answers nothing. */
+/** Reads a submission for its contact. A field for consent that is left blank answers nothing. */
 function saidIn({ contact, company, results }: Submitted, { referer = "" }: Sent): Said {
   const text = [...results].find(([{ alias }]) => alias === CONSENT_ALIAS)?.[1];
   return {

@@ -36,7 +36,7 @@ export async function trySubmission(
   if (!form) throw closed();
   const known = await knownBefore(submitting, { formId, contactId, values }, call);
   const submitted = readSubmitted(form, values, { ...known, blockedEmails });
-  const message = whyNot(form, submitted);
+  const message = whyNot(form, submitted, database.now());
   const isTaken = message === "" && submitted.errors.length === 0;
   return create(TrySubmissionResponseSchema, {
     valid: isTaken,
@@ -50,9 +50,9 @@ export async function trySubmission(
 }
 
 /** Why nothing would follow, whatever the values are. */
-function whyNot(form: Form, { isTrapped }: Submitted): string {
+function whyNot(form: Form, { isTrapped }: Submitted, now: number): string {
   try {
-    checkOpen(form, Date.now());
+    checkOpen(form, now);
   } catch (error) {
     if (error instanceof Fault) return error.message;
     throw error;

@@ -207,7 +207,7 @@ async function count(
   const asked = askedBy(request, parameters, settings);
   const values = valuesOf(parameters, settings.prefix, await fields());
   const tags = parameters.get("tags") ?? "";
-  const hit: Hit = { ...newFactId(), ...visit, ...asked, ...answered, values, tags };
+  const hit: Hit = { ...newFactId(visit.at), ...visit, ...asked, ...answered, values, tags };
   const visitor = await recordHit(hit);
   keepDevice(response, { visit, visitor, hitId: hit.id }, settings);
   return { hit, visitor };

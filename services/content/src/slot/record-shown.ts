@@ -46,7 +46,7 @@ export function shownRecorder({ database, outbox }: { database: Database; outbox
     (all: Shown[]) =>
       database.transaction(backgroundDeadline(), async (transaction) => {
         const sent = all.map(({ contactId, dynamicContentId, slot }) => {
-          const { id, at } = newFactId();
+          const { id, at } = newFactId(database.now());
           const time = new Date(at).toISOString();
           return { id, dynamic_content_id: dynamicContentId, contact_id: contactId, slot, at: time };
         });

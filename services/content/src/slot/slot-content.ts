@@ -38,7 +38,7 @@ export async function slotContent(
   { database, contacts }: { database: Database; contacts: KnownContacts },
   slot: string,
   visitor: Pick<Visitor, "contactId" | "isProven"> | undefined,
-  at = Date.now(),
+  at = database.now(),
 ): Promise<SlotContent | undefined> {
   if (!visitor?.isProven || slot === "" || slot.length > SLOT_LENGTH_MAX) return undefined;
   const deadlineMs = backgroundDeadline();

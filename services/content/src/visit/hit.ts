@@ -18,8 +18,8 @@ export interface Hit extends PageFact {
   saidBy?: "pixel" | undefined;
 }
 
-/** The id of something that happened now, and its time in milliseconds. */
-export function newFactId(at = Date.now()): { id: string; at: number } {
+/** An id for something that happened at this time, in milliseconds since 1970, and that time. */
+export function newFactId(at: number): { id: string; at: number } {
   return { id: v7({ msecs: at }), at };
 }
 

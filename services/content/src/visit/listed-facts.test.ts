@@ -47,7 +47,7 @@ const visits = () => ({
 });
 
 const visit = (deviceId: string): PageFact => ({
-  ...newFactId(),
+  ...newFactId(Date.now()),
   ...{ device: { id: deviceId, isNew: false }, verdict: "human", reason: "" },
   ...{
     ip: "192.0.2.1",

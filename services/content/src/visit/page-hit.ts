@@ -43,7 +43,7 @@ export function pageHit({ visit, parameters, prefix, fields }: HitContext): Hit 
   const url = addressOf(text("page_url")) || addressOf(visit.referer);
   const query = queryOf(url, parameters, prefix);
   return {
-    ...newFactId(),
+    ...newFactId(visit.at),
     ...visit,
     key: factKeyOf(parameters.get(KEY_PARAMETER)),
     code: 200,

@@ -73,7 +73,7 @@ export function redirectRoutes(options: RedirectOptions): Router {
       const visit = visitOf(request, parameters, settings);
       const query = Object.fromEntries(utm);
       const hit = {
-        ...newFactId(),
+        ...newFactId(visit.at),
         ...visit,
         ...{
           redirectId: redirect.id,

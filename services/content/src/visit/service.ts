@@ -49,7 +49,7 @@ export async function openVisits({
   upstreams,
 }: Foundation<ContentConfig>): Promise<Opened> {
   const places = await openPlaces(config.GEOIP_FILE, log);
-  const settings = visitSettings(config, places.placeOf);
+  const settings = visitSettings(config, { placeOf: places.placeOf, now: database.now });
   const ids = contactIds(database, upstreams);
   const visits = { database, outbox, ids };
   const folder = config.HITS_DIR || join(config.FILES_DIR, "hits");

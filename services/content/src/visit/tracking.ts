@@ -83,7 +83,7 @@ async function record(
   const served = settings.tokens.hit.read(parameters.get("hit") ?? "");
   if (parameters.has("left")) {
     const left = served ?? (visit.device && (await hitLeft(database, visit.device.id, parameters)));
-    if (left) await leave({ id: left, at: Date.now() });
+    if (left) await leave({ id: left, at: visit.at });
   }
   // The page counted this visit while it was served.
   const isCounted = served !== undefined || parameters.has("left");

@@ -10,6 +10,8 @@ import type { PlaceOf } from "./places.ts";
 
 /** Settings of visits to the public web. */
 export interface VisitSettings {
+  /** The time by the clock of the database, in milliseconds since 1970. */
+  now: () => number;
   /** The address of the public web. */
   publicUrl: string;
   /** The word in cookies and names of parameters. */
@@ -27,9 +29,13 @@ export interface VisitSettings {
   tokens: { click: PublicTokens; hit: PublicTokens; device: EndingTokens; preview: EndingTokens };
 }
 
-export function visitSettings(config: ContentConfig, placeOf: PlaceOf): VisitSettings {
+export function visitSettings(
+  config: ContentConfig,
+  { placeOf, now }: Pick<VisitSettings, "placeOf" | "now">,
+): VisitSettings {
   const keys = config.PUBLIC_TOKEN_KEYS;
   return {
+    now,
     publicUrl: config.PUBLIC_URL,
     prefix: config.PUBLIC_PREFIX,
     isSecure: new URL(config.PUBLIC_URL).protocol === "https:",

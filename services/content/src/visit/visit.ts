@@ -10,6 +10,8 @@ import type { ShownVisitor } from "./visitors.ts";
 
 /** A request to the public web, as far as its headers and parameters say who makes it. */
 export interface Visit extends Verdict {
+  /** When it came, by the clock of the database, in milliseconds since 1970. */
+  at: number;
   /** The browser; undefined where it may not be known: a machine, or a person who did not agree. */
   device: { id: string; isNew: boolean } | undefined;
   /** As it is kept. */
@@ -40,6 +42,7 @@ export function visitOf(request: IncomingMessage, parameters: Parameters, settin
     verdict.verdict !== "machine" && isAgreed(request, parameters, settings, known !== undefined);
   return {
     ...verdict,
+    at: settings.now(),
     device: mayBeKnown
       ? known
         ? { id: known, isNew: false }
@@ -76,8 +79,8 @@ function knownDevice(
 export const DEVICE_PARAMETER = "device";
 const DEVICE_TOKEN_MS = 86_400_000;
 
-export function signDevice(deviceId: string, { tokens }: VisitSettings): string {
-  return tokens.device.sign(deviceId, Date.now() + DEVICE_TOKEN_MS);
+export function signDevice(deviceId: string, { tokens, now }: VisitSettings): string {
+  return tokens.device.sign(deviceId, now() + DEVICE_TOKEN_MS);
 }
 
 function readDeviceToken(token: string, { tokens }: VisitSettings): string | undefined {

@@ -22,14 +22,14 @@ const forgetStatement = prepared(
 export function withdrawal({ database, outbox }: Visits, settings: VisitSettings): Withdraw {
   return async (request, parameters) => {
     const agreed = new Map([...parameters, [CONSENT_PARAMETER, "1"] as const]);
-    const { device, referer } = visitOf(request, agreed, settings);
+    const { device, referer, at } = visitOf(request, agreed, settings);
     if (!device || device.isNew) return;
     const url = addressOf(parameters.get("page_url") ?? "") || addressOf(referer);
     await database.transaction(backgroundDeadline(), async (transaction) => {
       const forgotten = await transaction.query(forgetStatement, [device.id]);
       const visitors = forgotten.map(({ contact_id }) => ({
         contactId: Number(contact_id),
-        at: timestampFromMs(Date.now()),
+        at: timestampFromMs(at),
         consent: { given: false, url },
       }));
       outbox.append(
