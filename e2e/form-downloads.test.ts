@@ -4,32 +4,18 @@ import { eventually } from "@tidings/testkit/eventually";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { PDF } from "./multipart.ts";
 import { make } from "./people.ts";
-import { startTestStack } from "./stack.ts";
 import { uploader } from "./uploader.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Assets that forms offer to the visitors who send them, and names of companies that forms suggest. */
 
-const stack = await startTestStack({
-  env: {
-    gateway: {
-      TRUSTED_PROXIES: "127.0.0.1/32",
-      FORM_RATE: "10/min",
-      FORM_RATE_OF_ALL: "0",
-      TRACKING_RATE: "0",
-      PUBLIC_RATE_LIMIT: "0",
-    },
-  },
-});
+const stack = await startVisitedStack({ env: { gateway: { FORM_RATE: "10/min" } } });
 after(() => stack.stop());
 const { api, baseUrl, database } = stack;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
-await eventually(async () =>
-  assert.equal((await visitor(baseUrl).hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
-
 const newForm = (members: object): Promise<Any> =>
   make(api, "forms", "form", {
     name: "Guide",

@@ -2,41 +2,24 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { type Answer, type ReceivedRequest, startReceiver } from "@tidings/testkit/receiver";
 import { make } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Submissions that a form posts to another one, which answers them. */
 
-const stack = await startTestStack({
-  env: {
-    gateway: {
-      TRUSTED_PROXIES: "127.0.0.1/32",
-      FORM_RATE: "0",
-      FORM_RATE_OF_ALL: "0",
-      TRACKING_RATE: "0",
-      PUBLIC_RATE_LIMIT: "0",
-    },
-    content: { OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32" },
-  },
-});
+const stack = await startVisitedStack({ env: { content: { OUTBOUND_ALLOW_CIDRS: "127.0.0.1/32" } } });
 const answers = new Map<string, Answer>();
 const receiver = await startReceiver({ respond: ({ path }) => answers.get(path) ?? {} });
 after(async () => {
   await stack.stop();
   await receiver.stop();
 });
-const { api, baseUrl, database } = stack;
+const { api, baseUrl, query } = stack;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
-const query = (text: string) => queryAsSuperuser(database, text);
-await eventually(async () =>
-  assert.equal((await visitor(baseUrl).hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
-
 let count = 0;
 /** A form that posts to a path of the receiver, which answers as given. */
 async function newForm(answer: Answer, properties: object = {}, more: object = {}) {

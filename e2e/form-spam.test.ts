@@ -1,35 +1,18 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Machines and hurried hands at forms: what they send is answered as any other, and has no effect until somebody releases it. */
 
-const stack = await startTestStack({
-  env: {
-    gateway: {
-      TRUSTED_PROXIES: "127.0.0.1/32",
-      FORM_RATE: "0",
-      FORM_RATE_OF_ALL: "0",
-      TRACKING_RATE: "0",
-      PUBLIC_RATE_LIMIT: "0",
-    },
-    content: { FORM_BLOCKED_IPS: "203.0.113.0/24" },
-  },
-});
+const stack = await startVisitedStack({ env: { content: { FORM_BLOCKED_IPS: "203.0.113.0/24" } } });
 after(() => stack.stop());
-const { api, baseUrl, database } = stack;
+const { api, baseUrl, query } = stack;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 type Browser = ReturnType<typeof visitor>;
-const query = (text: string) => queryAsSuperuser(database, text);
-await eventually(async () =>
-  assert.equal((await visitor(baseUrl).hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
-
 const newForm = async (members: object = {}): Promise<Any> => {
   const { status, text, body } = await api("POST", "forms/new", {
     name: "Sign up",

@@ -1,36 +1,18 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { newPerson } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** A submission that is tried says what the same submission does when it is sent, and keeps nothing. */
 
-const LIMITS = {
-  TRUSTED_PROXIES: "127.0.0.1/32",
-  FORM_RATE: "0",
-  FORM_RATE_OF_ALL: "0",
-  TRACKING_RATE: "0",
-  PUBLIC_RATE_LIMIT: "0",
-};
-const stack = await startTestStack({ env: { gateway: LIMITS, content: { FORM_UPDATES: "proven" } } });
+const stack = await startVisitedStack({ env: { content: { FORM_UPDATES: "proven" } } });
 after(() => stack.stop());
-const { api, baseUrl, database } = stack;
+const { api, baseUrl, made, query } = stack;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
-const query = (text: string) => queryAsSuperuser(database, text);
-const made = async (path: string, body: object): Promise<Any> => {
-  const answer = await api("POST", path, body);
-  assert.ok(answer.status < 300, answer.text);
-  return answer.body;
-};
-await eventually(async () =>
-  assert.equal((await visitor(baseUrl).hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
-
 const FIELDS = [
   {
     label: "E-mail",

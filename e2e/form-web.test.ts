@@ -1,38 +1,17 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Forms as visitors fill them in, through the gateway. */
 
-const stack = await startTestStack({
-  env: {
-    gateway: {
-      TRUSTED_PROXIES: "127.0.0.1/32",
-      FORM_RATE: "0",
-      FORM_RATE_OF_ALL: "0",
-      TRACKING_RATE: "0",
-      PUBLIC_RATE_LIMIT: "0",
-    },
-  },
-});
+const stack = await startVisitedStack();
 after(() => stack.stop());
-const { api, baseUrl, database } = stack;
+const { api, baseUrl, made, query } = stack;
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
-const query = (text: string) => queryAsSuperuser(database, text);
-const made = async (path: string, body: object): Promise<Any> => {
-  const answer = await api("POST", path, body);
-  assert.ok(answer.status < 300, answer.text);
-  return answer.body;
-};
-await eventually(async () =>
-  assert.equal((await visitor(baseUrl).hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
-
 const FIELDS = [
   {
     label: "E-mail",

@@ -1,31 +1,19 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Landing pages and slots as visitors see them, on a host of their own. */
 
-const stack = await startTestStack({
-  hasOwnHost: true,
-  env: {
-    gateway: { TRUSTED_PROXIES: "127.0.0.1/32", FORM_RATE: "0", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
-  },
-});
+const stack = await startVisitedStack({ hasOwnHost: true });
 after(() => stack.stop());
-const { api, baseUrl, database, publicUrl } = stack;
+const { api, baseUrl, publicUrl, made, query } = stack;
 const { host } = new URL(publicUrl);
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
-const query = (text: string) => queryAsSuperuser(database, text);
 const browse = (options: { agent?: string } = {}) => visitor(baseUrl, { host, ...options });
-const made = async (path: string, body: object): Promise<Any> => {
-  const answer = await api("POST", path, body);
-  assert.ok(answer.status < 300, answer.text);
-  return answer.body;
-};
 const newPage = async (members: object): Promise<Any> =>
   (await made("pages/new", { isPublished: true, customHtml: "<p>Text</p>", ...members })).page;
 const pageNow = async (id: number): Promise<Any> => ((await api("GET", `pages/${id}`)).body as Any).page;
@@ -33,10 +21,6 @@ const hitsOf = (id: number) =>
   query(
     `select code, contact_id, is_unique, verdict from content.page_hits where page_id = ${id} order by id`,
   );
-
-await eventually(async () =>
-  assert.equal((await browse().hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
 
 test("a page is shown in its theme, in a sandbox, with its hit counted once for each visitor", async () => {
   const page = await newPage({

@@ -134,10 +134,10 @@ async function checkSubmissions(mails: string[]): Promise<void> {
   assert.deepEqual(doubled, []);
 }
 
-test("every answered hit and submission is there once, however often content and contact are killed", async () => {
+test("every answered hit and submission is there once, however often content, gateway and contact are killed", async () => {
   const working = load("killed");
   for (let round = 0; round < ROUNDS; round += 1) {
-    for (const name of ["content", "contact"]) {
+    for (const name of ["content", "gateway", "contact"]) {
       const before = working.hits.length;
       await eventually(() => assert.ok(working.hits.length > before + 20), PATIENCE);
       const process = stack.process(name);

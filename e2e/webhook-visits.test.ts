@@ -1,24 +1,15 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { query } from "./query.ts";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Hits and form submissions of visitors, from the public web to the receiver of a webhook. */
 
-const stack = await startTestStack({
-  hasOwnHost: true,
-  env: {
-    gateway: {
-      TRUSTED_PROXIES: "127.0.0.1/32",
-      ...{ FORM_RATE: "0", FORM_RATE_OF_ALL: "0", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
-    },
-  },
-});
+const stack = await startVisitedStack({ hasOwnHost: true });
 after(() => stack.stop());
-const { api, baseUrl, database, publicUrl } = stack;
+const { api, baseUrl, database, publicUrl, made } = stack;
 const { host } = new URL(publicUrl);
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
@@ -26,11 +17,6 @@ type Any = any;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/;
 const ADDRESS = { "x-forwarded-for": "93.184.216.34" };
 const browse = (options: { agent?: string } = {}) => visitor(baseUrl, { host, ...options });
-const made = async (path: string, body: object): Promise<Any> => {
-  const answer = await api("POST", path, body);
-  assert.ok(answer.status < 300, answer.text);
-  return answer.body;
-};
 
 /** A receiver of the trigger, and the items that it has once there are so many. */
 async function listen(t: TestContext, trigger: string) {
@@ -52,11 +38,6 @@ async function listen(t: TestContext, trigger: string) {
     },
   };
 }
-
-// The first ids for contacts come from the contact service.
-await eventually(async () =>
-  assert.equal((await browse().hit({ page_url: "https://shop.example/ready" })).json.success, 1),
-);
 
 test("each hit of a person arrives once, with its page and its contact; machines and unknown people notify nobody", async (t) => {
   const { category } = await made("categories/new", { title: "Spring", bundle: "page" });

@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
 import { make } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** The clock of the content service is set while visitors come. */
@@ -20,18 +19,14 @@ const shiftFile = join(folder.path, "shift");
 const setClock = (shiftMs: number) => writeFile(shiftFile, String(shiftMs));
 await setClock(0);
 const shifted = pathToFileURL(join(import.meta.dirname, "shifted-clock.ts")).href;
-const stack = await startTestStack({
-  env: {
-    content: { NODE_OPTIONS: `--import=${shifted}`, CLOCK_SHIFT_FILE: shiftFile },
-    gateway: { FORM_RATE: "0", TRACKING_RATE: "0" },
-  },
+const stack = await startVisitedStack({
+  env: { content: { NODE_OPTIONS: `--import=${shifted}`, CLOCK_SHIFT_FILE: shiftFile } },
 });
 after(async () => {
   await stack.stop();
   await folder.remove();
 });
-const { api, baseUrl, database } = stack;
-const query = (text: string) => queryAsSuperuser(database, text);
+const { api, baseUrl, query } = stack;
 
 const form = await make(api, "forms", "form", {
   name: "Clocks",
@@ -47,10 +42,6 @@ const submit = (who: ReturnType<typeof visitor>, mail: string) =>
       "svcform[submissionKey]": randomUUID(),
     }).toString(),
   });
-await eventually(async () =>
-  assert.equal((await visitor(baseUrl).hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
-
 /** Seconds by which the rows of a query are off, the furthest one. */
 async function furthest(table: string, column: string): Promise<number> {
   const [row] = await query(

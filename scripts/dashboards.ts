@@ -294,7 +294,13 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       rate("tidings_public_refusals_total", "kind, reason"),
     ),
   ],
-  Downloads: [
+  "Forms and downloads": [
+    each(
+      "Submissions of forms a second, by outcome",
+      "reqps",
+      "{{outcome}}",
+      rate("tidings_submissions_total", "outcome"),
+    ),
     each(
       "Downloads of assets a second, by outcome",
       "reqps",

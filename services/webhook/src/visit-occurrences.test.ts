@@ -88,6 +88,7 @@ test("a submission of a form is sent with its form, its results and its contact"
     },
     formCategory: jsonBytes(category),
     results: jsonBytes({ mail: "ada@example.com", first: null }),
+    files: jsonBytes({ cv: { name: "cv.pdf", size: 3, url: null } }),
   });
   await fanOut(scene, [submitted]);
   const submission = {
@@ -95,6 +96,7 @@ test("a submission of a form is sent with its form, its results and its contact"
     form: { id: 4, name: "Sign up", alias: "signup", category },
     ...{ trackingId: "device", dateSubmitted: "2026-01-02T03:04:05+00:00", referer: "https://shop.example/" },
     ...{ page: "3", results: { mail: "ada@example.com", first: null } },
+    files: { cv: { name: "cv.pdf", size: 3, url: null } },
     lead: { id: 7, points: 5 },
   };
   assert.deepEqual(

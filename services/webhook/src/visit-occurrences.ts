@@ -96,6 +96,7 @@ function submissionMember(submitted: FormSubmitted, id: number) {
     referer: submitted.referer || null,
     page: pageId === undefined ? null : String(pageId),
     results: jsonMember(submitted.results) ?? {},
+    files: jsonMember(submitted.files) ?? {},
   };
 }
 

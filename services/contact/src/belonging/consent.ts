@@ -5,7 +5,9 @@ import { timestampFromText } from "@tidings/database/timestamp";
 import type { Transaction } from "@tidings/database/transaction";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ConsentSchema, type ConsentService } from "@tidings/proto/tidings/contact/v1/consent";
+import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Handlers } from "@tidings/rpc/definition";
+import { requireExpected } from "@tidings/rpc/expected";
 import { invalid, notFound } from "@tidings/rpc/fault";
 import { reachedContacts } from "../contact/referred.ts";
 import { keepLatest } from "../rows/keep-latest.ts";
@@ -41,6 +43,10 @@ const insertStatement = prepared(
    select c.id, x.date_added, x.is_given, x.source, x.place
    from json_to_recordset($1::json) as x (contact_id integer, date_added timestamptz, is_given boolean, source text, place text)
    join contacts c on c.id = x.contact_id returning ${COLUMNS}`,
+);
+const versionStatement = prepared(
+  "contacts_version_shared",
+  "select version from contacts where id = $1 for share",
 );
 const trimStatement = keepLatest("contact_consents", "id desc", KEPT_MAX);
 const listStatement = prepared(
@@ -80,9 +86,11 @@ export function consentHandlers({ database }: { database: Database }): Handlers<
       const contacts = await reachedContacts(database, [contactId], call, Verb.EDIT);
       const id = Number(contacts.get(contactId)?.id);
       const answer = { contactId: id, at: Date.now(), given, by: "api", where };
-      const [row] = await database.transaction(call.deadlineMs, (transaction) =>
-        addConsents(transaction, [answer]),
-      );
+      const [row] = await database.transaction(call.deadlineMs, async (transaction) => {
+        const [contact] = await transaction.query(versionStatement, [id]);
+        if (contact) requireExpected(call, ContactSchema.typeName, { id, version: Number(contact.version) });
+        return addConsents(transaction, [answer]);
+      });
       // It was deleted meanwhile.
       if (!row) throw notFound("Contact not found.");
       return consentOf(row);

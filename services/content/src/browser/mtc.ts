@@ -61,9 +61,7 @@ function decide(isGiven: boolean): void {
 
 /** A beacon is sent with cookies from every site, so the answer can delete those of the public web. */
 function withdraw(): void {
-  const device = kept(DEVICE);
-  const sent = { consent: "0", left: "1", ...(device && { [DEVICE]: device }) };
-  navigator.sendBeacon(EVENT_URL, new URLSearchParams(sent));
+  reportLeaving({ consent: "0" });
   forget(...IDS, CONSENT, COUNTER, WAITING);
   if (consent !== "required") keep(CONSENT, "0");
 }
@@ -73,7 +71,7 @@ let views = 0;
 /** The number of this view among those of the tab. */
 function countView(): number {
   views = Math.max(views, Number(mayKeep() && kept(COUNTER)) || 0) + 1;
-  if (mayKeep()) keep(COUNTER, String(views));
+  if (mayKeep()) keep(COUNTER, `${views}`);
   return views;
 }
 
@@ -86,11 +84,11 @@ function describe(): Members {
     preferred_locale: navigator.language.replaceAll("-", "_"),
     page_referrer: referrer && new URL(referrer).host,
     page_url: location.href,
-    timezone_offset: String(new Date().getTimezoneOffset()),
+    timezone_offset: `${new Date().getTimezoneOffset()}`,
     timezone: Intl.DateTimeFormat().resolvedOptions().timeZone || "",
     resolution: `${screen.width}x${screen.height}`,
     platform: navigator.platform,
-    do_not_track: String(isRefusing),
+    do_not_track: `${isRefusing}`,
   };
 }
 
@@ -138,17 +136,17 @@ async function sendAll(): Promise<void> {
   waiting = [...takeStored(), ...waiting];
   for (let view = waiting[0]; view; view = waiting[0]) {
     // Not before it may be sent: until then the counter is not kept.
-    view.members.counter ??= String(countView());
+    view.members.counter ??= `${countView()}`;
     const outcome = await sendInTurn(view);
-    if (outcome === "away") {
+    if (outcome === AWAY) {
       storeWaiting(waiting);
       for (const { callbacks } of waiting) run(callbacks.onerror);
       waiting = [];
     } else {
       // A withdrawal of consent, or leaving the page, may have emptied the list since.
       if (waiting[0] === view) waiting.shift();
-      run(outcome === "taken" ? view.callbacks.onload : view.callbacks.onerror);
-      if (outcome === "taken") fillSlots();
+      run(outcome === TAKEN ? view.callbacks.onload : view.callbacks.onerror);
+      if (outcome === TAKEN) fillSlots();
     }
   }
   isSending = false;
@@ -156,29 +154,42 @@ async function sendAll(): Promise<void> {
 
 /** Runs a callback of the page outside of ours: an error in it is the page's. */
 function run(callback: unknown): void {
-  if (typeof callback === "function") setTimeout(() => callback());
+  if (typeof callback === "function") setTimeout(callback as () => void);
 }
 
-/** `away`: worth another try with the next page. `refused`: another try would be refused again. */
-type Outcome = "taken" | "refused" | "away";
+const TAKEN = 0;
+/** Another try would be refused again. */
+const REFUSED = 1;
+/** It is worth another try with the next page. */
+const AWAY = 2;
+type Outcome = typeof TAKEN | typeof REFUSED | typeof AWAY;
 
 /**
- * The first view of a new visitor is sent by one tab after the other, since the storage of all tabs has the id only when the answer is there. Pages
- * without TLS and pages in a sandbox have no locks.
+ * The first view of a new visitor is sent by one tab after the other, so that the others find the id in the storage that they share. Pages without
+ * TLS and pages in a sandbox have no locks.
  */
 async function sendInTurn(view: View): Promise<Outcome> {
-  const { members } = view;
   const { locks } = navigator as Partial<Navigator>;
-  if (!locks || window.origin === "null" || members.hit || !mayKeep() || kept(DEVICE)) return send(members);
-  return locks.request(`${prefix}_first`, async () => {
+  if (!locks || window.origin === "null" || view.members.hit || !mayKeep() || kept(DEVICE))
+    return sendFirst(view);
+  return locks.request(WAITING, async () => {
     // The browser brings the writes of other tabs when this one is idle.
     await new Promise((resolve) => setTimeout(resolve));
-    // The page was hidden meanwhile, and stored the view.
-    return waiting.includes(view) ? send(members) : "away";
+    return sendFirst(view);
   });
 }
 
-const isCalling = false;
+/** Sends the first of the views that wait. */
+async function sendFirst(view: View): Promise<Outcome> {
+  // The page was hidden meanwhile, and stored the view.
+  if (!waiting.includes(view)) return AWAY;
+  isCalling = true;
+  const outcome = await send(view.members);
+  isCalling = false;
+  return outcome;
+}
+
+let isCalling = false;
 
 /** Sends a hit by a call, and by an image where the page may not call. */
 async function send(members: Members): Promise<Outcome> {
@@ -188,15 +199,15 @@ async function send(members: Members): Promise<Outcome> {
   try {
     answer = await call(EVENT_URL, { method: "POST", body: new URLSearchParams(sent), keepalive: true });
   } catch {
-    return (await isImageLoaded(`${url}/mtracking.gif?d=${packed(sent)}`)) ? "taken" : "away";
+    return (await isImageLoaded(`${url}/mtracking.gif?d=${packed(sent)}`)) ? TAKEN : AWAY;
   }
   // An image would not help: it is answered even where its hit is refused.
-  if (answer.status === 429 || answer.status >= 500) return "away";
-  if (!answer.ok) return "refused";
+  if (answer.status === 429 || answer.status >= 500) return AWAY;
+  if (!answer.ok) return REFUSED;
   const taken: Answer = await answer.json().catch(() => ({}));
   keepIds(taken);
   if (taken.hit && members === latest) current = { hit: taken.hit };
-  return "taken";
+  return TAKEN;
 }
 
 /**
@@ -232,7 +243,7 @@ interface Answer {
 /** While the database is away, the answer names the device without a contact. */
 function keepIds({ id, sid, device_id }: Answer): void {
   if (!sid || !device_id || !mayKeep()) return;
-  if (id) keep("mtc_id", String(id));
+  if (id) keep("mtc_id", `${id}`);
   keep("mtc_sid", sid);
   keep(DEVICE, device_id);
 }
@@ -266,25 +277,29 @@ function fillSlots(): void {
   if (!known[DEVICE]) return;
   const query = new URLSearchParams({ page_url: location.href, ...known });
   const selector = `[data-slot="dwc"][data-param-slot-name],.${prefix}-slot[data-slot-name]`;
-  document.querySelectorAll<HTMLElement>(selector).forEach((slot) => {
+  document.querySelectorAll<HTMLElement>(selector).forEach(async (slot) => {
     const name = slot.dataset.paramSlotName || slot.dataset.slotName;
     if (!name || asked.has(slot)) return;
     asked.add(slot);
-    call(`${url}/dwc/${encodeURIComponent(name)}?${query}`, {})
-      .then((answer) => (answer.status === 200 ? answer.json() : undefined))
-      .then((answer?: { content: string }) => {
-        if (answer) slot.innerHTML = answer.content;
-      })
-      .catch(() => {}); // the page's own content stays
+    try {
+      const answer = await call(`${url}/dwc/${encodeURIComponent(name)}?${query}`, {});
+      if (answer.status === 200) slot.innerHTML = (await answer.json()).content;
+    } catch {
+      // The page's own content stays.
+    }
   });
 }
 
 /** Reports that the visitor left, once for each view. */
 function leave(): void {
-  const { [DEVICE]: device } = ids();
-  if (hasLeft || !latest || !mayKeep() || !(device || current.hit)) return;
+  if (hasLeft || !latest || !mayKeep() || !(kept(DEVICE) || current.hit)) return;
   hasLeft = true;
-  const sent = { left: "1", ...current, ...(device && { [DEVICE]: device }) };
+  reportLeaving(current);
+}
+
+function reportLeaving(members: Members): void {
+  const device = kept(DEVICE);
+  const sent = { left: "1", ...members, ...(device && { [DEVICE]: device }) };
   navigator.sendBeacon(EVENT_URL, new URLSearchParams(sent));
 }
 

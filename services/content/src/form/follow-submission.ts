@@ -23,6 +23,7 @@ import { carryOutAction } from "./carry-out-action.ts";
 import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
+import { filesShown } from "./submission-files.ts";
 
 /** A submission says so much of its contact: values by the names of fields, also of its company, and consent. */
 export interface Said {
@@ -82,6 +83,8 @@ export interface FollowOptions {
   outbox: Outbox;
   log: Log;
   contacts: RpcClient<typeof ContactCommandService>;
+  /** Where visitors find public files. */
+  publicUrl: string;
 }
 
 /**
@@ -152,7 +155,7 @@ export function identificationOf({
   };
 }
 
-async function work({ outbox }: FollowOptions, transaction: Transaction, { payload }: Job): Promise<Outcome> {
+async function work(options: FollowOptions, transaction: Transaction, { payload }: Job): Promise<Outcome> {
   const task = payload as unknown as Task;
   const form = await readForm(transaction, task.formId);
   const action = form?.actions[task.actionsDone ?? -1];
@@ -162,12 +165,12 @@ async function work({ outbox }: FollowOptions, transaction: Transaction, { paylo
   }
   const { outcome, looks: _looks, ...rest } = task;
   const { key, formId, identifiedAs: contactId = 0 } = task;
-  if (task.actionsDone === undefined) giveToContact(outbox, transaction, task);
+  if (task.actionsDone === undefined) giveToContact(options.outbox, transaction, task);
   if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
   if (form && actionsDone < form.actions.length) return { state: "again", payload: { ...rest, actionsDone } };
   // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.
-  if (form) await publishSubmission(outbox, transaction, task, form);
+  if (form) await publishSubmission(options, transaction, task, form);
   return { state: "done" };
 }
 
@@ -225,7 +228,7 @@ function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): vo
 
 /** Publishes the event of a submission whose actions were carried out. */
 async function publishSubmission(
-  outbox: Outbox,
+  { outbox, publicUrl }: FollowOptions,
   transaction: Transaction,
   task: Task,
   form: Form,
@@ -235,13 +238,13 @@ async function publishSubmission(
   const [row] = await transaction.query(submittedStatement, [submissionId, at]);
   if (!row) return;
   const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
+  const files = await filesShown(transaction, { form, submissionIds: [submissionId], publicUrl });
   outbox.append(transaction, [
-    domainEvent(
-      "tidings.content.form.submitted",
-      { id: submissionId, version: 1 },
-      FormSubmittedSchema,
-      submittedOf(task, form, row, category?.shown ?? "null"),
-    ),
+    domainEvent("tidings.content.form.submitted", { id: submissionId, version: 1 }, FormSubmittedSchema, {
+      ...submittedOf(task, form, row),
+      formCategory: Buffer.from(category?.shown ?? "null"),
+      files: files.get(submissionId) ?? jsonBytes({}),
+    }),
   ]);
 }
 
@@ -249,7 +252,6 @@ function submittedOf(
   { key, formId, dateSubmitted, identifiedAs: contactId = 0 }: Task,
   form: Form,
   row: Row,
-  category: string,
 ): MessageInitShape<typeof FormSubmittedSchema> {
   return {
     submissionId: key,
@@ -263,7 +265,6 @@ function submittedOf(
     results: jsonBytes(resultsOf(row, form)),
     formName: form.name,
     formAlias: form.alias,
-    formCategory: Buffer.from(category),
     formType: form.formType ?? "",
     ...(form.createdBy !== undefined && { formCreatedBy: form.createdBy }),
   };

@@ -1,7 +1,15 @@
+import { prepared } from "@tidings/database/database";
+import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type { Call } from "@tidings/rpc/call";
+import { requireExpected } from "@tidings/rpc/expected";
 import { lockForm } from "./read-form.ts";
 import { takeSpam } from "./spam.ts";
 import { follow, type Submitting, store } from "./submit.ts";
+
+const versionStatement = prepared(
+  "forms_version_shared",
+  "select version from forms where id = $1 for share",
+);
 
 /**
  * Makes spam a good submission, with all that follows from one: at once or never, for whom gets it out of the spam first. Does nothing where there
@@ -10,10 +18,12 @@ import { follow, type Submitting, store } from "./submit.ts";
 export function releaseSpam(
   submitting: Submitting,
   { formId, id }: { formId: number; id: number },
-  { deadlineMs }: Call,
+  call: Call,
 ): Promise<void> {
-  return submitting.database.transaction(deadlineMs, async (transaction) => {
+  return submitting.database.transaction(call.deadlineMs, async (transaction) => {
     const form = await lockForm(transaction, formId);
+    const [row] = await transaction.query(versionStatement, [formId]);
+    requireExpected(call, FormSchema.typeName, { id: formId, version: Number(row?.version) });
     const taken = await takeSpam(transaction, { id, formId });
     if (!taken) return;
     const { stored, sender } = taken;

@@ -59,7 +59,7 @@ export function openForms(
     },
     jobs: [
       submissionUpkeep(database, log, config.FORM_SPAM_DAYS),
-      followSubmissions({ database, outbox, log, contacts }),
+      followSubmissions({ database, outbox, log, contacts, publicUrl: config.PUBLIC_URL }),
       reposting({ database, log, outbound, submitters, box, prefix: config.PUBLIC_PREFIX }),
     ],
   };

@@ -24,8 +24,9 @@ const AHEAD = "ahead";
 const GROUPS = { forms: 1, contacts: 2 };
 
 interface Task extends Record<string, unknown> {
-  /** A form whose submissions are deleted, or a contact that is gone. */
+  /** A form that is gone. */
   formId?: number;
+  /** A contact that is gone. */
   contactId?: number;
   /** Submissions that are done. */
   submissions?: number;
@@ -58,7 +59,7 @@ const submittersStatement = prepared(
 const DELETED = "tidings.contact.contact.deleted";
 const MERGED = "tidings.contact.contact.merged";
 
-/** Submissions of a contact that was merged into another are that one's, those of a deleted one are nobody's. */
+/** Submissions of a contact that was merged into another are that one's, those of a deleted one go. */
 export const contactsOfSubmissions: Projection = {
   owner: "contact",
   subjects: [DELETED, MERGED],
@@ -110,12 +111,13 @@ const formSlice = {
 };
 const contactSlice = {
   end: endOfSlice("form_submissions_contact_slice", "contact_id"),
-  work: sliced(
-    "form_submissions_move",
-    "update form_submissions set contact_id = (select $5::integer)",
-    "contact_id",
-  ),
+  work: sliced("form_submissions_erase", "delete from form_submissions", "contact_id"),
 };
+const moveStatement = sliced(
+  "form_submissions_move",
+  "update form_submissions set contact_id = (select $5::integer)",
+  "contact_id",
+);
 
 const spamOfFormStatement = prepared(
   "form_spam_forget",
@@ -127,10 +129,10 @@ async function step(transaction: Transaction, { payload }: Job): Promise<Outcome
   const [slice, id] = formId === undefined ? [contactSlice, contactId] : [formSlice, formId];
   const [end] = await transaction.query(slice.end, [id]);
   const values = [id, end?.form_id ?? null, end?.date_submitted ?? null, end?.id ?? null];
-  const changed = await transaction.query(
-    slice.work,
-    formId === undefined ? [...values, heirId ?? null] : values,
-  );
+  const changed =
+    heirId === undefined
+      ? await transaction.query(slice.work, values)
+      : await transaction.query(moveStatement, [...values, heirId]);
   const spam = formId === undefined ? [] : await transaction.query(spamOfFormStatement, [formId]);
   // Files move with a merge; with a form or a contact that is deleted they go.
   if (heirId === undefined) await forgetFiles(transaction, idsOf([...changed, ...spam]));

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { UNLIMITED_VISITORS } from "@tidings/scripts/unlimited-visitors";
+import { eventually } from "@tidings/testkit/eventually";
+import { query } from "./query.ts";
+import { startTestStack, type TestStack, type TestStackOptions } from "./stack.ts";
+import { visitor } from "./visitor.ts";
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads the members that it knows to be there
+type Any = any;
+
+export interface VisitedStack extends TestStack {
+  /** Looks into the database, past every service. */
+  query(text: string): Promise<Any[]>;
+  /** Posts to the API and answers the body of the answer, which is a success. */
+  made(path: string, body: object): Promise<Any>;
+}
+
+/**
+ * A stack whose visitors meet no limits, and say by `X-Forwarded-For` which address they come from. Done when a visitor can be recorded:
+ * the first ids for contacts come from the contact service.
+ */
+export async function startVisitedStack(options: TestStackOptions = {}): Promise<VisitedStack> {
+  const gateway = { ...UNLIMITED_VISITORS, TRUSTED_PROXIES: "127.0.0.1/32", ...options.env?.gateway };
+  const stack = await startTestStack({ ...options, env: { ...options.env, gateway } });
+  const host = options.hasOwnHost ? { host: new URL(stack.publicUrl).host } : {};
+  await eventually(async () => {
+    const { json } = await visitor(stack.baseUrl, host).hit({ page_url: "https://ready.example/" });
+    assert.equal(json.success, 1);
+  });
+  return {
+    ...stack,
+    query: (text) => query(stack.database, text),
+    async made(path, body) {
+      const answer = await stack.api("POST", path, body);
+      assert.ok(answer.status < 300, answer.text);
+      return answer.body;
+    },
+  };
+}
