@@ -4,7 +4,7 @@ import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
-import { type Commander, commandContact } from "../visit/contact-command.ts";
+import type { CommandContact } from "../visit/contact-command.ts";
 import type { ActionOutcome } from "./action-outcome.ts";
 import { ASSET_DOWNLOAD } from "./offered-download.ts";
 import { REPOST } from "./repost.ts";
@@ -39,7 +39,7 @@ const OF_CAMPAIGN_FORMS = new Set([
  * Carries out one action of a form for one submission (engines.md 5.6). What it does to the contact is a command with a key of submission and
  * action: it takes effect once however often it is tried. Throws while the contact service is away.
  */
-export async function carryOutAction(commander: Commander, acting: Acting): Promise<ActionOutcome> {
+export async function carryOutAction(command: CommandContact, acting: Acting): Promise<ActionOutcome> {
   const { form, action } = acting;
   const outcome = (state: ActionOutcome["state"], reason?: string): ActionOutcome => ({
     actionId: action.id,
@@ -51,7 +51,7 @@ export async function carryOutAction(commander: Commander, acting: Acting): Prom
   if (typeof effect === "string") return outcome(effect);
   if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");
   const key = `form:${acting.key}:${action.id}`;
-  const carriedOut = await commandContact(commander, { key, contactId: acting.contactId, effect });
+  const carriedOut = await command({ key, contactId: acting.contactId, effect });
   return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
 }
 

@@ -15,7 +15,7 @@ import { jsonBytes } from "@tidings/resource/json-member";
 import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import type { Log } from "@tidings/runtime/log";
-import { identifyVisitor } from "../visit/contact-command.ts";
+import { type CommandContact, contactCommander, identifyVisitor } from "../visit/contact-command.ts";
 import { ownDevices } from "../visit/identify.ts";
 import { type Sighting, visitorEvents } from "../visit/visitors.ts";
 import { type ActionOutcome, recordOutcome } from "./action-outcome.ts";
@@ -70,7 +70,8 @@ interface Task extends Following {
 }
 
 const jobs = jobsOf("form_submission");
-const AT_ONCE = 8;
+/** So many send their commands together. */
+const AT_ONCE = 32;
 const actor = serviceActor("Forms");
 
 /** Plans what follows from a submission, in its transaction. */
@@ -92,27 +93,28 @@ export interface FollowOptions {
  * once, whatever is killed in between.
  */
 export function followSubmissions(options: FollowOptions): JobOptions {
-  const { database, log } = options;
+  const { database, log, contacts } = options;
+  const command = contactCommander({ contacts, actor });
   return {
     database,
     log,
     jobs,
     atOnce: AT_ONCE,
-    prepare: (job) => prepare(options, job),
+    prepare: (job) => prepare(database, command, job),
     work: (transaction, job) => work(options, transaction, job),
   };
 }
 
-async function prepare({ database, contacts }: FollowOptions, job: Job): Promise<Job> {
+async function prepare(database: Database, command: CommandContact, job: Job): Promise<Job> {
   const task = job.payload as unknown as Task;
-  if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(contacts, task)) });
+  if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(command, task)) });
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action || action.type === REPOST) return job;
   const { key, submissionId, identifiedAs: contactId } = task;
   return withTask(job, {
     ...task,
-    outcome: await carryOutAction({ contacts, actor }, { form, action, key, submissionId, contactId }),
+    outcome: await carryOutAction(command, { form, action, key, submissionId, contactId }),
   });
 }
 
@@ -122,14 +124,14 @@ function withTask(job: Job, task: Task): Job {
 
 /** The contact that the submission is of. Throws while that cannot be found out. */
 async function identify(
-  contacts: FollowOptions["contacts"],
+  command: CommandContact,
   task: Task,
 ): Promise<Required<Pick<Task, "identifiedAs" | "isFound">>> {
   const { contactId, key } = task;
   const value = identificationOf(task);
   // The visitor stays who they were.
   if (!value) return { identifiedAs: contactId, isFound: false };
-  return identifyVisitor({ contacts, actor }, { key: `form:${key}:identify`, contactId, value });
+  return identifyVisitor(command, { key: `form:${key}:identify`, contactId, value });
 }
 
 /** The identification that a submission asks for; undefined where it says nothing of a contact. */
