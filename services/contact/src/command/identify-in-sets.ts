@@ -9,17 +9,8 @@ import { wholeContacts } from "../contact/whole.ts";
 import { withCustomValues } from "../field/values.ts";
 import { isOutrun, valueClaims } from "../record/identifier.ts";
 import type { ContactRow } from "../rows/contact.ts";
-import {
-  besideKnown,
-  contradicts,
-  type Found,
-  type Identifying,
-  identifyAlone,
-  messageOf,
-  noteSaid,
-  readSaid,
-  type Said,
-} from "./identify.ts";
+import { type Found, type Identifying, identifyAlone, noteSaid } from "./identify.ts";
+import { besideKnown, contradicts, messageOf, readSaid, type Said } from "./said.ts";
 
 /**
  * Finds out who visitors are by what they said, and writes it (engines.md 5.5 for forms, 7.2 for tracking). Most visitors stay who they are, or begin:

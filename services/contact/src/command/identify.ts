@@ -1,26 +1,24 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { joined, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { IdentifyContact } from "@tidings/proto/tidings/contact/v1/command";
 import { type Company, CompanySchema } from "@tidings/proto/tidings/contact/v1/company";
-import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
-import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
+import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
+import { jsonBytes } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import { Fault } from "@tidings/rpc/fault";
 import { addConsents } from "../belonging/consent.ts";
 import { companySaver } from "../company/save.ts";
-import { usableTags } from "../contact/body.ts";
 import { noteIdentifications } from "../contact/identifications.ts";
 import { contactMerged, mergeContacts } from "../contact/merge.ts";
 import { addNewContacts } from "../contact/new-contacts.ts";
 import { type ContactContext, contactSaver } from "../contact/save.ts";
 import { wholeContacts } from "../contact/whole.ts";
 import type { Field, FieldCatalogue, FieldSet } from "../field/catalogue.ts";
-import { readFieldValue } from "../field/value.ts";
 import { type FieldValues, withCustomValues } from "../field/values.ts";
 import { claimOf, isOutrun, valueClaims } from "../record/identifier.ts";
 import { type ContactRow, companiesOf, contactTable } from "../rows/contact.ts";
+import { besideKnown, contradicts, messageOf, type Said } from "./said.ts";
 
 export interface Identifying {
   context: ContactContext;
@@ -32,30 +30,6 @@ export interface Identifying {
 /** A contact that was there before, and was found by what somebody said. */
 export interface Found {
   found: number;
-}
-
-/** Values that a visitor sent, and the contact that they were until then. */
-export interface Said {
-  contactId: number;
-  command: IdentifyContact;
-  values: FieldValues;
-  companyValues: FieldValues;
-}
-
-/** Reads the values of a command, without those that the fields of this catalogue do not take. */
-export function readSaid(
-  { contact, company }: FieldCatalogue,
-  contactId: number,
-  command: IdentifyContact,
-): Said {
-  const { isPublic } = command;
-  const values = usableValues(command.values, contact, isPublic);
-  return {
-    contactId,
-    command,
-    values,
-    companyValues: usableValues(command.companyValues, company, isPublic),
-  };
 }
 
 const ATTEMPTS = 6;
@@ -127,19 +101,6 @@ export async function noteSaid(
     command.consent ? [{ contactId: id, at, ...command.consent }] : [],
   );
   await addConsents(transaction, consents);
-}
-
-/** Values of known fields, without those that are blank or that the field does not take. */
-export function usableValues(json: Uint8Array, set: FieldSet, isPublic: boolean): FieldValues {
-  const sent: unknown = json.length > 0 ? parseJson(json) : {};
-  const values: FieldValues = new Map();
-  if (!isObject(sent)) return values;
-  for (const field of set.fields) {
-    if (!Object.hasOwn(sent, field.alias) || (isPublic && !field.isPubliclyUpdatable)) continue;
-    const read = readFieldValue(field, sent[field.alias]);
-    if ("value" in read && read.value !== null) values.set(field.alias, read.value);
-  }
-  return values;
 }
 
 const survivorStatement = prepared(
@@ -247,13 +208,6 @@ function areTwo(one: ContactRow, other: ContactRow, { identifiers }: FieldSet): 
   });
 }
 
-export function contradicts(row: ContactRow, values: FieldValues, identifiers: Field[]): boolean {
-  return identifiers.some((field) => {
-    const [said, kept] = [claimOf(field, values.get(field.alias)), claimOf(field, row[field.alias])];
-    return said !== undefined && kept !== undefined && said.value !== kept.value;
-  });
-}
-
 /** A new contact, under the id that the visitor has already where that is free. */
 async function begin(
   { context, transaction, catalogue }: Identifying,
@@ -302,31 +256,6 @@ async function write(
   const written = kept && chosen ? besideKnown(values, catalogue.contact, { kept, now: chosen.row }) : values;
   const [outcome] = await contactSaver(context).many([{ id, message: messageOf(command, written) }], call);
   if (outcome && "fault" in outcome) throw outcome.fault;
-}
-
-/** The edit of a contact by what a visitor said. */
-export function messageOf(command: IdentifyContact, values: FieldValues): Contact {
-  return create(ContactSchema, {
-    values: jsonBytes(Object.fromEntries(values)),
-    tags: jsonBytes(usableTags(command.tags)),
-    ipAddress: command.ip,
-    lastActive: timestampFromMs(Date.now()),
-  });
-}
-
-/** Values that leave the known ones as they were: said ones where none was known, and known ones that the merge replaced by earlier said ones. */
-export function besideKnown(
-  values: FieldValues,
-  { fields }: FieldSet,
-  { kept, now }: { kept: ContactRow; now: ContactRow },
-): FieldValues {
-  const written: FieldValues = new Map();
-  for (const { alias } of fields) {
-    const [known, said] = [kept[alias], values.get(alias)];
-    if (!known && said) written.set(alias, said);
-    if (known && now[alias] !== known) written.set(alias, known);
-  }
-  return written;
 }
 
 /** Values of the company that the contact belongs to first: the one of that name, a new one, or the one it has. */

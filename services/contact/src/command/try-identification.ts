@@ -17,7 +17,8 @@ import { type FieldSet, underCatalogue } from "../field/catalogue.ts";
 import { withCustomValues } from "../field/values.ts";
 import { valueClaims } from "../record/identifier.ts";
 import { contactTable } from "../rows/contact.ts";
-import { type Identifying, identifyAlone, readSaid, usableValues } from "./identify.ts";
+import { type Identifying, identifyAlone } from "./identify.ts";
+import { readSaid, usableValues } from "./said.ts";
 
 /** The contact that a visitor would be, and the new values of its fields by alias. */
 interface Tried {

@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { AssetDownloadSchema } from "@tidings/proto/tidings/content/v1/events";
 import { type FactRow, factReader } from "../visit/fact-kind.ts";
 import { timeOfId } from "../visit/hit.ts";
-import type { Visitor } from "../visit/visitors.ts";
+import type { Visitor } from "../visit/sighting.ts";
 import type { Download } from "./download.ts";
 import type { DOWNLOAD_COLUMNS } from "./download-tables.ts";
 

@@ -7,9 +7,9 @@ import { type FactRow, factReader } from "../visit/fact-kind.ts";
 import { factTable } from "../visit/fact-table.ts";
 import { timeOfId } from "../visit/hit.ts";
 import type { RecordedKind } from "../visit/record-facts.ts";
+import type { Visitor } from "../visit/sighting.ts";
 import { sumVisits } from "../visit/sum-visits.ts";
 import type { VisitFact } from "../visit/visit-fact.ts";
-import type { Visitor } from "../visit/visitors.ts";
 
 /** A focus item was shown to a visitor, or a link in it was followed. */
 export interface FocusFact extends VisitFact {

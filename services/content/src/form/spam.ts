@@ -3,7 +3,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { keepTotal, type Total } from "@tidings/resource/totals";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import { seemingContact } from "../visit/promised-visitors.ts";
-import type { ShownVisitor, Sighting } from "../visit/visitors.ts";
+import type { ShownVisitor, Sighting } from "../visit/sighting.ts";
 import type { Said } from "./follow-submission.ts";
 
 /** Spam of each form is counted apart. */

@@ -4,7 +4,7 @@ import { type Filter, readFilters } from "@tidings/filters/filter";
 import { matches } from "@tidings/filters/matches";
 import { isOpen } from "../family/is-open.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
-import type { Visitor } from "../visit/visitors.ts";
+import type { Visitor } from "../visit/sighting.ts";
 
 /** Dynamic content that is in a slot for somebody. */
 export interface SlotContent {

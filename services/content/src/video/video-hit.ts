@@ -4,8 +4,8 @@ import { type VideoHitSchema, VideoHitsSchema } from "@tidings/proto/tidings/con
 import { type FactKind, type FactRow, factReader } from "../visit/fact-kind.ts";
 import { factTable } from "../visit/fact-table.ts";
 import { timeOfId } from "../visit/hit.ts";
+import type { Visitor } from "../visit/sighting.ts";
 import { type PageFact, VISIT_COLUMNS, visitMembers, visitRow } from "../visit/visit-row.ts";
-import type { Visitor } from "../visit/visitors.ts";
 
 /** A player reports how far a video was watched. */
 export interface VideoReport extends PageFact {

@@ -1,6 +1,6 @@
 import { coalesce } from "@tidings/runtime/coalesce";
+import type { Visitor } from "./sighting.ts";
 import type { VisitFact } from "./visit-fact.ts";
-import type { Visitor } from "./visitors.ts";
 
 /** Two, so that one group may wait for the disk while the other works. */
 const AT_ONCE = 2;

@@ -2,8 +2,9 @@ import type { Transaction } from "@tidings/database/transaction";
 import type { DomainEvent } from "@tidings/messaging/outbox";
 import type { ContactIds } from "./contact-ids.ts";
 import { firstVisits } from "./first-visits.ts";
+import type { Sighting, Visitor } from "./sighting.ts";
 import type { VisitFact } from "./visit-fact.ts";
-import { type Sighting, seeVisitors, type Visitor } from "./visitors.ts";
+import { seeVisitors } from "./visitors.ts";
 
 export interface MeetOptions<F> {
   /** The pages, links and assets that the visitor is at by this fact. */

@@ -2,9 +2,9 @@ import { factKeyOf } from "./fact-key.ts";
 import type { Hit } from "./hit.ts";
 import { newFactId } from "./hit.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
+import type { Utm } from "./sighting.ts";
 import type { Visit } from "./visit.ts";
 import { CONSENT_PARAMETER } from "./visit.ts";
-import type { Utm } from "./visitors.ts";
 
 /** The parameters that describe a hit; all others may be values of the visitor (engines.md 7.1). */
 const OF_THE_HIT = new Set(

@@ -7,8 +7,8 @@ import { insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
 import { isKept, meetVisitors } from "./meet-visitors.ts";
 import type { Visits } from "./record-hits.ts";
+import type { Visitor } from "./sighting.ts";
 import type { VisitFact } from "./visit-fact.ts";
-import type { Visitor } from "./visitors.ts";
 
 /** Facts of visits that never change: each is a row and a part of an event. */
 export interface RecordedKind<F extends VisitFact, S extends DescMessage> extends FactKind<S> {

@@ -12,11 +12,12 @@ import { groupCommit } from "./group-commit.ts";
 import { type Hit, timeOfId } from "./hit.ts";
 import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
 import { isKept, type Met, meetVisitors, sightingsOf } from "./meet-visitors.ts";
+import type { Visitor } from "./sighting.ts";
 import { sumVisits } from "./sum-visits.ts";
 import type { VisitFact } from "./visit-fact.ts";
 import { visitMembers, visitRow } from "./visit-row.ts";
 import { HIT_COLUMNS } from "./visit-tables.ts";
-import { seeVisitors, type Visitor } from "./visitors.ts";
+import { seeVisitors } from "./visitors.ts";
 
 const recorded = new Counter({
   name: "tidings_hits_total",

@@ -1,5 +1,5 @@
 import type { Verdict } from "./machine.ts";
-import type { Sighting } from "./visitors.ts";
+import type { Sighting } from "./sighting.ts";
 
 /** A fact about a visit to the public web: a hit, a download, a report of a player. */
 export interface VisitFact extends Omit<Sighting, "deviceId" | "hitId" | "isNewDevice">, Verdict {

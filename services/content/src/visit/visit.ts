@@ -5,8 +5,8 @@ import { deviceIdOf, newDeviceId } from "./device-id.ts";
 import { type Verdict, verdictOf } from "./machine.ts";
 import { cleanText, type Parameters } from "./parameters.ts";
 import type { Place } from "./places.ts";
+import type { ShownVisitor } from "./sighting.ts";
 import type { VisitSettings } from "./visit-settings.ts";
-import type { ShownVisitor } from "./visitors.ts";
 
 /** A request to the public web, as far as its headers and parameters say who makes it. */
 export interface Visit extends Verdict {

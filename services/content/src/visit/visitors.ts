@@ -1,77 +1,14 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
-import { factEvents } from "@tidings/messaging/fact-events";
 import type { DomainEvent } from "@tidings/messaging/outbox";
 import { contactsByFate } from "@tidings/projection/contact-fates";
-import { VisitorsSeenSchema } from "@tidings/proto/tidings/content/v1/events";
-import { jsonBytes } from "@tidings/resource/json-member";
 import type { ContactIds } from "./contact-ids.ts";
 import { keysOf, repeatedAmong, withKeys } from "./fact-key.ts";
 import { type Merge, planMerges } from "./identify.ts";
-import type { Place } from "./places.ts";
 import { promisedIds } from "./promised-visitors.ts";
-
-/** How a visitor came, by the parameters of the address. */
-export interface Utm {
-  campaign: string;
-  content: string;
-  medium: string;
-  source: string;
-  term: string;
-}
-
-/** A browser that was seen. */
-export interface Sighting {
-  deviceId: string;
-  /** Made for this visit: nobody had it before. */
-  isNewDevice: boolean;
-  at: number;
-  ip: string;
-  userAgent: string;
-  timeZone: string;
-  locale: string;
-  utm?: Utm | undefined;
-  /** The address that the visitor came to, with its parameters. */
-  url: string;
-  referer: string;
-  remoteHost: string;
-  query: Record<string, string>;
-  /** The hit that this visit is, when it is one. */
-  hitId?: string | undefined;
-  /** The contact that a signed link proves the visitor to be. */
-  provenContactId?: number | undefined;
-  /** Names what was reported: sent again by the same browser, it is recorded once. */
-  key?: number | undefined;
-  /** The visitor agreed to be recognised. */
-  isConsenting?: boolean | undefined;
-  /** A browser that is not known is taken for that of the visitor who came from the same address before. */
-  isFoundByAddress?: boolean | undefined;
-  place?: Place | undefined;
-}
-
-/** A visitor as answers show them. */
-export interface ShownVisitor {
-  /** The id of the contact, once the visitor has proven to be that one. */
-  shownContactId: number;
-}
-
-/** How a device came to its contact, as `tidings.contact.v1.Identification` names it; empty where it was that contact's before. */
-type Proof = "" | "device" | "link" | "address";
-
-/** A visitor, as the visits before have left them. */
-export interface Visitor extends ShownVisitor {
-  contactId: number;
-  isProven: boolean;
-  /** The contact begins with this visit. */
-  isNew: boolean;
-  /** The latest hit before. */
-  previousHitId: string | undefined;
-  proof: Proof;
-  /** The visitor has agreed to be recognised, and had not before. */
-  isAgreeing: boolean;
-}
+import type { Proof, Sighting, Visitor } from "./sighting.ts";
+import { visitorEvents } from "./visitor-events.ts";
 
 const columns = `id text, contact_id integer, shown_contact_id integer, is_proven boolean, last_seen timestamptz, last_hit_id uuid,
    is_consenting boolean, ip text, keys bigint[]`;
@@ -231,19 +168,6 @@ async function contactsAt(transaction: Transaction, sightings: Sighting[]): Prom
   return new Map(rows.map(({ ip, contact_id }) => [ip ?? "", Number(contact_id)]));
 }
 
-/** A sighting, and the contact that it is of. */
-interface Seen {
-  sighting: Sighting;
-  visitor: Pick<Visitor, "contactId" | "isNew" | "proof" | "isAgreeing">;
-}
-
-/** The events of contacts that were seen. */
-export function visitorEvents(seen: Seen[]): DomainEvent[] {
-  return factEvents(VISITORS_SEEN, VisitorsSeenSchema, seen, messageOf);
-}
-
-export const VISITORS_SEEN = "tidings.content.visitor.seen";
-
 /** The latest sighting of a device, and the keys of all of its sightings. */
 function rowOf({ deviceId, at, hitId, isConsenting = false }: Sighting, all: Sighting[]) {
   const lastSeen = new Date(at).toISOString();
@@ -320,20 +244,4 @@ function seenOnce(sightings: Sighting[], visitors: Map<string, Visitor>) {
     const isNeeded = sighting.utm !== undefined || latest.get(sighting.deviceId) === sighting;
     return visitor && isNeeded ? [{ sighting, visitor }] : [];
   });
-}
-
-function messageOf(seen: Seen[]) {
-  return {
-    visitors: seen.map(({ sighting, visitor }) => {
-      const { at, ip, deviceId, userAgent, timeZone, locale, utm, url, referer, remoteHost, query } =
-        sighting;
-      const { contactId, isNew, proof, isAgreeing } = visitor;
-      return {
-        ...{ contactId, isNew, at: timestampFromMs(at), ip, deviceId, userAgent, timeZone, locale, proof },
-        ...(isAgreeing && { consent: { given: true, url } }),
-        ...(sighting.place && { place: sighting.place }),
-        ...(utm && { utm: { ...utm, url, referer, remoteHost, query: jsonBytes(query) } }),
-      };
-    }),
-  };
 }

@@ -8,7 +8,7 @@ import type { Parameters } from "./parameters.ts";
 import type { Visits } from "./record-hits.ts";
 import { CONSENT_PARAMETER, visitOf } from "./visit.ts";
 import type { VisitSettings } from "./visit-settings.ts";
-import { VISITORS_SEEN } from "./visitors.ts";
+import { VISITORS_SEEN } from "./visitor-events.ts";
 
 /** Forgets the browser of a visitor who takes their consent back. That they did stays known of their contact. */
 export type Withdraw = (request: IncomingMessage, parameters: Parameters) => Promise<void>;
