@@ -82,6 +82,16 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
             printHitCost,
           )
         : undefined,
+      // A process keeps what large answers made it take: memory is looked at before those.
+      member: isWanted("public-member")
+        ? shown(await measureHitToMember(ours, url, site), printHitToMember)
+        : undefined,
+      besideReads: isWanted("public-beside")
+        ? shown(
+            await measureBesideReads(ours, site, { contacts, drained, processes: watched }),
+            printBesideReads,
+          )
+        : undefined,
       downloads: isWanted("public-asset")
         ? shown(
             await measureDownloads(
@@ -90,15 +100,6 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
               watched.filter(({ name }) => ["gateway", "content"].includes(name)),
             ),
             printDownloads,
-          )
-        : undefined,
-      member: isWanted("public-member")
-        ? shown(await measureHitToMember(ours, url, site), printHitToMember)
-        : undefined,
-      besideReads: isWanted("public-beside")
-        ? shown(
-            await measureBesideReads(ours, site, { contacts, drained, processes: watched }),
-            printBesideReads,
           )
         : undefined,
       manyHits: isWanted("public-many")

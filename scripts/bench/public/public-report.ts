@@ -64,7 +64,7 @@ export function printBesideReads({ alone, beside, hits, drainSeconds, memory }: 
 }
 
 export function printManyHits(results: AmongHits[]): void {
-  console.log(`\n${row(["among many hits", "hit CPU", "hit p50", "hits/s", "page p50", "p95 ms", ""])}`);
+  console.log(`\n${row(["among many hits", "CPU us", "p50 ms", "hits/s", "its p50", "p95 ms", ""])}`);
   for (const { hits, devices, hit, p50, p95 } of results) {
     const cells = [hit.cpu.toFixed(0), hit.p50.toFixed(1), hit.requestsPerSecond.toFixed(0)];
     const name = `${hits} hits`;
@@ -74,7 +74,7 @@ export function printManyHits(results: AmongHits[]): void {
         ...cells,
         p50.toFixed(2),
         p95.toFixed(2),
-        `${devices} devices; the latest ten of a contact`,
+        `${devices} devices; then the latest ten of a contact`,
       ]),
     );
   }
