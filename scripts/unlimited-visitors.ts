@@ -5,4 +5,5 @@ export const UNLIMITED_VISITORS = {
   FORM_RATE: "0",
   FORM_RATE_OF_ALL: "0",
   DOWNLOAD_RATE: "0",
+  PREVIEW_RATE: "0",
 };

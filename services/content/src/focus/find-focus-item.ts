@@ -5,19 +5,12 @@ import { columnsOf, fillFromRow } from "@tidings/resource/columns";
 import { isOpen } from "../family/is-open.ts";
 
 const columns = columnsOf(FocusItemSchema);
-const ID = /^[1-9]\d{0,9}$/;
-const ID_MAX = 2 ** 31 - 1;
 
 const openStatement = prepared(
   "focus_items_open",
   `select ${columns.map(({ name }) => `"${name}"`).join(", ")} from focus_items where id = $1 and ${isOpen("focus_items")}`,
 );
 const existsStatement = prepared("focus_items_exists", "select id from focus_items where id = $1");
-
-/** The id that a text is; undefined for a text that is none. */
-export function focusIdOf(text: string): number | undefined {
-  return ID.test(text) && Number(text) <= ID_MAX ? Number(text) : undefined;
-}
 
 /** The item, as it is published now; undefined when there is none. */
 export async function openFocusItem(database: Database, id: number): Promise<FocusItem | undefined> {

@@ -9,8 +9,9 @@ import { type Parameters, readParameters } from "../visit/parameters.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
 import { visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
+import { rowIdOf } from "../web/row-id.ts";
 import { sendScript } from "../web/send-script.ts";
-import { focusIdOf, hasFocusItem, openFocusItem } from "./find-focus-item.ts";
+import { hasFocusItem, openFocusItem } from "./find-focus-item.ts";
 import type { FocusFact } from "./focus-fact.ts";
 
 export interface FocusRouteOptions {
@@ -28,13 +29,13 @@ const MAX_AGE_SECONDS = 1;
 export function focusRoutes({ database, settings, script, record }: FocusRouteOptions): Router {
   const router = Router({ caseSensitive: true });
   router.get(/^\/focus\/([^/]{1,100})\.js$/, async (request: Request, response: Response) => {
-    const id = focusIdOf(String(request.params[0]));
+    const id = rowIdOf(String(request.params[0]));
     const item = id === undefined ? undefined : await openFocusItem(database, id);
     sendScript(response, item ? await script(item) : "", MAX_AGE_SECONDS);
   });
   router.post("/focus/event", fromTrackedSites(settings), async (request: Request, response: Response) => {
     const parameters = await readParameters(request);
-    const focusId = focusIdOf(parameters.get("focus") ?? "");
+    const focusId = rowIdOf(parameters.get("focus") ?? "");
     const type = parameters.get("type");
     const isKnown =
       focusId !== undefined &&

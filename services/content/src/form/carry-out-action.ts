@@ -14,7 +14,6 @@ interface Acting {
   action: FormAction;
   /** The key of the submission. */
   key: string;
-  submissionId: number;
   /** 0 where nobody knows. */
   contactId: number;
 }
@@ -30,8 +29,8 @@ const OF_CAMPAIGN_FORMS = new Set([
   "lead.remove_do_not_contact",
   "email.send.user",
   "form.email",
-  "form.repost",
-  "asset.download",
+  REPOST,
+  ASSET_DOWNLOAD,
   "plugin.leadpush",
 ]);
 

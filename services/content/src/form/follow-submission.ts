@@ -112,11 +112,9 @@ async function prepare(database: Database, command: CommandContact, job: Job): P
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action || action.type === REPOST) return job;
-  const { key, submissionId, identifiedAs: contactId } = task;
-  return withTask(job, {
-    ...task,
-    outcome: await carryOutAction(command, { form, action, key, submissionId, contactId }),
-  });
+  const { key, identifiedAs: contactId } = task;
+  const outcome = await carryOutAction(command, { form, action, key, contactId });
+  return withTask(job, { ...task, outcome });
 }
 
 function withTask(job: Job, task: Task): Job {

@@ -25,22 +25,26 @@ export function markupFor(
 
 /** The form as a contact gets it, who is not asked for what is known, and finds it filled in where the form says so. */
 export async function markupForContact(
-  { submitting, settings, suspicion }: FormRouteOptions,
+  options: FormRouteOptions,
   form: Form,
   shown: Partial<FormShown>,
   findContact: () => Promise<number | undefined>,
 ): Promise<string> {
-  const { database } = submitting;
-  const fields = await mappedFields(queryable(database, backgroundDeadline()), [form]);
-  const known = await knownTo(submitting, form, findContact);
-  return shownForm(withSyncedLists(form, fields), {
-    publicUrl: settings.publicUrl,
-    prefix: settings.prefix,
-    shownAt: signShown(form.id, suspicion, settings.now()),
-    ...known,
-    ...shown,
-    filled: new Map([...(known.filled ?? []), ...(shown.filled ?? [])]),
-  });
+  const known = await knownTo(options.submitting, form, findContact);
+  const filled = new Map([...(known.filled ?? []), ...(shown.filled ?? [])]);
+  return markupOf(options, form, { ...known, ...shown, filled });
+}
+
+/** The form with the lists that its fields have now, and the time at which it is shown. */
+async function markupOf(
+  { submitting, settings, suspicion }: FormRouteOptions,
+  form: Form,
+  shown: Partial<FormShown>,
+): Promise<string> {
+  const { publicUrl, prefix, now } = settings;
+  const fields = await mappedFields(queryable(submitting.database, backgroundDeadline()), [form]);
+  const shownAt = signShown(form.id, suspicion, now());
+  return shownForm(withSyncedLists(form, fields), { publicUrl, prefix, shownAt, ...shown });
 }
 
 async function knownTo(
@@ -82,17 +86,9 @@ export function formsInPages(options: FormRouteOptions): FormInPage {
   return async (id, { pageId, deviceToken, previewAt }) => {
     const form = await openForm(options, id, previewAt).catch(unlessClosed);
     if (!form) return undefined;
-    const { submitting, settings, suspicion, scriptUrl } = options;
-    const fields = await mappedFields(queryable(submitting.database, backgroundDeadline()), [form]);
-    const markup = shownForm(withSyncedLists(form, fields), {
-      publicUrl: settings.publicUrl,
-      prefix: settings.prefix,
-      shownAt: signShown(form.id, suspicion, settings.now()),
-      pageId,
-      deviceToken,
-    });
+    const markup = await markupOf(options, form, { pageId, deviceToken });
     return previewAt === undefined
-      ? `${markup}${html`<script src="${scriptUrl}" defer></script>`.markup}`
+      ? `${markup}${html`<script src="${options.scriptUrl}" defer></script>`.markup}`
       : markup;
   };
 }

@@ -3,6 +3,7 @@ import { factEvents } from "@tidings/messaging/fact-events";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { contactsByFate } from "@tidings/projection/contact-fates";
 import { coalesce } from "@tidings/runtime/coalesce";
+import { columnsIn } from "../visit/fact-table.ts";
 import { newFactId } from "../visit/hit.ts";
 import { SHOWN_CONTENTS } from "./shown-fact.ts";
 
@@ -30,9 +31,7 @@ const keepStatement = prepared(
    select id, dynamic_content_id, contact_id, slot, at, at, times from shown order by contact_id, dynamic_content_id, slot
    on conflict (contact_id, dynamic_content_id, source) do update
      set last_sent = greatest(t.last_sent, excluded.last_sent), sent_count = t.sent_count + excluded.sent_count
-   returning ${Object.keys(SHOWN_CONTENTS.columns)
-     .map((name) => `t.${name}`)
-     .join(", ")}`,
+   returning ${columnsIn("t", SHOWN_CONTENTS.columns)}`,
 );
 const countStatement = prepared(
   "dynamic_contents_count",

@@ -1,7 +1,7 @@
 import { backgroundDeadline, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
-import { insertFacts } from "../visit/fact-table.ts";
+import { columnsIn, insertFacts } from "../visit/fact-table.ts";
 import { groupCommit } from "../visit/group-commit.ts";
 import { isKept, meetVisitors } from "../visit/meet-visitors.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
@@ -77,9 +77,7 @@ const growStatement = prepared(
    update video_hits h set version = h.version + 1, date_left = greatest(h.date_left, known.date_left),
      time_watched = greatest(h.time_watched, known.time_watched), duration = coalesce(known.duration, h.duration)
    from known where h.id = known.id and h.date_hit = known.date_hit
-   returning ${Object.keys(VIDEO_HITS.columns)
-     .map((name) => `h.${name}`)
-     .join(", ")}`,
+   returning ${columnsIn("h", VIDEO_HITS.columns)}`,
 );
 
 /** Hits of showings that go on, as they are now. */

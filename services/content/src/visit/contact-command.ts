@@ -37,7 +37,7 @@ export type CommandContact = (command: Command) => Promise<CommandOutcome | unde
 
 const TOGETHER_MAX = 100;
 
-/** Commands that come at the same time are sent together. Where that fails each is sent alone, so that a bad one stops no other. */
+/** Commands that come at the same time are sent together. Where all of them take too long, each is sent alone. */
 export function contactCommander(commander: Commander): CommandContact {
   const together = coalesce(
     async (commands: Command[]) => {

@@ -16,6 +16,13 @@ export function factTable(table: string, columns: FactColumns, date: string): st
   ];
 }
 
+/** SQL: the columns of a row that is called `row`. */
+export function columnsIn(row: string, columns: FactColumns): string {
+  return Object.keys(columns)
+    .map((name) => `${row}.${name}`)
+    .join(", ");
+}
+
 /** Inserts the facts of a JSON array; those that are there stay as they are. */
 export function insertFacts(table: string, columns: FactColumns): Required<Statement> {
   const names = Object.keys(columns).join(", ");

@@ -7,7 +7,7 @@ import { PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { Counter, Histogram } from "prom-client";
 import type { ContactIds } from "./contact-ids.ts";
 import { type FactRow, factReader } from "./fact-kind.ts";
-import { insertFacts } from "./fact-table.ts";
+import { columnsIn, insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
 import { type Hit, timeOfId } from "./hit.ts";
 import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
@@ -173,9 +173,7 @@ const leaveStatement = prepared(
   `update page_hits h set date_left = x.date_left, version = h.version + 1
    from json_to_recordset($1::json) as x (id uuid, date_hit timestamptz, date_left timestamptz)
    where h.id = x.id and h.date_hit = x.date_hit and h.date_left is null
-   returning ${Object.keys(HIT_COLUMNS)
-     .map((name) => `h.${name}`)
-     .join(", ")}`,
+   returning ${columnsIn("h", HIT_COLUMNS)}`,
 );
 
 /** Hits that visitors leave now, as events carry them. A time that was set stays. */
