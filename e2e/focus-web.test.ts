@@ -3,31 +3,18 @@ import { after, describe, test } from "node:test";
 import { FocusStatsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Page } from "playwright-core";
-import { startBrowser } from "./browser.ts";
 import type { Entity } from "./client.ts";
 import { make } from "./people.ts";
 import { publishedOn } from "./published.ts";
 import { query } from "./query.ts";
-import { startTestStack } from "./stack.ts";
-import { eventuallyEqual, keptBy, startTrackedSite, visitWith } from "./tracked-site.ts";
+import { eventuallyEqual, keptBy, startTrackedVisits, visitWith } from "./tracked-site.ts";
 import { visitor } from "./visitor.ts";
 
 /** Focus items on the sites of others, and on landing pages. */
 
-const [stack, browser] = await Promise.all([
-  startTestStack({
-    hasOwnHost: true,
-    env: { gateway: { TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0", FORM_RATE: "0" } },
-  }),
-  startBrowser(),
-]);
+const { stack, browser, site, stop } = await startTrackedVisits();
+after(stop);
 const { api, publicUrl, baseUrl, database } = stack;
-const site = await startTrackedSite(publicUrl);
-after(async () => {
-  await browser.close();
-  site.stop();
-  await stack.stop();
-});
 
 const host = new URL(publicUrl).host;
 const somebody = (agent?: string) => visitor(baseUrl, { host, ...(agent && { agent }) });
@@ -47,11 +34,6 @@ const countsOf = async ({ id }: Entity) => {
 const factsOf = ({ id }: Entity) =>
   query(database, `select * from content.focus_stats where focus_id = ${id} order by id`);
 const deviceOf = (index: number) => `focusbrowser0000000000${index}`;
-
-// The first ids for contacts come from the contact service.
-await eventually(async () =>
-  assert.equal((await somebody().hit({ page_url: "https://ready.example/" })).json.success, 1),
-);
 
 describe("GET /focus/<id>.js", () => {
   test("is the item as it is now, and 304 to a browser that has it", async () => {

@@ -1,20 +1,16 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { eventually } from "@tidings/testkit/eventually";
 import { make } from "./people.ts";
 import { query } from "./query.ts";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** The one address of each page, with its category and language before the alias, on two replicas. */
 
-const stack = await startTestStack({
+const stack = await startVisitedStack({
   hasOwnHost: true,
   replicas: { gateway: 2, content: 2 },
-  env: {
-    gateway: { PUBLIC_RATE_LIMIT: "0" },
-    content: { PAGE_PREFIXES: "category,language", DO_NOT_TRACK_404_ANONYMOUS: "true" },
-  },
+  env: { content: { PAGE_PREFIXES: "category,language", DO_NOT_TRACK_404_ANONYMOUS: "true" } },
 });
 after(() => stack.stop());
 const { api, baseUrl, database, publicUrl, gateways } = stack;
@@ -29,10 +25,6 @@ const codesOf = async (where: string) =>
   (await query(database, `select code from content.page_hits where ${where} order by id`)).map(
     ({ code }) => code,
   );
-
-await eventually(async () =>
-  assert.equal((await browse().hit({ page_url: "https://shop.example/" })).json.success, 1),
-);
 
 test("a page has one address, to which all its others lead, and which it names itself", async () => {
   const category = await make(api, "categories", "category", { title: "Offers", bundle: "page" });

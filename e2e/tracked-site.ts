@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { startBrowser } from "./browser.ts";
 import { startPageServer } from "./page-server.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER } from "./visitor.ts";
 
 export interface PageParts {
@@ -12,8 +14,25 @@ export interface PageParts {
   body?: string;
 }
 
+/** The product, a browser, and a tracked site of another origin. `content` are variables of the content service. */
+export async function startTrackedVisits({ content = {} }: { content?: Record<string, string> } = {}) {
+  const starting = startVisitedStack({ hasOwnHost: true, env: { content } });
+  const [stack, browser] = await Promise.all([starting, startBrowser()]);
+  const site = await startTrackedSite(stack.publicUrl);
+  return {
+    stack,
+    browser,
+    site,
+    async stop() {
+      await browser.close();
+      site.stop();
+      await stack.stop();
+    },
+  };
+}
+
 /** A site of another origin than the public web, whose pages include the usual snippet. */
-export async function startTrackedSite(publicUrl: string) {
+async function startTrackedSite(publicUrl: string) {
   const pages = new Map<string, string>();
   const { origin, stop } = await startPageServer(pages);
   return {

@@ -3,44 +3,26 @@ import { after, describe, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import type { BrowserContext, BrowserContextOptions, Page, Route } from "playwright-core";
-import { startBrowser } from "./browser.ts";
-import { startTestStack } from "./stack.ts";
 import {
   eventuallyEqual,
   keptBy,
   scriptIsReady,
   sentBy,
-  startTrackedSite,
+  startTrackedVisits,
   visitWith,
 } from "./tracked-site.ts";
 import { visitor } from "./visitor.ts";
 
 /** The tracking script in a real browser, on a site of another origin. TRACKING_CONSENT is `signal`, the default. */
 
-const [stack, browser] = await Promise.all([
-  startTestStack({
-    hasOwnHost: true,
-    env: { gateway: { TRUSTED_PROXIES: "127.0.0.1/32", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" } },
-  }),
-  startBrowser(),
-]);
+const { stack, browser, site, stop } = await startTrackedVisits();
+after(stop);
 const { api, publicUrl, baseUrl, database } = stack;
-const site = await startTrackedSite(publicUrl);
-after(async () => {
-  await browser.close();
-  site.stop();
-  await stack.stop();
-});
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
 const server = visitor(baseUrl, { host: new URL(publicUrl).host });
-// The first ids for contacts come from the contact service.
-await eventually(async () =>
-  assert.equal((await server.hit({ page_url: "https://ready.example/" })).json.success, 1),
-);
-
 const visit = (
   work: (page: Page, context: BrowserContext) => Promise<void>,
   options: BrowserContextOptions = {},

@@ -1,42 +1,26 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import type { Page } from "playwright-core";
-import { startBrowser } from "./browser.ts";
 import { make } from "./people.ts";
-import { startTestStack } from "./stack.ts";
 import {
   eventuallyEqual,
   keptBy,
   scriptIsReady,
   sentBy,
-  startTrackedSite,
+  startTrackedVisits,
   visitWith,
 } from "./tracked-site.ts";
 import { visitor } from "./visitor.ts";
 
 /** The tracking script in a real browser where visitors are asked first: TRACKING_CONSENT is `required`. */
 
-const [stack, browser] = await Promise.all([
-  startTestStack({
-    hasOwnHost: true,
-    env: {
-      content: { TRACKING_CONSENT: "required" },
-      gateway: { TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" },
-    },
-  }),
-  startBrowser(),
-]);
-const { api, publicUrl, baseUrl, database } = stack;
-const site = await startTrackedSite(publicUrl);
-after(async () => {
-  await browser.close();
-  site.stop();
-  await stack.stop();
+const { stack, browser, site, stop } = await startTrackedVisits({
+  content: { TRACKING_CONSENT: "required" },
 });
+after(stop);
+const { api, publicUrl, baseUrl, query } = stack;
 
-const query = (text: string) => queryAsSuperuser(database, text);
 const server = visitor(baseUrl, { host: new URL(publicUrl).host });
 // The first ids for contacts come from the contact service.
 await eventually(async () =>

@@ -7,10 +7,10 @@ import { after, test } from "node:test";
 import { mmdbOf } from "@tidings/content/testing/mmdb";
 import { publicTokens } from "@tidings/secrets/public-token";
 import { eventually } from "@tidings/testkit/eventually";
-import { createTestDatabase, queryAsSuperuser } from "@tidings/testkit/postgres";
+import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
 import { make, newPerson } from "./people.ts";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** By which proof visitors are known, what they consented to, and where they are, through the gateway. */
@@ -31,18 +31,9 @@ await writeFile(
 const PUBLIC_TOKEN_KEYS = `identity:${randomBytes(32).toString("base64")}`;
 const database = await createTestDatabase();
 const proxy = await startProxy(database.url("content"));
-const stack = await startTestStack({
+const stack = await startVisitedStack({
   database,
-  env: {
-    content: { DATABASE_URL: proxy.url, TRACK_BY_IP: "true", GEOIP_FILE, PUBLIC_TOKEN_KEYS },
-    gateway: {
-      TRUSTED_PROXIES: "127.0.0.1/32",
-      FORM_RATE: "0",
-      FORM_RATE_OF_ALL: "0",
-      TRACKING_RATE: "0",
-      PUBLIC_RATE_LIMIT: "0",
-    },
-  },
+  env: { content: { DATABASE_URL: proxy.url, TRACK_BY_IP: "true", GEOIP_FILE, PUBLIC_TOKEN_KEYS } },
 });
 after(async () => {
   await stack.stop();
@@ -50,13 +41,12 @@ after(async () => {
   await database.drop();
   await rm(folder, { recursive: true });
 });
-const { api, baseUrl } = stack;
+const { api, baseUrl, query } = stack;
 
 /** Members of an answer, as a test reads them. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-const query = (text: string) => queryAsSuperuser(database, text);
 let hosts = 0;
 /** The headers of a person at an address of their own. */
 const somebody = () => {
@@ -79,10 +69,6 @@ const open = async (alias: string) => {
   assert.equal(status, 200);
 };
 
-await eventually(
-  async () => assert.equal((await visitor(baseUrl).hit(page("/ready"), somebody())).json.success, 1),
-  PATIENCE,
-);
 for (const alias of ["email", "companyname", "companycity"]) await open(alias);
 
 const form = await make(api, "forms", "form", {

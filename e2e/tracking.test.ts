@@ -1,23 +1,19 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
-import { startTestStack } from "./stack.ts";
+import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
 /** Visitors of pages that are tracked, through the gateway. */
 
-const stack = await startTestStack({
-  env: { gateway: { TRUSTED_PROXIES: "127.0.0.1/32", TRACKING_RATE: "0", PUBLIC_RATE_LIMIT: "0" } },
-});
+const stack = await startVisitedStack();
 after(() => stack.stop());
-const { api, baseUrl, database } = stack;
+const { api, baseUrl, query } = stack;
 
 /** Members of an answer, as a test reads them. */
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-const query = (text: string) => queryAsSuperuser(database, text);
 const page = (path: string) => ({ page_url: `https://shop.example${path}`, page_title: `Page ${path}` });
 const ADDRESS = { "x-forwarded-for": "93.184.216.34" };
 
@@ -32,9 +28,6 @@ async function letVisitorsSayEmail() {
   const email = fields.find((field: { alias: string }) => field.alias === "email");
   await api("PATCH", `fields/contact/${email.id}/edit`, { isPubliclyUpdatable: true });
 }
-
-// The first ids for contacts come from the contact service.
-await eventually(async () => assert.equal((await visitor(baseUrl).hit(page("/ready"))).json.success, 1));
 
 test("a first hit makes an anonymous contact, and a second one is that contact's", async () => {
   const browser = visitor(baseUrl);

@@ -1,29 +1,19 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
-import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import AxeBuilder from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
 import { startBrowser } from "./browser.ts";
 import { PDF, PNG } from "./multipart.ts";
 import { startPageServer } from "./page-server.ts";
-import { startTestStack } from "./stack.ts";
 import { uploader } from "./uploader.ts";
-import { BROWSER, visitor } from "./visitor.ts";
+import { startVisitedStack } from "./visited-stack.ts";
+import { BROWSER } from "./visitor.ts";
 
 /** Visitors in a real browser: landing pages and forms on the public web, and a form on a site of somebody else. */
 
-const UNLIMITED = {
-  TRUSTED_PROXIES: "127.0.0.1/32",
-  FORM_RATE: "0",
-  TRACKING_RATE: "0",
-  PUBLIC_RATE_LIMIT: "0",
-};
-const [stack, browser] = await Promise.all([
-  startTestStack({ hasOwnHost: true, env: { gateway: UNLIMITED } }),
-  startBrowser(),
-]);
-const { api, publicUrl, baseUrl, database } = stack;
+const [stack, browser] = await Promise.all([startVisitedStack({ hasOwnHost: true }), startBrowser()]);
+const { api, publicUrl, baseUrl, query, made } = stack;
 const sitePages = new Map<string, string>();
 const site = await startPageServer(sitePages);
 after(async () => {
@@ -34,20 +24,6 @@ after(async () => {
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
-const query = (text: string) => queryAsSuperuser(database, text);
-const made = async (path: string, body: object): Promise<Any> => {
-  const answer = await api("POST", path, body);
-  assert.ok(answer.status < 300, answer.text);
-  return answer.body;
-};
-await eventually(async () =>
-  assert.equal(
-    (await visitor(baseUrl, { host: new URL(publicUrl).host }).hit({ page_url: "https://shop.example/" }))
-      .json.success,
-    1,
-  ),
-);
-
 const visit = async (work: (page: Page, context: BrowserContext) => Promise<void>, options = {}) => {
   const context = await browser.newContext({
     userAgent: BROWSER,
