@@ -143,7 +143,7 @@ test("a known value stays where the visitor has not proven to be that contact", 
   assert.equal((await valuesOf(second))?.firstname, "Mallory");
 });
 
-test("values that are public are those of companies too, and a company is made and linked by its name", async () => {
+test("values that are public are those of companies too, and a field is public from the moment on that it was made so", async () => {
   const [closed = 0, open = 0] = await newIds(2);
   const company = {
     companyValues: Buffer.from(JSON.stringify({ companyname: "Sets Inc." })),
@@ -157,9 +157,18 @@ test("values that are public are those of companies too, and a company is made a
   assert.equal(await companyOf(closed), null, "the field of the name is not publicly updatable");
   await scene.query("update fields set is_publicly_updatable = true where alias = 'companyname'");
   await scene.query("update field_revision set revision = revision + 1");
-  await scene.services.catalogues.latest();
   await carryOut([await said(open, {}, company)]);
   assert.equal(await companyOf(open), "Sets Inc.");
+});
+
+test("a contact that a device was given, but that is not written yet, becomes a part of the one that it turned out to be", async () => {
+  const known = await scene.addContact({ email: "linked@sets.example" });
+  const [given = 0] = await newIds(1);
+  await carryOut([await said(known, {}, { mergedId: given, proof: "link" })]);
+  assert.deepEqual((await identityOf(known))[0], ["link", `device-${known}`, given]);
+  const outcomes = await carryOut([await said(given, { firstname: "Later" })]);
+  assert.equal(outcomes[0]?.contactId, known);
+  assert.equal((await valuesOf(known))?.firstname, "Later");
 });
 
 test("a thousand strangers who type one address leave a bounded list of proofs, read in pages", async () => {

@@ -21,8 +21,9 @@ export async function identifyContacts(
   identifying: Identifying,
   commands: { contactId: number; effect: { value: IdentifyContact } }[],
 ): Promise<Outcome<number | Found>[]> {
-  const said = commands.map(({ contactId, effect }) =>
-    readSaid(identifying.catalogue, contactId, effect.value),
+  const said = await readSaid(
+    identifying,
+    commands.map(({ contactId, effect }) => ({ contactId, command: effect.value })),
   );
   const done = await identifyTogether(identifying, independent(identifying, said));
   const outcomes: Outcome<number | Found>[] = [];

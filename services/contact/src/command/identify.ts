@@ -235,7 +235,7 @@ function leadOn({ context, transaction }: Identifying, sentId: number, id: numbe
 async function mergeAnonymous(identifying: Identifying, id: number, command: IdentifyContact): Promise<void> {
   const { mergedId } = command;
   if (mergedId === undefined || mergedId === id) return;
-  const merged = await readContact(identifying, mergedId);
+  const merged = await trackedContact(identifying, mergedId, false);
   if (!merged || merged.date_identified || Number(merged.id) === id) return;
   const { context, call } = identifying;
   await mergeContacts(context, { id, mergedId: Number(merged.id), ...provenBy(command) }, call);

@@ -1,10 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import type { Transaction } from "@tidings/database/transaction";
 import type { IdentifyContact } from "@tidings/proto/tidings/contact/v1/command";
 import { type Contact, ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { isObject, jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { usableTags } from "../contact/body.ts";
-import type { Field, FieldCatalogue, FieldSet } from "../field/catalogue.ts";
+import { assertLatest, type Field, type FieldCatalogue, type FieldSet } from "../field/catalogue.ts";
 import { readFieldValue } from "../field/value.ts";
 import type { FieldValues } from "../field/values.ts";
 import { claimOf } from "../record/identifier.ts";
@@ -18,29 +19,49 @@ export interface Said {
   companyValues: FieldValues;
 }
 
-/** Reads the values of a command, without those that the fields of this catalogue do not take. */
-export function readSaid(
-  { contact, company }: FieldCatalogue,
-  contactId: number,
-  command: IdentifyContact,
-): Said {
-  const { isPublic } = command;
-  const values = usableValues(command.values, contact, isPublic);
-  return {
+/**
+ * Reads the values of commands, without those that the fields of this catalogue do not take. Where it leaves a name out, it makes sure that no later
+ * catalogue has a field for it.
+ */
+export async function readSaid(
+  { catalogue, transaction }: { catalogue: FieldCatalogue; transaction: Transaction },
+  commands: { contactId: number; command: IdentifyContact }[],
+): Promise<Said[]> {
+  const { contact, company } = catalogue;
+  if (commands.some(({ command }) => namesUnusable(catalogue, command)))
+    await assertLatest(catalogue, transaction);
+  return commands.map(({ contactId, command }) => ({
     contactId,
     command,
-    values,
-    companyValues: usableValues(command.companyValues, company, isPublic),
-  };
+    values: usableValues(command.values, contact, command.isPublic),
+    companyValues: usableValues(command.companyValues, company, command.isPublic),
+  }));
+}
+
+/** Does a command have a value that no field takes, neither of contacts nor of companies? */
+function namesUnusable({ contact, company }: FieldCatalogue, command: IdentifyContact): boolean {
+  const isUsable = (alias: string) =>
+    [contact, company].some(({ byAlias }) => takes(byAlias.get(alias), command.isPublic));
+  return [command.values, command.companyValues]
+    .flatMap((json) => Object.keys(objectOf(json)))
+    .some((alias) => !isUsable(alias));
+}
+
+function objectOf(json: Uint8Array): Record<string, unknown> {
+  const sent: unknown = json.length > 0 ? parseJson(json) : {};
+  return isObject(sent) ? sent : {};
+}
+
+function takes(field: Field | undefined, isPublic: boolean): field is Field {
+  return field !== undefined && (!isPublic || field.isPubliclyUpdatable);
 }
 
 /** Values of known fields, without those that are blank or that the field does not take. */
 export function usableValues(json: Uint8Array, set: FieldSet, isPublic: boolean): FieldValues {
-  const sent: unknown = json.length > 0 ? parseJson(json) : {};
+  const sent = objectOf(json);
   const values: FieldValues = new Map();
-  if (!isObject(sent)) return values;
   for (const field of set.fields) {
-    if (!Object.hasOwn(sent, field.alias) || (isPublic && !field.isPubliclyUpdatable)) continue;
+    if (!Object.hasOwn(sent, field.alias) || !takes(field, isPublic)) continue;
     const read = readFieldValue(field, sent[field.alias]);
     if ("value" in read && read.value !== null) values.set(field.alias, read.value);
   }

@@ -49,7 +49,9 @@ export function tryIdentification(
       const after = await undone(transaction, async (own) => {
         const within = { context, catalogue, transaction: own, call };
         if (ownerId !== undefined) await hideContactsOfOthers(within, tried, ownerId);
-        const outcome = await identifyAlone(within, readSaid(catalogue, contactId, tried));
+        const [said] = await readSaid(within, [{ contactId, command: tried }]);
+        if (!said) return undefined;
+        const outcome = await identifyAlone(within, said);
         const id = typeof outcome === "object" ? outcome.found : outcome;
         return (await wholeContacts(own.query, [id]))[0];
       });

@@ -2,6 +2,7 @@ import { type PointColor, readColors } from "@tidings/contacts/point-colors";
 import { type FieldObject, type ShownField, shownField } from "@tidings/contacts/shown-field";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import type { ResourceContext } from "@tidings/resource/repository-options";
 
 /** The definition of one field of a contact or a company. */
@@ -33,12 +34,12 @@ export interface FieldCatalogue {
   company: FieldSet;
 }
 
-/** The catalogue is shared by all replicas through the database: nobody works with an old one for long. */
 /** The context of everything that reads or writes values of fields. */
 export interface FieldContext extends ResourceContext {
   catalogues: FieldCatalogues;
 }
 
+/** The catalogue is shared by all replicas through the database: nobody works with an old one for long. */
 export interface FieldCatalogues {
   /** At most a second old: for work that names no field that is unknown. */
   current(): Promise<FieldCatalogue>;
@@ -96,6 +97,16 @@ function revisionOf(rows: Row[]): number {
 export function assertCurrent(catalogue: FieldCatalogue, rows: Row[]): void {
   const revision = revisionOf(rows);
   if (revision > catalogue.revision) throw new OutdatedCatalogue(revision);
+}
+
+const CURRENT_REVISION = prepared(
+  "field_revision_of_transaction",
+  "select revision as field_revision from field_revision",
+);
+
+/** Fails when the definitions changed since: for a transaction that leaves a name out because no field has it. */
+export async function assertLatest(catalogue: FieldCatalogue, { query }: Transaction): Promise<void> {
+  assertCurrent(catalogue, await query(CURRENT_REVISION, []));
 }
 
 const FRESH_MS = 1_000;
