@@ -16,14 +16,19 @@ export interface VisitedStack extends TestStack {
 }
 
 /**
- * A stack whose visitors meet no limits, and say by `X-Forwarded-For` which address they come from. Done when a visitor can be recorded:
- * the first ids for contacts come from the contact service.
+ * A stack whose visitors meet no limits, and say by `X-Forwarded-For` which address they come from. Done when a visitor can be recorded, with what
+ * they say of themselves: the names of fields and the first ids for contacts come from the contact service.
  */
 export async function startVisitedStack(options: TestStackOptions = {}): Promise<VisitedStack> {
   const gateway = { ...UNLIMITED_VISITORS, TRUSTED_PROXIES: "127.0.0.1/32", ...options.env?.gateway };
   const stack = await startTestStack({ ...options, env: { ...options.env, gateway } });
   const host = options.hasOwnHost ? { host: new URL(stack.publicUrl).host } : {};
   await eventually(async () => {
+    const [missing] = await query(
+      stack.database,
+      "select count(*) from contact.fields f where not exists (select from content.contact_fields c where c.alias = f.alias)",
+    );
+    assert.equal(missing?.count, "0");
     const { json } = await visitor(stack.baseUrl, host).hit({ page_url: "https://ready.example/" });
     assert.equal(json.success, 1);
   });

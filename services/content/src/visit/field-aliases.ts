@@ -19,7 +19,7 @@ export function fieldAliases(database: Database): FieldAliases {
       readAt = performance.now();
       reading = read().catch(() => undefined); // the hit itself says that the database is away
     }
-    if (aliases.size === 0) await reading;
+    await reading;
     return aliases;
   };
 }
