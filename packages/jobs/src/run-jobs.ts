@@ -163,11 +163,15 @@ async function failureOf({ onFailure }: JobOptions, job: Job, error: unknown): P
   if (own) return own;
   const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_LENGTH_MAX);
   if (error instanceof EffectUnknown) return { state: "unknown", reason };
-  const isAway = isOutage(error);
-  if (!isAway && job.attempts + 1 >= ATTEMPTS_MAX) return { state: "set_aside", reason };
-  const longest = isAway ? OUTAGE_BACKOFF_MAX_SECONDS : BACKOFF_MAX_SECONDS;
+  if (isLastAttempt(job, error)) return { state: "set_aside", reason };
+  const longest = isOutage(error) ? OUTAGE_BACKOFF_MAX_SECONDS : BACKOFF_MAX_SECONDS;
   const backoff = Math.min(longest, BACKOFF_FIRST_SECONDS * 2 ** job.attempts);
   return { state: "failed", delaySeconds: backoff * (0.5 + Math.random() / 2) };
+}
+
+/** Is a job given up that fails with this error now? An outage ends none. */
+export function isLastAttempt(job: Job, error: unknown): boolean {
+  return !isOutage(error) && job.attempts + 1 >= ATTEMPTS_MAX;
 }
 
 /** An effect that cannot be repeated was begun, and nobody knows whether it took place: a line that broke after the last byte. */

@@ -1,5 +1,6 @@
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
+import { toFault } from "@tidings/rpc/fault";
 
 /** SQL of a migration: what became of each action of each submission. */
 const TABLE = "form_action_outcomes";
@@ -22,13 +23,18 @@ export interface RepostAnswer {
   redirect?: string;
 }
 
-/** The outcome of an action. `unknown`: it was begun, and the process that did so died. */
+/** The outcome of an action. `failed`: it was given up; `unknown`: it was begun, and the process that did so died. */
 export interface ActionOutcome {
   actionId: number;
   type: string;
-  state: "done" | "refused" | "ignored" | "waiting" | "unknown";
+  state: "done" | "refused" | "failed" | "ignored" | "waiting" | "unknown";
   reason?: string | undefined;
   answer?: RepostAnswer | undefined;
+}
+
+/** The outcome of an action that is not tried again. */
+export function failedOutcome({ id, type }: { id: number; type: string }, error: unknown): ActionOutcome {
+  return { actionId: id, type, state: "failed", reason: toFault(error).message };
 }
 
 /** A submission, and the contact that it is of; 0 where nobody knows. */

@@ -5,7 +5,7 @@ import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
-import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { isLastAttempt, type JobOptions } from "@tidings/jobs/run-jobs";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
@@ -19,7 +19,7 @@ import { type CommandContact, contactCommander, identifyVisitor } from "../visit
 import { ownDevices } from "../visit/identify.ts";
 import type { Sighting } from "../visit/sighting.ts";
 import { visitorEvents } from "../visit/visitor-events.ts";
-import { type ActionOutcome, recordOutcome } from "./action-outcome.ts";
+import { type ActionOutcome, failedOutcome, recordOutcome } from "./action-outcome.ts";
 import { carryOutAction } from "./carry-out-action.ts";
 import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
@@ -101,19 +101,24 @@ export function followSubmissions(options: FollowOptions): JobOptions {
     log,
     jobs,
     atOnce: AT_ONCE,
-    prepare: (job) => prepare(database, command, job),
+    prepare: (job) => prepare(options, command, job),
     work: (transaction, job) => work(options, transaction, job),
   };
 }
 
-async function prepare(database: Database, command: CommandContact, job: Job): Promise<Job> {
+async function prepare({ database, log }: FollowOptions, command: CommandContact, job: Job): Promise<Job> {
   const task = job.payload as unknown as Task;
   if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(command, task)) });
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action || action.type === REPOST) return job;
   const { key, identifiedAs: contactId } = task;
-  const outcome = await carryOutAction(command, { form, action, key, contactId });
+  const outcome = await carryOutAction(command, { form, action, key, contactId }).catch((error) => {
+    if (!isLastAttempt(job, error)) throw error;
+    // The submission goes on: its other actions and its event do not wait for somebody to look at this one.
+    log.error({ err: error, submission: key, action: action.id }, "an action of a form was given up");
+    return failedOutcome(action, error);
+  });
   return withTask(job, { ...task, outcome });
 }
 

@@ -3,6 +3,7 @@ import { after, before, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMilliseconds } from "@tidings/database/timestamp";
 import { stepJobs } from "@tidings/jobs/run-jobs";
+import { CarryOutCommandsResponseSchema } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import { ListSubmissionsRequestSchema } from "@tidings/proto/tidings/content/v1/submission";
@@ -55,7 +56,7 @@ test("a submission is one row and one event, however often it is sent with the s
   assert.deepEqual(await stored(id), [{ id: String([...ids][0]), contact_id: "7" }]);
   await scene.rows.update(updateOf(id, { isPublished: false }, ["is_published"]), callAs());
   assert.equal((await scene.submissions.submitForm(request, callAs())).submissionId, [...ids][0]);
-  await upkeep(scene.following);
+  await upkeep(scene.following());
   const events = await scene.query(
     "select encode(payload, 'hex') as payload from outbox where subject = 'tidings.content.form.submitted' and aggregate_id = $1",
     [[...ids][0]],
@@ -67,6 +68,51 @@ test("a submission is one row and one event, however often it is sent with the s
     told.map(({ submissionId, contactId, formId }) => [submissionId, contactId, formId]),
     [[request.key, 7, id]],
   );
+});
+
+test("an action that fails for good is recorded with its reason; those after it and the event are not lost", async () => {
+  const { id } = await scene.add({
+    fields: [{ label: "Colour", type: "text" }],
+    actions: [
+      { name: "Breaks", type: "lead.pointschange", order: 1 },
+      { name: "Works", type: "lead.scorecontactscompanies", order: 2 },
+    ],
+  });
+  const request = submissionOf(id, { colour: "red" }, { contactId: 7 });
+  await scene.submissions.submitForm(request, callAs());
+  const following = scene.following({
+    carryOutCommands: async ({ commands = [] }) => {
+      if (commands.some(({ effect }) => effect?.case === "points"))
+        throw new Fault({ code: Code.INTERNAL, reason: "INTERNAL", message: "It broke." });
+      const outcomes = commands.map(({ contactId = 0 }) => ({
+        reason: "",
+        message: "",
+        contactId,
+        isFound: false,
+      }));
+      return create(CarryOutCommandsResponseSchema, { outcomes });
+    },
+  });
+  const states: string[] = [];
+  for (let outcome = await stepJobs(following); outcome; outcome = await stepJobs(following)) {
+    states.push(outcome.state);
+    await scene.query("update jobs set due_at = now() where kind = 'form_submission'");
+  }
+  assert.deepEqual(states, ["again", ...Array(9).fill("failed"), "again", "done"]);
+  const outcomes = await scene.query(
+    "select type, state, reason from form_action_outcomes where submission_key = $1 order by action_id",
+    [request.key],
+  );
+  assert.deepEqual(outcomes, [
+    { type: "lead.pointschange", state: "failed", reason: "It broke." },
+    { type: "lead.scorecontactscompanies", state: "done", reason: null },
+  ]);
+  const [events] = await scene.query(
+    `select count(*) from outbox o join form_submissions s on s.id = o.aggregate_id
+     where o.subject = 'tidings.content.form.submitted' and s.form_id = $1`,
+    [id],
+  );
+  assert.equal(events?.count, "1");
 });
 
 test("a bad submission is answered with messages by alias, and nothing is stored", async () => {

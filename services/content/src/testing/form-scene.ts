@@ -74,11 +74,12 @@ export async function formScene() {
     submitting,
     submissions: submissionHandlers(context, rows, submitting, "https://www.example"),
     upkeep: submissionUpkeep(database, log, 30),
-    /** Follows up submissions, as long as that needs nothing of the contact service. */
-    following: followSubmissions({
-      ...{ database, outbox: context.outbox, log, contacts: away() },
-      publicUrl: "https://www.example",
-    }),
+    /** Follows up submissions, as long as that needs nothing of the contact service, or no more than these methods. */
+    following: (methods: Partial<FollowOptions["contacts"]> = {}) =>
+      followSubmissions({
+        ...{ database, outbox: context.outbox, log, contacts: { ...away(), ...methods } },
+        publicUrl: "https://www.example",
+      }),
     query,
     async add(members: MessageInitShape<typeof FormSchema>): Promise<Form> {
       return (await rows.create(create(FormSchema, { name: "Form", ...members }), callAs())).item;
