@@ -5,12 +5,12 @@ import { longWork } from "@tidings/runtime/long-work";
 import type { Resource } from "../resources.ts";
 import { expectedItems } from "../rest/entity-tag.ts";
 import { errorEntry } from "../rest/error.ts";
-import { type Exchange, sendJson } from "../rest/exchange.ts";
+import { sendJson } from "../rest/exchange.ts";
 import type { Body, BodyDecoder } from "../rest/message-input.ts";
 import type { MessageWriter } from "../rest/message-json.ts";
-import type { Query } from "../rest/query.ts";
 import type { BatchAnswer, StandardMethods, UpdateItem } from "../rest/standard-methods.ts";
 import type { Answer } from "./answer.ts";
+import { batchItems, idsOf, itemId } from "./batch-items.ts";
 import { batchBody } from "./body-form.ts";
 import type { QueryForm } from "./query-form.ts";
 import { type Route, route } from "./route.ts";
@@ -255,47 +255,4 @@ function listOrObject(entries: Map<number, string>): string {
   const hasGaps = [...entries.keys()].some((key, index) => key !== index);
   if (!hasGaps) return `[${[...entries.values()].join(",")}]`;
   return `{${[...entries].map(([key, json]) => `"${key}":${json}`).join(",")}}`;
-}
-
-/** The items of a batch body: a list, or an object with a member for each. */
-function batchItems(body: unknown, itemsMax: number): unknown[] {
-  if (typeof body !== "object" || body === null) throw badRequest("The body must be a list.");
-  const items = Object.values(body);
-  if (items.length > itemsMax) throw tooMany(itemsMax);
-  return items;
-}
-
-/** `ids=1,2` or `ids[]=1&ids[]=2` in the query or the body, a list as the body, or parameters whose names are numbers. */
-function idsOf({ query, body }: Pick<Exchange, "query" | "body">, itemsMax: number): number[] {
-  const members = (body ?? {}) as Query;
-  const sent = Array.isArray(body)
-    ? body
-    : (query.ids ?? members.ids ?? [...numbered(query), ...numbered(members)]);
-  const ids = typeof sent === "object" && sent !== null ? Object.values(sent) : String(sent).split(",");
-  if (ids.length === 0 || sent === "")
-    throw badRequest(
-      "ids must say what is to be deleted: ids=1,2 in the query, or a list of ids as the body.",
-    );
-  if (ids.length > itemsMax) throw tooMany(itemsMax);
-  return ids.map((sent) => {
-    const value = typeof sent === "object" && sent !== null ? (sent as { id?: unknown }).id : sent;
-    const id = itemId(typeof value === "string" ? value.trim() : value);
-    if (id === undefined) throw badRequest("ids must be a list of ids.");
-    return id;
-  });
-}
-
-/** The values of `0=1&1=2`. What else stands in a query is no id. */
-function numbered(members: Query): unknown[] {
-  return Object.entries(members).flatMap(([name, value]) => (/^\d+$/.test(name) ? [value] : []));
-}
-
-function itemId(value: unknown): number | undefined {
-  if (typeof value !== "number" && typeof value !== "string") return undefined;
-  const id = Number(value);
-  return /^\d{1,10}$/.test(String(value)) && id >= 1 && id < 2 ** 31 ? id : undefined;
-}
-
-function tooMany(itemsMax: number): Fault {
-  return badRequest(`A max of ${itemsMax} entities are supported at a time.`);
 }

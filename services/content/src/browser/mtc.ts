@@ -3,6 +3,8 @@
  * `mt("send", "pageview", {…}, { onload, onerror })` and `mt("consent", true)`.
  */
 
+import { describePage, textsOf } from "./page-members.ts";
+import { call, isImageLoaded, packed } from "./reach.ts";
 import {
   CONSENT,
   COUNTER,
@@ -16,7 +18,6 @@ import {
   kept,
   type Members,
   needDevice,
-  newId,
   prefix,
   servedHit,
   url,
@@ -75,31 +76,6 @@ function countView(): number {
   return views;
 }
 
-function describe(): Members {
-  const { title, referrer, documentElement } = document;
-  return {
-    hit_key: newId(),
-    page_title: title,
-    page_language: documentElement.lang || navigator.language,
-    preferred_locale: navigator.language.replaceAll("-", "_"),
-    page_referrer: referrer && new URL(referrer).host,
-    page_url: location.href,
-    timezone_offset: `${new Date().getTimezoneOffset()}`,
-    timezone: Intl.DateTimeFormat().resolvedOptions().timeZone || "",
-    resolution: `${screen.width}x${screen.height}`,
-    platform: navigator.platform,
-    do_not_track: `${isRefusing}`,
-  };
-}
-
-/** Attributes that have a text. Others would be sent as "undefined" or "[object Object]", and stored as that. */
-function textsOf(attributes: object): Members {
-  const texts: Members = {};
-  for (const [name, value] of Object.entries(attributes))
-    if (/string|number|boolean/.test(typeof value) || Array.isArray(value)) texts[name] = String(value);
-  return texts;
-}
-
 function ids(): Members {
   const known: Members = {};
   for (const name of mayKeep() ? IDS : []) {
@@ -121,7 +97,7 @@ function see(attributes: object, callbacks: Callbacks): void {
   // After a refusal in this page, later views are not held back for a change of mind.
   if (decision === "0") return;
   const served = latest ? {} : servedHit();
-  const members: Members = { ...describe(), ...textsOf(attributes), ...served };
+  const members: Members = { ...describePage(), ...textsOf(attributes), ...served };
   latest = members;
   current = served.hit ? served : { page_url: String(members.page_url) };
   hasLeft = false;
@@ -208,29 +184,6 @@ async function send(members: Members): Promise<Outcome> {
   keepIds(taken);
   if (taken.hit && members === latest) current = { hit: taken.hit };
   return TAKEN;
-}
-
-/**
- * Cookies are sent from pages of the public web's own origin alone. Elsewhere the kept ids replace them: a call with cookies would fail
- * wherever the server answers to any origin. `window.origin` is "null" in a sandbox, and `location.origin` is not.
- */
-function call(address: string, options: RequestInit): Promise<Response> {
-  return fetch(address, { ...options, credentials: window.origin === url ? "include" : "omit" });
-}
-
-function isImageLoaded(address: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const image = new Image();
-    image.onload = () => resolve(true);
-    image.onerror = () => resolve(false);
-    image.src = address;
-  });
-}
-
-/** Base64 of JSON in UTF-8. */
-function packed(members: Members): string {
-  const bytes = new TextEncoder().encode(JSON.stringify(members));
-  return encodeURIComponent(btoa(String.fromCharCode(...bytes)));
 }
 
 interface Answer {
