@@ -199,3 +199,17 @@ test("DOWNLOAD_RATE and PREVIEW_RATE limit an address", async () => {
   assert.deepEqual(await statusesOf(path, 4), [200, 200, 200, 429]);
   assert.equal((await statusesOf("/page/preview/1", 2)).at(-1), 429);
 });
+
+test("PREVIEW_RATE counts previews of forms and pages by one address together, and no form that is not a preview", async () => {
+  const headers = somebody();
+  const statusOf = async (path: string, sent = headers) =>
+    (await visitor(baseUrl).ask(path, { headers: sent })).status;
+  const link = await api("POST", `forms/${form}/preview-link`, {});
+  assert.equal(link.status, 200, link.text);
+  const { pathname, search } = new URL(String((link.body as unknown as { url: string }).url));
+  const preview = pathname + search;
+  assert.deepEqual([await statusOf(preview), await statusOf(preview)], [200, 429]);
+  assert.equal(await statusOf("/page/preview/1"), 429);
+  assert.equal(await statusOf(`/form/${form}`), 200);
+  assert.equal(await statusOf(preview, somebody()), 200);
+});
