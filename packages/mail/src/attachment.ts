@@ -1,0 +1,52 @@
+import { withoutControls } from "./header-line.ts";
+
+export interface MailAttachment {
+  name: string;
+  /** A media type, e.g. `application/pdf`. */
+  type: string;
+  bytes: Buffer;
+}
+
+/** File systems keep names of 255 octets. A longer one is cut before its ending. */
+const NAME_BYTES_MAX = 255;
+const ENDING_BYTES_MAX = 32;
+const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/i;
+/** Parts of such a type may not be encoded as base64 (RFC 2046, 5.1 and 5.2.1). Their octets would be read as lines of this mail. */
+const COMPOSITE = /^(?:multipart|message)\//i;
+const OCTETS = "application/octet-stream";
+
+/** An attachment as the composer takes one: always base64, so that its octets arrive unchanged. */
+export function attachmentOf({ name, type, bytes }: MailAttachment) {
+  const contentType = MEDIA_TYPE.test(type) && !COMPOSITE.test(type) ? type : OCTETS;
+  return {
+    filename: attachmentName(name),
+    contentType,
+    contentDisposition: "attachment",
+    contentTransferEncoding: "base64",
+    content: bytes,
+  };
+}
+
+/**
+ * The name that readers show: one line, no path, 255 octets at most; `attachment` where the name is empty. Readers decode what looks
+ * like an encoded word, so no name does.
+ */
+export function attachmentName(name: string): string {
+  const shown =
+    withoutControls(
+      withoutControls(name)
+        .replace(/[/\\]+/g, " ")
+        .replaceAll("=?", "=_"),
+    ) || "attachment";
+  if (Buffer.byteLength(shown) <= NAME_BYTES_MAX) return shown;
+  const dot = shown.lastIndexOf(".");
+  const ending = dot > 0 && Buffer.byteLength(shown.slice(dot)) <= ENDING_BYTES_MAX ? shown.slice(dot) : "";
+  return cut(shown, NAME_BYTES_MAX - Buffer.byteLength(ending)) + ending;
+}
+
+/** The longest beginning of at most so many octets that divides no character. */
+function cut(text: string, bytesMax: number): string {
+  const bytes = Buffer.alloc(bytesMax);
+  const { read } = new TextEncoder().encodeInto(text, bytes);
+  return text.slice(0, read).trimEnd();
+}
