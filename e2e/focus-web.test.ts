@@ -7,6 +7,7 @@ import type { Entity } from "./client.ts";
 import { make } from "./people.ts";
 import { publishedOn } from "./published.ts";
 import { query } from "./query.ts";
+import { scrapeProcess } from "./scrape.ts";
 import { eventuallyEqual, keptBy, startTrackedVisits, visitWith } from "./tracked-site.ts";
 import { visitor } from "./visitor.ts";
 
@@ -136,6 +137,22 @@ describe("POST /focus/event", () => {
     assert.deepEqual(await countsOf(item), [3, 0, 0, 0]);
     const [row] = await factsOf(item);
     assert.deepEqual([row?.contact_id, row?.verdict, row?.is_unique], [null, "machine", false]);
+  });
+
+  test("tidings_focus_events_total counts recorded events by type and verdict, and a repeated report once", async () => {
+    const item = await newItem();
+    const counts = async () => {
+      const { value } = await scrapeProcess(stack, "content");
+      const of = (type: string, verdict: string) =>
+        value("tidings_focus_events_total", { type, verdict }) ?? 0;
+      return [of("view", "human"), of("click", "human"), of("view", "nobody")];
+    };
+    const [views = 0, clicks = 0, unknown = 0] = await counts();
+    const seen = { focus: String(item.id), type: "view", svc_device_id: deviceOf(8) };
+    for (const _ of [1, 2]) await report({ ...seen, hit_key: "m".repeat(23) });
+    await report({ ...seen, type: "click" });
+    await report(seen, { dnt: "1" });
+    assert.deepEqual(await counts(), [views + 1, clicks + 1, unknown + 1]);
   });
 
   test("a report about no item, or of an unknown kind, changes nothing", async () => {

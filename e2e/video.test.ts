@@ -7,6 +7,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { make } from "./people.ts";
 import { publishedOn } from "./published.ts";
 import { query } from "./query.ts";
+import { scrapeProcess } from "./scrape.ts";
 import { startTestStack } from "./stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -127,6 +128,24 @@ test("a person who may not be known leaves no row, and a machine one without a c
   await report({ guid: "machine" }, {}, machine);
   const [hit] = await hitsOf("machine");
   assert.deepEqual([hit?.contact_id, hit?.verdict], [null, "machine"]);
+});
+
+test("tidings_video_reports_total counts recorded reports by the verdict on their visitor", async () => {
+  const verdicts = ["human", "nobody", "machine"];
+  const counts = async () => {
+    const { value } = await scrapeProcess(stack, "content");
+    return verdicts.map((verdict) => value("tidings_video_reports_total", { verdict }) ?? 0);
+  };
+  const before = await counts();
+  const browser = visitor(baseUrl);
+  for (const total_watched of ["1", "2"]) await report({ guid: "measured", total_watched }, {}, browser);
+  await report({ guid: "measured" }, { dnt: "1" });
+  await report({ guid: "measured" }, {}, visitor(baseUrl, { agent: "Googlebot/2.1" }));
+  const added = [2, 1, 1];
+  assert.deepEqual(
+    await counts(),
+    before.map((count, index) => count + (added[index] ?? 0)),
+  );
 });
 
 test("a signed link gives the contact and the channel, and sites elsewhere may read the answer", async () => {

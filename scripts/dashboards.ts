@@ -294,6 +294,20 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       rate("tidings_public_refusals_total", "kind, reason"),
     ),
   ],
+  "Focus items and videos": [
+    each(
+      "Views and clicks of focus items a second, by verdict",
+      "reqps",
+      "{{type}} {{verdict}}",
+      rate("tidings_focus_events_total", "type, verdict"),
+    ),
+    each(
+      "Reports of video players a second, by verdict",
+      "reqps",
+      "{{verdict}}",
+      rate("tidings_video_reports_total", "verdict"),
+    ),
+  ],
   "Forms and downloads": [
     each(
       "Submissions of forms a second, by outcome",

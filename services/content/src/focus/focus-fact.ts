@@ -3,13 +3,21 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { type FocusStatSchema, FocusStatsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { Counter } from "prom-client";
 import { type FactRow, factReader } from "../visit/fact-kind.ts";
 import { factTable } from "../visit/fact-table.ts";
 import { timeOfId } from "../visit/hit.ts";
+import { countedVerdict } from "../visit/meet-visitors.ts";
 import type { RecordedKind } from "../visit/record-facts.ts";
 import type { Visitor } from "../visit/sighting.ts";
 import { sumVisits } from "../visit/sum-visits.ts";
 import type { VisitFact } from "../visit/visit-fact.ts";
+
+const recorded = new Counter({
+  name: "tidings_focus_events_total",
+  help: "Views and clicks of focus items that were recorded, by the verdict on the visitor; `nobody`: without consent, counted alone",
+  labelNames: ["type", "verdict"],
+});
 
 /** A focus item was shown to a visitor, or a link in it was followed. */
 export interface FocusFact extends VisitFact {
@@ -56,6 +64,7 @@ export const FOCUS_FACTS: RecordedKind<FocusFact, typeof FocusStatsSchema> = {
   targetsOf: ({ focusId, type }) => [`focus ${type}:${focusId}`],
   rowOf,
   count,
+  measure: (fact) => recorded.inc({ type: fact.type, verdict: countedVerdict(fact) }),
 };
 
 function rowOf(fact: FocusFact, visitor: Visitor | undefined, isUnique: boolean) {

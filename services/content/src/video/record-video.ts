@@ -1,12 +1,19 @@
 import { backgroundDeadline, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
+import { Counter } from "prom-client";
 import { columnsIn, insertFacts } from "../visit/fact-table.ts";
 import { groupCommit } from "../visit/group-commit.ts";
-import { isKept, meetVisitors } from "../visit/meet-visitors.ts";
+import { countedVerdict, isKept, meetVisitors } from "../visit/meet-visitors.ts";
 import type { RecordFact } from "../visit/record-facts.ts";
 import type { Visits } from "../visit/record-hits.ts";
 import { rowOf, VIDEO_HITS, type VideoReport } from "./video-hit.ts";
+
+const recorded = new Counter({
+  name: "tidings_video_reports_total",
+  help: "Reports of video players that were recorded, by the verdict on the visitor; `nobody`: without consent, of which no row is kept",
+  labelNames: ["verdict"],
+});
 
 const SUBJECT = "tidings.content.video.hit";
 const insertStatement = insertFacts(VIDEO_HITS.table, VIDEO_HITS.columns);
@@ -16,8 +23,8 @@ const insertStatement = insertFacts(VIDEO_HITS.table, VIDEO_HITS.columns);
  * watched grows.
  */
 export function videoRecorder({ database, outbox, ids }: Visits): RecordFact<VideoReport> {
-  return groupCommit((sent) =>
-    database.transaction(backgroundDeadline(), async (transaction) => {
+  return groupCommit(async (sent) => {
+    const met = await database.transaction(backgroundDeadline(), async (transaction) => {
       const { visitors, facts, events } = await meetVisitors(transaction, ids, sent, { targetsOf: () => [] });
       const showings = showingsIn(facts.filter(isKept));
       const grown = await grow(transaction, showings);
@@ -28,9 +35,11 @@ export function videoRecorder({ database, outbox, ids }: Visits): RecordFact<Vid
       if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
       const hits = factEvents(SUBJECT, VIDEO_HITS.schema, [...grown, ...rows], VIDEO_HITS.messageOf);
       outbox.append(transaction, [...events, ...hits]);
-      return visitors;
-    }),
-  );
+      return { visitors, facts };
+    });
+    for (const report of met.facts) recorded.inc({ verdict: countedVerdict(report) });
+    return met.visitors;
+  });
 }
 
 /** The reports of one showing in a group: the first one, with the most that was watched. */

@@ -61,6 +61,11 @@ export function isKept({ device, verdict }: VisitFact): boolean {
   return device !== undefined || verdict === "machine";
 }
 
+/** The verdict on a fact's visitor as metrics have it; `nobody` for a person who may not be known. */
+export function countedVerdict(fact: VisitFact): string {
+  return isKept(fact) ? fact.verdict : "nobody";
+}
+
 /** The browser of a fact, where it may be known. `hitId` is the hit that the fact is. */
 export function sightingsOf(fact: VisitFact, hitId?: string): Sighting[] {
   const { device } = fact;

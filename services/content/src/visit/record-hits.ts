@@ -11,7 +11,7 @@ import { columnsIn, insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
 import { type Hit, timeOfId } from "./hit.ts";
 import { planIdentifications, type SaidOfVisitor } from "./identify.ts";
-import { isKept, type Met, meetVisitors, sightingsOf } from "./meet-visitors.ts";
+import { countedVerdict, isKept, type Met, meetVisitors, sightingsOf } from "./meet-visitors.ts";
 import type { Visitor } from "./sighting.ts";
 import { sumVisits } from "./sum-visits.ts";
 import type { VisitFact } from "./visit-fact.ts";
@@ -75,7 +75,7 @@ async function recordHits(visits: Visits, hits: Hit[]): Promise<ReadonlyMap<Hit,
     recordHitsIn(transaction, visits, hits),
   );
   groupSize.observe(hits.length);
-  for (const hit of facts) recorded.inc({ verdict: isKept(hit) ? hit.verdict : "nobody" });
+  for (const hit of facts) recorded.inc({ verdict: countedVerdict(hit) });
   return visitors;
 }
 
