@@ -56,7 +56,8 @@ export async function identifyAlone(
 
 async function identify(identifying: Identifying, said: Said): Promise<number | Found> {
   const { contactId: sentId, command } = said;
-  const tracked = command.isKiosk ? undefined : await trackedContact(identifying, sentId, command.isNew);
+  const findTracked = command.isNew ? readContact : seenContact;
+  const tracked = command.isKiosk ? undefined : await findTracked(identifying, sentId);
   const known = await holderOf(identifying, said, tracked);
   const chosen = await choose(identifying, said, { tracked, known });
   const id = chosen ? Number(chosen.row.id) : await begin(identifying, said, tracked);
@@ -119,15 +120,11 @@ async function readContact(
   return row && withCustomValues(row, catalogue.contact);
 }
 
-/** The contact that the visitor was until now. One that was seen may be there a moment later than what was said. */
-async function trackedContact(
-  identifying: Identifying,
-  id: number,
-  isNew: boolean,
-): Promise<ContactRow | undefined> {
+/** The contact that a browser was given when it was seen. It may be written a moment later than what is said of it: it begins here then. */
+async function seenContact(identifying: Identifying, id: number): Promise<ContactRow | undefined> {
   const { context, transaction, catalogue } = identifying;
   const known = await readContact(identifying, id);
-  if (known || isNew || id <= 0) return known;
+  if (known || id <= 0) return known;
   await addNewContacts(context, { transaction, set: catalogue.contact }, [{ id, at: Date.now() }]);
   return readContact(identifying, id);
 }
@@ -235,7 +232,7 @@ function leadOn({ context, transaction }: Identifying, sentId: number, id: numbe
 async function mergeAnonymous(identifying: Identifying, id: number, command: IdentifyContact): Promise<void> {
   const { mergedId } = command;
   if (mergedId === undefined || mergedId === id) return;
-  const merged = await trackedContact(identifying, mergedId, false);
+  const merged = await seenContact(identifying, mergedId);
   if (!merged || merged.date_identified || Number(merged.id) === id) return;
   const { context, call } = identifying;
   await mergeContacts(context, { id, mergedId: Number(merged.id), ...provenBy(command) }, call);

@@ -99,14 +99,11 @@ export function assertCurrent(catalogue: FieldCatalogue, rows: Row[]): void {
   if (revision > catalogue.revision) throw new OutdatedCatalogue(revision);
 }
 
-const CURRENT_REVISION = prepared(
-  "field_revision_of_transaction",
-  "select revision as field_revision from field_revision",
-);
+const REVISION = prepared("field_revision_current", "select revision as field_revision from field_revision");
 
 /** Fails when the definitions changed since: for a transaction that leaves a name out because no field has it. */
 export async function assertLatest(catalogue: FieldCatalogue, { query }: Transaction): Promise<void> {
-  assertCurrent(catalogue, await query(CURRENT_REVISION, []));
+  assertCurrent(catalogue, await query(REVISION, []));
 }
 
 const FRESH_MS = 1_000;
@@ -122,8 +119,7 @@ export function fieldCatalogues(database: Database): FieldCatalogues {
 
   const check = async (): Promise<FieldCatalogue> => {
     const startedAtMs = performance.now();
-    const [row] = await database.query(REVISION, [], Date.now() + LOOK_UP_MS);
-    const revision = Number(row?.revision);
+    const revision = revisionOf(await database.query(REVISION, [], Date.now() + LOOK_UP_MS));
     if (!known || revision !== knownRevision) {
       const loaded = await loadCatalogue(database);
       known = Promise.resolve(loaded);
@@ -163,8 +159,6 @@ export function fieldCatalogues(database: Database): FieldCatalogues {
   };
   return catalogues;
 }
-
-const REVISION = prepared("field_revision", "select revision from field_revision");
 
 /** Definitions and their revision as of one moment. */
 const CATALOGUE = {

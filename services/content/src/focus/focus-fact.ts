@@ -64,7 +64,6 @@ export const FOCUS_FACTS: RecordedKind<FocusFact, typeof FocusStatsSchema> = {
   targetsOf: ({ focusId, type }) => [`focus ${type}:${focusId}`],
   rowOf,
   count,
-  measure: (fact) => recorded.inc({ type: fact.type, verdict: countedVerdict(fact) }),
 };
 
 function rowOf(fact: FocusFact, visitor: Visitor | undefined, isUnique: boolean) {
@@ -119,4 +118,7 @@ function count(transaction: Transaction, facts: FocusFact[], unique: ReadonlySet
   const counted = facts.filter(({ verdict }) => verdict !== "machine");
   const sums = sumVisits(counted, unique, ({ focusId: id, type }) => ({ id, type }));
   if (sums.length > 0) transaction.execute(countStatement, [JSON.stringify(sums)]);
+  transaction.afterCommit(() => {
+    for (const fact of facts) recorded.inc({ type: fact.type, verdict: countedVerdict(fact) });
+  });
 }

@@ -23,8 +23,8 @@ const insertStatement = insertFacts(VIDEO_HITS.table, VIDEO_HITS.columns);
  * watched grows.
  */
 export function videoRecorder({ database, outbox, ids }: Visits): RecordFact<VideoReport> {
-  return groupCommit(async (sent) => {
-    const met = await database.transaction(backgroundDeadline(), async (transaction) => {
+  return groupCommit((sent) =>
+    database.transaction(backgroundDeadline(), async (transaction) => {
       const { visitors, facts, events } = await meetVisitors(transaction, ids, sent, { targetsOf: () => [] });
       const showings = showingsIn(facts.filter(isKept));
       const grown = await grow(transaction, showings);
@@ -35,11 +35,12 @@ export function videoRecorder({ database, outbox, ids }: Visits): RecordFact<Vid
       if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
       const hits = factEvents(SUBJECT, VIDEO_HITS.schema, [...grown, ...rows], VIDEO_HITS.messageOf);
       outbox.append(transaction, [...events, ...hits]);
-      return { visitors, facts };
-    });
-    for (const report of met.facts) recorded.inc({ verdict: countedVerdict(report) });
-    return met.visitors;
-  });
+      transaction.afterCommit(() => {
+        for (const report of facts) recorded.inc({ verdict: countedVerdict(report) });
+      });
+      return visitors;
+    }),
+  );
 }
 
 /** The reports of one showing in a group: the first one, with the most that was watched. */

@@ -19,8 +19,6 @@ export interface RecordedKind<F extends VisitFact, S extends DescMessage> extend
   rowOf(fact: F, visitor: Visitor | undefined, isUnique: boolean): FactRow;
   /** Adds up what the facts count; `unique` are those that are their visitor's first. */
   count(transaction: Transaction, facts: F[], unique: ReadonlySet<F>): void;
-  /** Counts a recorded fact for operators, once it is durable. */
-  measure?(fact: F): void;
 }
 
 /** Records a fact and answers its visitor, once it is durable; undefined for a machine, and for a person who may not be known. */
@@ -32,8 +30,8 @@ export function factRecorder<F extends VisitFact, S extends DescMessage>(
   kind: RecordedKind<F, S>,
 ): RecordFact<F> {
   const insertStatement = insertFacts(kind.table, kind.columns);
-  return groupCommit(async (sent) => {
-    const met = await database.transaction(backgroundDeadline(), async (transaction) => {
+  return groupCommit((sent) =>
+    database.transaction(backgroundDeadline(), async (transaction) => {
       const { targetsOf } = kind;
       const { visitors, facts, events, unique } = await meetVisitors(transaction, ids, sent, { targetsOf });
       const kept = facts.filter(isKept);
@@ -44,9 +42,7 @@ export function factRecorder<F extends VisitFact, S extends DescMessage>(
         factEvents(subject, kind.schema, own, (slice) => kind.messageOf(slice)),
       );
       outbox.append(transaction, [...events, ...published]);
-      return { visitors, facts };
-    });
-    for (const fact of met.facts) kind.measure?.(fact);
-    return met.visitors;
-  });
+      return visitors;
+    }),
+  );
 }
