@@ -57,7 +57,7 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
     }
   };
   const find = async () => {
-    lookedUpMs = Date.now();
+    lookedUpMs = performance.now();
     try {
       keep((await lookUp(host)).map((ip) => (isIP(ip) === 6 ? `[${ip}]:${port}` : `${ip}:${port}`)));
     } catch {
@@ -70,14 +70,13 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
   };
   const call = async (call: OutgoingCall): Promise<CallAnswer> => {
     const lookUpAfterMs = replicas.size === 0 ? LOOK_AGAIN_MS : LOOK_UP_EVERY_MS;
-    if (Date.now() - lookedUpMs > lookUpAfterMs) lookingUp = find();
+    if (performance.now() - lookedUpMs > lookUpAfterMs) lookingUp = find();
     if (replicas.size === 0) await lookingUp;
     tendAll();
     if (usable.length === 0 && replicas.size > 0) {
       // The last attempt failed a moment ago. The replica may be back since: it refuses a call only after another attempt.
       const nextAttemptAtMs = Math.min(...[...replicas.values()].map((replica) => replica.nextAttemptAtMs));
-      // A timer may fire a millisecond early.
-      await pause(Math.max(0, Math.min(nextAttemptAtMs, call.deadlineMs) - Date.now() + 1));
+      await pauseUntil(Math.min(nextAttemptAtMs, performance.now() + call.deadlineMs - Date.now()));
       tendAll();
     }
     const stream = lessBusyOfTwo(usable);
@@ -91,6 +90,11 @@ export function connect(address: string, options: ConnectionOptions = {}): Conne
       keep([]);
     },
   };
+}
+
+/** `timeMs` is of `performance.now()`. A timer counts from the start of a turn of the event loop: set in a long one, it fires early. */
+async function pauseUntil(timeMs: number): Promise<void> {
+  for (let left = timeMs - performance.now(); left > 0; left = timeMs - performance.now()) await pause(left);
 }
 
 /**

@@ -5,7 +5,7 @@ import { type CallStream, openCallStream } from "./call-stream.ts";
 export interface Replica {
   /** Open and opening streams by age: a young one, and the old one until the young one is open. */
   readonly streams: readonly CallStream[];
-  /** When `tend` may open the next stream, in milliseconds since the epoch. */
+  /** When `tend` may open the next stream, by `performance.now()`: a clock that is set back makes nobody wait. */
   readonly nextAttemptAtMs: number;
   /** Opens a stream when there is no young one; does nothing while the last attempt is recent. */
   tend(): void;
@@ -52,7 +52,7 @@ export function replicaAt(address: string, { security, streamAgeMs, onChange }: 
       return openAtMs;
     },
     tend() {
-      const now = Date.now();
+      const now = performance.now();
       if (now < oldAtMs || now < openAtMs) return;
       // All streams would otherwise grow old together.
       oldAtMs = now + streamAgeMs * (0.9 + Math.random() / 5);
