@@ -23,11 +23,6 @@ export function wireAddress(text: string): string | undefined {
   return Buffer.byteLength(written) > ADDRESS_BYTES_MAX ? undefined : written;
 }
 
-/** Has the address, or any text, characters that only SMTPUTF8 carries (RFC 6531)? */
-export function isInternational(text: string): boolean {
-  return /[\u0080-\uffff]/.test(text);
-}
-
 function wireLocalPart(local: string): string {
   if (DOT_ATOM.test(local) || QUOTED_STRING.test(local)) return local;
   return `"${local.replace(/["\\]/g, "\\$&")}"`;

@@ -1,0 +1,64 @@
+import { fileURLToPath } from "node:url";
+import { fileTransport } from "./file-transport.ts";
+import type { MailTransport } from "./mail-transport.ts";
+import type { SmtpServer } from "./smtp-conversation.ts";
+import { smtpTransport } from "./smtp-transport.ts";
+
+/** A URL that says how mails leave. */
+export type TransportUrl = { kind: "file"; folder: string } | { kind: "smtp"; server: SmtpServer };
+
+const PORTS = { "smtp:": 587, "smtps:": 465 } as const;
+
+/**
+ * Reads `smtp://user:password@host:587` (STARTTLS is required unless `?tls=off`), `smtps://host` or `file:FOLDER`. A text that says why it
+ * is none of them names nothing of the URL: a password may stand in it.
+ */
+export function readTransportUrl(text: string): TransportUrl | { problem: string } {
+  // A relative folder is none of a URL's paths.
+  if (text.startsWith("file:") && !text.startsWith("file:/"))
+    return text.length > 5 ? { kind: "file", folder: text.slice(5) } : { problem: "names no folder" };
+  if (!URL.canParse(text)) return { problem: "is no URL" };
+  const url = new URL(text);
+  if (url.protocol === "file:")
+    return url.host ? { problem: "names another machine" } : { kind: "file", folder: fileURLToPath(url) };
+  const { protocol } = url;
+  if (protocol !== "smtp:" && protocol !== "smtps:") return { problem: "is none of smtp:, smtps: and file:" };
+  const unknown = [...url.searchParams.keys()].find((name) => name !== "tls");
+  if (unknown !== undefined) return { problem: "has a parameter that is not tls" };
+  const tls = url.searchParams.get("tls");
+  if (tls !== null && (tls !== "off" || protocol === "smtps:"))
+    return { problem: "has a parameter tls that is not off" };
+  if (!url.hostname) return { problem: "names no host" };
+  const user = decoded(url.username);
+  const password = decoded(url.password);
+  if (user === undefined || password === undefined)
+    return { problem: "has a user or password that is not percent-encoded" };
+  if ((user === "") !== (password === "")) return { problem: "has a user or a password alone" };
+  return {
+    kind: "smtp",
+    server: {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port: Number(url.port) || PORTS[protocol],
+      tls: protocol === "smtps:" ? "implicit" : tls === "off" ? "off" : "required",
+      user,
+      password,
+    },
+  };
+}
+
+interface TransportOptions {
+  /** The name that this side greets mail servers with. */
+  greetingName?: string | undefined;
+}
+
+export function openTransport(url: TransportUrl, { greetingName }: TransportOptions = {}): MailTransport {
+  return url.kind === "file" ? fileTransport(url.folder) : smtpTransport({ ...url.server, greetingName });
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined; // a lone percent sign
+  }
+}
