@@ -42,6 +42,8 @@ export interface JobTable<J extends Claimed> {
   jobOf(claimed: Claimed, row: Row): J;
   /** The column with the time at which an effect was begun, in tables of jobs whose effects cannot be repeated: see `jobStarts`. */
   startedAt?: string;
+  /** The condition under which a row that is held may be started, asked in the transaction of the start; none when absent. */
+  mayStart?: string;
 }
 
 export interface Claiming {

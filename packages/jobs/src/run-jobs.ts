@@ -106,7 +106,7 @@ function startKind(options: JobOptions): Worker {
     name: jobs.kind,
     queue: jobs.queue,
     ...(options.effect && { starts: jobs.starts }),
-    attempt: (job) => attemptJob(options, job),
+    attempt: async (job, begin) => ((await begin()) ? attemptJob(options, job) : undefined),
     isFailure: ({ state }) => state !== "done" && state !== "again",
     // Each attempt has finished its job already.
     record: async (results) => new Set(results.map(({ job }) => job.id)),

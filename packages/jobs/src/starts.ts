@@ -32,11 +32,12 @@ export function jobStarts<J extends Claimed>({
   where,
   due,
   startedAt,
+  mayStart = "true",
 }: JobTable<J> & { startedAt: string }): Starts<J> {
   const begin = prepared(
     `${name}_begin`,
     `update ${table} set state = 'started', ${startedAt} = now(), ${due} = now() + ${LEASE}
-     ${heldRows(table, isWaiting(`${table}.state`))} returning ${table}.id, ${table}.lease_token`,
+     ${heldRows(table, isWaiting(`${table}.state`))} and ${mayStart} returning ${table}.id, ${table}.lease_token`,
   );
   const abandon = prepared(
     `${name}_abandon`,

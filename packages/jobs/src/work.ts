@@ -13,13 +13,13 @@ export interface WorkOptions<J extends Claimed, O> {
   /** The name of the queue in log lines. */
   name: string;
   queue: Queue<J>;
-  /**
-   * For attempts with an effect that cannot be repeated: "started" is committed under the lease before each attempt, and a job
-   * whose worker dies after that becomes `unknown`.
-   */
+  /** For attempts with an effect that cannot be repeated: see `Begin`. */
   starts?: Starts<J>;
-  /** Attempts a job once. A failure is an outcome. When it throws, the program has an error and the job returns with its lease. */
-  attempt(job: J): Promise<O>;
+  /**
+   * Attempts a job once. A failure is an outcome; undefined, where `begin` said no, is none. When it throws, the program has an error and the job
+   * returns with its lease.
+   */
+  attempt(job: J, begin: Begin): Promise<O | undefined>;
   /** After a failed attempt, the group is tried with one job at a time. */
   isFailure(outcome: O): boolean;
   /** Records results. Returns the ids of the jobs that this process still held. */
@@ -34,6 +34,12 @@ export interface WorkOptions<J extends Claimed, O> {
   /** The longest sleep before the process asks the database for jobs that other replicas made. */
   pollMs: number;
 }
+
+/**
+ * Commits that a job is started, right before its effect: a job whose worker dies after that becomes `unknown`. False when this process has lost
+ * the job; always true where jobs have no starts. When it rejects, the job was returned to the queue.
+ */
+export type Begin = () => Promise<boolean>;
 
 export interface Result<J extends Claimed, O> {
   job: J;
@@ -151,8 +157,8 @@ async function attempt<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<
   const { options, lanes, results } = work;
   let isFailure: boolean | undefined;
   try {
-    if (await beginOrRelease(work, job)) {
-      const outcome = await options.attempt(job);
+    const outcome = await options.attempt(job, () => beginOrRelease(work, job));
+    if (outcome !== undefined) {
       isFailure = options.isFailure(outcome);
       results.push({ job, outcome });
     }

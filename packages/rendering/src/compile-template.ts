@@ -1,5 +1,5 @@
 import type { Html } from "@tidings/runtime/html";
-import { defaultTreeAdapter, parseFragment } from "parse5";
+import { readTextReferences } from "./character-references.ts";
 import { type DateSettings, formatFieldDate, formatToday } from "./format-date.ts";
 import { htmlPlaces } from "./html-places.ts";
 import { HEADER, PLAIN_TEXT, type Place, URL_PART } from "./place.ts";
@@ -39,7 +39,8 @@ const TEMPLATE_LENGTH_MAX = 4_000_000;
 export function compileTemplate(text: string, kind: TemplateKind, names: ReadonlySet<string>): Template {
   if (text.length > TEMPLATE_LENGTH_MAX)
     throw new TemplateError(`At most ${TEMPLATE_LENGTH_MAX} characters are supported.`);
-  const { fixed, tokens } = scanTokens(text, names, kind === "html" ? withoutReferences : (body) => body);
+  // Editors of HTML write a default such as "Tom & Ann" with character references.
+  const { fixed, tokens } = scanTokens(text, names, kind === "html" ? readTextReferences : (body) => body);
   const places = placesOf(kind, fixed);
   return {
     contactFields: contactFieldsOf(tokens),
@@ -99,11 +100,4 @@ function namedTokensOf(tokens: Token[]): NamedToken[] {
     token.kind === "named" ? [{ name: token.name, argument: token.argument }] : [],
   );
   return [...new Map(named.map((token) => [JSON.stringify([token.name, token.argument]), token])).values()];
-}
-
-/** Editors of HTML write a default such as "Tom & Ann" with character references. */
-function withoutReferences(body: string): string {
-  if (!body.includes("&")) return body;
-  const [text] = parseFragment(body.replaceAll("<", "&lt;")).childNodes;
-  return text && defaultTreeAdapter.isTextNode(text) ? text.value : body;
 }

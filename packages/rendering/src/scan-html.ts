@@ -1,0 +1,48 @@
+import { Tokenizer } from "htmlparser2";
+
+/** Receives the parts of a text of HTML in their order. Names are in lower case; texts and values as they are written. */
+export interface HtmlParts {
+  openTag(name: string): void;
+  closeTag(name: string): void;
+  /** A value without its quotes, and where it begins. */
+  attribute(name: string, value: string, start: number): void;
+  /** The end of a tag's beginning, after its attributes. */
+  tagEnd(): void;
+  text(text: string): void;
+}
+
+/** Reads tags alone, and builds no tree: the time grows with the length, however deep the tags are nested. */
+export function scanHtml(html: string, parts: HtmlParts): void {
+  let name = "";
+  let value = { start: -1, end: -1 };
+  const ignore = () => undefined;
+  const tokenizer = new Tokenizer(
+    { decodeEntities: false },
+    {
+      onopentagname: (start, end) => parts.openTag(html.slice(start, end).toLowerCase()),
+      onopentagend: () => parts.tagEnd(),
+      onselfclosingtag: () => parts.tagEnd(),
+      onclosetag: (start, end) => parts.closeTag(html.slice(start, end).toLowerCase()),
+      onattribname(start, end) {
+        name = html.slice(start, end).toLowerCase();
+        value = { start: -1, end: -1 };
+      },
+      onattribdata(start, end) {
+        value = { start: value.start < 0 ? start : value.start, end };
+      },
+      onattribend: () => {
+        if (value.start >= 0) parts.attribute(name, html.slice(value.start, value.end), value.start);
+      },
+      ontext: (start, end) => parts.text(html.slice(start, end)),
+      onattribentity: ignore,
+      ontextentity: ignore,
+      oncdata: ignore,
+      oncomment: ignore,
+      ondeclaration: ignore,
+      onprocessinginstruction: ignore,
+      onend: ignore,
+    },
+  );
+  tokenizer.write(html);
+  tokenizer.end();
+}
