@@ -21,6 +21,8 @@ export function readStartConfig(env: NodeJS.ProcessEnv) {
       REDIS_URL: z.url().optional(),
       ADMIN_PASSWORD: z.string().min(8).max(256).optional(),
       PUBLIC_URL: z.url().optional(),
+      /** How mails leave; they are kept as files below DATA_DIR when absent. */
+      MAIL_URL: z.string().optional(),
     },
     env,
   );

@@ -61,6 +61,7 @@ async function start(): Promise<void> {
 
   const password = administratorPassword(config, secrets);
   const logs = join(config.DATA_DIR, "logs");
+  const mails = join(config.DATA_DIR, "mail");
   // Browsers find every name below localhost on this machine (RFC 6761, 6.3).
   const publicUrl = config.PUBLIC_URL ?? `http://web.localhost:${config.PORT}`;
   await bundled;
@@ -77,6 +78,9 @@ async function start(): Promise<void> {
     administrator: { username: ADMINISTRATOR, password },
     publicUrl,
     filesDir: join(config.DATA_DIR, "files"),
+    ...(!config.MAIL_URL && {
+      env: { content: { MAIL_URL: `file:${mails}`, MAIL_FROM: "Tidings <tidings@web.localhost>" } },
+    }),
     log: logToFiles(logs),
   });
   stopped.signal.throwIfAborted();
@@ -89,6 +93,7 @@ async function start(): Promise<void> {
       username: ADMINISTRATOR,
       password: source,
       logs: relative(process.cwd(), logs),
+      ...(!config.MAIL_URL && { mails: relative(process.cwd(), mails) }),
     }),
   );
 }

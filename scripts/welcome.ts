@@ -6,12 +6,14 @@ export interface Welcome {
   /** A password made by this start, which is shown; else where it is known from. */
   password: { generated: string } | "given" | "set before";
   logs: string;
+  /** The folder where mails are kept in place of being sent. */
+  mails?: string;
 }
 
 const CONTACT = '{"firstname":"Ada","email":"ada@example.com"}';
 
 /** The text for a person who begins, once everything runs. */
-export function welcomeText({ port, publicUrl, username, password, logs }: Welcome): string {
+export function welcomeText({ port, publicUrl, username, password, logs, mails }: Welcome): string {
   const address = `http://localhost:${port}`;
   return `
 Tidings is ready.
@@ -22,6 +24,7 @@ Tidings is ready.
   User      ${username}
   Password  ${explain(password)}
   Logs      ${logs}
+  Mails     ${mails === undefined ? "leave by MAIL_URL" : `kept in ${mails}, none leaves; MAIL_URL=smtp://... npm start sends them`}
 
 Create a contact:
 

@@ -240,6 +240,7 @@ export type RouteName =
   | "POST /devices/new"
   | "POST /dynamiccontents/batch/new"
   | "POST /dynamiccontents/new"
+  | "POST /emails/:id/contact/:contactId/send"
   | "POST /emails/batch/new"
   | "POST /emails/new"
   | "POST /fields/company/batch/new"

@@ -10,6 +10,7 @@ import { campaignRoutes } from "./campaigns.ts";
 import { companyRoutes } from "./companies.ts";
 import { contactListRoutes } from "./contact-lists.ts";
 import { contactRoutes } from "./contacts.ts";
+import { emailRoutes } from "./emails.ts";
 import { fileRoutes } from "./files.ts";
 import { focusRoutes } from "./focus.ts";
 import { formRoutes } from "./forms.ts";
@@ -34,6 +35,7 @@ const OWN = [
   contactListRoutes,
   contactRoutes,
   contactSegmentRoutes,
+  emailRoutes,
   fileRoutes,
   focusRoutes,
   formRoutes,

@@ -1,3 +1,5 @@
+import { wireAddress } from "@tidings/mail/mail-address";
+import { readTransportUrl } from "@tidings/mail/open-transport";
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
 import { apiDialect, flag, list, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
@@ -5,6 +7,22 @@ import { z } from "zod";
 
 const bytes = z.coerce.number().int().min(1);
 const MEGABYTE = 1024 * 1024;
+
+/** A reason names nothing of the URL: it may have a password. */
+const mailUrl = z.string().transform((text, { addIssue }) => {
+  const url = readTransportUrl(text);
+  if (!("problem" in url)) return url;
+  addIssue({ code: "custom", message: `the URL ${url.problem}` });
+  return z.NEVER;
+});
+
+const mailbox = z.string().transform((text, { addIssue }) => {
+  const [, name = "", bracketed] = /^([^<>]*)<([^<>]*)>$/.exec(text.trim()) ?? [];
+  const address = bracketed ?? text.trim();
+  if (wireAddress(address) !== undefined) return { name: name.trim(), address };
+  addIssue({ code: "custom", message: "it is no address, and no name with an address in angle brackets" });
+  return z.NEVER;
+});
 
 /** Every variable the content service reads. */
 export const contentVariables = {
@@ -83,6 +101,14 @@ export const contentVariables = {
   FORM_BLOCKED_IPS: allowedRanges.default([]),
   /** Days after which spam is deleted. */
   FORM_SPAM_DAYS: z.coerce.number().int().min(1).max(365).default(30),
+  /** How mails leave: `smtp://user:password@host:587`, `smtps://host`, or `file:FOLDER`, where they are kept and not sent. None leave when absent. */
+  MAIL_URL: mailUrl.optional(),
+  /** The sender of emails that name none: `Name <address>` or an address. Needed with MAIL_URL. */
+  MAIL_FROM: mailbox.optional(),
+  /** Mails that are handed over at a time. */
+  MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
+  /** A picture in HTML mails says that they were opened. */
+  MAIL_TRACKING_PIXEL: flag.default(true),
   /** `name:base64 of 32 bytes`: what secrets in the actions of forms are kept under. */
   CONTENT_SECRET_KEYS: secretKeys,
   /** Private ranges where remote assets may be all the same. */
@@ -90,7 +116,9 @@ export const contentVariables = {
 };
 
 export function contentConfig(env: NodeJS.ProcessEnv) {
-  return readConfig(contentVariables, env);
+  const config = readConfig(contentVariables, env);
+  if (config.MAIL_URL && !config.MAIL_FROM) throw new Error("MAIL_FROM: MAIL_URL needs a sender");
+  return config;
 }
 
 export type ContentConfig = ReturnType<typeof contentConfig>;

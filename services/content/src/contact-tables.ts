@@ -7,6 +7,7 @@ export const TABLES_OF_CONTACTS = [
   "asset_downloads",
   "focus_stats",
   "video_hits",
+  "sends",
 ];
 
 /** Tables whose rows of a contact differ in some columns. */
@@ -17,6 +18,7 @@ export const SETS_OF_CONTACTS: SetOfContact[] = [
     columns: ["submission_key", "action_id"],
     others: ["form_id", "type", "state", "reason", "date_added"],
   },
+  { table: "send_refusals", columns: ["channel"], others: ["date_added"] },
   // The content that was put there for the survivor stays.
   {
     table: "dynamic_content_lead_data",

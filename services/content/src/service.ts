@@ -57,6 +57,7 @@ import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
+import { openSends } from "./send/service.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
 import { shownRetention } from "./slot/retention.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
@@ -132,6 +133,15 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const recordDownload = factRecorder(visiting, DOWNLOADS);
   const recordShown = shownRecorder({ database, outbox });
   const assetAddress = assetAddresses(database, publicUrl);
+  const emailRows = emails(context);
+  const sends = openSends(foundation, {
+    rows: emailRows,
+    findVisible,
+    settings,
+    store: files.store,
+    addresses,
+    assetAddress,
+  });
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
   const testedPages = pages(context);
@@ -149,6 +159,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     submissionFileRoutes(database, files.store),
     slotRoutes({ database, settings, see, contacts, recordShown }),
     assetRoutes({ database, store: files.store, settings, recordDownload }),
+    ...sends.routes,
     pagePreviewRoutes(pageShown),
     // Each path that is nothing else may be the alias of a page.
     pageRoutes({
@@ -167,9 +178,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...visits.services,
       ...forms.services,
       ...files.services,
+      ...sends.services,
       implementStandard(CategoryService, categories(context)),
       implementStandard(DynamicContentService, dynamicContents(context)),
-      implementStandard(EmailService, emails(context)),
+      implementStandard(EmailService, emailRows),
       implementStandard(FocusItemService, focuses),
       implement(FocusMethodService, focusMethods(focuses, focusScript)),
       implementStandard(MarketingMessageService, marketingMessages(context)),
@@ -180,16 +192,18 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementResource(TweetService, context),
     ],
     ports: { web: web.port },
-    work: { ...forms.work, ...files.work, ...visits.work, "public web": { stop: web.drain } },
+    work: { ...forms.work, ...files.work, ...visits.work, ...sends.work, "public web": { stop: web.drain } },
     jobs: [
       ...forms.jobs,
       ...files.jobs,
       ...visits.jobs,
+      ...sends.jobs,
       partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
       shownRetention(database, foundation.log, config.HITS_DAYS),
     ],
     facts: [
       ...visits.facts,
+      ...sends.facts,
       listedFacts(database, DOWNLOADS),
       listedFacts(database, FOCUS_FACTS),
       listedFacts(database, VIDEO_HITS),

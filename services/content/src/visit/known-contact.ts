@@ -9,14 +9,21 @@ import type { Upstreams } from "@tidings/service/upstreams";
 
 /** Values of contacts, for what is shown to them. */
 export interface KnownContacts {
-  /** Values of fields by alias; none of a contact that is gone, or while the contact service is away. */
+  /** Values of fields by alias; none of a contact that is gone. */
   fieldsOf(contactId: number, aliases: string[]): Promise<ReadonlyMap<string, string>>;
   /** The contact as filters over these fields ask about it; undefined where it is not known. */
   matched(contactId: number, aliases: string[]): Promise<MatchedContact | undefined>;
 }
 
+interface KnownContactOptions {
+  /** How long a look-up may take. */
+  waitMs: number;
+  /** While the contact service is away, a contact has no values; else the look-up throws. */
+  isOptional: boolean;
+}
+
 /** A page does not wait longer for what it can be shown without. */
-const FIELDS_MS = 1_000;
+const FOR_PAGES: KnownContactOptions = { waitMs: 1_000, isOptional: true };
 const READ_MAX = 200;
 const SETS = ["tag_ids", "segment_ids", "do_not_contact"];
 const actor = serviceActor("Visitors");
@@ -33,12 +40,16 @@ const COLUMN_KINDS = new Map<string, string>([
   ["date_identified", "datetime"],
 ]);
 
-export function knownContacts(database: Database, upstreams: Upstreams): KnownContacts {
+export function knownContacts(
+  database: Database,
+  upstreams: Upstreams,
+  { waitMs, isOptional }: KnownContactOptions = FOR_PAGES,
+): KnownContacts {
   const contacts = upstreams.client("contact", ContactCommandService);
   /** Visitors whose hits were committed together see the page in the same turn: they share a call, and none waits for another. */
   const readMany = coalesce(
     async (asked: { contactId: number; aliases: string[] }[]) => {
-      const outgoing = { actor, deadlineMs: Date.now() + FIELDS_MS, requestId: "" };
+      const outgoing = { actor, deadlineMs: Date.now() + waitMs, requestId: "" };
       const ids = [...new Set(asked.map(({ contactId }) => contactId))];
       const aliases = asked[0]?.aliases ?? [];
       const { contacts: found } = await contacts.readContactFields({ ids, aliases }, outgoing);
@@ -51,7 +62,7 @@ export function knownContacts(database: Database, upstreams: Upstreams): KnownCo
       return (await readMany(JSON.stringify(aliases), { contactId, aliases })).get(contactId);
     } catch (error) {
       // A page is whole without the values of its visitor.
-      if (isOutage(error)) return undefined;
+      if (isOptional && isOutage(error)) return undefined;
       throw error;
     }
   };

@@ -2,8 +2,8 @@
 // @generated from file tidings/content/v1/email.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/email.proto.
  */
 export const file_tidings_content_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSL+EgoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQE6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVyc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSL+EgoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQE6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSIgChBBd2FpdFNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiLQoMU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCTL/AQoSRW1haWxNZXRob2RTZXJ2aWNlEnkKElNlbmRFbWFpbFRvQ29udGFjdBItLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0Gi4udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlIgSQtRgBElwKCUF3YWl0U2VuZBIkLnRpZGluZ3MuY29udGVudC52MS5Bd2FpdFNlbmRSZXF1ZXN0GiAudGlkaW5ncy5jb250ZW50LnYxLlNlbmRQcm9ncmVzcyIHkAIBkLUYARoQirUYDGVtYWlsOmVtYWlsc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * An email.
@@ -248,4 +248,137 @@ export type Email = Message<"tidings.content.v1.Email"> & {
  */
 export const EmailSchema: GenMessage<Email> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_email, 0);
+
+/**
+ * @generated from message tidings.content.v1.SendEmailToContactRequest
+ */
+export type SendEmailToContactRequest = Message<"tidings.content.v1.SendEmailToContactRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * JSON: values of tokens by name, with braces or without, as HTML.
+   *
+   * @generated from field: bytes tokens = 3;
+   */
+  tokens: Uint8Array;
+
+  /**
+   * JSON: ids of assets in place of those of the email; the email's own when it is empty.
+   *
+   * @generated from field: bytes asset_attachments = 4;
+   */
+  assetAttachments: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendEmailToContactRequest.
+ * Use `create(SendEmailToContactRequestSchema)` to create a new message.
+ */
+export const SendEmailToContactRequestSchema: GenMessage<SendEmailToContactRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 1);
+
+/**
+ * @generated from message tidings.content.v1.SendEmailToContactResponse
+ */
+export type SendEmailToContactResponse = Message<"tidings.content.v1.SendEmailToContactResponse"> & {
+  /**
+   * Names the send. Empty where the contact is not written to.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+
+  /**
+   * The reason why not.
+   *
+   * @generated from field: string refusal = 2;
+   */
+  refusal: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendEmailToContactResponse.
+ * Use `create(SendEmailToContactResponseSchema)` to create a new message.
+ */
+export const SendEmailToContactResponseSchema: GenMessage<SendEmailToContactResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 2);
+
+/**
+ * @generated from message tidings.content.v1.AwaitSendRequest
+ */
+export type AwaitSendRequest = Message<"tidings.content.v1.AwaitSendRequest"> & {
+  /**
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.AwaitSendRequest.
+ * Use `create(AwaitSendRequestSchema)` to create a new message.
+ */
+export const AwaitSendRequestSchema: GenMessage<AwaitSendRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 3);
+
+/**
+ * @generated from message tidings.content.v1.SendProgress
+ */
+export type SendProgress = Message<"tidings.content.v1.SendProgress"> & {
+  /**
+   * waiting, started, unknown, sent, failed, suppressed or cancelled.
+   *
+   * @generated from field: string state = 1;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendProgress.
+ * Use `create(SendProgressSchema)` to create a new message.
+ */
+export const SendProgressSchema: GenMessage<SendProgress> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 4);
+
+/**
+ * The methods of emails beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.content.v1.EmailMethodService
+ */
+export const EmailMethodService: GenService<{
+  /**
+   * Chooses one contact for an email, whatever its type and state. NOT_FOUND for an unknown email or contact; INVALID_ARGUMENT for tokens that are no
+   * map and for attachments that are not there. The answer comes before the mail leaves: AwaitSend says what became of it.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.SendEmailToContact
+   */
+  sendEmailToContact: {
+    methodKind: "unary";
+    input: typeof SendEmailToContactRequestSchema;
+    output: typeof SendEmailToContactResponseSchema;
+  },
+  /**
+   * Waits until a send is decided, or until the deadline comes near. NOT_FOUND for an unknown send.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.AwaitSend
+   */
+  awaitSend: {
+    methodKind: "unary";
+    input: typeof AwaitSendRequestSchema;
+    output: typeof SendProgressSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_email, 0);
 

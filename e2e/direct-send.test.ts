@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
+import { simpleParser } from "mailparser";
+import { startVisitedStack } from "./visited-stack.ts";
+import { visitor } from "./visitor.ts";
+
+/** Mails to single contacts, from the API to a mail server, and the way back. */
+
+const sink = await startMailSink({
+  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
+});
+after(() => sink.close());
+const stack = await startVisitedStack({
+  hasOwnHost: true,
+  env: {
+    content: { MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
+  },
+});
+after(() => stack.stop());
+const { api, baseUrl, publicUrl, made } = stack;
+const { host } = new URL(publicUrl);
+const browser = () => visitor(baseUrl, { host });
+/** The path of an address of the public web. */
+const pathOf = (address: string) => address.slice(new URL(publicUrl).origin.length);
+const mailsTo = (address: string) => sink.taken.filter(({ to }) => to.includes(address));
+const parsed = (mail: TakenMail | undefined) => simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
+
+let count = 0;
+async function contact(members: object = {}): Promise<{ id: number; email: string }> {
+  const email = `ada-${++count}@example.org`;
+  const made_ = await made("contacts/new", { email, firstname: "Ada", ...members });
+  return { id: made_.contact.id, email };
+}
+
+async function email(members: object = {}): Promise<number> {
+  const { email } = await made("emails/new", {
+    ...{ name: "Welcome", subject: "Hello {contactfield=firstname}", emailType: "template" },
+    customHtml: `<html><body><h1>Hello {contactfield=firstname|you}</h1><p>{greeting}</p>
+      <a href="https://shop.example/?a=1&amp;b=2">Shop</a> <a href="{unsubscribe_url}">Leave</a> <a href="{webview_url}">View</a></body></html>`,
+    ...members,
+  });
+  return email.id;
+}
+
+test("a mail arrives once, written for its contact, and the answer comes after it was handed over", async () => {
+  const { id, email: address } = await contact({ firstname: "Zoë & Co" });
+  const answer = await api("POST", `emails/${await email()}/contact/${id}/send`, {
+    tokens: { "{greeting}": '<b>Good day</b><script>alert("x")</script>' },
+  });
+  assert.deepEqual([answer.status, answer.body], [200, { success: 1 }]);
+  const [mail, ...more] = mailsTo(address);
+  assert.deepEqual(more, []);
+  const { subject, html, text, from, messageId, headers } = await parsed(mail);
+  assert.equal(subject, "Hello Zoë & Co");
+  assert.equal(from?.text, '"Shop" <shop@mail.example>');
+  assert.match(messageId ?? "", /^<[0-9a-f-]{36}@mail\.example>$/);
+  assert.ok(headers.has("x-email-id"));
+  assert.match(String(html), /<h1>Hello Zoë &amp; Co<\/h1><p><b>Good day<\/b><\/p>/);
+  assert.match(text ?? "", /^Hello Zoë & Co\n\nGood day\n\nShop \(/);
+});
+
+test("a tracked link leads to its target byte for byte, and its visitor is the contact", async () => {
+  const { id, email: address } = await contact();
+  await api("POST", `emails/${await email()}/contact/${id}/send`);
+  const { html } = await parsed(mailsTo(address)[0]);
+  const link = /href="([^"]*\/r\/[^"]*)"/.exec(String(html))?.[1]?.replaceAll("&amp;", "&") ?? "";
+  const response = await browser().ask(pathOf(link));
+  assert.deepEqual([response.status, response.headers.location], [302, "https://shop.example/?a=1&b=2"]);
+  await eventually(async () => {
+    const [hit] = await stack.query(
+      `select email_id, source from content.page_hits where contact_id = ${id}`,
+    );
+    assert.equal(hit?.source, "email");
+  });
+});
+
+test("the picture of a mail counts an open once a person has seen it, and the web view shows the same mail", async () => {
+  const emailId = await email();
+  const { id, email: address } = await contact();
+  await api("POST", `emails/${emailId}/contact/${id}/send`, { tokens: { greeting: "Hi" } });
+  const { html } = await parsed(mailsTo(address)[0]);
+  const pixel = /src="([^"]*\.gif)"/.exec(String(html))?.[1] ?? "";
+  const counts = async () => {
+    const { email } = (await api("GET", `emails/${emailId}`)).body as unknown as {
+      email: Record<string, number>;
+    };
+    return [email.sentCount, email.readCount];
+  };
+  assert.deepEqual(await counts(), [1, 0]);
+  const machine = await visitor(baseUrl, { host, agent: "Googlebot/2.1" }).ask(pathOf(pixel));
+  assert.equal(machine.status, 200);
+  assert.deepEqual(await counts(), [1, 0]);
+  for (let open = 0; open < 2; open += 1) {
+    const response = await browser().ask(pathOf(pixel));
+    assert.equal(response.headers["content-length"], "43");
+  }
+  assert.deepEqual(await counts(), [1, 1]);
+  const view = /href="([^"]*\/email\/view\/[^"]*)"/.exec(String(html))?.[1] ?? "";
+  const page = await browser().ask(pathOf(view));
+  assert.match(page.text, /<h1>Hello Ada<\/h1><p>Hi<\/p>/);
+  await eventually(async () => {
+    const [seen] = await stack.query(`select read_count from contact.email_sends where contact_id = ${id}`);
+    assert.equal(seen?.read_count, 3);
+  });
+});
+
+test("GET of an unsubscribe link changes nothing; POST holds at once and reaches the contact; it can be taken back", async () => {
+  const emailId = await email();
+  const { id, email: address } = await contact();
+  const send = () => api("POST", `emails/${emailId}/contact/${id}/send`);
+  await send();
+  const { html } = await parsed(mailsTo(address)[0]);
+  const link = pathOf(/href="([^"]*\/email\/unsubscribe\/[^"]*)"/.exec(String(html))?.[1] ?? "");
+  assert.doesNotMatch(link, /ada|example/);
+  const page = await browser().ask(link);
+  assert.match(page.text, /<form method="post"/);
+  assert.deepEqual((await send()).body, { success: 1 });
+  for (let time = 0; time < 2; time += 1) {
+    const done = await browser().ask(link, { method: "POST", body: "List-Unsubscribe=One-Click" });
+    assert.equal(done.status, 200);
+  }
+  const sent = mailsTo(address).length;
+  const refused = (await send()).body as unknown as { success: unknown };
+  assert.notEqual(refused.success, 1);
+  await eventually(async () => {
+    assert.deepEqual((await send()).body, {
+      success: false,
+      failed: "Contact has requested to not be emailed.",
+    });
+  });
+  const { contact: told } = (await api("GET", `contacts/${id}`)).body as unknown as {
+    contact: { doNotContact: object[] };
+  };
+  assert.equal(told.doNotContact.length, 1);
+  assert.equal(mailsTo(address).length, sent);
+  await browser().ask(link.replace("unsubscribe", "resubscribe"), { method: "POST" });
+  await eventually(async () => assert.deepEqual((await send()).body, { success: 1 }));
+});
+
+test("a contact who said no, without an address, or whose mailbox is gone, is answered with the reason", async () => {
+  const emailId = await email();
+  const send = async (id: number) => (await api("POST", `emails/${emailId}/contact/${id}/send`)).body;
+  const no = await contact();
+  await made(`contacts/${no.id}/dnc/email/add`, { reason: 3 });
+  assert.deepEqual(await send(no.id), {
+    success: false,
+    failed: "Contact was marked as one to not be emailed.",
+  });
+  const nowhere = await made("contacts/new", { firstname: "Nobody" });
+  assert.deepEqual(await send(nowhere.contact.id), {
+    success: false,
+    failed: "The contact has no email address.",
+  });
+  const gone = await contact({ email: "gone@example.org" });
+  assert.deepEqual(await send(gone.id), { success: false, failed: "5.1.1 no such mailbox" });
+  assert.equal((await api("POST", `emails/${emailId}/contact/2000000000/send`)).status, 404);
+  assert.equal((await api("POST", `emails/2000000000/contact/${no.id}/send`)).status, 404);
+  assert.equal(mailsTo(no.email).length, 0);
+});
+
+test("the same Idempotency-Key sends one mail, however often and at once it comes", async () => {
+  const { id, email: address } = await contact();
+  const emailId = await email();
+  const send = () => api("POST", `emails/${emailId}/contact/${id}/send`, {}, { "idempotency-key": "once-1" });
+  await Promise.all([send(), send(), send()]);
+  const last = await send();
+  assert.deepEqual(last.body, { success: 1 });
+  assert.equal(mailsTo(address).length, 1);
+});
+
+test("tokens that are no map, and attachments that are not there, are named", async () => {
+  const { id } = await contact();
+  const emailId = await email();
+  const bodies: [object, string][] = [
+    [{ tokens: ["x"] }, "tokens"],
+    [{ tokens: "x" }, "tokens"],
+    [{ tokens: { "a b": "x" } }, "tokens"],
+    [{ tokens: { a: { b: 1 } } }, "tokens.a"],
+    [{ assetAttachments: [99_999_999] }, "assetAttachments"],
+    [{ assetAttachments: "x" }, "assetAttachments"],
+  ];
+  for (const [body, field] of bodies) {
+    const answer = await api("POST", `emails/${emailId}/contact/${id}/send`, body);
+    assert.equal(answer.status, 400, JSON.stringify(body));
+    assert.ok(answer.text.includes(`"${field}"`), answer.text);
+  }
+  assert.deepEqual((await api("POST", `emails/${emailId}/contact/${id}/send`, { tokens: [] })).body, {
+    success: 1,
+  });
+});

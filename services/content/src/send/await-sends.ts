@@ -1,0 +1,40 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type Database, prepared } from "@tidings/database/database";
+import { coalesce } from "@tidings/runtime/coalesce";
+import { SendState } from "./send-tables.ts";
+
+export interface SendProgress {
+  state: string;
+  reason: string;
+}
+
+const progressStatement = prepared(
+  "sends_progress",
+  "select hash, state, coalesce(reason, '') as reason from sends where hash = any ($1::uuid[])",
+);
+const LOOK_MS = 50;
+const ASKED_MAX = 1_000;
+/** A look and the way back take a part of the deadline. */
+const SPARE_MS = 500;
+const OPEN: ReadonlySet<string> = new Set([SendState.WAITING, SendState.STARTED]);
+
+/** Waits until a send is decided, or until the deadline comes near; undefined for an unknown one. All who wait share a look. */
+export function sendAwaiter(database: Database) {
+  const look = coalesce(
+    async (asked: { hash: string; deadlineMs: number }[]) => {
+      const deadlineMs = Math.max(...asked.map((one) => one.deadlineMs));
+      const rows = await database.query(progressStatement, [asked.map(({ hash }) => hash)], deadlineMs);
+      return new Map(
+        rows.map(({ hash, state, reason }) => [hash, { state: state ?? "", reason: reason ?? "" }]),
+      );
+    },
+    { itemsMax: ASKED_MAX },
+  );
+  return async (hash: string, deadlineMs: number): Promise<SendProgress | undefined> => {
+    for (;;) {
+      const progress = (await look("sends", { hash, deadlineMs })).get(hash);
+      if (!progress || !OPEN.has(progress.state) || Date.now() + SPARE_MS > deadlineMs) return progress;
+      await pause(LOOK_MS);
+    }
+  };
+}

@@ -1,0 +1,72 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { LRUCache } from "lru-cache";
+
+/** An email as it was at some version: all that a mail is made of. */
+export interface EmailRevision {
+  emailId: number;
+  version: number;
+  name: string;
+  subject: string;
+  language: string;
+  fromAddress: string | null;
+  fromName: string | null;
+  replyToAddress: string | null;
+  bccAddress: string | null;
+  utmTags: Record<string, string> | unknown[];
+  preheaderText: string | null;
+  customHtml: string | null;
+  plainText: string | null;
+  /** Ids of assets. */
+  assetAttachments: number[];
+  dynamicContent: unknown;
+  headers: Record<string, string> | unknown[];
+}
+
+const COLUMNS =
+  `name subject language from_address from_name reply_to_address bcc_address utm_tags preheader_text custom_html
+  plain_text asset_attachments dynamic_content headers`.split(/\s+/);
+const CONTENT = COLUMNS.map((name) => `'${memberOf(name)}', e.${name}`).join(", ");
+
+const keepStatement = prepared(
+  "email_revisions_keep",
+  `insert into email_revisions (email_id, version, content)
+   select e.id, e.version, jsonb_build_object(${CONTENT}) from emails e where e.id = any ($1::integer[])
+   on conflict do nothing`,
+);
+const readStatement = prepared(
+  "email_revisions_read",
+  "select content from email_revisions where email_id = $1 and version = $2",
+);
+const READ_MAX = 200;
+
+/** Keeps these emails as they are, for sends that are chosen in this transaction. */
+export function keepRevisions(transaction: Transaction, emailIds: number[]): void {
+  transaction.execute(keepStatement, [emailIds]);
+}
+
+/** Reads revisions; each is read once. */
+export function revisionReader(
+  database: Database,
+): (emailId: number, version: number) => Promise<EmailRevision> {
+  const read = new LRUCache<string, Promise<EmailRevision>>({ max: READ_MAX });
+  return (emailId, version) => {
+    const key = `${emailId} ${version}`;
+    const known = read.get(key);
+    if (known) return known;
+    const reading = readRevision(database, emailId, version);
+    read.set(key, reading);
+    reading.catch(() => read.delete(key));
+    return reading;
+  };
+}
+
+async function readRevision(database: Database, emailId: number, version: number): Promise<EmailRevision> {
+  const [row] = await database.query(readStatement, [emailId, version], backgroundDeadline());
+  if (!row?.content) throw new Error(`there is no revision ${version} of email ${emailId}`);
+  return { ...JSON.parse(row.content), emailId, version };
+}
+
+function memberOf(column: string): string {
+  return column.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,180 @@
+import { type Filter, readFilters } from "@tidings/filters/filter";
+import { compileTemplate, type Template } from "@tidings/rendering/compile-template";
+import { type HtmlLink, htmlLinks } from "@tidings/rendering/html-links";
+import { htmlToText } from "@tidings/rendering/html-to-text";
+import type { NamedToken } from "@tidings/rendering/token";
+import { html } from "@tidings/runtime/html";
+import { utmParameters } from "../family/utm-tags.ts";
+import type { EmailRevision } from "./email-revision.ts";
+import type { TrackLinks } from "./track-links.ts";
+
+/** The tokens of emails beside fields of contacts and dates (engines.md 6.7). */
+const NAMES =
+  `unsubscribe_text unsubscribe_url dnc_url webview_text webview_url tracking_pixel subject signature
+  ownerfield pagelink assetlink dynamiccontent trackedlink formfield`.split(/\s+/);
+const TOKEN_NAME = /^\w{1,64}$/;
+/** An attribute by which an author leaves a link as it is: `svc:disable-tracking`. */
+const UNTRACKED = /(?:^|:)disable-tracking$/;
+const FOLLOWED = /^(?:https?|ftps?):/i;
+
+/** An email, compiled. */
+export interface MailTemplate {
+  subject: Template;
+  html: Template | undefined;
+  text: Template;
+  fromAddress: Template;
+  fromName: Template;
+  headers: [name: string, value: Template][];
+  /** Contents that differ from contact to contact, by the name of their token. */
+  contents: Map<string, DynamicContent>;
+  /** The parameters that tracked links get. */
+  utm: [name: string, value: string][];
+  /** The fields that filters of contents ask about; empty where none has filters. */
+  filteredFields: string[];
+  /** The fields of contacts that all of them read. */
+  contactFields: string[];
+  /** The tokens of all of them, each once. */
+  tokens: NamedToken[];
+}
+
+export interface DynamicContent {
+  usual: Template;
+  versions: { filters: Filter[]; template: Template }[];
+}
+
+interface CompileOptions {
+  /** Names of tokens whose values come with the send. */
+  given: string[];
+  trackLinks: TrackLinks;
+  /** A picture that says that a mail was opened. */
+  hasPixel: boolean;
+}
+
+/**
+ * Compiles a revision. Links in HTML become `{trackedlink=<id>}`; the picture stands before the end of the body, the preheader at its beginning. Throws
+ * TemplateError for a text that is too large.
+ */
+export async function compileMail(
+  revision: EmailRevision,
+  { given, trackLinks, hasPixel }: CompileOptions,
+): Promise<MailTemplate> {
+  const names = new Set([...NAMES, ...given.filter((name) => TOKEN_NAME.test(name))]);
+  const compile = (text: string, kind: "html" | "text" | "header") => compileTemplate(text, kind, names);
+  const tracked = async (text: string) => withTrackedLinks(text, await trackLinks(followedIn(text)));
+  const body = revision.customHtml?.trim() ? revision.customHtml : undefined;
+  const shown = body && withPreheader(hasPixel ? withPixel(body) : body, revision.preheaderText);
+  const contents = new Map<string, DynamicContent>();
+  for (const { tokenName, content, filters } of dynamicContents(revision)) {
+    const versions = await Promise.all(
+      filters.map(async (version) => ({
+        filters: readFilters(bytesOf(version.filters ?? [])),
+        template: compile(await tracked(version.content ?? ""), "html"),
+      })),
+    );
+    contents.set(tokenName, { usual: compile(await tracked(content), "html"), versions });
+  }
+  const compiled = {
+    subject: compile(revision.subject, "header"),
+    html: shown === undefined ? undefined : compile(await tracked(shown), "html"),
+    text: compile(revision.plainText?.trim() ? revision.plainText : htmlToText(body ?? ""), "text"),
+    fromAddress: compile(revision.fromAddress ?? "", "header"),
+    fromName: compile(revision.fromName ?? "", "header"),
+    headers: headersOf(revision).map(([name, value]): [string, Template] => [name, compile(value, "header")]),
+    contents,
+  };
+  const inContents = [...contents.values()].flatMap(({ usual, versions }) => [
+    usual,
+    ...versions.map(({ template }) => template),
+  ]);
+  const all = [
+    ...[compiled.subject, compiled.text, compiled.fromAddress, compiled.fromName, ...inContents],
+    ...(compiled.html ? [compiled.html] : []),
+    ...compiled.headers.map(([, template]) => template),
+  ];
+  return {
+    ...compiled,
+    utm: utmParameters(bytesOf(revision.utmTags)),
+    filteredFields: filteredIn([...contents.values()]),
+    contactFields: [...new Set(all.flatMap(({ contactFields }) => contactFields))],
+    tokens: [...new Map(all.flatMap(({ tokens }) => tokens).map((token) => [keyOf(token), token])).values()],
+  };
+}
+
+function filteredIn(contents: DynamicContent[]): string[] {
+  const filters = contents.flatMap(({ versions }) => versions.flatMap((version) => version.filters));
+  return [...new Set(filters.map(({ field }) => field))];
+}
+
+function bytesOf(json: unknown): Buffer {
+  return Buffer.from(JSON.stringify(json));
+}
+
+/** A token in a map of values. */
+export function keyOf({ name, argument = "" }: NamedToken): string {
+  return `${name} ${argument}`;
+}
+
+function followedIn(text: string): string[] {
+  return [
+    ...new Set(
+      htmlLinks(text)
+        .filter(isTracked)
+        .map(({ address }) => address),
+    ),
+  ];
+}
+
+function isTracked({ address, attributes }: HtmlLink): boolean {
+  return FOLLOWED.test(address) && ![...attributes.keys()].some((name) => UNTRACKED.test(name));
+}
+
+/** The text with `{trackedlink=<id>}` in place of each address that has an id. */
+function withTrackedLinks(text: string, ids: ReadonlyMap<string, string>): string {
+  let tracked = "";
+  let from = 0;
+  for (const link of htmlLinks(text)) {
+    const id = isTracked(link) ? ids.get(link.address) : undefined;
+    if (id === undefined) continue;
+    const isQuoted = /["']/.test(text[link.start - 1] ?? "");
+    const token = `{trackedlink=${id}}`;
+    tracked += text.slice(from, link.start) + (isQuoted ? token : `"${token}"`);
+    from = link.end;
+  }
+  return tracked + text.slice(from);
+}
+
+function withPixel(body: string): string {
+  if (/\{tracking_pixel\}/.test(body)) return body;
+  const pixel = '<img height="1" width="1" src="{tracking_pixel}" alt="">';
+  const at = body.search(/<\/body\s{0,20}>/i);
+  return at < 0 ? body + pixel : body.slice(0, at) + pixel + body.slice(at);
+}
+
+/** Mail programs show it beside the subject, and not in the mail. */
+function withPreheader(body: string, preheader: string | null): string {
+  if (!preheader) return body;
+  const { markup } = html`<div style="display:none;max-height:0;overflow:hidden">${preheader}</div>`;
+  const tag = /<body[^>]{0,2000}>/i.exec(body);
+  const at = tag ? tag.index + tag[0].length : 0;
+  return body.slice(0, at) + markup + body.slice(at);
+}
+
+function headersOf({ headers }: EmailRevision): [string, string][] {
+  return Array.isArray(headers) ? [] : Object.entries(headers);
+}
+
+interface WrittenContent {
+  tokenName: string;
+  content: string;
+  filters: { content?: string | null; filters?: unknown }[];
+}
+
+/** As the email was saved: `[{tokenName, content, filters: [{content, filters}]}]`, all of it optional. */
+function dynamicContents({ dynamicContent }: EmailRevision): WrittenContent[] {
+  if (!Array.isArray(dynamicContent)) return [];
+  return dynamicContent.map(({ tokenName, content, filters }) => ({
+    tokenName: String(tokenName ?? ""),
+    content: String(content ?? ""),
+    filters: Array.isArray(filters) ? filters : [],
+  }));
+}

@@ -1,0 +1,68 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { isOutage } from "@tidings/rpc/outage";
+import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
+import type { Log } from "@tidings/runtime/log";
+import { type Request, type Response, Router } from "express";
+import { verdictOf } from "../visit/machine.ts";
+import type { VisitSettings } from "../visit/visit-settings.ts";
+import { sandboxPolicy } from "../web/policy.ts";
+import type { MailLinks } from "./mail-links.ts";
+import type { RecordOpen } from "./record-opens.ts";
+import type { RenderSend } from "./render-send.ts";
+
+export interface OpenRouteOptions {
+  database: Database;
+  log: Log;
+  settings: VisitSettings;
+  links: MailLinks;
+  recordOpen: RecordOpen;
+  /** Without the picture. */
+  render: RenderSend;
+}
+
+const findStatement = prepared(
+  "sends_view",
+  "select hash, email_id, email_version, contact_id, tokens from sends where hash = $1",
+);
+const PIXEL = /^([\w-]+\.[\w-]{22})\.gif$/;
+
+/** `/email/<token>.gif`, the picture in a mail, and `/email/view/<token>`, the mail as a page (engines.md 6.6). */
+export function openRoutes({ database, log, settings, links, recordOpen, render }: OpenRouteOptions): Router {
+  const router = Router({ caseSensitive: true });
+  /** Machines open mails, too; they are nobody. An open is lost while the database is away, and the picture is shown. */
+  const note = async (request: Request, hash: string, inBrowser: boolean) => {
+    const { headers, method } = request;
+    const ip = String(headers["x-forwarded-for"] ?? "");
+    if (verdictOf({ method, headers, ip }, settings.machines).verdict === "machine") return;
+    await recordOpen({ hash, inBrowser }).catch((error) => {
+      if (!isOutage(error)) log.error({ err: error }, "an open was not recorded");
+    });
+  };
+  router.get("/email/:file", async (request: Request, response: Response, next) => {
+    const token = PIXEL.exec(String(request.params.file))?.[1];
+    const send = token === undefined ? undefined : links.read("open", token);
+    if (!send) return next();
+    await note(request, send.hash, false);
+    response.setHeader("cache-control", "no-store, no-cache, max-age=0");
+    response.type("image/gif").send(BLANK_IMAGE);
+  });
+  router.get("/email/view/:token", async (request: Request, response: Response, next) => {
+    const send = links.read("web view", String(request.params.token));
+    const [row] = send ? await database.query(findStatement, [send.hash], backgroundDeadline()) : [];
+    if (!send || !row) return next();
+    const { mail } = await render({
+      hash: send.hash,
+      emailId: Number(row.email_id),
+      emailVersion: Number(row.email_version),
+      contactId: Number(row.contact_id),
+      tokens: JSON.parse(row.tokens ?? "{}"),
+    });
+    await note(request, send.hash, true);
+    response.setHeader("content-security-policy", sandboxPolicy());
+    response.setHeader("referrer-policy", "no-referrer");
+    response.setHeader("x-robots-tag", "noindex, nofollow");
+    if (mail.html) response.type("text/html").send(mail.html);
+    else response.type("text/plain").send(mail.text);
+  });
+  return router;
+}

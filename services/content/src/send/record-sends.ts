@@ -1,0 +1,106 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
+import { leases } from "@tidings/jobs/queue";
+import type { Result } from "@tidings/jobs/work";
+import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
+import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { slices } from "@tidings/runtime/slices";
+import type { SendOutcome } from "./send-mail.ts";
+import type { Send } from "./send-queue.ts";
+import { SendState } from "./send-tables.ts";
+
+/** The columns of a send that its fact carries. */
+export const FACT_COLUMNS =
+  "hash, version, contact_id, email_id, date_queued, date_sent, date_read, open_count";
+const FACTS_MAX = 500;
+
+/** A worker that was paused through its lease changes nothing: its token is not the latest any more. */
+const recordStatement = prepared(
+  "sends_record",
+  `with outcome as (
+     select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::float8[], $5::smallint[], $6::text[], $7::text[], $8::boolean[])
+       as o (id, lease_token, state, delay_seconds, code, reason, address, is_attempt)
+   ), recorded as (
+     update sends s set state = o.state, due_at = now() + o.delay_seconds * interval '1 second', code = o.code, reason = o.reason,
+       address = coalesce(s.address, o.address), attempts = s.attempts + o.is_attempt::integer,
+       started_at = case when o.state = 'waiting' then null else s.started_at end,
+       date_sent = case when o.state = 'sent' then clock_timestamp() end, version = s.version + 1
+     from outcome o
+     where s.id = o.id and s.lease_token = o.lease_token and lower(s.state) in ('waiting', 'started')
+     returning s.*
+   ), counted as (
+     update emails e set sent_count = e.sent_count + c.sent,
+       variant_sent_count = e.variant_sent_count + case when e.variant_start_date is null then 0 else c.sent end
+     from (select email_id, count(*)::integer as sent from recorded where state = 'sent' group by email_id order by email_id) c
+     where e.id = c.email_id
+   )
+   select id, state, ${FACT_COLUMNS} from recorded`,
+);
+
+/** Records what became of sends, with the events of those that went out. Returns the ids of those that this process still held. */
+export async function recordSends(
+  database: Database,
+  outbox: Outbox,
+  results: Result<Send, SendOutcome>[],
+): Promise<Set<string>> {
+  const outcomes = results.map(({ outcome }) => outcome);
+  return database.transaction(
+    backgroundDeadline(),
+    async (transaction) => {
+      const rows = await transaction.query(recordStatement, [
+        ...leases(results.map(({ job }) => job)),
+        outcomes.map(({ state }) => state),
+        outcomes.map(({ delaySeconds }) => delaySeconds),
+        outcomes.map(({ code }) => code ?? null),
+        outcomes.map(({ reason }) => reason?.slice(0, REASON_LENGTH_MAX) ?? null),
+        outcomes.map(({ address }) => address ?? null),
+        outcomes.map(({ isAttempt }) => isAttempt),
+      ]);
+      outbox.append(
+        transaction,
+        sendEvents(
+          "sent",
+          rows.filter(({ state }) => state === SendState.SENT),
+        ),
+      );
+      return new Set(rows.map(({ id }) => id ?? ""));
+    },
+    { byIndex: true },
+  );
+}
+
+const REASON_LENGTH_MAX = 1_000;
+
+/** Events of sends that changed, each with up to 500 of them. */
+export function sendEvents(verb: "queued" | "sent" | "opened", rows: Row[]) {
+  return [...slices(rows, FACTS_MAX)].map((slice) =>
+    domainEvent(
+      `tidings.content.email.${verb}`,
+      { id: Number(slice[0]?.email_id), version: 1 },
+      EmailSendsSchema,
+      sendsOf(slice),
+    ),
+  );
+}
+
+/** Sends as their event carries them. */
+export function sendsOf(rows: Row[]) {
+  return {
+    sends: rows.map((row) => ({
+      id: row.hash ?? "",
+      version: Number(row.version),
+      contactId: Number(row.contact_id),
+      emailId: Number(row.email_id),
+      ...timeIn("dateQueued", row.date_queued),
+      ...timeIn("dateSent", row.date_sent),
+      ...timeIn("dateRead", row.date_read),
+      readCount: Number(row.open_count),
+    })),
+  };
+}
+
+function timeIn(name: string, value: string | null | undefined) {
+  // The database writes UTC as `+00`, which is no offset of ISO 8601.
+  return value ? { [name]: timestampFromMs(Date.parse(value.replace(/\+00$/, "Z"))) } : {};
+}

@@ -1,0 +1,136 @@
+import { type MatchedContact, matches } from "@tidings/filters/matches";
+import type { Template } from "@tidings/rendering/compile-template";
+import type { NamedToken } from "@tidings/rendering/token";
+import { type Html, html } from "@tidings/runtime/html";
+import { withoutTags } from "@tidings/runtime/plain-text";
+import type { EmailRevision } from "./email-revision.ts";
+import type { LinkedSend, MailLinks } from "./mail-links.ts";
+import { type DynamicContent, keyOf, type MailTemplate } from "./mail-template.ts";
+
+/** A mail as its reader gets it, but for who it is from. */
+export interface RenderedMail {
+  subject: string;
+  html: string;
+  text: string;
+  fromAddress: string;
+  fromName: string;
+  headers: [name: string, value: string][];
+}
+
+export interface Reader {
+  send: LinkedSend;
+  /** Values of fields by alias. */
+  fields: ReadonlyMap<string, string>;
+  /** The contact as filters ask about it; undefined where no content has filters. */
+  matched: MatchedContact | undefined;
+  timeZone: string;
+  locale: string;
+  /** In milliseconds since 1970. */
+  now: number;
+  /** Values of tokens as HTML, by name. */
+  tokens: ReadonlyMap<string, string>;
+}
+
+export interface RenderParts {
+  links: MailLinks;
+  addressOfPage(id: string): Promise<string | undefined>;
+  addressOfAsset(id: string): Promise<string | undefined>;
+}
+
+const MAIL_LENGTH_MAX = 4_000_000;
+
+/** Writes the mail of one contact. Throws TemplateError where it would be too large. */
+export async function renderMail(
+  revision: EmailRevision,
+  template: MailTemplate,
+  reader: Reader,
+  parts: RenderParts,
+): Promise<RenderedMail> {
+  const found = await addressesOf(template.tokens, reader, parts);
+  const dates = { now: reader.now, timeZone: reader.timeZone, locale: reader.locale };
+  const render = (one: Template, look: (token: NamedToken) => string | Html | undefined) =>
+    one.render({ contactFields: reader.fields, valueOf: look, dates, lengthMax: MAIL_LENGTH_MAX });
+  const inContent = (token: NamedToken): string | Html | undefined => {
+    const given = reader.tokens.get(token.name);
+    if (given !== undefined) return { markup: given };
+    return (
+      found.get(keyOf(token)) ??
+      ownValue(token, { subject: revision.subject, utm: template.utm }, reader, parts.links)
+    );
+  };
+  const inHtml = (token: NamedToken): string | Html | undefined => {
+    if (token.name !== "dynamiccontent") return inContent(token);
+    const content = template.contents.get(token.argument ?? "");
+    // Contents have no contents: that would have no end.
+    return content && { markup: render(chosen(content, reader), inContent) };
+  };
+  const inText = (token: NamedToken): string | undefined => {
+    const value = inHtml(token);
+    return typeof value === "object" ? withoutTags(value.markup) : value;
+  };
+  return {
+    subject: render(template.subject, inText),
+    html: template.html ? render(template.html, inHtml) : "",
+    text: render(template.text, (token) => textOf(token, reader, parts.links) ?? inText(token)),
+    fromAddress: render(template.fromAddress, inText).trim(),
+    fromName: render(template.fromName, inText),
+    headers: template.headers.map(([name, value]) => [name, render(value, inText)]),
+  };
+}
+
+/** Values that stand in tables, found before the mail is written. */
+async function addressesOf(
+  tokens: NamedToken[],
+  { send }: Reader,
+  { addressOfPage, addressOfAsset, links }: RenderParts,
+): Promise<Map<string, string | undefined>> {
+  const addressOf = async ({ name, argument = "" }: NamedToken) => {
+    const find = { pagelink: addressOfPage, assetlink: addressOfAsset }[name];
+    const address = await find?.(argument);
+    return address && links.page(send, address);
+  };
+  return new Map(
+    await Promise.all(tokens.map(async (token) => [keyOf(token), await addressOf(token)] as const)),
+  );
+}
+
+function ownValue(
+  { name, argument = "" }: NamedToken,
+  { subject, utm }: { subject: string; utm: [name: string, value: string][] },
+  { send }: Reader,
+  links: MailLinks,
+): string | Html | undefined {
+  switch (name) {
+    case "trackedlink":
+      return links.tracked(send, argument, utm);
+    case "subject":
+      return subject;
+    case "unsubscribe_url":
+      return links.unsubscribe(send);
+    case "dnc_url":
+      return links.refuseAll(send);
+    case "webview_url":
+      return links.webView(send);
+    case "tracking_pixel":
+      return links.pixel(send);
+    case "unsubscribe_text":
+      return html`<a href="${links.unsubscribe(send)}">Unsubscribe</a> to no longer receive emails from us.`;
+    case "webview_text":
+      return html`<a href="${links.webView(send)}">Having trouble reading this email? Click here.</a>`;
+    default:
+      return undefined;
+  }
+}
+
+/** The tokens that are a link in HTML, in words where there are none. */
+function textOf({ name }: NamedToken, { send }: Reader, links: MailLinks): string | undefined {
+  if (name === "unsubscribe_text")
+    return `Unsubscribe to no longer receive emails from us: ${links.unsubscribe(send)}`;
+  return name === "webview_text" ? `Having trouble reading this email? ${links.webView(send)}` : undefined;
+}
+
+/** The first version whose filters the contact matches, else the usual content (engines.md 6.7). */
+function chosen({ usual, versions }: DynamicContent, { matched, now }: Reader): Template {
+  const version = versions.find(({ filters }) => matched && matches(filters, matched, now));
+  return version?.template ?? usual;
+}

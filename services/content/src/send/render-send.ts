@@ -1,0 +1,68 @@
+import type { Database } from "@tidings/database/database";
+import { LRUCache } from "lru-cache";
+import type { KnownContacts } from "../visit/known-contact.ts";
+import { type EmailRevision, revisionReader } from "./email-revision.ts";
+import { compileMail, type MailTemplate } from "./mail-template.ts";
+import { type RenderedMail, type RenderParts, renderMail } from "./render-mail.ts";
+import { linkTracker } from "./track-links.ts";
+
+/** A send, as far as its mail is made of it. */
+export interface RenderedSend {
+  hash: string;
+  emailId: number;
+  emailVersion: number;
+  contactId: number;
+  tokens: Record<string, string>;
+}
+
+/** The mail of a send, and the present address of its contact; empty where there is none. */
+export type RenderSend = (
+  send: RenderedSend,
+) => Promise<{ mail: RenderedMail; revision: EmailRevision; address: string }>;
+
+export interface RenderSendOptions extends RenderParts {
+  database: Database;
+  contacts: KnownContacts;
+  /** A picture in the mail says that it was opened. */
+  hasPixel: boolean;
+}
+
+const COMPILED_MAX = 200;
+
+/** Writes mails of sends. Each revision is read and compiled once. */
+export function sendRenderer(options: RenderSendOptions): RenderSend {
+  const { database, contacts, hasPixel } = options;
+  const revisionOf = revisionReader(database);
+  const compiled = new LRUCache<string, Promise<MailTemplate>>({ max: COMPILED_MAX });
+  const templateOf = (revision: EmailRevision, given: string[]): Promise<MailTemplate> => {
+    const key = JSON.stringify([revision.emailId, revision.version, ...given.toSorted()]);
+    const known = compiled.get(key);
+    if (known) return known;
+    const trackLinks = linkTracker(database, revision.emailId);
+    const compiling = compileMail(revision, { given, trackLinks, hasPixel });
+    compiled.set(key, compiling);
+    compiling.catch(() => compiled.delete(key));
+    return compiling;
+  };
+  return async (send) => {
+    const revision = await revisionOf(send.emailId, send.emailVersion);
+    const template = await templateOf(revision, Object.keys(send.tokens));
+    const { contactFields, filteredFields } = template;
+    const asked = ["email", "timezone", "preferred_locale", ...contactFields];
+    const [fields, matched] = await Promise.all([
+      contacts.fieldsOf(send.contactId, asked),
+      filteredFields.length > 0 ? contacts.matched(send.contactId, filteredFields) : undefined,
+    ]);
+    const reader = {
+      send,
+      fields,
+      matched,
+      timeZone: fields.get("timezone") || "UTC",
+      locale: fields.get("preferred_locale") || revision.language,
+      now: database.now(),
+      tokens: new Map(Object.entries(send.tokens)),
+    };
+    const mail = await renderMail(revision, template, reader, options);
+    return { mail, revision, address: fields.get("email") ?? "" };
+  };
+}

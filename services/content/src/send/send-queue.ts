@@ -1,0 +1,65 @@
+import { type Claimed, type JobTable, jobQueue, type Queue } from "@tidings/jobs/queue";
+import { jobStarts, type Starts } from "@tidings/jobs/starts";
+import { Lane } from "./send-tables.ts";
+
+/** A claimed send. Its group is the email. */
+export interface Send extends Claimed {
+  /** A UUIDv7 that names it in its mail. */
+  hash: string;
+  emailId: number;
+  /** The version of the email that the mail is made of. */
+  emailVersion: number;
+  contactId: number;
+  isBulk: boolean;
+  /** The address that was chosen; the contact's present one when undefined. */
+  address: string | undefined;
+  /** Values of tokens, as HTML, by name. */
+  tokens: Record<string, string>;
+  /** Assets in place of those of the email. */
+  attachments: number[] | undefined;
+}
+
+/** The sends of one lane: a queue over the ledger, whose effects are not repeated. */
+export interface SendLane {
+  name: string;
+  queue: Queue<Send>;
+  starts: Starts<Send>;
+}
+
+function sendLane(name: string, lane: number): SendLane {
+  const table: JobTable<Send> & { startedAt: string } = {
+    name,
+    table: "sends",
+    where: `lane = ${lane}`,
+    group: "email_id",
+    due: "due_at",
+    order: "due_at, id",
+    columns: "hash, email_id, email_version, contact_id, lane, address, tokens, attachments",
+    groups:
+      "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null",
+    jobOf: (claimed, row) => ({
+      ...claimed,
+      hash: row.hash ?? "",
+      emailId: Number(row.email_id),
+      emailVersion: Number(row.email_version),
+      contactId: Number(row.contact_id),
+      isBulk: Number(row.lane) === Lane.BULK,
+      address: row.address ?? undefined,
+      tokens: JSON.parse(row.tokens ?? "{}"),
+      attachments: row.attachments ? idsIn(row.attachments) : undefined,
+    }),
+    startedAt: "started_at",
+    // A no that was said here holds at once.
+    mayStart:
+      "not exists (select from send_refusals r where r.contact_id = sends.contact_id and r.channel = 'email')",
+  };
+  return { name, queue: jobQueue(table), starts: jobStarts(table) };
+}
+
+export const directLane = sendLane("send_direct", Lane.DIRECT);
+export const bulkLane = sendLane("send_bulk", Lane.BULK);
+
+/** `{1,2}`, as Postgres writes an array. */
+function idsIn(array: string): number[] {
+  return array.slice(1, -1).split(",").filter(Boolean).map(Number);
+}

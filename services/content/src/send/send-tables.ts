@@ -1,0 +1,51 @@
+import { JobState } from "@tidings/jobs/job-state";
+
+/** The states of a send. Those of jobs are open: what becomes of it is not decided. The others are final, and are kept. */
+export const SendState = {
+  ...JobState,
+  /** The next server took it. */
+  SENT: "sent",
+  /** It was refused for good, or there is no address; the reason says which. */
+  FAILED: "failed",
+  /** The contact said no. */
+  SUPPRESSED: "suppressed",
+  CANCELLED: "cancelled",
+} as const;
+
+/** Lanes: a send that somebody waits for is never behind those to segments. */
+export const Lane = { DIRECT: 0, BULK: 1 } as const;
+
+/** SQL of a migration: the ledger of sends, and what its mails are made of. */
+export const SEND_TABLES = [
+  // A mail is of the email as it was when its recipient was chosen.
+  `create table email_revisions (
+    email_id integer not null, version integer not null, content jsonb not null,
+    date_added timestamptz not null default now(), primary key (email_id, version))`,
+  // `hash` is the fact's id, a UUIDv7, and the name of the send in the headers and links of its mail.
+  // `chosen_contact_id` stays when the contact is merged: what was chosen once is not chosen again.
+  `create table sends (
+    id bigint generated always as identity primary key, hash uuid not null unique, version integer not null default 1,
+    email_id integer not null, email_version integer not null, family_id integer not null,
+    contact_id integer not null, chosen_contact_id integer not null, occasion text not null, lane smallint not null,
+    address text, list_id integer, source text, source_id integer, tokens jsonb, attachments integer[],
+    state text not null default 'waiting', due_at timestamptz not null default now(), lease_token integer not null default 0,
+    attempts smallint not null default 0, started_at timestamptz, code smallint, reason text, deferred_for text,
+    date_queued timestamptz not null default now(), date_sent timestamptz,
+    is_read boolean not null default false, date_read timestamptz, open_count integer not null default 0,
+    last_opened timestamptz, viewed_in_browser boolean not null default false
+  ) with (fillfactor = 80)`,
+  "create unique index sends_once on sends (family_id, chosen_contact_id, occasion)",
+  // Two contacts with one address get one mail.
+  "create unique index sends_once_an_address on sends (family_id, lower(address)) where occasion = 'list'",
+  "create index sends_of_contact on sends (contact_id)",
+  ...Object.values(Lane).map(
+    (lane) =>
+      `create index sends_due_${lane} on sends (email_id, due_at) where lane = ${lane} and state = 'waiting'`,
+  ),
+  "create index sends_started on sends (due_at) where state = 'started'",
+  "create index sends_unknown on sends (id) where state = 'unknown'",
+  // A contact who said no here is not written to, also while the contact service has not heard of it.
+  `create table send_refusals (
+    contact_id integer not null, channel text not null, id bigint generated always as identity,
+    date_added timestamptz not null default now(), primary key (contact_id, channel))`,
+];

@@ -1,0 +1,109 @@
+import { backgroundDeadline, type Database } from "@tidings/database/database";
+import { type Request, type Response, Router } from "express";
+import { readBody } from "../web/read-body.ts";
+import type { LinkedSend, MailLinks } from "./mail-links.ts";
+import { keepRefusal, RefusalReason } from "./refusals.ts";
+import { UNSUBSCRIBE_POLICY, unsubscribePage } from "./unsubscribe-page.ts";
+
+export interface UnsubscribeOptions {
+  database: Database;
+  links: MailLinks;
+}
+
+interface Answer {
+  path: "unsubscribe" | "dnc" | "resubscribe";
+  reason: 0 | 1;
+  comments: string;
+  asked: { title: string; text: string; label: string };
+  done: { title: string; text: string };
+  /** The path that takes it back. */
+  opposite: "unsubscribe" | "resubscribe";
+}
+
+/** `List-Unsubscribe=One-Click` (RFC 8058, 3.1), a button, or nothing. */
+const BODY_BYTES_MAX = 1_000;
+const UNSUBSCRIBED = {
+  title: "You are unsubscribed",
+  text: "You get no more emails from us. If that was a mistake, you can take it back.",
+};
+const LABELS = { unsubscribe: "Unsubscribe", resubscribe: "Subscribe again" };
+const ANSWERS: Answer[] = [
+  {
+    path: "unsubscribe",
+    reason: RefusalReason.UNSUBSCRIBED,
+    comments: "User unsubscribed.",
+    asked: { title: "Unsubscribe", text: "Do you want to get no more emails from us?", label: "Unsubscribe" },
+    done: UNSUBSCRIBED,
+    opposite: "resubscribe",
+  },
+  {
+    path: "dnc",
+    reason: RefusalReason.UNSUBSCRIBED,
+    comments: "User unsubscribed.",
+    asked: {
+      title: "Unsubscribe from everything",
+      text: "Do you want to get no more emails of any kind from us?",
+      label: "Unsubscribe from everything",
+    },
+    done: UNSUBSCRIBED,
+    opposite: "resubscribe",
+  },
+  {
+    path: "resubscribe",
+    reason: RefusalReason.NONE,
+    comments: "",
+    asked: {
+      title: "Subscribe again",
+      text: "Do you want to get emails from us again?",
+      label: "Subscribe again",
+    },
+    done: { title: "You are subscribed again", text: "You get emails from us again." },
+    opposite: "unsubscribe",
+  },
+];
+
+/**
+ * `/email/unsubscribe/<token>`, `/email/dnc/<token>` and `/email/resubscribe/<token>` (engines.md 6.6). GET shows a page with one button and changes
+ * nothing, for machines follow links. POST acts, once and again, whether or not the send is still there, and while other services are away.
+ */
+export function unsubscribeRoutes({ database, links }: UnsubscribeOptions): Router {
+  const router = Router({ caseSensitive: true });
+  for (const answer of ANSWERS) {
+    const { path, asked, done, opposite } = answer;
+    router
+      .route(`/email/${path}/:token`)
+      .get((request: Request, response: Response, next) => {
+        const token = String(request.params.token);
+        if (!links.read("unsubscribe", token)) return next();
+        const { title, text, label } = asked;
+        send(response, unsubscribePage({ title, text, button: { label, path: `/email/${path}/${token}` } }));
+      })
+      .post(async (request: Request, response: Response, next) => {
+        const token = String(request.params.token);
+        const read = links.read("unsubscribe", token);
+        if (!read) return next();
+        await readBody(request, BODY_BYTES_MAX);
+        await keep(database, read, answer);
+        const button = { label: LABELS[opposite], path: `/email/${opposite}/${token}` };
+        send(response, unsubscribePage({ ...done, button }));
+      });
+  }
+  return router;
+}
+
+async function keep(
+  database: Database,
+  { contactId, emailId }: LinkedSend,
+  { reason, comments }: Answer,
+): Promise<void> {
+  await database.transaction(backgroundDeadline(), async (transaction) =>
+    keepRefusal(transaction, { contactId, channel: "email", reason, channelId: emailId, comments }),
+  );
+}
+
+function send(response: Response, page: string): void {
+  response.setHeader("content-security-policy", UNSUBSCRIBE_POLICY);
+  response.setHeader("referrer-policy", "no-referrer");
+  response.setHeader("x-robots-tag", "noindex, nofollow");
+  response.type("text/html").send(page);
+}
