@@ -1,8 +1,14 @@
-import { EmailMethodService, type SendProgress } from "@tidings/proto/tidings/content/v1/email";
+import {
+  type Broadcast,
+  BroadcastSchema,
+  EmailMethodService,
+  type SendProgress,
+} from "@tidings/proto/tidings/content/v1/email";
 import { jsonBytes } from "@tidings/resource/json-member";
-import { jsonAnswer } from "../route/answer.ts";
+import { messageWriter } from "../rest/message-json.ts";
+import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
-import { entityId } from "../route/parameter.ts";
+import { entityId, uuid } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
@@ -22,6 +28,27 @@ const TO_CONTACT = objectBody({
 const SENT = jsonAnswer(
   closed({ success: { enum: [1, false] }, failed: TEXT, status: { const: "queued" } }, ["failed", "status"]),
 );
+const TO_SEGMENTS = objectBody({
+  type: "object",
+  properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER, batch: WHOLE_NUMBER },
+});
+const COUNT = { type: "integer", minimum: 0 };
+const BROADCAST_SENT = jsonAnswer(
+  closed(
+    {
+      success: { const: 1 },
+      ...{ sentCount: COUNT, failedCount: COUNT, failedRecipients: COUNT, queuedCount: COUNT },
+      send: closed({ id: TEXT }),
+    },
+    ["send"],
+  ),
+);
+const BROADCAST = messageAnswer("send", BroadcastSchema);
+const writeBroadcast = messageWriter(BroadcastSchema);
+const BROADCASTS = textAnswer((components) =>
+  closed({ sends: arrayOf(components.answered(BroadcastSchema)) }),
+);
+const NOTHING_SENT = { success: 1, sentCount: 0, failedCount: 0, failedRecipients: 0, queuedCount: 0 };
 const OPEN = new Set(["waiting", "started"]);
 
 /** Routes of emails beyond the standard operations: sending them. */
@@ -54,7 +81,75 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
         return sentJson(await emails.awaitSend({ hash }, options));
       },
     }),
+    route({
+      method: "POST",
+      path: "/emails/:id/send",
+      summary: "Send a segment email to its segments",
+      rpc: rpc.sendEmail,
+      parameters: { id: entityId("emails", "view") },
+      body: TO_SEGMENTS,
+      budget: "batch",
+      answer: BROADCAST_SENT,
+      errors: [409],
+      async handle({ parameters: { id }, body, options }) {
+        const { broadcastId } = await emails.sendEmail({ id, ...sentMembers(body) }, options);
+        if (broadcastId === "") return NOTHING_SENT;
+        return broadcastJson(
+          await emails.getBroadcast({ emailId: id, id: broadcastId, wait: true }, options),
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/emails/:emailId/sends",
+      summary: "List the sends of an email to segments",
+      rpc: rpc.listBroadcasts,
+      parameters: { emailId: entityId("emails", "view") },
+      answer: BROADCASTS,
+      async handle({ parameters, options }) {
+        const { broadcasts } = await emails.listBroadcasts(parameters, options);
+        return `{"sends":[${broadcasts.map((broadcast) => writeBroadcast(broadcast)).join(",")}]}`;
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/emails/:emailId/sends/:id",
+      summary: "Get how far a send to segments is",
+      rpc: rpc.getBroadcast,
+      parameters: { emailId: entityId("emails", "view"), id: uuid("Id of the send") },
+      answer: BROADCAST,
+      handle: ({ parameters, options }) => emails.getBroadcast(parameters, options),
+    }),
+    ...["pause", "resume", "cancel"].map((action) =>
+      route({
+        method: "POST",
+        path: `/emails/:emailId/sends/:id/${action}`,
+        summary: `${action.charAt(0).toUpperCase()}${action.slice(1)} a send to segments`,
+        operation: `${action}Broadcast`,
+        rpc: rpc.controlBroadcast,
+        parameters: { emailId: entityId("emails", "edit"), id: uuid("Id of the send") },
+        answer: BROADCAST,
+        errors: [409],
+        handle: ({ parameters, options }) => emails.controlBroadcast({ ...parameters, action }, options),
+      }),
+    ),
   ];
+}
+
+/** Members that the service reads, as JSON. */
+function sentMembers(body: Record<string, unknown>): Record<string, Uint8Array> {
+  const sent = Object.entries(body).filter(([name]) => ["lists", "limit", "batch"].includes(name));
+  return Object.fromEntries(sent.map(([name, value]) => [name, jsonBytes(value)]));
+}
+
+/** A recipient who waits is neither sent to nor failed. */
+function broadcastJson({ id, sent, failed, suppressed, queued, deferred, sending }: Broadcast) {
+  return {
+    success: 1,
+    ...{ sentCount: sent, failedCount: failed + suppressed, failedRecipients: failed + suppressed },
+    queuedCount: queued + deferred + sending,
+    send: { id },
+  };
 }
 
 /** A send that is not decided goes on. One whose outcome nobody knows is not made again. */

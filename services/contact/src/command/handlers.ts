@@ -18,11 +18,13 @@ import { limit } from "../record/limit.ts";
 import { setCulpritsAside } from "../segment/build/culprits.ts";
 import { type CommandContext, carryOut, type Effected, type KeyedCommand } from "./carry-out.ts";
 import { contactableOf } from "./contactable.ts";
+import { listRecipients } from "./list-recipients.ts";
 import { readContactFields } from "./read-fields.ts";
 import { tryIdentification } from "./try-identification.ts";
 
 const KEY_LENGTH_MAX = 255;
 const READ_MAX = 5_000;
+const SEGMENTS_MAX = 1_000;
 const RESERVED_MAX = 10_000;
 const ALIASES_MAX = 500;
 
@@ -84,6 +86,12 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
     async checkContactable({ channel, ids }, { deadlineMs }) {
       limit(ids.length, READ_MAX);
       return { contacts: await contactableOf(database, { channel, ids }, deadlineMs) };
+    },
+
+    async listRecipients({ segmentIds, after, pageSize }, { deadlineMs }) {
+      limit(segmentIds.length, SEGMENTS_MAX);
+      limit(pageSize, READ_MAX);
+      return listRecipients(database, { segmentIds, after, size: Math.max(1, pageSize) }, deadlineMs);
     },
   };
 }

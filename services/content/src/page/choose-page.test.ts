@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { jsonBytes } from "@tidings/resource/json-member";
-import { chooseTranslation, chooseVariant } from "./choose-page.ts";
+import { chooseTranslation } from "../family/choose-translation.ts";
+import { chooseVariant } from "./choose-page.ts";
 import type { PageRow } from "./find-page.ts";
 
 const pageOf = (
@@ -44,7 +45,7 @@ test("a choice stays, while the variant takes part", () => {
 test("a translation is chosen by the languages in their order, by the language alone where the region differs", () => {
   const page = pageOf(1);
   const translations = [pageOf(2, { language: "de" }), pageOf(3, { language: "fr_CA" })];
-  const chosen = (...languages: string[]) => chooseTranslation({ page, translations }, languages)?.id;
+  const chosen = (...languages: string[]) => chooseTranslation(page, translations, languages)?.id;
   assert.equal(chosen("de-AT", "en"), 2);
   assert.equal(chosen("fr-FR"), 3);
   assert.equal(chosen("en-GB", "de"), undefined);

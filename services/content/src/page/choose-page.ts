@@ -1,4 +1,4 @@
-import { weightIn, weightOfParent } from "../family/variant-weight.ts";
+import { furthestBelow, weightIn, weightOfParent } from "../family/variant-weight.ts";
 import type { FoundPage, PageRow } from "./find-page.ts";
 
 /**
@@ -15,35 +15,12 @@ export function chooseVariant(
   if (before) return before;
   const weights = variants.map(({ variantSettings }) => weightIn(variantSettings));
   const seen = candidates.map(({ variantHits = 0 }) => variantHits);
-  const all = seen.reduce((sum, hits) => sum + hits, 0);
-  const deficits = [weightOfParent(weights), ...weights].map(
-    (weight, index) => weight / 100 - (all > 0 ? (seen[index] ?? 0) / all : 0),
-  );
-  return candidates[deficits.indexOf(Math.max(...deficits))] ?? page;
+  const shares = [weightOfParent(weights), ...weights].map((weight, index) => ({
+    weight,
+    count: seen[index] ?? 0,
+  }));
+  return candidates[furthestBelow(shares)] ?? page;
 }
 
 /** The field of a contact that says which language they prefer. */
 export const LOCALE = "preferred_locale";
-
-/** The page in the first of these languages that it has; undefined when that is the page itself, or there is none. */
-export function chooseTranslation(
-  { page, translations }: Pick<FoundPage, "page" | "translations">,
-  languages: string[],
-): PageRow | undefined {
-  for (const language of languages.map(folded)) {
-    const base = language.split("-", 1)[0] ?? "";
-    const fits = (candidate: PageRow, word: string) => folded(candidate.language ?? "en") === word;
-    if (fits(page, language)) return undefined;
-    const exact = translations.find((candidate) => fits(candidate, language));
-    if (exact) return exact;
-    const isOfBase = (candidate: PageRow) => folded(candidate.language ?? "en").split("-", 1)[0] === base;
-    if (isOfBase(page)) return undefined;
-    const near = translations.find(isOfBase);
-    if (near) return near;
-  }
-  return undefined;
-}
-
-function folded(language: string): string {
-  return language.toLowerCase().replaceAll("_", "-");
-}

@@ -1,12 +1,13 @@
 import type { Database } from "@tidings/database/database";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { type Request, type Response, Router } from "express";
+import { chooseTranslation } from "../family/choose-translation.ts";
 import type { FormInPage } from "../form/personal-form.ts";
 import { slotContent } from "../slot/slot-content.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { type Preview, readPreview, setPreviewHeaders } from "../web/preview.ts";
-import { chooseTranslation, chooseVariant, LOCALE } from "./choose-page.ts";
+import { chooseVariant, LOCALE } from "./choose-page.ts";
 import { type FoundPage, findPageAt, type PageRow } from "./find-page.ts";
 import type { pageRenderer } from "./page-html.ts";
 
@@ -48,7 +49,7 @@ async function previewHtml(options: PagePreviewOptions, preview: Preview, asked:
   const fieldsOf = async (aliases: string[]) =>
     contactId === undefined ? new Map<string, string>() : contacts.fieldsOf(contactId, aliases);
   const locale = asked.translations.length > 0 ? (await fieldsOf([LOCALE])).get(LOCALE) : undefined;
-  const translation = locale ? chooseTranslation(asked, [locale]) : undefined;
+  const translation = locale ? chooseTranslation(asked.page, asked.translations, [locale]) : undefined;
   const found = (translation && (await findPageAt(database, translation.id, at))) ?? asked;
   // A variant that is asked for itself has none: it is shown, where a visitor would be sent to its parent.
   return render(found, chooseVariant(found, undefined), {

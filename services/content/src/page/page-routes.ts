@@ -5,6 +5,7 @@ import type { Log } from "@tidings/runtime/log";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { parseCookie, stringifySetCookie } from "cookie";
 import { type Request, type Response, Router } from "express";
+import { chooseTranslation } from "../family/choose-translation.ts";
 import type { FormInPage } from "../form/personal-form.ts";
 import type { Shown } from "../slot/record-shown.ts";
 import { slotContent } from "../slot/slot-content.ts";
@@ -21,7 +22,7 @@ import { keepDevice, signDevice, type Visit, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { sandboxPolicy } from "../web/policy.ts";
-import { chooseTranslation, chooseVariant, LOCALE } from "./choose-page.ts";
+import { chooseVariant, LOCALE } from "./choose-page.ts";
 import { type FoundPage, type PageRow, pageFinder } from "./find-page.ts";
 import { languageOf, type pageRenderer, type Seen } from "./page-html.ts";
 
@@ -110,7 +111,10 @@ async function translationFor(
   const contactId = await provenContact(database, request, settings);
   const fields = contactId === undefined ? new Map() : await contacts.fieldsOf(contactId, [LOCALE]);
   const locale = fields.get(LOCALE);
-  return chooseTranslation(found, [...(locale ? [locale] : []), ...visit.browserLanguages]);
+  return chooseTranslation(found.page, found.translations, [
+    ...(locale ? [locale] : []),
+    ...visit.browserLanguages,
+  ]);
 }
 
 /** A page that is not published leads elsewhere where its author said so; else nobody may see it. */

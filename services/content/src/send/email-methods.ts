@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Database } from "@tidings/database/database";
+import { type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
@@ -9,12 +9,16 @@ import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { invalid, notFound } from "@tidings/rpc/fault";
+import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
+import { isOpen } from "../family/is-open.ts";
 import { withoutScripts } from "../slot/without-scripts.ts";
 import { sendAwaiter } from "./await-sends.ts";
+import { addBroadcast } from "./broadcast.ts";
 import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
+import { controlBroadcast } from "./control-broadcast.ts";
+import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 
 export interface EmailMethodOptions {
   database: Database;
@@ -28,6 +32,8 @@ export interface EmailMethodOptions {
   wake(): void;
 }
 
+const NO_TRANSPORT = "No mail transport is set up (MAIL_URL).";
+const openStatement = prepared("emails_open", `select from emails e where e.id = $1 and ${isOpen("e")}`);
 /** Answered in words: each reason of the contact service that holds against every mail. */
 const REFUSALS: Record<string, string> = {
   unsubscribed: "Contact has requested to not be emailed.",
@@ -39,6 +45,7 @@ const TOKENS_MAX = 100;
 const TOKEN_NAME = /^\w{1,64}$/;
 const TOKEN_LENGTH_MAX = 100_000;
 const ATTACHMENTS_MAX = 100;
+const COUNT_MAX = 1_000_000;
 
 /** The methods of emails beyond the standard ones. */
 export function emailMethods(options: EmailMethodOptions): Handlers<typeof EmailMethodService> {
@@ -50,7 +57,7 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
       if (!(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
       const values = readTokens(tokens);
       const attachments = await readAttachments(assetAttachments, findVisible, call);
-      if (!options.hasTransport) return { hash: "", refusal: "No mail transport is set up (MAIL_URL)." };
+      if (!options.hasTransport) return { hash: "", refusal: NO_TRANSPORT };
       const { refusal } = await askContactable("email", contactId);
       if (refusal === "not_found") throw notFound();
       const no = Object.hasOwn(REFUSALS, refusal) && REFUSALS[refusal];
@@ -72,6 +79,42 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
       });
       if (hash === undefined) throw notFound();
       return { hash, refusal: "" };
+    },
+    async sendEmail({ id, lists, limit, batch }, call) {
+      const email = await rows.get(id, call);
+      const segmentIds = readLists(lists, email);
+      const recipientsMax = readCount("limit", limit);
+      // Sends share their connections whatever the size of a batch: it is read for the clients that say one.
+      readCount("batch", batch);
+      const [open] = await database.query(openStatement, [id], call.deadlineMs);
+      if (!open) throw notFound();
+      if (email.emailType !== "list" || segmentIds.length === 0) return { broadcastId: "" };
+      if (!options.hasTransport) throw conflict(NO_TRANSPORT);
+      const createdBy = call.actor.id;
+      const broadcastId = await database.transaction(call.deadlineMs, async (transaction) =>
+        addBroadcast(transaction, { emailId: id, segmentIds, recipientsMax, createdBy }),
+      );
+      return { broadcastId };
+    },
+    async getBroadcast({ emailId, id, wait }, call) {
+      await rows.get(emailId, call);
+      const broadcast = wait
+        ? await awaitBroadcast(database, { emailId, id }, call.deadlineMs)
+        : (await readBroadcasts(database, { emailId, id }, call.deadlineMs))[0];
+      if (!broadcast) throw notFound();
+      return broadcast;
+    },
+    async listBroadcasts({ emailId }, call) {
+      await rows.get(emailId, call);
+      return { broadcasts: await readBroadcasts(database, { emailId }, call.deadlineMs) };
+    },
+    async controlBroadcast({ emailId, id, action }, call) {
+      await rows.get(emailId, call);
+      const [before] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
+      if (!before) throw notFound();
+      await controlBroadcast(database, { emailId, id, action }, call.deadlineMs);
+      const [broadcast] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
+      return broadcast ?? before;
     },
     async awaitSend({ hash }, call) {
       const progress = await awaitSend(hash, call.deadlineMs);
@@ -123,4 +166,23 @@ async function readAttachments(
   const missing = ids.find((id) => !visible.has(id));
   if (missing !== undefined) throw invalid([notValid("assetAttachments", `There is no asset ${missing}.`)]);
   return ids;
+}
+
+/** Segments of the email; all of them when none are named. */
+function readLists(json: Uint8Array, email: Email): number[] {
+  const own = email.lists.map(({ id }) => id);
+  const sent = jsonOf(json);
+  if (isNothing(sent)) return own;
+  const ids = Array.isArray(sent) ? sent.map((id) => Number(textOf(id))) : [Number.NaN];
+  if (!ids.every((id) => own.includes(id)))
+    throw invalid([notValid("lists", "It is a list of ids of segments that the email goes to.")]);
+  return [...new Set(ids)];
+}
+
+function readCount(field: string, json: Uint8Array): number | undefined {
+  const sent = jsonOf(json);
+  if (isNothing(sent)) return undefined;
+  const count = Number(textOf(sent) ?? Number.NaN);
+  if (Number.isInteger(count) && count >= 1 && count <= COUNT_MAX) return count;
+  throw invalid([notValid(field, `It is a whole number from 1 to ${COUNT_MAX}.`)]);
 }

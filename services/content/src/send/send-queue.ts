@@ -2,7 +2,7 @@ import { type Claimed, type JobTable, jobQueue, type Queue } from "@tidings/jobs
 import { jobStarts, type Starts } from "@tidings/jobs/starts";
 import { Lane } from "./send-tables.ts";
 
-/** A claimed send. Its group is the email. */
+/** A claimed send. Its group is the family of its email. */
 export interface Send extends Claimed {
   /** A UUIDv7 that names it in its mail. */
   hash: string;
@@ -26,17 +26,23 @@ export interface SendLane {
   starts: Starts<Send>;
 }
 
+/** SQL: is a send of the family, or with this condition one send, held back? */
+const pausedIn = (condition: string) =>
+  `exists (select from broadcasts b where b.is_paused and b.finished_at is null and ${condition})`;
+
 function sendLane(name: string, lane: number): SendLane {
+  // A direct send is never paused: somebody waits for it.
+  const isPaused = (condition: string) => (lane === Lane.BULK ? pausedIn(condition) : "false");
   const table: JobTable<Send> & { startedAt: string } = {
     name,
     table: "sends",
     where: `lane = ${lane}`,
-    group: "email_id",
+    group: "family_id",
     due: "due_at",
     order: "due_at, id",
     columns: "hash, email_id, email_version, contact_id, lane, address, tokens, attachments",
-    groups:
-      "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null",
+    groups: `select id as group_id, false as is_failing, null::text as turn from waiting_group
+      where id is not null and not ${isPaused("b.family_id = waiting_group.id")}`,
     jobOf: (claimed, row) => ({
       ...claimed,
       hash: row.hash ?? "",
@@ -49,9 +55,9 @@ function sendLane(name: string, lane: number): SendLane {
       attachments: row.attachments ? idsIn(row.attachments) : undefined,
     }),
     startedAt: "started_at",
-    // A no that was said here holds at once.
-    mayStart:
-      "not exists (select from send_refusals r where r.contact_id = sends.contact_id and r.channel = 'email')",
+    // A no that was said here, and a pause, hold at once.
+    mayStart: `not exists (select from send_refusals r where r.contact_id = sends.contact_id and r.channel = 'email')
+      and not ${isPaused("b.id = sends.broadcast_id")}`,
   };
   return { name, queue: jobQueue(table), starts: jobStarts(table) };
 }

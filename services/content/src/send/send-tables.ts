@@ -21,15 +21,26 @@ export const SEND_TABLES = [
   `create table email_revisions (
     email_id integer not null, version integer not null, content jsonb not null,
     date_added timestamptz not null default now(), primary key (email_id, version))`,
+  // Sends of one email to segments: whom it chooses, and how far it is.
+  `create table broadcasts (
+    id uuid primary key, email_id integer not null, family_id integer not null, list_ids integer[] not null,
+    recipients_max integer, position integer not null default 0, chosen integer not null default 0,
+    state text not null default 'choosing', is_paused boolean not null default false, created_by integer,
+    last_error text, started_at timestamptz not null default now(), finished_at timestamptz)`,
+  "create index broadcasts_of_email on broadcasts (email_id, id)",
+  "create index broadcasts_paused on broadcasts (family_id) where is_paused and finished_at is null",
+  // Each email of an A/B test with the number of its recipients since the test began.
+  `create table variant_choices (
+    email_id integer primary key, since timestamptz, chosen integer not null default 0)`,
   // `hash` is the fact's id, a UUIDv7, and the name of the send in the headers and links of its mail.
   // `chosen_contact_id` stays when the contact is merged: what was chosen once is not chosen again.
   `create table sends (
     id bigint generated always as identity primary key, hash uuid not null unique, version integer not null default 1,
     email_id integer not null, email_version integer not null, family_id integer not null,
-    contact_id integer not null, chosen_contact_id integer not null, occasion text not null, lane smallint not null,
+    broadcast_id uuid, contact_id integer not null, chosen_contact_id integer not null, occasion text not null, lane smallint not null,
     address text, list_id integer, source text, source_id integer, tokens jsonb, attachments integer[],
     state text not null default 'waiting', due_at timestamptz not null default now(), lease_token integer not null default 0,
-    attempts smallint not null default 0, started_at timestamptz, code smallint, reason text, deferred_for text,
+    attempts smallint not null default 0, started_at timestamptz, code smallint, reason text,
     date_queued timestamptz not null default now(), date_sent timestamptz,
     is_read boolean not null default false, date_read timestamptz, open_count integer not null default 0,
     last_opened timestamptz, viewed_in_browser boolean not null default false
@@ -40,8 +51,9 @@ export const SEND_TABLES = [
   "create index sends_of_contact on sends (contact_id)",
   ...Object.values(Lane).map(
     (lane) =>
-      `create index sends_due_${lane} on sends (email_id, due_at) where lane = ${lane} and state = 'waiting'`,
+      `create index sends_due_${lane} on sends (family_id, due_at) where lane = ${lane} and state = 'waiting'`,
   ),
+  "create index sends_of_broadcast on sends (broadcast_id, state) where broadcast_id is not null",
   "create index sends_started on sends (due_at) where state = 'started'",
   "create index sends_unknown on sends (id) where state = 'unknown'",
   // A contact who said no here is not written to, also while the contact service has not heard of it.

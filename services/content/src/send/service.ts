@@ -15,6 +15,7 @@ import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { rowIdOf } from "../web/row-id.ts";
 import { attachmentReader } from "./attachments.ts";
+import { broadcastJobs } from "./broadcast.ts";
 import { contactableAsker } from "./contactable.ts";
 import { emailMethods } from "./email-methods.ts";
 import { mailLinks } from "./mail-links.ts";
@@ -87,7 +88,10 @@ export function openSends(
       ),
     ],
     work: sending ? { sends: { stop: sending.stop } } : {},
-    jobs: [refusalJobs(database, log, upstreams)],
+    jobs: [
+      refusalJobs(database, log, upstreams),
+      broadcastJobs({ database, outbox, log, upstreams, wake: () => sending?.nudge() }),
+    ],
     facts: [
       factSource(database, {
         type: EmailSendsSchema.typeName,

@@ -100,6 +100,7 @@ function away(): FollowOptions["contacts"] {
     tryIdentification: refuse,
     reserveContactIds: refuse,
     checkContactable: refuse,
+    listRecipients: refuse,
   };
 }
 

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/command.proto.
  */
 export const file_tidings_contact_v1_command: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0ItsCCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIEg0KBXByb29mGAwgASgJEhEKCWRldmljZV9pZBgNIAEoCRI2Cgdjb25zZW50GA4gASgLMiAudGlkaW5ncy5jb250YWN0LnYxLkNvbnNlbnRHaXZlbkgBiAEBQgwKCl9tZXJnZWRfaWRCCgoIX2NvbnNlbnQiiAEKGFRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFEjQKB2NvbW1hbmQYAiABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0EhUKCG93bmVyX2lkGAMgASgFSACIAQFCCwoJX293bmVyX2lkIlAKGVRyeUlkZW50aWZpY2F0aW9uUmVzcG9uc2USEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSDwoHY2hhbmdlcxgDIAEoDCJXCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFEhAKCGlzX2ZvdW5kGAQgASgIIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIj8KDUNvbnRhY3RGaWVsZHMSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZ2YWx1ZXMYAyADKAkiNwoXQ2hlY2tDb250YWN0YWJsZVJlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRILCgNpZHMYAiADKAUiTQoYQ2hlY2tDb250YWN0YWJsZVJlc3BvbnNlEjEKCGNvbnRhY3RzGAEgAygLMh8udGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RhYmxlIioKC0NvbnRhY3RhYmxlEgoKAmlkGAEgASgFEg8KB3JlZnVzYWwYAiABKAkygwUKFUNvbnRhY3RDb21tYW5kU2VydmljZRJ2ChBDYXJyeU91dENvbW1hbmRzEisudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZSIHkAIBkLUYBhJ5ChFSZWFkQ29udGFjdEZpZWxkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZSIHkAIBkLUYBhJ5ChFUcnlJZGVudGlmaWNhdGlvbhIsLnRpZGluZ3MuY29udGFjdC52MS5UcnlJZGVudGlmaWNhdGlvblJlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuVHJ5SWRlbnRpZmljYXRpb25SZXNwb25zZSIHkAIBkLUYBhJ2ChFSZXNlcnZlQ29udGFjdElkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVzZXJ2ZUNvbnRhY3RJZHNSZXNwb25zZSIEkLUYBhJ2ChBDaGVja0NvbnRhY3RhYmxlEisudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXNwb25zZSIHkAIBkLUYBhoMirUYCGNvbW1hbmRzYgZwcm90bzM", [file_tidings_api_v1_options, file_tidings_contact_v1_consent]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0ItsCCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIEg0KBXByb29mGAwgASgJEhEKCWRldmljZV9pZBgNIAEoCRI2Cgdjb25zZW50GA4gASgLMiAudGlkaW5ncy5jb250YWN0LnYxLkNvbnNlbnRHaXZlbkgBiAEBQgwKCl9tZXJnZWRfaWRCCgoIX2NvbnNlbnQiiAEKGFRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFEjQKB2NvbW1hbmQYAiABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0EhUKCG93bmVyX2lkGAMgASgFSACIAQFCCwoJX293bmVyX2lkIlAKGVRyeUlkZW50aWZpY2F0aW9uUmVzcG9uc2USEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSDwoHY2hhbmdlcxgDIAEoDCJXCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFEhAKCGlzX2ZvdW5kGAQgASgIIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIj8KDUNvbnRhY3RGaWVsZHMSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZ2YWx1ZXMYAyADKAkiTgoVTGlzdFJlY2lwaWVudHNSZXF1ZXN0EhMKC3NlZ21lbnRfaWRzGAEgAygFEg0KBWFmdGVyGAIgASgFEhEKCXBhZ2Vfc2l6ZRgDIAEoBSJZChZMaXN0UmVjaXBpZW50c1Jlc3BvbnNlEjEKCnJlY2lwaWVudHMYASADKAsyHS50aWRpbmdzLmNvbnRhY3QudjEuUmVjaXBpZW50EgwKBG5leHQYAiABKAUiVAoJUmVjaXBpZW50EhIKCmNvbnRhY3RfaWQYASABKAUSDwoHYWRkcmVzcxgCIAEoCRIOCgZsb2NhbGUYAyABKAkSEgoKc2VnbWVudF9pZBgEIAEoBSI3ChdDaGVja0NvbnRhY3RhYmxlUmVxdWVzdBIPCgdjaGFubmVsGAEgASgJEgsKA2lkcxgCIAMoBSJNChhDaGVja0NvbnRhY3RhYmxlUmVzcG9uc2USMQoIY29udGFjdHMYASADKAsyHy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdGFibGUiKgoLQ29udGFjdGFibGUSCgoCaWQYASABKAUSDwoHcmVmdXNhbBgCIAEoCTL1BQoVQ29udGFjdENvbW1hbmRTZXJ2aWNlEnYKEENhcnJ5T3V0Q29tbWFuZHMSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1JlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVJlYWRDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlYWRDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVRyeUlkZW50aWZpY2F0aW9uEiwudGlkaW5ncy5jb250YWN0LnYxLlRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5UcnlJZGVudGlmaWNhdGlvblJlc3BvbnNlIgeQAgGQtRgGEnYKEVJlc2VydmVDb250YWN0SWRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlc2VydmVDb250YWN0SWRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlIgSQtRgGEnYKEENoZWNrQ29udGFjdGFibGUSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlc3BvbnNlIgeQAgGQtRgGEnAKDkxpc3RSZWNpcGllbnRzEikudGlkaW5ncy5jb250YWN0LnYxLkxpc3RSZWNpcGllbnRzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5MaXN0UmVjaXBpZW50c1Jlc3BvbnNlIgeQAgGQtRgGGgyKtRgIY29tbWFuZHNiBnByb3RvMw", [file_tidings_api_v1_options, file_tidings_contact_v1_consent]);
 
 /**
  * @generated from message tidings.contact.v1.CarryOutCommandsRequest
@@ -598,6 +598,97 @@ export const ContactFieldsSchema: GenMessage<ContactFields> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_command, 17);
 
 /**
+ * @generated from message tidings.contact.v1.ListRecipientsRequest
+ */
+export type ListRecipientsRequest = Message<"tidings.contact.v1.ListRecipientsRequest"> & {
+  /**
+   * Members of any of them.
+   *
+   * @generated from field: repeated int32 segment_ids = 1;
+   */
+  segmentIds: number[];
+
+  /**
+   * The id of the last contact of the slice before; 0 for the first slice.
+   *
+   * @generated from field: int32 after = 2;
+   */
+  after: number;
+
+  /**
+   * @generated from field: int32 page_size = 3;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ListRecipientsRequest.
+ * Use `create(ListRecipientsRequestSchema)` to create a new message.
+ */
+export const ListRecipientsRequestSchema: GenMessage<ListRecipientsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 18);
+
+/**
+ * @generated from message tidings.contact.v1.ListRecipientsResponse
+ */
+export type ListRecipientsResponse = Message<"tidings.contact.v1.ListRecipientsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.contact.v1.Recipient recipients = 1;
+   */
+  recipients: Recipient[];
+
+  /**
+   * `after` of the next slice; 0 when this is the last.
+   *
+   * @generated from field: int32 next = 2;
+   */
+  next: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.ListRecipientsResponse.
+ * Use `create(ListRecipientsResponseSchema)` to create a new message.
+ */
+export const ListRecipientsResponseSchema: GenMessage<ListRecipientsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 19);
+
+/**
+ * @generated from message tidings.contact.v1.Recipient
+ */
+export type Recipient = Message<"tidings.contact.v1.Recipient"> & {
+  /**
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: string address = 2;
+   */
+  address: string;
+
+  /**
+   * The preferred locale, as de_AT; empty where it is not known.
+   *
+   * @generated from field: string locale = 3;
+   */
+  locale: string;
+
+  /**
+   * The segment that the contact is a member of: the one with the lowest id.
+   *
+   * @generated from field: int32 segment_id = 4;
+   */
+  segmentId: number;
+};
+
+/**
+ * Describes the message tidings.contact.v1.Recipient.
+ * Use `create(RecipientSchema)` to create a new message.
+ */
+export const RecipientSchema: GenMessage<Recipient> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 20);
+
+/**
  * @generated from message tidings.contact.v1.CheckContactableRequest
  */
 export type CheckContactableRequest = Message<"tidings.contact.v1.CheckContactableRequest"> & {
@@ -619,7 +710,7 @@ export type CheckContactableRequest = Message<"tidings.contact.v1.CheckContactab
  * Use `create(CheckContactableRequestSchema)` to create a new message.
  */
 export const CheckContactableRequestSchema: GenMessage<CheckContactableRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 18);
+  messageDesc(file_tidings_contact_v1_command, 21);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableResponse
@@ -638,7 +729,7 @@ export type CheckContactableResponse = Message<"tidings.contact.v1.CheckContacta
  * Use `create(CheckContactableResponseSchema)` to create a new message.
  */
 export const CheckContactableResponseSchema: GenMessage<CheckContactableResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 19);
+  messageDesc(file_tidings_contact_v1_command, 22);
 
 /**
  * @generated from message tidings.contact.v1.Contactable
@@ -662,7 +753,7 @@ export type Contactable = Message<"tidings.contact.v1.Contactable"> & {
  * Use `create(ContactableSchema)` to create a new message.
  */
 export const ContactableSchema: GenMessage<Contactable> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 20);
+  messageDesc(file_tidings_contact_v1_command, 23);
 
 /**
  * Changes of contacts that other services ask for: the actions of forms, campaigns and point triggers. The rights of the people who wrote
@@ -722,6 +813,16 @@ export const ContactCommandService: GenService<{
     methodKind: "unary";
     input: typeof CheckContactableRequestSchema;
     output: typeof CheckContactableResponseSchema;
+  },
+  /**
+   * Lists members of segments who have an email address and did not refuse email, by id, in slices of up to 5,000.
+   *
+   * @generated from rpc tidings.contact.v1.ContactCommandService.ListRecipients
+   */
+  listRecipients: {
+    methodKind: "unary";
+    input: typeof ListRecipientsRequestSchema;
+    output: typeof ListRecipientsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_contact_v1_command, 0);

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/email.proto.
  */
 export const file_tidings_content_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSL+EgoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQE6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSIgChBBd2FpdFNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiLQoMU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCTL/AQoSRW1haWxNZXRob2RTZXJ2aWNlEnkKElNlbmRFbWFpbFRvQ29udGFjdBItLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0Gi4udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlIgSQtRgBElwKCUF3YWl0U2VuZBIkLnRpZGluZ3MuY29udGVudC52MS5Bd2FpdFNlbmRSZXF1ZXN0GiAudGlkaW5ncy5jb250ZW50LnYxLlNlbmRQcm9ncmVzcyIHkAIBkLUYARoQirUYDGVtYWlsOmVtYWlsc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSL+EgoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQE6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSJLChBTZW5kRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMEg0KBWJhdGNoGAQgASgMIikKEVNlbmRFbWFpbFJlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSJBChNHZXRCcm9hZGNhc3RSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgoKAmlkGAIgASgJEgwKBHdhaXQYAyABKAgiKQoVTGlzdEJyb2FkY2FzdHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFIksKFkxpc3RCcm9hZGNhc3RzUmVzcG9uc2USMQoKYnJvYWRjYXN0cxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiRwoXQ29udHJvbEJyb2FkY2FzdFJlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSCgoCaWQYAiABKAkSDgoGYWN0aW9uGAMgASgJIvACCglCcm9hZGNhc3QSCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGY2hvc2VuGAMgASgFEg4KBnF1ZXVlZBgEIAEoBRIQCghkZWZlcnJlZBgFIAEoBRIPCgdzZW5kaW5nGAYgASgFEgwKBHNlbnQYByABKAUSDgoGZmFpbGVkGAggASgFEhIKCnN1cHByZXNzZWQYCSABKAUSDwoHdW5rbm93bhgKIAEoBRIRCgljYW5jZWxsZWQYCyABKAUSDAoEcmF0ZRgMIAEoARIQCgNldGEYDSABKAVIAIgBARIXCgpsYXN0X2Vycm9yGA4gASgJSAGIAQESLgoKc3RhcnRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgYKBF9ldGFCDQoLX2xhc3RfZXJyb3IiIAoQQXdhaXRTZW5kUmVxdWVzdBIMCgRoYXNoGAEgASgJIi0KDFNlbmRQcm9ncmVzcxINCgVzdGF0ZRgBIAEoCRIOCgZyZWFzb24YAiABKAkymAUKEkVtYWlsTWV0aG9kU2VydmljZRJ5ChJTZW5kRW1haWxUb0NvbnRhY3QSLS50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsVG9Db250YWN0UmVxdWVzdBouLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXNwb25zZSIEkLUYARJeCglTZW5kRW1haWwSJC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsUmVxdWVzdBolLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxSZXNwb25zZSIEkLUYARJfCgxHZXRCcm9hZGNhc3QSJy50aWRpbmdzLmNvbnRlbnQudjEuR2V0QnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiB5ACAZC1GAEScAoOTGlzdEJyb2FkY2FzdHMSKS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVzcG9uc2UiB5ACAZC1GAESZAoQQ29udHJvbEJyb2FkY2FzdBIrLnRpZGluZ3MuY29udGVudC52MS5Db250cm9sQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiBJC1GAMSXAoJQXdhaXRTZW5kEiQudGlkaW5ncy5jb250ZW50LnYxLkF3YWl0U2VuZFJlcXVlc3QaIC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFByb2dyZXNzIgeQAgGQtRgBGhCKtRgMZW1haWw6ZW1haWxzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * An email.
@@ -312,6 +312,257 @@ export const SendEmailToContactResponseSchema: GenMessage<SendEmailToContactResp
   messageDesc(file_tidings_content_v1_email, 2);
 
 /**
+ * @generated from message tidings.content.v1.SendEmailRequest
+ */
+export type SendEmailRequest = Message<"tidings.content.v1.SendEmailRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * JSON: ids of segments of the email; all of them when it is empty.
+   *
+   * @generated from field: bytes lists = 2;
+   */
+  lists: Uint8Array;
+
+  /**
+   * JSON: the most recipients, and how many are sent to at a time.
+   *
+   * @generated from field: bytes limit = 3;
+   */
+  limit: Uint8Array;
+
+  /**
+   * @generated from field: bytes batch = 4;
+   */
+  batch: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendEmailRequest.
+ * Use `create(SendEmailRequestSchema)` to create a new message.
+ */
+export const SendEmailRequestSchema: GenMessage<SendEmailRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 3);
+
+/**
+ * @generated from message tidings.content.v1.SendEmailResponse
+ */
+export type SendEmailResponse = Message<"tidings.content.v1.SendEmailResponse"> & {
+  /**
+   * @generated from field: string broadcast_id = 1;
+   */
+  broadcastId: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendEmailResponse.
+ * Use `create(SendEmailResponseSchema)` to create a new message.
+ */
+export const SendEmailResponseSchema: GenMessage<SendEmailResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 4);
+
+/**
+ * @generated from message tidings.content.v1.GetBroadcastRequest
+ */
+export type GetBroadcastRequest = Message<"tidings.content.v1.GetBroadcastRequest"> & {
+  /**
+   * @generated from field: int32 email_id = 1;
+   */
+  emailId: number;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * @generated from field: bool wait = 3;
+   */
+  wait: boolean;
+};
+
+/**
+ * Describes the message tidings.content.v1.GetBroadcastRequest.
+ * Use `create(GetBroadcastRequestSchema)` to create a new message.
+ */
+export const GetBroadcastRequestSchema: GenMessage<GetBroadcastRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 5);
+
+/**
+ * @generated from message tidings.content.v1.ListBroadcastsRequest
+ */
+export type ListBroadcastsRequest = Message<"tidings.content.v1.ListBroadcastsRequest"> & {
+  /**
+   * @generated from field: int32 email_id = 1;
+   */
+  emailId: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListBroadcastsRequest.
+ * Use `create(ListBroadcastsRequestSchema)` to create a new message.
+ */
+export const ListBroadcastsRequestSchema: GenMessage<ListBroadcastsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 6);
+
+/**
+ * @generated from message tidings.content.v1.ListBroadcastsResponse
+ */
+export type ListBroadcastsResponse = Message<"tidings.content.v1.ListBroadcastsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.Broadcast broadcasts = 1;
+   */
+  broadcasts: Broadcast[];
+};
+
+/**
+ * Describes the message tidings.content.v1.ListBroadcastsResponse.
+ * Use `create(ListBroadcastsResponseSchema)` to create a new message.
+ */
+export const ListBroadcastsResponseSchema: GenMessage<ListBroadcastsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 7);
+
+/**
+ * @generated from message tidings.content.v1.ControlBroadcastRequest
+ */
+export type ControlBroadcastRequest = Message<"tidings.content.v1.ControlBroadcastRequest"> & {
+  /**
+   * @generated from field: int32 email_id = 1;
+   */
+  emailId: number;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * pause, resume or cancel.
+   *
+   * @generated from field: string action = 3;
+   */
+  action: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ControlBroadcastRequest.
+ * Use `create(ControlBroadcastRequestSchema)` to create a new message.
+ */
+export const ControlBroadcastRequestSchema: GenMessage<ControlBroadcastRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 8);
+
+/**
+ * A send of an email to segments. Its sends by state add up to those that were chosen.
+ *
+ * @generated from message tidings.content.v1.Broadcast
+ */
+export type Broadcast = Message<"tidings.content.v1.Broadcast"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * choosing, sending, paused, cancelling, cancelled or finished.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * @generated from field: int32 chosen = 3;
+   */
+  chosen: number;
+
+  /**
+   * They wait for their turn.
+   *
+   * @generated from field: int32 queued = 4;
+   */
+  queued: number;
+
+  /**
+   * They are tried again later, each for its reason.
+   *
+   * @generated from field: int32 deferred = 5;
+   */
+  deferred: number;
+
+  /**
+   * @generated from field: int32 sending = 6;
+   */
+  sending: number;
+
+  /**
+   * @generated from field: int32 sent = 7;
+   */
+  sent: number;
+
+  /**
+   * @generated from field: int32 failed = 8;
+   */
+  failed: number;
+
+  /**
+   * @generated from field: int32 suppressed = 9;
+   */
+  suppressed: number;
+
+  /**
+   * They were begun, and nobody knows whether they went out.
+   *
+   * @generated from field: int32 unknown = 10;
+   */
+  unknown: number;
+
+  /**
+   * @generated from field: int32 cancelled = 11;
+   */
+  cancelled: number;
+
+  /**
+   * Mails per second since the start.
+   *
+   * @generated from field: double rate = 12;
+   */
+  rate: number;
+
+  /**
+   * Seconds until all that is queued is sent at that rate.
+   *
+   * @generated from field: optional int32 eta = 13;
+   */
+  eta?: number | undefined;
+
+  /**
+   * Why a deferred one was not sent.
+   *
+   * @generated from field: optional string last_error = 14;
+   */
+  lastError?: string | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 15;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp finished_at = 16;
+   */
+  finishedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.Broadcast.
+ * Use `create(BroadcastSchema)` to create a new message.
+ */
+export const BroadcastSchema: GenMessage<Broadcast> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 9);
+
+/**
  * @generated from message tidings.content.v1.AwaitSendRequest
  */
 export type AwaitSendRequest = Message<"tidings.content.v1.AwaitSendRequest"> & {
@@ -326,7 +577,7 @@ export type AwaitSendRequest = Message<"tidings.content.v1.AwaitSendRequest"> & 
  * Use `create(AwaitSendRequestSchema)` to create a new message.
  */
 export const AwaitSendRequestSchema: GenMessage<AwaitSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 3);
+  messageDesc(file_tidings_content_v1_email, 10);
 
 /**
  * @generated from message tidings.content.v1.SendProgress
@@ -350,7 +601,7 @@ export type SendProgress = Message<"tidings.content.v1.SendProgress"> & {
  * Use `create(SendProgressSchema)` to create a new message.
  */
 export const SendProgressSchema: GenMessage<SendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 4);
+  messageDesc(file_tidings_content_v1_email, 11);
 
 /**
  * The methods of emails beyond the standard ones (AIP-136).
@@ -368,6 +619,48 @@ export const EmailMethodService: GenService<{
     methodKind: "unary";
     input: typeof SendEmailToContactRequestSchema;
     output: typeof SendEmailToContactResponseSchema;
+  },
+  /**
+   * Begins to send an email to members of its segments: each contact and each address gets one mail of its family, however often this is called.
+   * NOT_FOUND for an unknown email, and for one that is not published; INVALID_ARGUMENT for segments that are not the email's, and for a limit that is no
+   * whole number from 1 to a million. Nothing begins for an email that is no segment email: the id is empty.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.SendEmail
+   */
+  sendEmail: {
+    methodKind: "unary";
+    input: typeof SendEmailRequestSchema;
+    output: typeof SendEmailResponseSchema;
+  },
+  /**
+   * How far a broadcast is. With `wait`, once it is finished, or when the deadline comes near. NOT_FOUND for one that is not the email's.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.GetBroadcast
+   */
+  getBroadcast: {
+    methodKind: "unary";
+    input: typeof GetBroadcastRequestSchema;
+    output: typeof BroadcastSchema;
+  },
+  /**
+   * The latest broadcasts of an email, the newest first, 100 at most.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.ListBroadcasts
+   */
+  listBroadcasts: {
+    methodKind: "unary";
+    input: typeof ListBroadcastsRequestSchema;
+    output: typeof ListBroadcastsResponseSchema;
+  },
+  /**
+   * Pauses or resumes a broadcast, or cancels what is left of it. ABORTED for one that is finished.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.ControlBroadcast
+   */
+  controlBroadcast: {
+    methodKind: "unary";
+    input: typeof ControlBroadcastRequestSchema;
+    output: typeof BroadcastSchema;
   },
   /**
    * Waits until a send is decided, or until the deadline comes near. NOT_FOUND for an unknown send.

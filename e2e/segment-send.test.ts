@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { startMailSink } from "@tidings/testkit/mail-sink";
+import { startVisitedStack } from "./visited-stack.ts";
+
+/** Mails to segments: who gets one, once, and how a send is paused, resumed and cancelled. */
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
+/** Mails wait here while a test looks at a send that goes on. */
+let held: Promise<void> | undefined;
+const sink = await startMailSink({
+  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
+  async onMail() {
+    await held;
+    return undefined;
+  },
+});
+after(() => sink.close());
+const stack = await startVisitedStack({
+  hasOwnHost: true,
+  env: {
+    content: {
+      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
+      MAIL_FROM: "Shop <shop@mail.example>",
+      MAIL_CONNECTIONS: "4",
+    },
+  },
+});
+after(() => stack.stop());
+const { api, made } = stack;
+
+let count = 0;
+/** A segment with members of these addresses, by hand. */
+async function segmentOf(
+  addresses: string[],
+  members: object = {},
+): Promise<{ id: number; contactIds: number[] }> {
+  const { list } = await made("segments/new", { name: `Segment ${++count}` });
+  const contactIds: number[] = [];
+  for (let from = 0; from < addresses.length; from += 200) {
+    const batch = addresses.slice(from, from + 200).map((email) => ({ email, ...members }));
+    const { contacts } = await made("contacts/batch/new", batch);
+    contactIds.push(...Object.values<Any>(contacts).map(({ id }) => id));
+  }
+  for (let from = 0; from < contactIds.length; from += 200)
+    await made(`segments/${list.id}/contacts/add`, { ids: contactIds.slice(from, from + 200) });
+  return { id: list.id, contactIds };
+}
+
+async function newsletter(segmentIds: number[], members: object = {}): Promise<number> {
+  const { email } = await made("emails/new", {
+    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: segmentIds },
+    customHtml: '<p>Hello {contactfield=firstname}</p><p><a href="{unsubscribe_url}">Leave</a></p>',
+    ...members,
+  });
+  return email.id;
+}
+
+const addresses = (name: string, many: number) =>
+  Array.from({ length: many }, (_, index) => `${name}-${index}@example.org`);
+const takenBy = (name: string) =>
+  sink.taken.flatMap(({ to }) => to).filter((address) => address.startsWith(name));
+const send = async (id: number, body: object = {}): Promise<Any> =>
+  (await api("POST", `emails/${id}/send`, body)).body;
+const progressOf = async (emailId: number, id: string): Promise<Any> =>
+  ((await api("GET", `emails/${emailId}/sends/${id}`)).body as Any).send;
+
+test("each member gets one mail, whatever is sent twice and at once, and the numbers add up", async () => {
+  const { id, contactIds } = await segmentOf([...addresses("once", 120), "gone-1@example.org"]);
+  const emailId = await newsletter([id]);
+  await made(`contacts/${contactIds[0]}/dnc/email/add`, {});
+  const answers = await Promise.all([send(emailId), send(emailId)]);
+  const again = await send(emailId);
+  const sent = answers.reduce((sum, { sentCount }) => sum + sentCount, 0);
+  const failed = answers.reduce((sum, { failedCount }) => sum + failedCount, 0);
+  assert.deepEqual([sent, failed, again.sentCount, again.failedCount], [119, 1, 0, 0]);
+  const taken = takenBy("once");
+  assert.equal(new Set(taken).size, 119);
+  assert.equal(taken.length, 119);
+  const [mail] = sink.taken.filter(({ to }) => to[0] === taken[0]);
+  const unfolded = mail?.octets.replaceAll("\r\n ", " ") ?? "";
+  assert.match(unfolded, /^List-Unsubscribe: <http[^>]*\/email\/unsubscribe\/[^>]*>\r$/m);
+  assert.match(unfolded, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m);
+  const { email } = (await api("GET", `emails/${emailId}`)).body as Any;
+  assert.equal(email.sentCount, 119);
+  const progress = await progressOf(emailId, answers.find(({ sentCount }) => sentCount > 0).send.id);
+  assert.equal(progress.state, "finished");
+  const { chosen, queued, deferred, sending, failed: refused, suppressed, unknown, cancelled } = progress;
+  assert.equal(
+    chosen,
+    progress.sent + queued + deferred + sending + refused + suppressed + unknown + cancelled,
+  );
+});
+
+test("a recipient gets one mail of a family: its variants by their shares over small sends, its translation by locale", async () => {
+  const { id } = await segmentOf(addresses("family", 40), { preferred_locale: "de" });
+  const parent = await newsletter([id], { subject: "Parent" });
+  await newsletter([id], {
+    subject: "Variant",
+    variantParent: parent,
+    variantSettings: { weight: 25, winnerCriteria: "email.openrate" },
+  });
+  await newsletter([id], { subject: "Eltern", translationParent: parent, language: "de" });
+  const answer = await send(parent, { limit: 20 });
+  assert.equal(answer.sentCount, 20);
+  assert.equal((await send(parent)).sentCount, 20);
+  assert.equal(new Set(takenBy("family")).size, 40);
+  const subjects = sink.taken
+    .filter(({ to }) => to[0]?.startsWith("family"))
+    .map(({ octets }) => /^Subject: (.*)\r$/m.exec(octets)?.[1]);
+  const many = (subject: string) => subjects.filter((one) => one === subject).length;
+  assert.deepEqual([many("Eltern"), many("Variant"), many("Parent")], [30, 10, 0]);
+});
+
+test("a pause holds, a resumed send goes on, and a cancelled one ends with what is begun", async () => {
+  const { id } = await segmentOf(addresses("pause", 150));
+  const emailId = await newsletter([id]);
+  const release = Promise.withResolvers<void>();
+  held = release.promise;
+  const answer = send(emailId);
+  const listed = await eventually(async () => {
+    const { sends } = (await api("GET", `emails/${emailId}/sends`)).body as Any;
+    assert.equal(sends[0]?.chosen, 150);
+    return sends[0];
+  });
+  await made(`emails/${emailId}/sends/${listed.id}/pause`, {});
+  release.resolve();
+  held = undefined;
+  const settled = await eventually(async () => {
+    const progress = await progressOf(emailId, listed.id);
+    assert.equal(progress.sending, 0);
+    return progress;
+  });
+  assert.equal(settled.state, "paused");
+  assert.ok(settled.sent <= 12, `${settled.sent} of 150 went out after the pause`);
+  await made(`emails/${emailId}/sends/${listed.id}/resume`, {});
+  await eventually(async () => assert.ok((await progressOf(emailId, listed.id)).sent > settled.sent), {
+    timeoutMs: 40_000,
+  });
+  await made(`emails/${emailId}/sends/${listed.id}/cancel`, {});
+  await eventually(
+    async () => {
+      const progress = await progressOf(emailId, listed.id);
+      assert.equal(progress.state, "cancelled");
+      assert.equal(progress.sent + progress.cancelled, 150);
+    },
+    { timeoutMs: 40_000 },
+  );
+  await answer;
+  assert.equal(new Set(takenBy("pause")).size, takenBy("pause").length);
+  assert.equal((await api("POST", `emails/${emailId}/sends/${listed.id}/pause`)).status, 409);
+});
+
+test("an email that is not published, segments of others, and counts that are none, are refused by name", async () => {
+  const { id } = await segmentOf(addresses("bad", 1));
+  const { id: other } = await segmentOf([]);
+  const emailId = await newsletter([id]);
+  for (const [body, field] of [
+    [{ lists: [other] }, "lists"],
+    [{ lists: "x" }, "lists"],
+    [{ limit: 0 }, "limit"],
+    [{ limit: "many" }, "limit"],
+    [{ batch: 1_000_001 }, "batch"],
+  ] as const) {
+    const answer = await api("POST", `emails/${emailId}/send`, body);
+    assert.equal(answer.status, 400, JSON.stringify(body));
+    assert.ok(answer.text.includes(`"${field}"`), answer.text);
+  }
+  const closed = await newsletter([id], { isPublished: false });
+  assert.equal((await api("POST", `emails/${closed}/send`)).status, 404);
+  const template = await newsletter([], { emailType: "template" });
+  assert.equal((await send(template)).sentCount, 0);
+  assert.deepEqual(takenBy("bad"), []);
+});

@@ -1,0 +1,148 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { type Job, jobsOf } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import type { Outbox } from "@tidings/messaging/outbox";
+import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import { serviceActor } from "@tidings/rpc/actor";
+import type { Log } from "@tidings/runtime/log";
+import type { Upstreams } from "@tidings/service/upstreams";
+import { v7 } from "uuid";
+import { isOpen } from "../family/is-open.ts";
+import { chooseRecipients, type Recipient } from "./choose-recipients.ts";
+
+/** A send of an email to segments. */
+export interface NewBroadcast {
+  emailId: number;
+  segmentIds: number[];
+  /** No more recipients than these; all when undefined. */
+  recipientsMax: number | undefined;
+  createdBy: number | null;
+}
+
+/** The email at the root of a family: the original of a translation, and the parent of a variant. */
+export const FAMILY_OF = `(select coalesce(original.variant_parent_id, original.id) from emails original
+  where original.id = coalesce(e.translation_parent_id, e.id))`;
+
+const addStatement = prepared(
+  "broadcasts_add",
+  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by)
+   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer from emails e where e.id = $2::integer`,
+);
+const holdStatement = prepared(
+  "broadcasts_hold",
+  `select b.*, array_to_json(b.list_ids) as lists, coalesce((select ${isOpen("e")} from emails e where e.id = b.email_id), false) as is_open
+   from broadcasts b where b.id = $1::uuid for update of b`,
+);
+const advanceStatement = prepared(
+  "broadcasts_advance",
+  "update broadcasts set position = $2, chosen = chosen + $3, state = $4 where id = $1::uuid",
+);
+const cancelStatement = prepared(
+  "sends_cancel",
+  `update sends set state = 'cancelled', lease_token = lease_token + 1, version = version + 1
+   where id = any (array(select id from sends where broadcast_id = $1::uuid and state = 'waiting' limit $2 for update skip locked))
+   returning id`,
+);
+const finishStatement = prepared(
+  "broadcasts_finish",
+  `update broadcasts set state = case state when 'cancelling' then 'cancelled' else 'finished' end, finished_at = now()
+   where id = $1::uuid and not exists (
+     select from sends where broadcast_id = $1::uuid and state = any (array['waiting', 'started']))
+   returning id`,
+);
+
+const jobs = jobsOf("broadcast");
+const AT_ONCE = 4;
+const SLICE = 2_000;
+/** Until somebody looks whether all sends are decided. */
+const LOOK_SECONDS = 2;
+const ALL = 2 ** 31 - 1;
+const actor = serviceActor("Sends");
+
+/** Begins to send an email to segments. Its id is that of the broadcast. */
+export function addBroadcast(
+  transaction: Transaction,
+  { emailId, segmentIds, recipientsMax, createdBy }: NewBroadcast,
+): string {
+  const id = v7();
+  transaction.execute(addStatement, [id, emailId, segmentIds, recipientsMax ?? null, createdBy]);
+  wakeBroadcast(transaction, id);
+  return id;
+}
+
+/** Lets a broadcast go on at once. */
+export function wakeBroadcast(transaction: Transaction, id: string): void {
+  jobs.add(transaction, [{ key: id }]);
+}
+
+export interface BroadcastOptions {
+  database: Database;
+  outbox: Outbox;
+  log: Log;
+  upstreams: Upstreams;
+  /** Called once sends were chosen. */
+  wake(): void;
+}
+
+interface Slice {
+  recipients: Recipient[];
+  next: number;
+}
+
+/** Chooses the recipients of broadcasts, a slice in a transaction, and ends broadcasts whose sends are decided. */
+export function broadcastJobs({ database, outbox, log, upstreams, wake }: BroadcastOptions): JobOptions {
+  const contacts = upstreams.client("contact", ContactCommandService);
+  const readSlice = async (job: Job): Promise<Job> => {
+    const [row] = await database.query(readStatement, [job.key], backgroundDeadline());
+    if (row?.state !== "choosing" || row.is_paused === "t") return job;
+    const asked = { segmentIds: JSON.parse(row.lists ?? "[]"), after: Number(row.position), pageSize: SLICE };
+    const { recipients, next } = await contacts.listRecipients(asked, {
+      actor,
+      deadlineMs: backgroundDeadline(),
+      requestId: "",
+    });
+    return { ...job, payload: { ...job.payload, after: asked.after, slice: { recipients, next } } };
+  };
+  return {
+    database,
+    log,
+    jobs,
+    atOnce: AT_ONCE,
+    prepare: readSlice,
+    async work(transaction, { key, payload }) {
+      const [row] = await transaction.query(holdStatement, [key]);
+      if (!row || row.finished_at) return { state: "done" };
+      const { slice, after, ...rest } = payload as { slice?: Slice; after?: number };
+      const again = (delaySeconds: number): Outcome => ({ state: "again", payload: rest, delaySeconds });
+      if (row.state === "cancelling") {
+        const cancelled = await transaction.query(cancelStatement, [key, SLICE]);
+        if (cancelled.length === SLICE) return again(0);
+      }
+      if (row.is_paused === "t" && row.state !== "cancelling") return again(LOOK_SECONDS);
+      if (row.state === "choosing") {
+        // The broadcast was paused, or moved on, while its slice was read.
+        if (!slice || after !== Number(row.position)) return again(0);
+        const isClosed = row.is_open !== "t";
+        const left = row.recipients_max === null ? ALL : Number(row.recipients_max) - Number(row.chosen);
+        const choosing = {
+          ...{ transaction, outbox, now: database.now(), broadcastId: key },
+          ...{ emailId: Number(row.email_id), familyId: Number(row.family_id) },
+        };
+        const chosen = isClosed ? 0 : await chooseRecipients(choosing, slice.recipients, left);
+        const isOver = isClosed || slice.next === 0 || chosen >= left;
+        transaction.execute(advanceStatement, [key, slice.next, chosen, isOver ? "sending" : "choosing"]);
+        transaction.afterCommit(wake);
+        if (!isOver) return again(0);
+      }
+      const finished = await transaction.query(finishStatement, [key]);
+      return finished.length > 0 ? { state: "done" } : again(LOOK_SECONDS);
+    },
+  };
+}
+
+const readStatement = prepared(
+  "broadcasts_read",
+  "select state, is_paused, position, array_to_json(list_ids) as lists from broadcasts where id = $1::uuid",
+);

@@ -1,0 +1,91 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
+import { timestampFromText } from "@tidings/database/timestamp";
+import type { BroadcastSchema } from "@tidings/proto/tidings/content/v1/email";
+import { SendState } from "./send-tables.ts";
+
+const readStatement = prepared(
+  "broadcasts_show",
+  `select b.*, extract(epoch from coalesce(b.finished_at, now()) - b.started_at) as seconds,
+     (select json_agg(c) from (
+        select state, reason is not null as has_reason, count(*)::integer as count from sends where broadcast_id = b.id group by 1, 2) c) as counts,
+     (select reason from (select reason from sends where broadcast_id = b.id and state = 'waiting' limit 1000) w
+      where reason is not null limit 1) as waiting_reason
+   from broadcasts b where b.email_id = $1::integer and ($2::uuid is null or b.id = $2::uuid)
+   order by b.id desc limit 100`,
+);
+const LOOK_MS = 100;
+/** A look and the way back take a part of the deadline. */
+const SPARE_MS = 1_000;
+const WAIT_MAX_MS = 20_000;
+const OVER = new Set(["finished", "cancelled"]);
+
+type Broadcast = MessageInitShape<typeof BroadcastSchema> & { state: string };
+
+/** The broadcasts of an email, the newest first, or the one with this id. */
+export async function readBroadcasts(
+  database: Database,
+  { emailId, id }: { emailId: number; id?: string },
+  deadlineMs: number,
+): Promise<Broadcast[]> {
+  const rows = await database.query(readStatement, [emailId, id ?? null], deadlineMs);
+  return rows.map(toBroadcast);
+}
+
+/** Waits until a broadcast has nothing left to do, for 20 seconds at most, or until the deadline comes near; undefined for an unknown one. */
+export async function awaitBroadcast(
+  database: Database,
+  asked: { emailId: number; id: string },
+  deadlineMs: number,
+): Promise<Broadcast | undefined> {
+  const untilMs = Math.min(deadlineMs - SPARE_MS, Date.now() + WAIT_MAX_MS);
+  for (;;) {
+    const [broadcast] = await readBroadcasts(database, asked, deadlineMs);
+    if (!broadcast || OVER.has(broadcast.state) || Date.now() > untilMs) return broadcast;
+    await pause(LOOK_MS);
+  }
+}
+
+interface Counted {
+  state: string;
+  has_reason: boolean;
+  count: number;
+}
+
+function toBroadcast(row: Row): Broadcast {
+  const counts: Counted[] = JSON.parse(row.counts ?? "null") ?? [];
+  const countOf = (state: string, hasReason?: boolean) =>
+    counts
+      .filter((one) => one.state === state && (hasReason === undefined || one.has_reason === hasReason))
+      .reduce((sum, { count }) => sum + count, 0);
+  const queued = countOf(SendState.WAITING, false);
+  const sending = countOf(SendState.STARTED);
+  const sent = countOf(SendState.SENT);
+  const rate = Number(row.seconds) > 0 ? sent / Number(row.seconds) : 0;
+  return {
+    id: row.id ?? "",
+    state: stateOf(row, queued + sending + countOf(SendState.WAITING, true)),
+    chosen: Number(row.chosen),
+    queued,
+    deferred: countOf(SendState.WAITING, true),
+    sending,
+    sent,
+    failed: countOf(SendState.FAILED),
+    suppressed: countOf(SendState.SUPPRESSED),
+    unknown: countOf(SendState.UNKNOWN),
+    cancelled: countOf(SendState.CANCELLED),
+    rate: Math.round(rate * 10) / 10,
+    ...(rate > 0 && queued > 0 && { eta: Math.ceil(queued / rate) }),
+    ...(row.waiting_reason && { lastError: row.waiting_reason }),
+    startedAt: timestampFromText(row.started_at ?? ""),
+    ...(row.finished_at && { finishedAt: timestampFromText(row.finished_at) }),
+  };
+}
+
+/** Finished with its last send, also before the job has noted that. */
+function stateOf({ state, is_paused, finished_at }: Row, open: number): string {
+  if (is_paused === "t" && !finished_at && state !== "cancelling") return "paused";
+  return state === "sending" && open === 0 ? "finished" : (state ?? "");
+}
