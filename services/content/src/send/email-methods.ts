@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
@@ -9,7 +10,8 @@ import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { conflict, invalid, notFound } from "@tidings/rpc/fault";
+import { conflict, denied, invalid, notFound } from "@tidings/rpc/fault";
+import { reach } from "@tidings/rpc/permission";
 import { textOf } from "@tidings/runtime/plain-text";
 import { isOpen } from "../family/is-open.ts";
 import { withoutScripts } from "../slot/without-scripts.ts";
@@ -41,6 +43,7 @@ const REFUSALS: Record<string, string> = {
   manual: "Contact was marked as one to not be emailed.",
   suppressed: "The address is one to not be emailed.",
 };
+const CONTACTS = "lead:leads";
 const TOKENS_MAX = 100;
 const TOKEN_NAME = /^\w{1,64}$/;
 const TOKEN_LENGTH_MAX = 100_000;
@@ -54,6 +57,7 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
   return {
     async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
       await rows.get(id, call);
+      if (reach(call.actor, CONTACTS, Verb.VIEW) === "none") throw denied();
       if (!(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
       const values = readTokens(tokens);
       const attachments = await readAttachments(assetAttachments, findVisible, call);
