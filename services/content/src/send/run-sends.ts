@@ -1,6 +1,10 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Database } from "@tidings/database/database";
-import { startWork, type Worker } from "@tidings/jobs/work";
+import { LEASE_MS } from "@tidings/jobs/queue";
+import { type Result, startWork, type Worker } from "@tidings/jobs/work";
 import type { Outbox } from "@tidings/messaging/outbox";
+import { isOutage } from "@tidings/rpc/outage";
+import { coalesce } from "@tidings/runtime/coalesce";
 import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
@@ -18,7 +22,7 @@ export interface RunSendsOptions extends SendMailOptions {
 
 const ended = new Counter({
   name: "tidings_sends_total",
-  help: "Attempts of sends by what became of them; `waiting`: they are tried again",
+  help: "Attempts of sends by what became of them; `waiting`: they are tried again; `lost`: they were not begun",
   labelNames: ["lane", "state"],
 });
 
@@ -27,6 +31,7 @@ const POLL_MS = 1_000;
 /** Sends of one email that a process holds. */
 const SHARE = 200;
 const HELD_MAX = 1_000;
+const RETRY_MS = 250;
 
 /** Sends what is due until it is stopped. Any number of processes may do so side by side. */
 export function startSending(options: RunSendsOptions): Pick<Worker, "nudge" | "stop"> {
@@ -45,7 +50,8 @@ export function startSending(options: RunSendsOptions): Pick<Worker, "nudge" | "
 function startLane({ name, queue, starts }: SendLane, options: RunSendsOptions): Worker {
   const { database, outbox, log, connections } = options;
   const send = mailSender(options);
-  // Emails share the connections. None is asked for before its turn has come: answers are good for a second.
+  const record = coalesce((results: Result<Send, SendOutcome>[]) => recordSends(database, outbox, results));
+  // Emails share the connections, and none is free before its outcome is recorded: so many are unknown after a kill, and no more.
   const inTurn = limited(connections);
   return startWork<Send, SendOutcome>({
     database,
@@ -53,16 +59,32 @@ function startLane({ name, queue, starts }: SendLane, options: RunSendsOptions):
     name,
     queue,
     starts,
-    attempt: (job, begin) => inTurn(() => send(job, begin)),
+    attempt: (job, begin) =>
+      inTurn(async () => {
+        const outcome = await send(job, begin);
+        if (outcome !== undefined) await throughOutages(() => record(name, { job, outcome }));
+        ended.inc({ lane: name, state: outcome?.state ?? "lost" });
+        return outcome;
+      }),
     isFailure: ({ isEverybody }) => isEverybody,
-    async record(results) {
-      const recorded = await recordSends(database, outbox, results);
-      for (const { outcome } of results) ended.inc({ lane: name, state: outcome.state });
-      return recorded;
-    },
+    // Each attempt has recorded its outcome already.
+    record: async (results) => new Set(results.map(({ job }) => job.id)),
     share: SHARE,
     atOnce: connections,
     inFlightMax: HELD_MAX,
     pollMs: POLL_MS,
   });
+}
+
+/** Tries again while the database is away, as long as the lease may hold. */
+async function throughOutages<T>(work: () => Promise<T>): Promise<T> {
+  const untilMs = performance.now() + LEASE_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isOutage(error) || performance.now() > untilMs) throw error;
+      await pause(RETRY_MS);
+    }
+  }
 }

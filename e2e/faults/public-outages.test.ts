@@ -9,11 +9,11 @@ import { eventually } from "@tidings/testkit/eventually";
 import { queryAsSuperuser } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { make } from "./people.ts";
-import { startRoundRobin } from "./round-robin.ts";
-import { startTestStack } from "./stack.ts";
-import { uploader } from "./uploader.ts";
-import { type Answer, visitor } from "./visitor.ts";
+import { make } from "../people.ts";
+import { startRoundRobin } from "../round-robin.ts";
+import { startTestStack } from "../stack.ts";
+import { uploader } from "../uploader.ts";
+import { type Answer, visitor } from "../visitor.ts";
 
 /** Visitors come while a store or another service is away, or a process is replaced. OUTAGE_SECONDS makes it longer. */
 

@@ -6,8 +6,8 @@ import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase, queryAsSuperuser } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { startTestStack } from "./stack.ts";
-import { type Answer, visitor } from "./visitor.ts";
+import { startTestStack } from "../stack.ts";
+import { type Answer, visitor } from "../visitor.ts";
 
 /** Visitors while parts of the product are killed or away. FAULT_ROUNDS makes it longer. */
 

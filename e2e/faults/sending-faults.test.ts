@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { eventually } from "@tidings/testkit/eventually";
+import { startMailSink } from "@tidings/testkit/mail-sink";
+import { startVisitedStack } from "../visited-stack.ts";
+
+/** Sends while senders are killed, stopped, or cut off. The journal of the mail server judges. FAULT_ROUNDS makes it longer. */
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
+const ROUNDS = Number(process.env.FAULT_ROUNDS ?? 3);
+const CONNECTIONS = 4;
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 200 };
+/** Answers of the mail server, by the beginning of the address. */
+const sink = await startMailSink({
+  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
+  async onMail() {
+    await pause(10);
+    return undefined;
+  },
+});
+after(() => sink.close());
+const stack = await startVisitedStack({
+  replicas: { content: 2 },
+  env: {
+    content: {
+      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
+      MAIL_FROM: "Shop <shop@mail.example>",
+      MAIL_CONNECTIONS: String(CONNECTIONS),
+    },
+  },
+});
+after(() => stack.stop());
+const { api, made } = stack;
+
+let count = 0;
+async function newsletterTo(name: string, many: number): Promise<{ emailId: number; contactIds: number[] }> {
+  const { list } = await made("segments/new", { name: `Segment ${++count}` });
+  const contactIds: number[] = [];
+  for (let from = 0; from < many; from += 200) {
+    const batch = Array.from({ length: Math.min(200, many - from) }, (_, index) => ({
+      email: `${name}-${from + index}@example.org`,
+    }));
+    const { contacts } = await made("contacts/batch/new", batch);
+    const ids = Object.values<Any>(contacts).map(({ id }) => id);
+    await made(`segments/${list.id}/contacts/add`, { ids });
+    contactIds.push(...ids);
+  }
+  const { email } = await made("emails/new", {
+    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: [list.id] },
+    customHtml: "<p>Hello</p>",
+  });
+  return { emailId: email.id, contactIds };
+}
+
+const takenBy = (name: string) =>
+  sink.taken.flatMap(({ to }) => to).filter((address) => address.startsWith(name));
+async function latest(emailId: number): Promise<Any> {
+  const answer = await api("GET", `emails/${emailId}/sends`);
+  assert.equal(answer.status, 200, answer.text);
+  return (answer.body as Any).sends[0];
+}
+const begin = (emailId: number) => void api("POST", `emails/${emailId}/send`).catch(() => undefined); // it is killed on the way
+
+function assertAddsUp(progress: Any): void {
+  const { chosen, queued, deferred, sending, sent, failed, suppressed, unknown, cancelled } = progress;
+  assert.equal(queued + deferred + sending + sent + failed + suppressed + unknown + cancelled, chosen);
+}
+
+function assertOnce(name: string): void {
+  const taken = takenBy(name);
+  assert.equal(new Set(taken).size, taken.length, "an address got two mails");
+}
+
+test("however often senders are killed nobody gets a mail twice, and each one that was chosen has its outcome", async () => {
+  const many = 300 * ROUNDS;
+  const { emailId } = await newsletterTo("killed", many);
+  begin(emailId);
+  await eventually(() => assert.ok(takenBy("killed").length > 10), PATIENCE);
+  let kills = 0;
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const name of ["content", "content-2"]) {
+      const before = takenBy("killed").length;
+      const sender = stack.process(name);
+      sender.kill("SIGKILL");
+      kills += 1;
+      await sender.restart();
+      await eventually(
+        () => assert.ok(takenBy("killed").length > Math.min(before + 20, many - 100)),
+        PATIENCE,
+      );
+    }
+  const progress = await eventually(async () => {
+    const progress = await latest(emailId);
+    assert.equal(progress.state, "finished");
+    return progress;
+  }, PATIENCE);
+  assertOnce("killed");
+  assertAddsUp(progress);
+  assert.equal(progress.chosen, many);
+  assert.ok(progress.unknown <= kills * CONNECTIONS, `${progress.unknown} are unknown after ${kills} kills`);
+  const taken = takenBy("killed").length;
+  assert.ok(
+    progress.sent <= taken && taken <= progress.sent + progress.unknown,
+    `${taken} taken, ${progress.sent} sent`,
+  );
+});
+
+test("a no that was answered holds against every mail that begins a second later", async () => {
+  const { emailId, contactIds } = await newsletterTo("refused", 300);
+  begin(emailId);
+  await eventually(() => assert.ok(takenBy("refused").length > 10), PATIENCE);
+  const refusedAt = new Map<string, number>();
+  for (let index = contactIds.length - 1; index > contactIds.length - 60; index -= 2) {
+    await made(`contacts/${contactIds[index]}/dnc/email/add`, {});
+    refusedAt.set(`refused-${index}@example.org`, sink.taken.length);
+    await pause(20);
+  }
+  const progress = await eventually(async () => {
+    const progress = await latest(emailId);
+    assert.equal(progress.state, "finished");
+    return progress;
+  }, PATIENCE);
+  assertOnce("refused");
+  assertAddsUp(progress);
+  const addressed = sink.taken.map(({ to }) => to[0] ?? "");
+  // In one second the two senders hand over no more than their connections do.
+  const inOneSecond = 2 * CONNECTIONS * 100;
+  for (const [address, before] of refusedAt) {
+    const at = addressed.indexOf(address);
+    assert.ok(at < 0 || at < before + inOneSecond, address);
+  }
+  assert.ok(progress.suppressed > 0);
+});
+
+test("while the contact service is away nothing goes out unasked, and sends go on by themselves", async () => {
+  const { emailId } = await newsletterTo("unasked", 300);
+  begin(emailId);
+  await eventually(() => assert.ok(takenBy("unasked").length > 10), PATIENCE);
+  const contact = stack.process("contact");
+  contact.kill("SIGSTOP");
+  // Answers are good for a second; what was begun ends.
+  await pause(2_500);
+  const before = takenBy("unasked").length;
+  await pause(2_000);
+  assert.equal(takenBy("unasked").length, before);
+  contact.kill("SIGCONT");
+  await eventually(() => assert.equal(takenBy("unasked").length, 300), PATIENCE);
+  assertOnce("unasked");
+});
+
+test("a mail server that goes away and refuses some ends with each mail sent or failed by its code", async () => {
+  const { emailId } = await newsletterTo("away", 200);
+  const { list } = await made("segments/new", { name: "Gone" });
+  const { contact } = await made("contacts/new", { email: "gone-away@example.org" });
+  await made(`segments/${list.id}/contact/${contact.id}/add`, {});
+  const { email } = await made("emails/new", {
+    ...{
+      name: "Gone",
+      subject: "Gone",
+      emailType: "list",
+      isPublished: true,
+      lists: [list.id],
+      customHtml: "<p>Hello</p>",
+    },
+  });
+  await sink.close();
+  begin(emailId);
+  await eventually(async () => {
+    const progress = await latest(emailId);
+    assert.ok(progress.deferred > 0 && progress.lastError, JSON.stringify(progress));
+  }, PATIENCE);
+  assert.equal(takenBy("away").length, 0);
+  const back = await startMailSink(
+    { onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined) },
+    sink.port,
+  );
+  after(() => back.close());
+  const addressed = () => back.taken.flatMap(({ to }) => to);
+  await eventually(() => assert.equal(addressed().length, 200), PATIENCE);
+  assert.equal(new Set(addressed()).size, 200);
+  const answer = (await api("POST", `emails/${email.id}/send`)).body as Any;
+  assert.deepEqual([answer.sentCount, answer.failedCount], [0, 1]);
+});
