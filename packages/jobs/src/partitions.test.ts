@@ -112,11 +112,11 @@ async function endOf(first: string): Promise<string> {
 }
 
 test("replicas that keep a table at the same moment disturb nothing, and no table is kept that is not registered", async () => {
-  await newTable("sends");
-  const keepOnce = () => query("select keep_month_partitions('sends', null, false)");
+  await newTable("letters");
+  const keepOnce = () => query("select keep_month_partitions('letters', null, false)");
   await Promise.allSettled([keepOnce(), keepOnce(), keepOnce()]);
   await keepOnce();
-  assert.equal((await partitionsOf("sends")).length, 5);
+  assert.equal((await partitionsOf("letters")).length, 5);
   await assert.rejects(query("select keep_month_partitions('forms', null, false)"));
   await assert.rejects(query("create table mine (id integer)"));
 });

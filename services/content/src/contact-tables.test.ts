@@ -57,6 +57,7 @@ const VALUES: Record<string, string> = {
   jsonb: "'{}'",
   timestamptz: "now()",
   uuid: "gen_random_uuid()",
+  _int4: "'{}'",
   _int8: "'{}'",
   _text: "'{}'",
 };
@@ -66,7 +67,7 @@ let unique = 1_000_000;
 /** A row of this contact for a table. Values that name other entities are the same for all contacts, unless they identify the row. */
 function insertOf(table: string, columns: ColumnInfo[], contactId: number): string {
   const values = columns.map(({ name, type }) => {
-    if (name === "contact_id") return contactId;
+    if (name === "contact_id" || name === "chosen_contact_id") return contactId;
     if (name === "id" && type !== "uuid") return type === "text" ? `'${randomUUID()}'` : ++unique;
     return VALUES[type] ?? 7;
   });
@@ -123,7 +124,12 @@ test("a merge moves what a contact has, also where the survivor has the like, an
   await follow(eventOf("merged", other, again));
   assert.deepEqual(await rowsOf(tables, other), new Map());
   const counts = await rowsOf(tables, survivor);
-  const oneEach = new Set(["first_visits", "dynamic_content_lead_data", "dynamic_content_stats"]);
+  const oneEach = new Set([
+    "first_visits",
+    "dynamic_content_lead_data",
+    "dynamic_content_stats",
+    "send_refusals",
+  ]);
   for (const table of tables.keys()) assert.equal(counts.get(table), oneEach.has(table) ? 1 : 2, table);
   const [shown] = await query("select sent_count from content.dynamic_content_stats");
   assert.equal(shown?.sent_count, 14, "both were shown to the survivor");
