@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
@@ -158,6 +159,46 @@ test("a contact who said no, without an address, or whose mailbox is gone, is an
   assert.equal((await api("POST", `emails/${emailId}/contact/2000000000/send`)).status, 404);
   assert.equal((await api("POST", `emails/2000000000/contact/${no.id}/send`)).status, 404);
   assert.equal(mailsTo(no.email).length, 0);
+});
+
+test("a form leads to a mail with what was sent, once, and a contact who said no gets none", async () => {
+  const emailId = await email({
+    customHtml: "<p>Hello {contactfield=firstname}, you asked: {formfield=question}</p>",
+  });
+  const { form } = await made("forms/new", {
+    ...{ name: "Ask", isPublished: true, postAction: "message", postActionProperty: "Thanks" },
+    fields: [
+      { label: "E-mail", alias: "mail", type: "email", mappedObject: "contact", mappedField: "email" },
+      { label: "Question", alias: "question", type: "text" },
+    ],
+    actions: [{ name: "Mail", type: "email.send.lead", properties: { email: emailId } }],
+  });
+  const submit = (mail: string, submissionKey: string) =>
+    browser().ask(`/form/submit/ajax?formId=${form.id}`, {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({
+        ...{
+          "svcform[mail]": mail,
+          "svcform[question]": "<i>Why?</i>",
+          "svcform[submissionKey]": submissionKey,
+        },
+      }).toString(),
+    });
+  const { email: address } = await contact();
+  const key = randomUUID();
+  for (let time = 0; time < 2; time += 1) assert.equal((await submit(address, key)).status, 200);
+  await eventually(() => assert.equal(mailsTo(address).length, 1));
+  const { html } = await parsed(mailsTo(address)[0]);
+  assert.match(String(html), /Hello Ada, you asked: (?:&lt;i&gt;)?Why\?/);
+  const no = await contact();
+  await made(`contacts/${no.id}/dnc/email/add`, {});
+  await submit(no.email, randomUUID());
+  await eventually(async () => {
+    const [row] = await stack.query(`select state, reason from content.sends where contact_id = ${no.id}`);
+    assert.deepEqual([row?.state, row?.reason], ["suppressed", "manual"]);
+  });
+  assert.deepEqual(mailsTo(no.email), []);
 });
 
 test("the same Idempotency-Key sends one mail, however often and at once it comes", async () => {

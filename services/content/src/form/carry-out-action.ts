@@ -20,8 +20,10 @@ interface Acting {
 
 type Effect = MessageInitShape<typeof ContactCommandSchema>["effect"];
 
-/** The mails of forms are sent by who sends mails. */
-const SENDING = new Set(["email.send.lead", "email.send.user", "form.email"]);
+/** Mails to users and to addresses wait for what sends them. */
+const SENDING = new Set(["email.send.user", "form.email"]);
+/** An email to the contact is chosen with the outcome of the action. */
+export const SEND_EMAIL = "email.send.lead";
 /** Campaign forms do no more than this. */
 const OF_CAMPAIGN_FORMS = new Set([
   "lead.changetags",
@@ -47,8 +49,10 @@ export async function carryOutAction(command: CommandContact, acting: Acting): P
     reason,
   });
   const effect = standingOf(form, action);
-  if (typeof effect === "string") return outcome(effect);
+  const isEmail = effect === "done" && action.type === SEND_EMAIL;
+  if (typeof effect === "string" && !isEmail) return outcome(effect);
   if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");
+  if (typeof effect === "string") return outcome(effect);
   const key = `form:${acting.key}:${action.id}`;
   const carriedOut = await command({ key, contactId: acting.contactId, effect });
   return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
@@ -62,7 +66,7 @@ export function standingOf(
   if (form.formType === "campaign" && !OF_CAMPAIGN_FORMS.has(action.type)) return "ignored";
   if (SENDING.has(action.type)) return "waiting";
   // The answer to the submission offers the one, a job of its own does the other.
-  if (action.type === ASSET_DOWNLOAD || action.type === REPOST) return "done";
+  if (action.type === ASSET_DOWNLOAD || action.type === REPOST || action.type === SEND_EMAIL) return "done";
   return effectOf(form, action) ?? "ignored";
 }
 

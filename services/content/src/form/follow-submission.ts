@@ -20,7 +20,8 @@ import { ownDevices } from "../visit/identify.ts";
 import type { Sighting } from "../visit/sighting.ts";
 import { visitorEvents } from "../visit/visitor-events.ts";
 import { type ActionOutcome, failedOutcome, recordOutcome } from "./action-outcome.ts";
-import { carryOutAction } from "./carry-out-action.ts";
+import { carryOutAction, SEND_EMAIL } from "./carry-out-action.ts";
+import { emailContact } from "./email-contact.ts";
 import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
@@ -173,6 +174,11 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
   const { key, formId, identifiedAs: contactId = 0 } = task;
   if (task.actionsDone === undefined) giveToContact(options.outbox, transaction, task);
   if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
+  if (form && action?.type === SEND_EMAIL && outcome?.state === "done") {
+    const results = resultsOf((await submittedRow(transaction, task)) ?? {}, form);
+    const choosing = { transaction, outbox: options.outbox, now: options.database.now() };
+    await emailContact(choosing, { form, action, key, contactId, results });
+  }
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
   if (form && actionsDone < form.actions.length) return { state: "again", payload: { ...rest, actionsDone } };
   // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.
@@ -232,6 +238,15 @@ function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): vo
   outbox.append(transaction, visitorEvents([{ sighting, visitor }]));
 }
 
+async function submittedRow(
+  transaction: Transaction,
+  { submissionId, dateSubmitted }: Task,
+): Promise<Row | undefined> {
+  const at = new Date(dateSubmitted).toISOString();
+  const [row] = await transaction.query(submittedStatement, [submissionId, at]);
+  return row;
+}
+
 /** Publishes the event of a submission whose actions were carried out. */
 async function publishSubmission(
   { outbox, publicUrl }: FollowOptions,
@@ -239,9 +254,8 @@ async function publishSubmission(
   task: Task,
   form: Form,
 ): Promise<void> {
-  const { submissionId, dateSubmitted } = task;
-  const at = new Date(dateSubmitted).toISOString();
-  const [row] = await transaction.query(submittedStatement, [submissionId, at]);
+  const { submissionId } = task;
+  const row = await submittedRow(transaction, task);
   if (!row) return;
   const [category] = form.category ? await transaction.query(categoryStatement, [form.category.id]) : [];
   const files = await filesShown(transaction, { form, submissionIds: [submissionId], publicUrl });

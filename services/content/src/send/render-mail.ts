@@ -27,7 +27,7 @@ export interface Reader {
   locale: string;
   /** In milliseconds since 1970. */
   now: number;
-  /** Values of tokens as HTML, by name. */
+  /** Values of tokens as HTML, by their names and arguments: `formfield=email`. */
   tokens: ReadonlyMap<string, string>;
 }
 
@@ -51,7 +51,9 @@ export async function renderMail(
   const render = (one: Template, look: (token: NamedToken) => string | Html | undefined) =>
     one.render({ contactFields: reader.fields, valueOf: look, dates, lengthMax: MAIL_LENGTH_MAX });
   const inContent = (token: NamedToken): string | Html | undefined => {
-    const given = reader.tokens.get(token.name);
+    const given = reader.tokens.get(
+      token.argument === undefined ? token.name : `${token.name}=${token.argument}`,
+    );
     if (given !== undefined) return { markup: given };
     return (
       found.get(keyOf(token)) ??

@@ -1,0 +1,38 @@
+import type { Transaction } from "@tidings/database/transaction";
+import type { Outbox } from "@tidings/messaging/outbox";
+import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
+import { propertiesOf } from "@tidings/resource/properties";
+import { html } from "@tidings/runtime/html";
+import { textOf } from "@tidings/runtime/plain-text";
+import { chooseContact } from "../send/choose-contact.ts";
+
+interface Emailing {
+  form: Form;
+  action: FormAction;
+  /** The key of the submission. */
+  key: string;
+  contactId: number;
+  /** What was sent with the form, by the aliases of its fields. */
+  results: Record<string, unknown>;
+}
+
+/** Chooses the contact of a submission for the email of an action, once: `{formfield=alias}` stands for what was sent. */
+export async function emailContact(
+  { transaction, outbox, now }: { transaction: Transaction; outbox: Outbox; now: number },
+  { form, action, key, contactId, results }: Emailing,
+): Promise<void> {
+  const emailId = Number(textOf(propertiesOf(action).email) ?? 0);
+  const tokens = Object.entries(results).map(([alias, value]) => [`formfield=${alias}`, markupOf(value)]);
+  await chooseContact(
+    { transaction, outbox, now },
+    {
+      ...{ emailId, contactId, occasion: `form:${key}:${action.id}`, source: "form", sourceId: form.id },
+      tokens: Object.fromEntries(tokens),
+    },
+  );
+}
+
+function markupOf(value: unknown): string {
+  const text = Array.isArray(value) ? value.map(textOf).join(", ") : (textOf(value) ?? "");
+  return html`${text}`.markup;
+}
