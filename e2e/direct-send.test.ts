@@ -107,6 +107,19 @@ test("the picture of a mail counts an open once a person has seen it, and the we
   });
 });
 
+test("a reply proves that a mail was read, and is no open", async () => {
+  const emailId = await email();
+  const { id } = await contact();
+  await api("POST", `emails/${emailId}/contact/${id}/send`);
+  const [send] = await stack.query(`select hash from content.sends where contact_id = ${id}`);
+  assert.deepEqual(await made(`emails/reply/${send?.hash}`, {}), { success: 1 });
+  const [after] = await stack.query(
+    `select is_read, open_count, date_read from content.sends where contact_id = ${id}`,
+  );
+  assert.deepEqual([after?.is_read, after?.open_count], [true, 0]);
+  assert.equal((await api("POST", `emails/reply/${randomUUID()}`)).status, 404);
+});
+
 test("GET of an unsubscribe link changes nothing; POST holds at once and reaches the contact; it can be taken back", async () => {
   const emailId = await email();
   const { id, email: address } = await contact();

@@ -25,6 +25,7 @@ const CASES: Record<string, Case> = {
   getJob: { ok: 404 },
   cancelJob: { ok: 404 },
   getBroadcast: { ok: 404 },
+  recordReply: { ok: 404 },
   pauseBroadcast: { ok: 404 },
   resumeBroadcast: { ok: 404 },
   cancelBroadcast: { ok: 404 },

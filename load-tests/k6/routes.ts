@@ -249,6 +249,7 @@ export type RouteName =
   | "POST /emails/:id/send"
   | "POST /emails/batch/new"
   | "POST /emails/new"
+  | "POST /emails/reply/:hash"
   | "POST /fields/company/batch/new"
   | "POST /fields/company/new"
   | "POST /fields/contact/batch/new"

@@ -83,6 +83,18 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
     }),
     route({
       method: "POST",
+      path: "/emails/reply/:hash",
+      summary: "Record that a mail was answered",
+      rpc: rpc.recordReply,
+      parameters: { hash: uuid("Tracking hash of the mail") },
+      answer: jsonAnswer(closed({ success: { const: 1 } })),
+      async handle({ parameters, options }) {
+        await emails.recordReply(parameters, options);
+        return { success: 1 };
+      },
+    }),
+    route({
+      method: "POST",
       path: "/emails/:id/send",
       summary: "Send a segment email to its segments",
       rpc: rpc.sendEmail,

@@ -21,6 +21,7 @@ import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
+import type { RecordOpen } from "./record-opens.ts";
 
 export interface EmailMethodOptions {
   database: Database;
@@ -28,6 +29,7 @@ export interface EmailMethodOptions {
   rows: Repository<Email>;
   findVisible: FindVisible;
   askContactable: AskContactable;
+  recordOpen: RecordOpen;
   /** Is there a way for mails to leave? */
   hasTransport: boolean;
   /** Called once a send is chosen. */
@@ -119,6 +121,11 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
       await controlBroadcast(database, { emailId, id, action }, call.deadlineMs);
       const [broadcast] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
       return broadcast ?? before;
+    },
+    async recordReply({ hash }) {
+      const isKnown = await options.recordOpen({ hash: hash.toLowerCase(), by: "reply" });
+      if (!isKnown) throw notFound();
+      return {};
     },
     async awaitSend({ hash }, call) {
       const progress = await awaitSend(hash, call.deadlineMs);

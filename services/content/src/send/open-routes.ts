@@ -7,7 +7,7 @@ import { verdictOf } from "../visit/machine.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { sandboxPolicy } from "../web/policy.ts";
 import type { MailLinks } from "./mail-links.ts";
-import type { RecordOpen } from "./record-opens.ts";
+import type { Open, RecordOpen } from "./record-opens.ts";
 import type { RenderSend } from "./render-send.ts";
 
 export interface OpenRouteOptions {
@@ -30,11 +30,11 @@ const PIXEL = /^([\w-]+\.[\w-]{22})\.gif$/;
 export function openRoutes({ database, log, settings, links, recordOpen, render }: OpenRouteOptions): Router {
   const router = Router({ caseSensitive: true });
   /** Machines open mails, too; they are nobody. An open is lost while the database is away, and the picture is shown. */
-  const note = async (request: Request, hash: string, inBrowser: boolean) => {
+  const note = async (request: Request, open: Open) => {
     const { headers, method } = request;
     const ip = String(headers["x-forwarded-for"] ?? "");
     if (verdictOf({ method, headers, ip }, settings.machines).verdict === "machine") return;
-    await recordOpen({ hash, inBrowser }).catch((error) => {
+    await recordOpen(open).catch((error) => {
       if (!isOutage(error)) log.error({ err: error }, "an open was not recorded");
     });
   };
@@ -42,7 +42,7 @@ export function openRoutes({ database, log, settings, links, recordOpen, render 
     const token = PIXEL.exec(String(request.params.file))?.[1];
     const send = token === undefined ? undefined : links.read("open", token);
     if (!send) return next();
-    await note(request, send.hash, false);
+    await note(request, { hash: send.hash, by: "picture" });
     response.setHeader("cache-control", "no-store, no-cache, max-age=0");
     response.type("image/gif").send(BLANK_IMAGE);
   });
@@ -57,7 +57,7 @@ export function openRoutes({ database, log, settings, links, recordOpen, render 
       contactId: Number(row.contact_id),
       tokens: JSON.parse(row.tokens ?? "{}"),
     });
-    await note(request, send.hash, true);
+    await note(request, { hash: send.hash, by: "web view" });
     response.setHeader("content-security-policy", sandboxPolicy());
     response.setHeader("referrer-policy", "no-referrer");
     response.setHeader("x-robots-tag", "noindex, nofollow");

@@ -3,27 +3,30 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { FACT_COLUMNS, sendEvents } from "./record-sends.ts";
 
-/** A person opened a mail. */
+/** A person opened a mail, or answered it. */
 export interface Open {
   hash: string;
-  inBrowser: boolean;
+  by: "picture" | "web view" | "reply";
 }
 
 /** An open proves that a mail of unknown outcome was sent. */
 const openStatement = prepared(
   "sends_open",
   `with opens as (
-     select hash, count(*)::integer as times, bool_or(in_browser) as in_browser
-     from unnest($1::uuid[], $2::boolean[]) as o (hash, in_browser) group by hash
+     select hash, (count(*) filter (where by <> 'reply'))::integer as times, bool_or(by = 'web view') as in_browser,
+       (count(*) filter (where by = 'reply'))::integer as replies
+     from unnest($1::uuid[], $2::text[]) as o (hash, by) group by hash
    ), held as (
-     select s.id, s.is_read, o.times, o.in_browser from sends s join opens o on o.hash = s.hash order by s.id for update of s
+     select s.id, s.is_read, o.times, o.in_browser, o.replies from sends s join opens o on o.hash = s.hash order by s.id for update of s
    ), opened as (
-     update sends s set open_count = s.open_count + h.times, last_opened = now(), is_read = true, date_read = coalesce(s.date_read, now()),
+     update sends s set open_count = s.open_count + h.times, last_opened = case when h.times > 0 then now() else s.last_opened end, is_read = true, date_read = coalesce(s.date_read, now()),
        viewed_in_browser = s.viewed_in_browser or h.in_browser, version = s.version + 1,
        state = case s.state when 'unknown' then 'sent' else s.state end,
        date_sent = coalesce(s.date_sent, s.started_at)
      from held h where s.id = h.id
-     returning s.*, not h.is_read as is_first
+     returning s.*, not h.is_read as is_first, h.replies
+   ), replied as (
+     insert into send_replies (send_hash) select hash from opened cross join lateral generate_series(1, replies)
    ), counted as (
      update emails e set read_count = e.read_count + c.first,
        variant_read_count = e.variant_read_count + case when e.variant_start_date is null then 0 else c.first end
@@ -33,17 +36,20 @@ const openStatement = prepared(
 );
 const TOGETHER_MAX = 500;
 
-export type RecordOpen = (open: Open) => Promise<void>;
+/** Says whether there is such a send. */
+export type RecordOpen = (open: Open) => Promise<boolean>;
 
 /** Opens that come at the same time are committed together. One of an unknown send is nothing. */
 export function openRecorder(database: Database, outbox: Outbox): RecordOpen {
   const record = coalesce(
     (opens: Open[]) =>
       database.transaction(backgroundDeadline(), async (transaction) => {
-        const values = [opens.map(({ hash }) => hash), opens.map(({ inBrowser }) => inBrowser)];
-        outbox.append(transaction, sendEvents("opened", await transaction.query(openStatement, values)));
+        const values = [opens.map(({ hash }) => hash), opens.map(({ by }) => by)];
+        const rows = await transaction.query(openStatement, values);
+        outbox.append(transaction, sendEvents("opened", rows));
+        return new Set(rows.map(({ hash }) => hash));
       }),
     { itemsMax: TOGETHER_MAX },
   );
-  return (open) => record("opens", open);
+  return async (open) => (await record("opens", open)).has(open.hash);
 }

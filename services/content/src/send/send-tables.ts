@@ -56,6 +56,10 @@ export const SEND_TABLES = [
   "create index sends_of_broadcast on sends (broadcast_id, state) where broadcast_id is not null",
   "create index sends_started on sends (due_at) where state = 'started'",
   "create index sends_unknown on sends (id) where state = 'unknown'",
+  `create table send_replies (
+    id integer generated always as identity primary key, send_hash uuid not null references sends (hash) on delete cascade,
+    date_replied timestamptz not null default now())`,
+  "create index send_replies_of_send on send_replies (send_hash)",
   // A contact who said no here is not written to, also while the contact service has not heard of it.
   `create table send_refusals (
     contact_id integer not null, channel text not null, id bigint generated always as identity,

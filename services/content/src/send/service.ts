@@ -46,6 +46,7 @@ export function openSends(
 ): Required<Pick<Parts, "services" | "work" | "jobs" | "facts">> & { routes: Router[] } {
   const links = mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL);
   const askContactable = contactableAsker(upstreams);
+  const recordOpen = openRecorder(database, outbox);
   const rendering = {
     database,
     contacts: knownContacts(database, upstreams, FOR_MAILS),
@@ -82,6 +83,7 @@ export function openSends(
           rows,
           findVisible,
           askContactable,
+          recordOpen,
           hasTransport: sending !== undefined,
           wake: () => sending?.nudge(),
         }),
@@ -108,7 +110,7 @@ export function openSends(
         log,
         settings,
         links,
-        recordOpen: openRecorder(database, outbox),
+        recordOpen,
         render: sendRenderer({ ...rendering, hasPixel: false }),
       }),
     ],
