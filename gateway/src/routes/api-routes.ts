@@ -21,6 +21,7 @@ import { pointRoutes } from "./points.ts";
 import { previewRoutes } from "./previews.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./segments.ts";
+import { smsRoutes } from "./smses.ts";
 import { stageRoutes } from "./stages.ts";
 import { themeRoutes } from "./themes.ts";
 import { trackingRoutes } from "./tracking.ts";
@@ -45,6 +46,7 @@ const OWN = [
   pointRoutes,
   previewRoutes,
   segmentRoutes,
+  smsRoutes,
   stageRoutes,
   themeRoutes,
   trackingRoutes,

@@ -16,7 +16,7 @@ import { NotificationSchema } from "@tidings/proto/tidings/content/v1/notificati
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
 import { PageMethodService, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
-import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
+import { SmsMethodService, SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
 import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
 import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
@@ -52,6 +52,7 @@ import { forgetSegments } from "./message/forget.ts";
 import { marketingMessages } from "./message/marketing-message.ts";
 import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
+import { smsMethods } from "./message/sms-methods.ts";
 import { pages } from "./page/page.ts";
 import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
@@ -134,6 +135,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const recordShown = shownRecorder({ database, outbox });
   const assetAddress = assetAddresses(database, publicUrl);
   const emailRows = emails(context);
+  const smsRows = smses(context);
   const sends = openSends(foundation, {
     rows: emailRows,
     findVisible,
@@ -188,7 +190,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(NotificationService, notifications(context)),
       implementStandard(PageService, testedPages.rows),
       implement(PageMethodService, pageMethods({ database, linkPreview, ...testedPages })),
-      implementStandard(SmsService, smses(context)),
+      implementStandard(SmsService, smsRows),
+      implement(SmsMethodService, smsMethods(smsRows, findVisible)),
       implementResource(TweetService, context),
     ],
     ports: { web: web.port },

@@ -12,7 +12,7 @@ interface Emailing {
   /** The key of the submission. */
   key: string;
   contactId: number;
-  /** What was sent with the form, by the aliases of its fields. */
+  /** The results of the submission by the aliases of the form's fields. */
   results: Record<string, unknown>;
 }
 

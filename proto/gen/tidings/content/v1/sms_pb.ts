@@ -2,8 +2,8 @@
 // @generated from file tidings/content/v1/sms.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/sms.proto.
  */
 export const file_tidings_content_v1_sms: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnRiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiOQoXU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSI7ChhTZW5kU21zVG9Db250YWN0UmVzcG9uc2USDwoHaXNfc2VudBgBIAEoCBIOCgZzdGF0dXMYAiABKAkylgEKEFNtc01ldGhvZFNlcnZpY2UScwoQU2VuZFNtc1RvQ29udGFjdBIrLnRpZGluZ3MuY29udGVudC52MS5TZW5kU21zVG9Db250YWN0UmVxdWVzdBosLnRpZGluZ3MuY29udGVudC52MS5TZW5kU21zVG9Db250YWN0UmVzcG9uc2UiBJC1GAEaDYq1GAlzbXM6c21zZXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * A text message.
@@ -119,4 +119,67 @@ export type Sms = Message<"tidings.content.v1.Sms"> & {
  */
 export const SmsSchema: GenMessage<Sms> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_sms, 0);
+
+/**
+ * @generated from message tidings.content.v1.SendSmsToContactRequest
+ */
+export type SendSmsToContactRequest = Message<"tidings.content.v1.SendSmsToContactRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendSmsToContactRequest.
+ * Use `create(SendSmsToContactRequestSchema)` to create a new message.
+ */
+export const SendSmsToContactRequestSchema: GenMessage<SendSmsToContactRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 1);
+
+/**
+ * @generated from message tidings.content.v1.SendSmsToContactResponse
+ */
+export type SendSmsToContactResponse = Message<"tidings.content.v1.SendSmsToContactResponse"> & {
+  /**
+   * @generated from field: bool is_sent = 1;
+   */
+  isSent: boolean;
+
+  /**
+   * @generated from field: string status = 2;
+   */
+  status: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendSmsToContactResponse.
+ * Use `create(SendSmsToContactResponseSchema)` to create a new message.
+ */
+export const SendSmsToContactResponseSchema: GenMessage<SendSmsToContactResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 2);
+
+/**
+ * The methods of text messages beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.content.v1.SmsMethodService
+ */
+export const SmsMethodService: GenService<{
+  /**
+   * Sends a text message to a contact. NOT_FOUND for an unknown text message or contact. Without a transport nothing is sent, and the status says so.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.SendSmsToContact
+   */
+  sendSmsToContact: {
+    methodKind: "unary";
+    input: typeof SendSmsToContactRequestSchema;
+    output: typeof SendSmsToContactResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_sms, 0);
 
