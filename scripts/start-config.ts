@@ -23,6 +23,7 @@ export function readStartConfig(env: NodeJS.ProcessEnv) {
       PUBLIC_URL: z.url().optional(),
       /** How mails leave; they are kept as files below DATA_DIR when absent. */
       MAIL_URL: z.string().optional(),
+      MAIL_FROM: z.string().default("Tidings <tidings@web.localhost>"),
     },
     env,
   );

@@ -78,9 +78,7 @@ async function start(): Promise<void> {
     administrator: { username: ADMINISTRATOR, password },
     publicUrl,
     filesDir: join(config.DATA_DIR, "files"),
-    ...(!config.MAIL_URL && {
-      env: { content: { MAIL_URL: `file:${mails}`, MAIL_FROM: "Tidings <tidings@web.localhost>" } },
-    }),
+    env: { content: { MAIL_URL: config.MAIL_URL ?? `file:${mails}`, MAIL_FROM: config.MAIL_FROM } },
     log: logToFiles(logs),
   });
   stopped.signal.throwIfAborted();
