@@ -120,6 +120,43 @@ test("a reply proves that a mail was read, and is no open", async () => {
   assert.equal((await api("POST", `emails/reply/${randomUUID()}`)).status, 404);
 });
 
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
+test("the ledger lists sends of an email and of a contact, and one of unknown outcome is decided once", async () => {
+  const emailId = await email();
+  const { id, email: address } = await contact();
+  for (let time = 0; time < 3; time += 1) await api("POST", `emails/${emailId}/contact/${id}/send`);
+  const listed = async (query: string): Promise<Any> => (await api("GET", `sends?${query}`)).body;
+  const { sends, next } = await listed(`emailId=${emailId}&limit=2`);
+  assert.deepEqual(
+    sends.map(({ state, address }: Any) => [state, address]),
+    [
+      ["sent", address],
+      ["sent", address],
+    ],
+  );
+  const rest = await listed(`emailId=${emailId}&limit=2&after=${next}`);
+  assert.deepEqual([rest.sends.length, rest.next], [1, null]);
+  assert.equal((await listed(`contactId=${id}&state=sent`)).sends.length, 3);
+  assert.equal((await api("GET", "sends")).status, 400);
+  assert.equal((await api("GET", "sends?emailId=x")).status, 400);
+  assert.equal((await api("GET", `sends?emailId=${emailId}&state=lost`)).status, 400);
+
+  const [one, other, third] = [...sends, ...rest.sends];
+  await stack.query(`update content.sends set state = 'unknown', date_sent = null where contact_id = ${id}`);
+  const resolve = (send: Any, as: string) => api("POST", `sends/${send.id}/resolve`, { as });
+  assert.equal((await listed("state=unknown")).sends.length, 3);
+  const before = mailsTo(address).length;
+  assert.equal(((await resolve(one, "sent")).body as Any).send.state, "sent");
+  assert.equal(((await resolve(other, "failed")).body as Any).send.state, "failed");
+  assert.equal((await resolve(third, "again")).status, 200);
+  await eventually(() => assert.equal(mailsTo(address).length, before + 1));
+  assert.equal((await resolve(one, "failed")).status, 409);
+  assert.equal((await resolve(one, "perhaps")).status, 400);
+  assert.equal((await resolve({ id: 2_000_000_000 }, "sent")).status, 404);
+});
+
 test("GET of an unsubscribe link changes nothing; POST holds at once and reaches the contact; it can be taken back", async () => {
   const emailId = await email();
   const { id, email: address } = await contact();

@@ -26,6 +26,8 @@ const CASES: Record<string, Case> = {
   cancelJob: { ok: 404 },
   getBroadcast: { ok: 404 },
   recordReply: { ok: 404 },
+  listSends: { ok: 400 },
+  resolveSend: { ok: 400 },
   pauseBroadcast: { ok: 404 },
   resumeBroadcast: { ok: 404 },
   cancelBroadcast: { ok: 404 },

@@ -20,6 +20,7 @@ import { addBroadcast } from "./broadcast.ts";
 import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
+import { ledgerMethods } from "./ledger.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 import type { RecordOpen } from "./record-opens.ts";
 
@@ -57,6 +58,7 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
   const { database, outbox, rows, findVisible, askContactable } = options;
   const awaitSend = sendAwaiter(database);
   return {
+    ...ledgerMethods(options),
     async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
       await rows.get(id, call);
       if (reach(call.actor, CONTACTS, Verb.VIEW) === "none") throw denied();

@@ -48,7 +48,8 @@ export const SEND_TABLES = [
   "create unique index sends_once on sends (family_id, chosen_contact_id, occasion)",
   // Two contacts with one address get one mail.
   "create unique index sends_once_an_address on sends (family_id, lower(address)) where occasion = 'list'",
-  "create index sends_of_contact on sends (contact_id)",
+  "create index sends_of_contact on sends (contact_id, id)",
+  "create index sends_of_email on sends (email_id, state, id)",
   ...Object.values(Lane).map(
     (lane) =>
       `create index sends_due_${lane} on sends (family_id, due_at) where lane = ${lane} and state = 'waiting'`,

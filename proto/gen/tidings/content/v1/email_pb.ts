@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/email.proto.
  */
 export const file_tidings_content_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSL+EgoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQE6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSJLChBTZW5kRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMEg0KBWJhdGNoGAQgASgMIikKEVNlbmRFbWFpbFJlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSJBChNHZXRCcm9hZGNhc3RSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgoKAmlkGAIgASgJEgwKBHdhaXQYAyABKAgiKQoVTGlzdEJyb2FkY2FzdHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFIksKFkxpc3RCcm9hZGNhc3RzUmVzcG9uc2USMQoKYnJvYWRjYXN0cxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiRwoXQ29udHJvbEJyb2FkY2FzdFJlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSCgoCaWQYAiABKAkSDgoGYWN0aW9uGAMgASgJIvACCglCcm9hZGNhc3QSCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGY2hvc2VuGAMgASgFEg4KBnF1ZXVlZBgEIAEoBRIQCghkZWZlcnJlZBgFIAEoBRIPCgdzZW5kaW5nGAYgASgFEgwKBHNlbnQYByABKAUSDgoGZmFpbGVkGAggASgFEhIKCnN1cHByZXNzZWQYCSABKAUSDwoHdW5rbm93bhgKIAEoBRIRCgljYW5jZWxsZWQYCyABKAUSDAoEcmF0ZRgMIAEoARIQCgNldGEYDSABKAVIAIgBARIXCgpsYXN0X2Vycm9yGA4gASgJSAGIAQESLgoKc3RhcnRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgYKBF9ldGFCDQoLX2xhc3RfZXJyb3IiIgoSUmVjb3JkUmVwbHlSZXF1ZXN0EgwKBGhhc2gYASABKAkiFQoTUmVjb3JkUmVwbHlSZXNwb25zZSIgChBBd2FpdFNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiLQoMU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCTL+BQoSRW1haWxNZXRob2RTZXJ2aWNlEnkKElNlbmRFbWFpbFRvQ29udGFjdBItLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0Gi4udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlIgSQtRgBEl4KCVNlbmRFbWFpbBIkLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxSZXF1ZXN0GiUudGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFJlc3BvbnNlIgSQtRgBEl8KDEdldEJyb2FkY2FzdBInLnRpZGluZ3MuY29udGVudC52MS5HZXRCcm9hZGNhc3RSZXF1ZXN0Gh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCIHkAIBkLUYARJwCg5MaXN0QnJvYWRjYXN0cxIpLnRpZGluZ3MuY29udGVudC52MS5MaXN0QnJvYWRjYXN0c1JlcXVlc3QaKi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXNwb25zZSIHkAIBkLUYARJkChBDb250cm9sQnJvYWRjYXN0EisudGlkaW5ncy5jb250ZW50LnYxLkNvbnRyb2xCcm9hZGNhc3RSZXF1ZXN0Gh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCIEkLUYAxJkCgtSZWNvcmRSZXBseRImLnRpZGluZ3MuY29udGVudC52MS5SZWNvcmRSZXBseVJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuUmVjb3JkUmVwbHlSZXNwb25zZSIEkLUYARJcCglBd2FpdFNlbmQSJC50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTZW5kUmVxdWVzdBogLnRpZGluZ3MuY29udGVudC52MS5TZW5kUHJvZ3Jlc3MiB5ACAZC1GAEaEIq1GAxlbWFpbDplbWFpbHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSL+EgoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQE6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSJLChBTZW5kRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMEg0KBWJhdGNoGAQgASgMIikKEVNlbmRFbWFpbFJlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSJBChNHZXRCcm9hZGNhc3RSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgoKAmlkGAIgASgJEgwKBHdhaXQYAyABKAgiKQoVTGlzdEJyb2FkY2FzdHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFIksKFkxpc3RCcm9hZGNhc3RzUmVzcG9uc2USMQoKYnJvYWRjYXN0cxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiRwoXQ29udHJvbEJyb2FkY2FzdFJlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSCgoCaWQYAiABKAkSDgoGYWN0aW9uGAMgASgJIvACCglCcm9hZGNhc3QSCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGY2hvc2VuGAMgASgFEg4KBnF1ZXVlZBgEIAEoBRIQCghkZWZlcnJlZBgFIAEoBRIPCgdzZW5kaW5nGAYgASgFEgwKBHNlbnQYByABKAUSDgoGZmFpbGVkGAggASgFEhIKCnN1cHByZXNzZWQYCSABKAUSDwoHdW5rbm93bhgKIAEoBRIRCgljYW5jZWxsZWQYCyABKAUSDAoEcmF0ZRgMIAEoARIQCgNldGEYDSABKAVIAIgBARIXCgpsYXN0X2Vycm9yGA4gASgJSAGIAQESLgoKc3RhcnRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgYKBF9ldGFCDQoLX2xhc3RfZXJyb3IiaQoQTGlzdFNlbmRzUmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg0KBXN0YXRlGAMgASgJEg0KBWFmdGVyGAQgASgJEhEKCXBhZ2Vfc2l6ZRgFIAEoBSJKChFMaXN0U2VuZHNSZXNwb25zZRInCgVzZW5kcxgBIAMoCzIYLnRpZGluZ3MuY29udGVudC52MS5TZW5kEgwKBG5leHQYAiABKAkiLAoSUmVzb2x2ZVNlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIqQDCgRTZW5kEgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESEAoIZW1haWxfaWQYBiABKAUSEgoKY29udGFjdF9pZBgHIAEoBRIUCgdhZGRyZXNzGAggASgJSAGIAQESDAoEaGFzaBgJIAEoCRIqCgZkdWVfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnN0YXJ0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEY29kZRgNIAEoBUgCiAEBEi0KCWRhdGVfcmVhZBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKb3Blbl9jb3VudBgPIAEoBUIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlIiIKElJlY29yZFJlcGx5UmVxdWVzdBIMCgRoYXNoGAEgASgJIhUKE1JlY29yZFJlcGx5UmVzcG9uc2UiIAoQQXdhaXRTZW5kUmVxdWVzdBIMCgRoYXNoGAEgASgJIi0KDFNlbmRQcm9ncmVzcxINCgVzdGF0ZRgBIAEoCRIOCgZyZWFzb24YAiABKAkyuAcKEkVtYWlsTWV0aG9kU2VydmljZRJ5ChJTZW5kRW1haWxUb0NvbnRhY3QSLS50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsVG9Db250YWN0UmVxdWVzdBouLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXNwb25zZSIEkLUYARJeCglTZW5kRW1haWwSJC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsUmVxdWVzdBolLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxSZXNwb25zZSIEkLUYARJfCgxHZXRCcm9hZGNhc3QSJy50aWRpbmdzLmNvbnRlbnQudjEuR2V0QnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiB5ACAZC1GAEScAoOTGlzdEJyb2FkY2FzdHMSKS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVzcG9uc2UiB5ACAZC1GAESZAoQQ29udHJvbEJyb2FkY2FzdBIrLnRpZGluZ3MuY29udGVudC52MS5Db250cm9sQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiBJC1GAMSYQoJTGlzdFNlbmRzEiQudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTZW5kc1JlcXVlc3QaJS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNlbmRzUmVzcG9uc2UiB5ACAZC1GAESVQoLUmVzb2x2ZVNlbmQSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNlbmRSZXF1ZXN0GhgudGlkaW5ncy5jb250ZW50LnYxLlNlbmQiBJC1GAMSZAoLUmVjb3JkUmVwbHkSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVjb3JkUmVwbHlSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLlJlY29yZFJlcGx5UmVzcG9uc2UiBJC1GAESXAoJQXdhaXRTZW5kEiQudGlkaW5ncy5jb250ZW50LnYxLkF3YWl0U2VuZFJlcXVlc3QaIC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFByb2dyZXNzIgeQAgGQtRgBGhCKtRgMZW1haWw6ZW1haWxzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * An email.
@@ -563,6 +563,192 @@ export const BroadcastSchema: GenMessage<Broadcast> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_email, 9);
 
 /**
+ * @generated from message tidings.content.v1.ListSendsRequest
+ */
+export type ListSendsRequest = Message<"tidings.content.v1.ListSendsRequest"> & {
+  /**
+   * @generated from field: int32 email_id = 1;
+   */
+  emailId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
+   *
+   * @generated from field: string state = 3;
+   */
+  state: string;
+
+  /**
+   * The id of the last send of the page before; the first page when it is empty.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+
+  /**
+   * @generated from field: int32 page_size = 5;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListSendsRequest.
+ * Use `create(ListSendsRequestSchema)` to create a new message.
+ */
+export const ListSendsRequestSchema: GenMessage<ListSendsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 10);
+
+/**
+ * @generated from message tidings.content.v1.ListSendsResponse
+ */
+export type ListSendsResponse = Message<"tidings.content.v1.ListSendsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.Send sends = 1;
+   */
+  sends: Send[];
+
+  /**
+   * `after` of the next page; empty when this is the last.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListSendsResponse.
+ * Use `create(ListSendsResponseSchema)` to create a new message.
+ */
+export const ListSendsResponseSchema: GenMessage<ListSendsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 11);
+
+/**
+ * @generated from message tidings.content.v1.ResolveSendRequest
+ */
+export type ResolveSendRequest = Message<"tidings.content.v1.ResolveSendRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * sent, failed or again.
+   *
+   * @generated from field: string as = 2;
+   */
+  as: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ResolveSendRequest.
+ * Use `create(ResolveSendRequestSchema)` to create a new message.
+ */
+export const ResolveSendRequestSchema: GenMessage<ResolveSendRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 12);
+
+/**
+ * One mail for one contact.
+ *
+ * @generated from message tidings.content.v1.Send
+ */
+export type Send = Message<"tidings.content.v1.Send"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+
+  /**
+   * Why it was chosen: list, direct:<uuid>, form:<submission>:<action>.
+   *
+   * @generated from field: string occasion = 3;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * Why it failed, was suppressed, or waits.
+   *
+   * @generated from field: optional string reason = 5;
+   */
+  reason?: string | undefined;
+
+  /**
+   * @generated from field: int32 email_id = 6;
+   */
+  emailId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 7;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: optional string address = 8;
+   */
+  address?: string | undefined;
+
+  /**
+   * The tracking hash of the mail.
+   *
+   * @generated from field: string hash = 9;
+   */
+  hash: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp due_at = 10;
+   */
+  dueAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 11;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_sent = 12;
+   */
+  dateSent?: Timestamp | undefined;
+
+  /**
+   * The code of the mail server.
+   *
+   * @generated from field: optional int32 code = 13;
+   */
+  code?: number | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_read = 14;
+   */
+  dateRead?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int32 open_count = 15;
+   */
+  openCount: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.Send.
+ * Use `create(SendSchema)` to create a new message.
+ */
+export const SendSchema: GenMessage<Send> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 13);
+
+/**
  * @generated from message tidings.content.v1.RecordReplyRequest
  */
 export type RecordReplyRequest = Message<"tidings.content.v1.RecordReplyRequest"> & {
@@ -577,7 +763,7 @@ export type RecordReplyRequest = Message<"tidings.content.v1.RecordReplyRequest"
  * Use `create(RecordReplyRequestSchema)` to create a new message.
  */
 export const RecordReplyRequestSchema: GenMessage<RecordReplyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 10);
+  messageDesc(file_tidings_content_v1_email, 14);
 
 /**
  * @generated from message tidings.content.v1.RecordReplyResponse
@@ -590,7 +776,7 @@ export type RecordReplyResponse = Message<"tidings.content.v1.RecordReplyRespons
  * Use `create(RecordReplyResponseSchema)` to create a new message.
  */
 export const RecordReplyResponseSchema: GenMessage<RecordReplyResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 11);
+  messageDesc(file_tidings_content_v1_email, 15);
 
 /**
  * @generated from message tidings.content.v1.AwaitSendRequest
@@ -607,7 +793,7 @@ export type AwaitSendRequest = Message<"tidings.content.v1.AwaitSendRequest"> & 
  * Use `create(AwaitSendRequestSchema)` to create a new message.
  */
 export const AwaitSendRequestSchema: GenMessage<AwaitSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 12);
+  messageDesc(file_tidings_content_v1_email, 16);
 
 /**
  * @generated from message tidings.content.v1.SendProgress
@@ -631,7 +817,7 @@ export type SendProgress = Message<"tidings.content.v1.SendProgress"> & {
  * Use `create(SendProgressSchema)` to create a new message.
  */
 export const SendProgressSchema: GenMessage<SendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 13);
+  messageDesc(file_tidings_content_v1_email, 17);
 
 /**
  * The methods of emails beyond the standard ones (AIP-136).
@@ -691,6 +877,28 @@ export const EmailMethodService: GenService<{
     methodKind: "unary";
     input: typeof ControlBroadcastRequestSchema;
     output: typeof BroadcastSchema;
+  },
+  /**
+   * The latest sends of an email, of a contact, or of those whose outcome nobody knows; those whose email and contact the caller may view.
+   * INVALID_ARGUMENT where none of the three is named.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.ListSends
+   */
+  listSends: {
+    methodKind: "unary";
+    input: typeof ListSendsRequestSchema;
+    output: typeof ListSendsResponseSchema;
+  },
+  /**
+   * Decides a send whose outcome nobody knows: it went out, it did not, or it is sent once more. NOT_FOUND for an unknown one; ABORTED for one that is
+   * in another state.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.ResolveSend
+   */
+  resolveSend: {
+    methodKind: "unary";
+    input: typeof ResolveSendRequestSchema;
+    output: typeof SendSchema;
   },
   /**
    * Records that the contact of a send answered its mail, which proves that it was read. NOT_FOUND for an unknown send.
