@@ -154,6 +154,22 @@ test("a pause holds, a resumed send goes on, and a cancelled one ends with what 
   assert.equal((await api("POST", `emails/${emailId}/sends/${listed.id}/pause`)).status, 409);
 });
 
+test("a published segment email with a time begins at it by itself, and one that is taken back does not", async () => {
+  const { id } = await segmentOf(addresses("planned", 5));
+  const startsAt = Date.now() + 4_000;
+  const publishUp = new Date(startsAt).toISOString();
+  await newsletter([id], { publishUp });
+  const { id: other } = await segmentOf(addresses("withdrawn", 1));
+  const withdrawn = await newsletter([other], { publishUp });
+  const answer = await api("PATCH", `emails/${withdrawn}/edit`, { isPublished: false });
+  assert.equal(answer.status, 200);
+  assert.deepEqual(takenBy("planned"), []);
+  await eventually(() => assert.equal(takenBy("planned").length, 5), { timeoutMs: 20_000 });
+  // publishUp is kept in whole seconds.
+  assert.ok(Date.now() >= startsAt - 1_000);
+  assert.deepEqual(takenBy("withdrawn"), []);
+});
+
 test("an email that is not published, segments of others, and counts that are none, are refused by name", async () => {
   const { id } = await segmentOf(addresses("bad", 1));
   const { id: other } = await segmentOf([]);

@@ -11,6 +11,7 @@ import { checkVariantSettings, type Family, family } from "../family/family.ts";
 import { EMAIL_SHOWN } from "../family/references.ts";
 import { checkUtmTags } from "../family/utm-tags.ts";
 import { restartTests } from "../family/variant-test.ts";
+import { planSends } from "../send/schedule.ts";
 
 const TOKENS_MAX = 100;
 const HEADERS_MAX = 50;
@@ -22,6 +23,7 @@ const HEADER_VALUE = /^[^\r\n\0]{0,998}$/;
 
 export function emails(context: ResourceContext): Repository<Email> {
   const variants = family(EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
+  const restart = restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]);
   return repository<Email, Family>(context, EmailSchema, {
     listed: variants.listed,
     load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
@@ -42,7 +44,10 @@ export function emails(context: ResourceContext): Repository<Email> {
       ];
     },
     needs: ({ dynamicContent }) => thingsNamed(jsonOf(dynamicContent)),
-    changed: restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]),
+    async changed(transaction, changes) {
+      await restart(transaction, changes);
+      planSends(transaction, changes, context.database.now());
+    },
     show: variants.show,
   });
 }

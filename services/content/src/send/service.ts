@@ -25,6 +25,7 @@ import { FACT_COLUMNS, sendsOf } from "./record-sends.ts";
 import { refusalJobs } from "./refusals.ts";
 import { sendRenderer } from "./render-send.ts";
 import { startSending } from "./run-sends.ts";
+import { plannedSends } from "./schedule.ts";
 import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
 
 interface SendParts {
@@ -92,6 +93,7 @@ export function openSends(
     work: sending ? { sends: { stop: sending.stop } } : {},
     jobs: [
       refusalJobs(database, log, upstreams),
+      plannedSends(database, log),
       broadcastJobs({ database, outbox, log, upstreams, wake: () => sending?.nudge() }),
     ],
     facts: [
