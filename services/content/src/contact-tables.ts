@@ -18,7 +18,7 @@ export const SETS_OF_CONTACTS: SetOfContact[] = [
     columns: ["submission_key", "action_id"],
     others: ["form_id", "type", "state", "reason", "date_added"],
   },
-  { table: "send_refusals", columns: ["channel"], others: ["date_added"] },
+  { table: "send_refusals", columns: ["channel"], others: ["reason", "date_added"] },
   // The content that was put there for the survivor stays.
   {
     table: "dynamic_content_lead_data",

@@ -1,7 +1,9 @@
+import { type Database, prepared } from "@tidings/database/database";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
 import { coalesce } from "@tidings/runtime/coalesce";
 import type { Upstreams } from "@tidings/service/upstreams";
+import { RefusalReason } from "./refusals.ts";
 
 /** An answer of the contact service, which is good for a second. */
 export interface Contactable {
@@ -19,8 +21,13 @@ const ASK_MS = 5_000;
 const ASKED_MAX = 1_000;
 const actor = serviceActor("Sends");
 
-/** Sends that ask at the same time share a question. */
-export function contactableAsker(upstreams: Upstreams): AskContactable {
+const refusedStatement = prepared(
+  "send_refusals_of",
+  "select contact_id, reason from send_refusals where channel = $1 and contact_id = any ($2::integer[])",
+);
+
+/** Sends that ask at the same time share a question. A no that was said here counts before the contact service has heard of it. */
+export function contactableAsker(database: Database, upstreams: Upstreams): AskContactable {
   const contacts = upstreams.client("contact", ContactCommandService);
   const ask = coalesce(
     async (asked: { channel: string; contactId: number }[]) => {
@@ -29,9 +36,17 @@ export function contactableAsker(upstreams: Upstreams): AskContactable {
       const outgoing = { actor, deadlineMs: Date.now() + ASK_MS, requestId: "" };
       const ids = [...new Set(asked.map(({ contactId }) => contactId))];
       const channel = asked[0]?.channel ?? "";
-      const { contacts: answers } = await contacts.checkContactable({ channel, ids }, outgoing);
+      const [{ contacts: answers }, rows] = await Promise.all([
+        contacts.checkContactable({ channel, ids }, outgoing),
+        database.query(refusedStatement, [channel, ids], outgoing.deadlineMs),
+      ]);
+      const refused = new Map(
+        rows.map(({ contact_id, reason }) => [Number(contact_id), wordOf(Number(reason))]),
+      );
       const isFresh = () => performance.now() - askedMs < GOOD_MS;
-      return new Map(answers.map(({ id, refusal }) => [id, { refusal, isFresh }]));
+      const answerOf = ({ id, refusal }: { id: number; refusal: string }) =>
+        [id, { refusal: refused.get(id) ?? refusal, isFresh }] as const;
+      return new Map(answers.map(answerOf));
     },
     { atOnce: 4, itemsMax: ASKED_MAX },
   );
@@ -40,4 +55,9 @@ export function contactableAsker(upstreams: Upstreams): AskContactable {
     if (!answer) throw new Error(`nothing was said of contact ${contactId}`);
     return answer;
   };
+}
+
+/** A reason in the words of the contact service. */
+function wordOf(reason: number): string {
+  return reason === RefusalReason.BOUNCED ? "bounced" : "unsubscribed";
 }

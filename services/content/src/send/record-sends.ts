@@ -6,6 +6,7 @@ import type { Result } from "@tidings/jobs/work";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { slices } from "@tidings/runtime/slices";
+import { keepRefusal, type Refusal, RefusalReason } from "./refusals.ts";
 import type { SendOutcome } from "./send-mail.ts";
 import type { Send } from "./send-queue.ts";
 import { SendState } from "./send-tables.ts";
@@ -57,6 +58,9 @@ export async function recordSends(
         outcomes.map(({ address }) => address ?? null),
         outcomes.map(({ isAttempt }) => isAttempt),
       ]);
+      const recorded = new Set(rows.map(({ id }) => id ?? ""));
+      for (const { job, outcome } of results)
+        if (outcome.isBadAddress && recorded.has(job.id)) keepRefusal(transaction, bounceOf(job, outcome));
       outbox.append(
         transaction,
         sendEvents(
@@ -64,13 +68,20 @@ export async function recordSends(
           rows.filter(({ state }) => state === SendState.SENT),
         ),
       );
-      return new Set(rows.map(({ id }) => id ?? ""));
+      return recorded;
     },
     { byIndex: true },
   );
 }
 
 const REASON_LENGTH_MAX = 1_000;
+const COMMENTS_LENGTH_MAX = 200;
+
+/** The contact is not written to again until its address is another one (engines.md 6.3). */
+function bounceOf({ contactId, emailId }: Send, { reason = "" }: SendOutcome): Refusal {
+  const comments = reason.slice(0, COMMENTS_LENGTH_MAX);
+  return { contactId, channel: "email", reason: RefusalReason.BOUNCED, channelId: emailId, comments };
+}
 
 /** Events of sends that changed, each with up to 500 of them. */
 export function sendEvents(verb: "queued" | "sent" | "opened", rows: Row[]) {

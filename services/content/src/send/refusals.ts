@@ -30,7 +30,7 @@ interface Task extends Refusal {
 
 const keepStatement = prepared(
   "send_refusals_keep",
-  "insert into send_refusals (contact_id, channel) values ($1, $2) on conflict do nothing",
+  "insert into send_refusals (contact_id, channel, reason) values ($1, $2, $3) on conflict (contact_id, channel) do update set reason = excluded.reason",
 );
 const dropStatement = prepared(
   "send_refusals_drop",
@@ -44,7 +44,8 @@ const AT_ONCE = 32;
 /** Keeps a refusal, or takes it back. Sends obey it with this transaction; a job passes it on to the contact service. */
 export function keepRefusal(transaction: Transaction, refusal: Refusal): void {
   const { contactId, channel, reason } = refusal;
-  transaction.execute(reason === RefusalReason.NONE ? dropStatement : keepStatement, [contactId, channel]);
+  if (reason === RefusalReason.NONE) transaction.execute(dropStatement, [contactId, channel]);
+  else transaction.execute(keepStatement, [contactId, channel, reason]);
   // The latest word of a contact replaces one that is not passed on yet.
   jobs.add(transaction, [
     { key: `${channel}:${contactId}`, payload: { ...refusal, at: Date.now() } satisfies Task },

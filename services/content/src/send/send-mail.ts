@@ -26,6 +26,8 @@ export interface SendOutcome {
   address?: string | undefined;
   /** Another attempt of the same kind is counted. */
   isAttempt: boolean;
+  /** There is no such mailbox: no other mail to the address would arrive. */
+  isBadAddress?: boolean;
   /** The server is away, or refuses everybody: others wait, too. */
   isEverybody: boolean;
 }
@@ -49,6 +51,8 @@ const UNANSWERED = "The contact service does not answer.";
 const REFUSED_SENDER_SECONDS = 300;
 /** Until a contact is asked about again who has had enough messages for now, or made a pause. */
 const DEFERRED_SECONDS = 3_600;
+/** Bad destination mailbox, system or syntax, and a null MX (RFC 3463, 3.2; RFC 7505, 4). */
+const BAD_ADDRESS = /^5\.1\.(?:1|2|3|10)\b/;
 /** They hold back what nobody has to have at once. */
 const LIMITS = new Set(["paused", "frequency"]);
 
@@ -86,7 +90,7 @@ async function write(
   const address = send.address ?? present;
   const to = wireAddress(address);
   if (address === "") throw new SendRefused("The contact has no email address.");
-  if (to === undefined) throw new SendRefused("The email address is malformed.");
+  if (to === undefined) throw new SendRefused("The email address is malformed.", true);
   const messageId = `${send.hash}@${from.address.slice(from.address.lastIndexOf("@") + 1)}`;
   const octets = await composeMail({
     messageId,
@@ -130,6 +134,12 @@ function ownHeaders(send: Send, links: MailLinks): [string, string][] {
 /** No attempt with the same email and contact would succeed. */
 class SendRefused extends Error {
   override name = "SendRefused";
+  readonly isBadAddress: boolean;
+
+  constructor(reason: string, isBadAddress = false) {
+    super(reason);
+    this.isBadAddress = isBadAddress;
+  }
 }
 
 /** An email or an address that no mail can be made of fails. While the contact service is away nothing goes out unasked. */
@@ -144,7 +154,10 @@ function decided(error: unknown): SendOutcome {
       isEverybody: true,
     };
   if (error instanceof SendRefused || error instanceof MailInvalid || error instanceof TemplateError)
-    return { ...DECIDED, state: SendState.FAILED, reason: error.message };
+    return {
+      ...{ ...DECIDED, state: SendState.FAILED, reason: error.message },
+      isBadAddress: error instanceof SendRefused && error.isBadAddress,
+    };
   throw error;
 }
 
@@ -200,7 +213,7 @@ function outcomeOf(handOver: HandOver, { attempts }: Send): SendOutcome {
         };
       const delaySeconds = isForGood(code) ? undefined : RETRY_SECONDS[attempts];
       return delaySeconds === undefined
-        ? { ...failure, state: SendState.FAILED }
+        ? { ...failure, state: SendState.FAILED, isBadAddress: BAD_ADDRESS.test(text) && isForGood(code) }
         : { ...failure, state: SendState.WAITING, delaySeconds };
     }
   }

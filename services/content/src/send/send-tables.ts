@@ -63,6 +63,6 @@ export const SEND_TABLES = [
   "create index send_replies_of_send on send_replies (send_hash)",
   // A contact who said no here is not written to, also while the contact service has not heard of it.
   `create table send_refusals (
-    contact_id integer not null, channel text not null, id bigint generated always as identity,
+    contact_id integer not null, channel text not null, reason smallint not null, id bigint generated always as identity,
     date_added timestamptz not null default now(), primary key (contact_id, channel))`,
 ];

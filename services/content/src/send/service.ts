@@ -46,7 +46,7 @@ export function openSends(
   { rows, findVisible, settings, store, addresses, assetAddress }: SendParts,
 ): Required<Pick<Parts, "services" | "work" | "jobs" | "facts">> & { routes: Router[] } {
   const links = mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL);
-  const askContactable = contactableAsker(upstreams);
+  const askContactable = contactableAsker(database, upstreams);
   const recordOpen = openRecorder(database, outbox);
   const rendering = {
     database,
