@@ -294,6 +294,14 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       rate("tidings_public_refusals_total", "kind, reason"),
     ),
   ],
+  Sending: [
+    each(
+      "Attempts of sends a second, by lane and what became of them",
+      "reqps",
+      "{{lane}} {{state}}",
+      rate("tidings_sends_total", "lane, state"),
+    ),
+  ],
   "Focus items and videos": [
     each(
       "Views and clicks of focus items a second, by verdict",

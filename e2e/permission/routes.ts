@@ -41,6 +41,8 @@ const PARAMETERS: Record<string, string> = {
   directory: "assets",
   file: "nothing.png",
   theme: "nothing",
+  sendId: "00000000-0000-7000-8000-000000000000",
+  hash: "00000000-0000-7000-8000-000000000000",
 };
 
 /** The path of a template, as it is sent below `/api/`. */

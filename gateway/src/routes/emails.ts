@@ -163,12 +163,13 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
     }),
     route({
       method: "GET",
-      path: "/emails/:emailId/sends/:id",
+      path: "/emails/:emailId/sends/:sendId",
       summary: "Get how far a send to segments is",
       rpc: rpc.getBroadcast,
-      parameters: { emailId: entityId("emails", "view"), id: uuid("Id of the send") },
+      parameters: { emailId: entityId("emails", "view"), sendId: uuid("Id of the send") },
       answer: BROADCAST,
-      handle: ({ parameters, options }) => emails.getBroadcast(parameters, options),
+      handle: ({ parameters: { emailId, sendId }, options }) =>
+        emails.getBroadcast({ emailId, id: sendId }, options),
     }),
     route({
       method: "GET",
@@ -197,14 +198,15 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
     ...["pause", "resume", "cancel"].map((action) =>
       route({
         method: "POST",
-        path: `/emails/:emailId/sends/:id/${action}`,
+        path: `/emails/:emailId/sends/:sendId/${action}`,
         summary: `${action.charAt(0).toUpperCase()}${action.slice(1)} a send to segments`,
         operation: `${action}Broadcast`,
         rpc: rpc.controlBroadcast,
-        parameters: { emailId: entityId("emails", "edit"), id: uuid("Id of the send") },
+        parameters: { emailId: entityId("emails", "edit"), sendId: uuid("Id of the send") },
         answer: BROADCAST,
         errors: [409],
-        handle: ({ parameters, options }) => emails.controlBroadcast({ ...parameters, action }, options),
+        handle: ({ parameters: { emailId, sendId }, options }) =>
+          emails.controlBroadcast({ emailId, id: sendId, action }, options),
       }),
     ),
   ];

@@ -28,6 +28,8 @@ export function smsRoutes({ clients }: RoutesContext): Route[] {
         contactId: entityId("contacts", "view", { isAskedAnew: true }),
       },
       answer: SENT,
+      // A GET that sends answers as a write does.
+      errors: [409, 412, 422],
       async handle({ parameters, options }) {
         const { isSent, status } = await smses.sendSmsToContact(parameters, options);
         return { success: isSent ? 1 : false, status, errors: isSent ? [] : [{ message: status }] };
