@@ -4,6 +4,8 @@ import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
 import { simpleParser } from "mailparser";
+import { PDF } from "./multipart.ts";
+import { uploader } from "./uploader.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -105,6 +107,61 @@ test("the picture of a mail counts an open once a person has seen it, and the we
     const [seen] = await stack.query(`select read_count from contact.email_sends where contact_id = ${id}`);
     assert.equal(seen?.read_count, 3);
   });
+});
+
+test("a mail has all that its email says: sender, copies, headers, attachments, contents by filters, links with tags", async () => {
+  const { name: file } = await uploader(baseUrl).file("assets", "guide.pdf", PDF);
+  const { asset } = await made("assets/new", {
+    ...{ title: "Guide", storageLocation: "local", file, isPublished: true },
+  });
+  const emailId = await email({
+    ...{
+      fromAddress: "{contactfield=attribution_owner|news@mail.example}",
+      fromName: "News",
+      replyToAddress: "reply@mail.example",
+    },
+    ...{ bccAddress: "archive@mail.example", preheaderText: "Before all", utmTags: { utmSource: "news" } },
+    ...{ headers: { "X-Campaign": "Spring {contactfield=firstname}" }, assetAttachments: [asset.id] },
+    subject: "Contents",
+    customHtml: `<html><body><p>{dynamiccontent="Greeting"}</p><a href="https://shop.example/a">A</a>
+      <a href="https://shop.example/b" svc:disable-tracking>B</a><a href="mailto:shop@mail.example">C</a></body></html>`,
+    dynamicContent: [
+      {
+        tokenName: "Greeting",
+        content: "Hello",
+        filters: [
+          {
+            content: "Hello <b>{contactfield=firstname}</b> of Vienna",
+            filters: [
+              { glue: "and", field: "city", object: "lead", type: "text", operator: "=", filter: "Vienna" },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  const vienna = await contact({ city: "Vienna" });
+  const elsewhere = await contact({ city: "Graz" });
+  for (const { id } of [vienna, elsewhere]) await api("POST", `emails/${emailId}/contact/${id}/send`);
+  const [mail] = mailsTo(vienna.email);
+  assert.deepEqual(mail?.to, [vienna.email, "archive@mail.example"]);
+  const { from, replyTo, headers, html, text, attachments } = await parsed(mail);
+  assert.deepEqual([from?.text, replyTo?.text], ['"News" <news@mail.example>', "reply@mail.example"]);
+  assert.equal(headers.get("x-campaign"), "Spring Ada");
+  assert.deepEqual(
+    attachments.map(({ filename, contentType, content }) => [filename, contentType, content.equals(PDF)]),
+    [["Guide.pdf", "application/pdf", true]],
+  );
+  assert.match(String(html), /<body><div style="display:none[^"]*">Before all<\/div>/);
+  assert.match(String(html), /<p>Hello <b>Ada<\/b> of Vienna<\/p>/);
+  assert.match(text ?? "", /Hello Ada of Vienna/);
+  assert.match(String(html), /href="[^"]*\/r\/[0-9a-f]{25}\?utm_source=news&amp;ct=[^"]*">A/);
+  assert.match(
+    String(html),
+    /href="https:\/\/shop\.example\/b"[^>]*>B<\/a><a href="mailto:shop@mail\.example">C/,
+  );
+  const other = await parsed(mailsTo(elsewhere.email)[0]);
+  assert.match(String(other.html), /<p>Hello<\/p>/);
 });
 
 test("a reply proves that a mail was read, and is no open", async () => {

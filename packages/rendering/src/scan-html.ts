@@ -30,8 +30,10 @@ export function scanHtml(html: string, parts: HtmlParts): void {
       onattribdata(start, end) {
         value = { start: value.start < 0 ? start : value.start, end };
       },
-      onattribend: () => {
-        if (value.start >= 0) parts.attribute(name, html.slice(value.start, value.end), value.start);
+      onattribend(_quote, end) {
+        // Without a value: the place after the name.
+        const { start, end: until } = value.start < 0 ? { start: end, end } : value;
+        parts.attribute(name, html.slice(start, until), start);
       },
       ontext: (start, end) => parts.text(html.slice(start, end)),
       onattribentity: ignore,
