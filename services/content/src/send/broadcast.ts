@@ -11,6 +11,7 @@ import type { Upstreams } from "@tidings/service/upstreams";
 import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
 import { chooseRecipients, type Recipient } from "./choose-recipients.ts";
+import { COUNTS } from "./read-broadcast.ts";
 
 /** A send of an email to segments. */
 export interface NewBroadcast {
@@ -47,7 +48,7 @@ const cancelStatement = prepared(
 );
 const finishStatement = prepared(
   "broadcasts_finish",
-  `update broadcasts set state = case state when 'cancelling' then 'cancelled' else 'finished' end, finished_at = now()
+  `update broadcasts set state = case state when 'cancelling' then 'cancelled' else 'finished' end, finished_at = now(), counts = ${COUNTS("$1::uuid")}
    where id = $1::uuid and not exists (
      select from sends where broadcast_id = $1::uuid and state = any (array['waiting', 'started']))
    returning id`,

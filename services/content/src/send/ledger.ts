@@ -52,6 +52,8 @@ const resolveStatement = prepared(
        started_at = case when $2 = 'waiting' then null else started_at end, date_sent = case when $2 = 'sent' then started_at end
      where id = $1::bigint and state = 'unknown' and ($3::integer is null or exists (select from emails e where e.id = s.email_id and e.created_by = $3::integer))
      returning s.*
+   ), recounted as (
+     update broadcasts b set counts = null from resolved where b.id = resolved.broadcast_id
    ), counted as (
      update emails e set sent_count = e.sent_count + 1 from resolved where e.id = resolved.email_id and resolved.state = 'sent')
    select id, occasion, state, reason, address, due_at, started_at, code, ${FACT_COLUMNS} from resolved`,

@@ -6,11 +6,14 @@ import { timestampFromText } from "@tidings/database/timestamp";
 import type { BroadcastSchema } from "@tidings/proto/tidings/content/v1/email";
 import { SendState } from "./send-tables.ts";
 
+/** SQL: the sends of a broadcast by state, as JSON. */
+export const COUNTS = (id: string) => `(select json_agg(c) from (
+  select state, reason is not null as has_reason, count(*)::integer as count from sends where broadcast_id = ${id} group by 1, 2) c)`;
+
 const readStatement = prepared(
   "broadcasts_show",
   `select b.*, extract(epoch from coalesce(b.finished_at, now()) - b.started_at) as seconds,
-     (select json_agg(c) from (
-        select state, reason is not null as has_reason, count(*)::integer as count from sends where broadcast_id = b.id group by 1, 2) c) as counts,
+     coalesce(b.counts::text, ${COUNTS("b.id")}::text) as sends,
      (select reason from (select reason from sends where broadcast_id = b.id and state = 'waiting' limit 1000) w
       where reason is not null limit 1) as waiting_reason
    from broadcasts b where b.email_id = $1::integer and ($2::uuid is null or b.id = $2::uuid)
@@ -55,7 +58,7 @@ interface Counted {
 }
 
 function toBroadcast(row: Row): Broadcast {
-  const counts: Counted[] = JSON.parse(row.counts ?? "null") ?? [];
+  const counts: Counted[] = JSON.parse(row.sends ?? "null") ?? [];
   const countOf = (state: string, hasReason?: boolean) =>
     counts
       .filter((one) => one.state === state && (hasReason === undefined || one.has_reason === hasReason))

@@ -17,7 +17,7 @@ const openStatement = prepared(
        (count(*) filter (where by = 'reply'))::integer as replies
      from unnest($1::uuid[], $2::text[]) as o (hash, by) group by hash
    ), held as (
-     select s.id, s.is_read, o.times, o.in_browser, o.replies from sends s join opens o on o.hash = s.hash order by s.id for update of s
+     select s.id, s.is_read, s.state, s.broadcast_id, o.times, o.in_browser, o.replies from sends s join opens o on o.hash = s.hash order by s.id for update of s
    ), opened as (
      update sends s set open_count = s.open_count + h.times, last_opened = case when h.times > 0 then now() else s.last_opened end, is_read = true, date_read = coalesce(s.date_read, now()),
        viewed_in_browser = s.viewed_in_browser or h.in_browser, version = s.version + 1,
@@ -27,6 +27,8 @@ const openStatement = prepared(
      returning s.*, not h.is_read as is_first, h.replies
    ), replied as (
      insert into send_replies (send_hash) select hash from opened cross join lateral generate_series(1, replies)
+   ), recounted as (
+     update broadcasts b set counts = null from held h where b.id = h.broadcast_id and h.state = 'unknown'
    ), counted as (
      update emails e set read_count = e.read_count + c.first,
        variant_read_count = e.variant_read_count + case when e.variant_start_date is null then 0 else c.first end

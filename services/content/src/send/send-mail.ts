@@ -103,7 +103,7 @@ async function write(
     subject: mail.subject,
     html: mail.html,
     text: mail.text,
-    headers: [...mail.headers, ...ownHeaders(send, links)],
+    headers: headersOf(mail.headers, ownHeaders(send, links)),
     attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
   });
   const bcc = (revision.bccAddress ?? "").split(",").flatMap((text) => wireAddress(text) ?? []);
@@ -113,6 +113,12 @@ async function write(
     envelope: { from: wireAddress(from.address) ?? from.address, to, bcc },
     octets,
   };
+}
+
+/** A field of ours stands once, whatever the author of the email wrote. */
+function headersOf(written: [string, string][], own: [string, string][]): [string, string][] {
+  const names = new Set(own.map(([name]) => name.toLowerCase()));
+  return [...written.filter(([name]) => !names.has(name.toLowerCase())), ...own];
 }
 
 /** engines.md 6.11, and RFC 2369, 8058 and 2919 for mails to many. */

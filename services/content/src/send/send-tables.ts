@@ -26,7 +26,8 @@ export const SEND_TABLES = [
     id uuid primary key, email_id integer not null, family_id integer not null, list_ids integer[] not null,
     recipients_max integer, position integer not null default 0, chosen integer not null default 0,
     state text not null default 'choosing', is_paused boolean not null default false, created_by integer,
-    last_error text, started_at timestamptz not null default now(), finished_at timestamptz)`,
+    -- Its sends by state once it is finished; null where one of them changed since.
+    counts jsonb, started_at timestamptz not null default now(), finished_at timestamptz)`,
   "create index broadcasts_of_email on broadcasts (email_id, id)",
   "create index broadcasts_paused on broadcasts (family_id) where is_paused and finished_at is null",
   // Each email of an A/B test with the number of its recipients since the test began.
