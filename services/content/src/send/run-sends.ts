@@ -1,21 +1,17 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Database } from "@tidings/database/database";
 import { LEASE_MS } from "@tidings/jobs/queue";
 import { type Result, startWork, type Worker } from "@tidings/jobs/work";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { isOutage } from "@tidings/rpc/outage";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { limited } from "@tidings/runtime/limited";
-import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
 import { recordSends } from "./record-sends.ts";
 import { mailSender, type SendMailOptions, type SendOutcome } from "./send-mail.ts";
 import { bulkLane, directLane, type Send, type SendLane } from "./send-queue.ts";
 
 export interface RunSendsOptions extends SendMailOptions {
-  database: Database;
   outbox: Outbox;
-  log: Log;
   /** Mails of a lane that are handed over at a time. */
   connections: number;
 }

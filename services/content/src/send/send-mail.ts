@@ -7,6 +7,7 @@ import { type HandOver, isForGood, type MailTransport } from "@tidings/mail/mail
 import { TemplateError } from "@tidings/rendering/template-error";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
+import type { Log } from "@tidings/runtime/log";
 import type { AskContactable } from "./contactable.ts";
 import type { MailLinks } from "./mail-links.ts";
 import type { RenderSend } from "./render-send.ts";
@@ -34,6 +35,7 @@ export interface SendOutcome {
 
 export interface SendMailOptions {
   database: Database;
+  log: Log;
   transport: MailTransport;
   askContactable: AskContactable;
   render: RenderSend;
@@ -48,6 +50,7 @@ const RETRY_SECONDS = [60, 300, 1_800, 7_200, 28_800, 86_400];
 const AWAY_SECONDS = 15;
 const UNANSWERED_SECONDS = 2;
 const UNANSWERED = "The contact service does not answer.";
+const UNWRITTEN = "The mail could not be written.";
 const REFUSED_SENDER_SECONDS = 300;
 /** Until a contact is asked about again who has had enough messages for now, or made a pause. */
 const DEFERRED_SECONDS = 3_600;
@@ -60,8 +63,9 @@ const LIMITS = new Set(["paused", "frequency"]);
 export function mailSender(
   options: SendMailOptions,
 ): (send: Send, begin: Begin) => Promise<SendOutcome | undefined> {
-  const { transport, askContactable } = options;
+  const { transport, askContactable, log } = options;
   return async (send, begin) => {
+    const decided = (error: unknown) => decidedBy(error, send, log);
     const written = await write(options, send).catch(decided);
     if ("state" in written) return written;
     const contactable = await askContactable("email", send.contactId).catch(decided);
@@ -149,22 +153,24 @@ class SendRefused extends Error {
 }
 
 /** An email or an address that no mail can be made of fails. While the contact service is away nothing goes out unasked. */
-function decided(error: unknown): SendOutcome {
+function decidedBy(error: unknown, { id, attempts }: Send, log: Log): SendOutcome {
+  const waiting = { ...DECIDED, state: SendState.WAITING };
   if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED)
     return {
-      ...DECIDED,
-      state: SendState.WAITING,
-      delaySeconds: UNANSWERED_SECONDS,
-      reason: UNANSWERED,
-      isAttempt: false,
-      isEverybody: true,
+      ...{ ...waiting, delaySeconds: UNANSWERED_SECONDS, reason: UNANSWERED },
+      ...{ isAttempt: false, isEverybody: true },
     };
   if (error instanceof SendRefused || error instanceof MailInvalid || error instanceof TemplateError)
     return {
       ...{ ...DECIDED, state: SendState.FAILED, reason: error.message },
       isBadAddress: error instanceof SendRefused && error.isBadAddress,
     };
-  throw error;
+  // A fault of ours: it may pass, and stops nobody else.
+  log.error({ err: error, send: id }, "a mail could not be written");
+  const delaySeconds = RETRY_SECONDS[attempts];
+  return delaySeconds === undefined
+    ? { ...DECIDED, state: SendState.FAILED, reason: UNWRITTEN }
+    : { ...waiting, delaySeconds, reason: UNWRITTEN };
 }
 
 const DECIDED = { delaySeconds: 0, isAttempt: true, isEverybody: false };
