@@ -5,7 +5,7 @@ import {
   type SendProgress,
   SendSchema,
 } from "@tidings/proto/tidings/content/v1/email";
-import { jsonBytes } from "@tidings/resource/json-member";
+import { jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { badRequest } from "@tidings/rpc/fault";
 import { messageWriter } from "../rest/message-json.ts";
 import { ID_MAX } from "../rest/path-id.ts";
@@ -86,6 +86,24 @@ const SENDS_QUERY: QueryForm<{
     };
   },
 };
+const PREVIEW = jsonAnswer(
+  closed({
+    ...{ subject: TEXT, html: TEXT, text: TEXT, bytes: COUNT },
+    headers: arrayOf(closed({ name: TEXT, value: TEXT })),
+    links: arrayOf(closed({ url: TEXT, tracked: { type: "boolean" } })),
+    warnings: arrayOf(closed({ code: TEXT, message: TEXT })),
+  }),
+);
+const PREVIEW_QUERY: QueryForm<{ contactId: number }> = {
+  parameters: [
+    {
+      name: "contactId",
+      description: "The contact; nobody in particular when absent",
+      schema: { type: "integer", minimum: 1 },
+    },
+  ],
+  read: ({ contactId }) => ({ contactId: idIn("contactId", contactId) }),
+};
 const NOTHING_SENT = { success: 1, sentCount: 0, failedCount: 0, failedRecipients: 0, queuedCount: 0 };
 const OPEN = new Set(["waiting", "started"]);
 
@@ -117,6 +135,25 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
         );
         if (hash === "") return { success: false, failed: refusal };
         return sentJson(await emails.awaitSend({ hash }, options));
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/emails/:id/preview",
+      summary: "Get an email as a contact would get it",
+      rpc: rpc.previewEmail,
+      parameters: { id: entityId("emails", "view") },
+      query: PREVIEW_QUERY,
+      answer: PREVIEW,
+      async handle({ parameters: { id }, query, options }) {
+        const { subject, html, text, bytes, headers, links, warnings } = await emails.previewEmail(
+          { id, ...query },
+          options,
+        );
+        return {
+          ...{ subject, html, text, bytes },
+          ...{ headers: parseJson(headers), links: parseJson(links), warnings: parseJson(warnings) },
+        };
       },
     }),
     route({

@@ -5,7 +5,7 @@ import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
-import { isNothing, isObject, jsonOf, notValid } from "@tidings/resource/json-member";
+import { isNothing, isObject, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
@@ -20,7 +20,9 @@ import { addBroadcast } from "./broadcast.ts";
 import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
+import { presentRevision } from "./email-revision.ts";
 import { ledgerMethods } from "./ledger.ts";
+import { type PreviewOptions, previewMail } from "./preview-mail.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 import type { RecordOpen } from "./record-opens.ts";
 
@@ -31,6 +33,7 @@ export interface EmailMethodOptions {
   findVisible: FindVisible;
   askContactable: AskContactable;
   recordOpen: RecordOpen;
+  previewing: PreviewOptions;
   /** Is there a way for mails to leave? */
   hasTransport: boolean;
   /** Called once a send is chosen. */
@@ -57,12 +60,15 @@ const COUNT_MAX = 1_000_000;
 export function emailMethods(options: EmailMethodOptions): Handlers<typeof EmailMethodService> {
   const { database, outbox, rows, findVisible, askContactable } = options;
   const awaitSend = sendAwaiter(database);
+  const requireContact = async (contactId: number, call: Call) => {
+    if (reach(call.actor, CONTACTS, Verb.VIEW) === "none") throw denied();
+    if (!(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
+  };
   return {
     ...ledgerMethods(options),
     async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
       await rows.get(id, call);
-      if (reach(call.actor, CONTACTS, Verb.VIEW) === "none") throw denied();
-      if (!(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
+      await requireContact(contactId, call);
       const values = readTokens(tokens);
       const attachments = await readAttachments(assetAttachments, findVisible, call);
       if (!options.hasTransport) return { hash: "", refusal: NO_TRANSPORT };
@@ -123,6 +129,21 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
       await controlBroadcast(database, { emailId, id, action }, call.deadlineMs);
       const [broadcast] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
       return broadcast ?? before;
+    },
+    async previewEmail({ id, contactId }, call) {
+      const { emailType } = await rows.get(id, call);
+      if (contactId > 0) await requireContact(contactId, call);
+      const revision = await presentRevision(database, id);
+      if (!revision) throw notFound();
+      const isBulk = emailType === "list";
+      const shown = { contactId: contactId || undefined, isBulk, now: database.now() };
+      const preview = await previewMail(revision, shown, options.previewing);
+      const { subject, html, text, bytes, links, warnings } = preview;
+      const headers = preview.headers.map(([name, value]) => ({ name, value }));
+      return {
+        ...{ subject, html, text, bytes, headers: jsonBytes(headers) },
+        ...{ links: jsonBytes(links), warnings: jsonBytes(warnings) },
+      };
     },
     async recordReply({ hash }) {
       const isKnown = await options.recordOpen({ hash: hash.toLowerCase(), by: "reply" });

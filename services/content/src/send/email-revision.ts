@@ -34,6 +34,10 @@ const keepStatement = prepared(
    select e.id, e.version, jsonb_build_object(${CONTENT}) from emails e where e.id = any ($1::integer[])
    on conflict do nothing`,
 );
+const presentStatement = prepared(
+  "emails_present",
+  `select e.version, jsonb_build_object(${CONTENT}) as content from emails e where e.id = $1`,
+);
 const readStatement = prepared(
   "email_revisions_read",
   "select content from email_revisions where email_id = $1 and version = $2",
@@ -43,6 +47,15 @@ const READ_MAX = 200;
 /** Keeps these emails as they are, for sends that are chosen in this transaction. */
 export function keepRevisions(transaction: Transaction, emailIds: number[]): void {
   transaction.execute(keepStatement, [emailIds]);
+}
+
+/** An email as it is now; undefined for one that is gone. */
+export async function presentRevision(
+  database: Database,
+  emailId: number,
+): Promise<EmailRevision | undefined> {
+  const [row] = await database.query(presentStatement, [emailId], backgroundDeadline());
+  return row?.content ? { ...JSON.parse(row.content), emailId, version: Number(row.version) } : undefined;
 }
 
 /** Reads revisions; each is read once. */

@@ -124,7 +124,8 @@ function followedIn(text: string): string[] {
   ];
 }
 
-function isTracked({ address, attributes }: HtmlLink): boolean {
+/** Is a link followed by way of us? */
+export function isTracked({ address, attributes }: HtmlLink): boolean {
   return FOLLOWED.test(address) && ![...attributes.keys()].some((name) => UNTRACKED.test(name));
 }
 

@@ -85,6 +85,7 @@ export function openSends(
           findVisible,
           askContactable,
           recordOpen,
+          previewing: rendering,
           hasTransport: sending !== undefined,
           wake: () => sending?.nudge(),
         }),
