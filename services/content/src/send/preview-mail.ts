@@ -13,7 +13,7 @@ export interface MailWarning {
 }
 
 export interface MailPreview extends RenderedMail {
-  /** Of the HTML. */
+  /** The length of the HTML. */
   bytes: number;
   links: { url: string; tracked: boolean }[];
   warnings: MailWarning[];

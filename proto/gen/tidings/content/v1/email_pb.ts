@@ -799,7 +799,7 @@ export type PreviewEmailResponse = Message<"tidings.content.v1.PreviewEmailRespo
   headers: Uint8Array;
 
   /**
-   * Of the HTML.
+   * The length of the HTML.
    *
    * @generated from field: int32 bytes = 5;
    */
