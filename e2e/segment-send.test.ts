@@ -170,6 +170,25 @@ test("a published segment email with a time begins at it by itself, and one that
   assert.deepEqual(takenBy("withdrawn"), []);
 });
 
+test("why a contact gets a segment email, or does not, is said by each rule", async () => {
+  const { id, contactIds } = await segmentOf(addresses("why", 3));
+  const emailId = await newsletter([id]);
+  const [one, no, late] = contactIds as [number, number, number];
+  await made(`contacts/${no}/dnc/email/add`, {});
+  const { contact: stranger } = await made("contacts/new", { firstname: "Nobody" });
+  const explained = async (contactId: number): Promise<Any> =>
+    (await api("GET", `emails/${emailId}/contact/${contactId}/explain`)).body;
+  const broken = ({ rules }: Any) => rules.filter(({ holds }: Any) => !holds).map(({ rule }: Any) => rule);
+  assert.deepEqual([(await explained(one)).verdict, broken(await explained(one))], ["will", []]);
+  assert.deepEqual([(await explained(no)).verdict, broken(await explained(no))], ["wont", ["allowed"]]);
+  assert.deepEqual(broken(await explained(stranger.id)), ["member", "address"]);
+  await send(emailId, { limit: 1 });
+  const [sent] = await stack.query(`select contact_id from content.sends where email_id = ${emailId}`);
+  assert.equal((await explained(sent?.contact_id)).verdict, "sent");
+  assert.ok(contactIds.includes(sent?.contact_id) && late > 0);
+  assert.equal((await api("GET", `emails/${emailId}/contact/2000000000/explain`)).status, 404);
+});
+
 test("an email that is not published, segments of others, and counts that are none, are refused by name", async () => {
   const { id } = await segmentOf(addresses("bad", 1));
   const { id: other } = await segmentOf([]);

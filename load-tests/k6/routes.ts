@@ -98,6 +98,7 @@ export type RouteName =
   | "GET /emails/:emailId/sends"
   | "GET /emails/:emailId/sends/:sendId"
   | "GET /emails/:id"
+  | "GET /emails/:id/contact/:contactId/explain"
   | "GET /emails/:id/preview"
   | "GET /fields/company"
   | "GET /fields/company/:id"

@@ -104,6 +104,17 @@ const PREVIEW_QUERY: QueryForm<{ contactId: number }> = {
   ],
   read: ({ contactId }) => ({ contactId: idIn("contactId", contactId) }),
 };
+const EXPLANATION = jsonAnswer(
+  closed({
+    verdict: { enum: ["sent", "will", "wont", "unknown"] },
+    rules: arrayOf(
+      closed({
+        rule: { enum: ["published", "segment_email", "member", "address", "allowed", "once"] },
+        ...{ holds: { type: "boolean" }, since: { type: ["string", "null"] }, detail: TEXT },
+      }),
+    ),
+  }),
+);
 const NOTHING_SENT = { success: 1, sentCount: 0, failedCount: 0, failedRecipients: 0, queuedCount: 0 };
 const OPEN = new Set(["waiting", "started"]);
 
@@ -154,6 +165,21 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
           ...{ subject, html, text, bytes },
           ...{ headers: parseJson(headers), links: parseJson(links), warnings: parseJson(warnings) },
         };
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/emails/:id/contact/:contactId/explain",
+      summary: "Get why a contact gets a segment email, or does not",
+      rpc: rpc.explainSend,
+      parameters: {
+        id: entityId("emails", "view"),
+        contactId: entityId("contacts", "view", { isAskedAnew: true }),
+      },
+      answer: EXPLANATION,
+      async handle({ parameters, options }) {
+        const { verdict, rules } = await emails.explainSend(parameters, options);
+        return { verdict, rules: parseJson(rules) };
       },
     }),
     route({

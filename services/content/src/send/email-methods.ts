@@ -21,6 +21,7 @@ import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
 import { presentRevision } from "./email-revision.ts";
+import { explainSend } from "./explain-send.ts";
 import { ledgerMethods } from "./ledger.ts";
 import { type PreviewOptions, previewMail } from "./preview-mail.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
@@ -144,6 +145,15 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
         ...{ subject, html, text, bytes, headers: jsonBytes(headers) },
         ...{ links: jsonBytes(links), warnings: jsonBytes(warnings) },
       };
+    },
+    async explainSend({ id, contactId }, call) {
+      await rows.get(id, call);
+      await requireContact(contactId, call);
+      const { contacts } = options.previewing;
+      const asked = { emailId: id, contactId };
+      const explained = await explainSend({ database, contacts, askContactable }, asked, call.deadlineMs);
+      if (!explained) throw notFound();
+      return { verdict: explained.verdict, rules: jsonBytes(explained.rules) };
     },
     async recordReply({ hash }) {
       const isKnown = await options.recordOpen({ hash: hash.toLowerCase(), by: "reply" });
