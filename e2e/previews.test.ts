@@ -69,6 +69,16 @@ test("a preview link shows a page that is not published, with the values of its 
   assert.equal((await look("/draft")).status, 401);
 });
 
+test("dates on a page are those of its reader's time zone, and UTC for somebody who is not known", async () => {
+  const kiritimati = { firstname: "Tia", timezone: "Pacific/Kiritimati" };
+  const contact = await make(api, "contacts", "contact", kiritimati);
+  const page = await newPage({ title: "Day", customHtml: "It is {today|Y-m-d H:i}." });
+  const at = "2031-03-01T12:30:00Z";
+  const ofContact = await look(await linkTo(`pages/${page.id}`, { contactId: contact.id, at }));
+  assert.match(ofContact.text, /It is 2031-03-02 02:30\./);
+  assert.match((await look(await linkTo(`pages/${page.id}`, { at }))).text, /It is 2031-03-01 12:30\./);
+});
+
 test("a preview sets no cookie, counts nothing, and is kept by nobody", async () => {
   const page = await newPage({ title: "Quiet", customHtml: "Quiet {form=1} {dwc=top}" });
   const rows = async () =>

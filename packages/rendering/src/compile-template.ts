@@ -12,6 +12,8 @@ export type TemplateKind = "html" | "text" | "header" | "url";
 export interface Template {
   /** The aliases of the contact fields that the template reads. */
   contactFields: string[];
+  /** Dates or times stand in it: the time zone of its reader matters. */
+  hasDates: boolean;
   /** The tokens whose values the caller looks up, each once. */
   tokens: NamedToken[];
   /** The text with the values of one contact. Throws TemplateError when it is longer than `lengthMax`. */
@@ -44,6 +46,7 @@ export function compileTemplate(text: string, kind: TemplateKind, names: Readonl
   const places = placesOf(kind, fixed);
   return {
     contactFields: contactFieldsOf(tokens),
+    hasDates: tokens.some(isDate),
     tokens: namedTokensOf(tokens),
     render(values) {
       let rendered = fixed[0] ?? "";
@@ -89,6 +92,12 @@ function fieldValue(
   if (treatment === "none" || value === "") return value;
   if (treatment !== "percent-encode") return formatFieldDate(value, treatment, dates);
   return place.isPercentEncoded ? value : URL_PART.write(value);
+}
+
+function isDate(token: Token): boolean {
+  if (token.kind === "contact field")
+    return token.treatment !== "none" && token.treatment !== "percent-encode";
+  return token.kind === "today";
 }
 
 function contactFieldsOf(tokens: Token[]): string[] {

@@ -12,6 +12,8 @@ import type { FoundPage, PageRow } from "./find-page.ts";
 const NAMES = new Set(
   `pagelink assetlink form dwc dynamiccontent langbar sharebuttons pagetitle pagemetadescription`.split(" "),
 );
+/** The field of a contact with the time zone in which dates are written. */
+const TIME_ZONE = "timezone";
 const COMPILED_MAX = 200;
 const PAGE_LENGTH_MAX = 8_000_000;
 
@@ -31,7 +33,6 @@ export interface Seen {
   slot(name: string): Promise<string | undefined>;
   /** A form as it stands in this page for the visitor; undefined for one that takes nothing then. */
   form(id: string, pageId: number): Promise<string | undefined>;
-  timeZone: string;
   now: number;
   /** The signed id of the hit that this is; undefined for a preview. */
   hitToken: string | undefined;
@@ -70,7 +71,7 @@ async function rendered(template: Template, rendering: Rendering, content?: stri
   const { page, seen } = rendering;
   const [values, contactFields] = await Promise.all([
     valuesOf(template.tokens, rendering),
-    seen.fieldsOf(template.contactFields),
+    seen.fieldsOf([...template.contactFields, ...(template.hasDates ? [TIME_ZONE] : [])]),
   ]);
   return template.render({
     contactFields,
@@ -78,7 +79,11 @@ async function rendered(template: Template, rendering: Rendering, content?: stri
       name === "content" && content !== undefined
         ? { markup: content }
         : values.get(`${name} ${argument ?? ""}`),
-    dates: { now: seen.now, timeZone: seen.timeZone, locale: page.language || "en" },
+    dates: {
+      now: seen.now,
+      timeZone: contactFields.get(TIME_ZONE) || "UTC",
+      locale: page.language || "en",
+    },
     lengthMax: PAGE_LENGTH_MAX,
   });
 }

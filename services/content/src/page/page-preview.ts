@@ -59,7 +59,6 @@ async function previewHtml(options: PagePreviewOptions, preview: Preview, asked:
       return (await slotContent({ database, contacts }, name, contact, at))?.content;
     },
     form: (id, pageId) => formInPage(id, { pageId, previewAt: at }),
-    timeZone: "UTC",
     now: at,
     hitToken: undefined,
   });

@@ -163,7 +163,6 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
     },
     form: (id, pageId) =>
       formInPage(id, { pageId, deviceToken: visitor && hit.device && signDevice(hit.device.id, settings) }),
-    timeZone: "UTC",
     now: hit.at,
     hitToken: settings.tokens.hit.sign(hit.id),
   } satisfies Seen);
