@@ -148,3 +148,11 @@ export function textQuery(name: string, description: string): QueryForm<string> 
     read: ({ [name]: sent }) => (typeof sent === "string" ? sent : ""),
   };
 }
+
+/** An id in a query; 0 where it is not sent. Throws INVALID_ARGUMENT for anything else. */
+export function idIn(name: string, value: unknown): number {
+  if (value === undefined) return 0;
+  const id = Number(value);
+  if (typeof value === "string" && Number.isInteger(id) && id >= 1 && id <= ID_MAX) return id;
+  throw badRequest(`${name} is a whole number from 1 to ${ID_MAX}.`);
+}

@@ -21,6 +21,7 @@ import { pointRoutes } from "./points.ts";
 import { previewRoutes } from "./previews.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { contactSegmentRoutes, segmentRoutes } from "./segments.ts";
+import { sendRoutes } from "./sends.ts";
 import { smsRoutes } from "./smses.ts";
 import { stageRoutes } from "./stages.ts";
 import { themeRoutes } from "./themes.ts";
@@ -46,6 +47,7 @@ const OWN = [
   pointRoutes,
   previewRoutes,
   segmentRoutes,
+  sendRoutes,
   smsRoutes,
   stageRoutes,
   themeRoutes,

@@ -3,16 +3,13 @@ import {
   BroadcastSchema,
   EmailMethodService,
   type SendProgress,
-  SendSchema,
 } from "@tidings/proto/tidings/content/v1/email";
 import { jsonBytes, parseJson } from "@tidings/resource/json-member";
-import { badRequest } from "@tidings/rpc/fault";
 import { messageWriter } from "../rest/message-json.ts";
-import { ID_MAX } from "../rest/path-id.ts";
 import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
-import { entityId, id, uuid } from "../route/parameter.ts";
-import type { QueryForm } from "../route/query-form.ts";
+import { entityId, uuid } from "../route/parameter.ts";
+import { idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
@@ -52,40 +49,6 @@ const writeBroadcast = messageWriter(BroadcastSchema);
 const BROADCASTS = textAnswer((components) =>
   closed({ sends: arrayOf(components.answered(BroadcastSchema)) }),
 );
-const writeSend = messageWriter(SendSchema);
-const SENDS = textAnswer((components) =>
-  closed({ sends: arrayOf(components.answered(SendSchema)), next: { type: ["string", "null"] } }),
-);
-const RESOLUTION = objectBody({
-  type: "object",
-  properties: { as: { enum: ["sent", "failed", "again"] } },
-  required: ["as"],
-});
-const PAGE = 100;
-const SENDS_QUERY: QueryForm<{
-  emailId: number;
-  contactId: number;
-  state: string;
-  after: string;
-  pageSize: number;
-}> = {
-  parameters: [
-    { name: "emailId", description: "Sends of this email", schema: { type: "integer", minimum: 1 } },
-    { name: "contactId", description: "Sends to this contact", schema: { type: "integer", minimum: 1 } },
-    { name: "state", description: "Sends in this state", schema: TEXT },
-    { name: "limit", description: "At most so many, 500 at most", schema: { type: "integer", minimum: 1 } },
-    { name: "after", description: "Sends behind this id, as `next` of the page before says", schema: TEXT },
-  ],
-  read({ emailId, contactId, state = "", limit, after = "" }) {
-    return {
-      emailId: idIn("emailId", emailId),
-      contactId: idIn("contactId", contactId),
-      state: String(state),
-      after: String(after),
-      pageSize: limit === undefined ? PAGE : idIn("limit", limit),
-    };
-  },
-};
 const PREVIEW = jsonAnswer(
   closed({
     ...{ subject: TEXT, html: TEXT, text: TEXT, bytes: COUNT },
@@ -234,30 +197,6 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
       handle: ({ parameters: { emailId, sendId }, options }) =>
         emails.getBroadcast({ emailId, id: sendId }, options),
     }),
-    route({
-      method: "GET",
-      path: "/sends",
-      summary: "List sends of an email or a contact, the latest first",
-      rpc: rpc.listSends,
-      query: SENDS_QUERY,
-      answer: SENDS,
-      async handle({ query, options }) {
-        const { sends, next } = await emails.listSends(query, options);
-        return `{"sends":[${sends.map((send) => writeSend(send)).join(",")}],"next":${JSON.stringify(next || null)}}`;
-      },
-    }),
-    route({
-      method: "POST",
-      path: "/sends/:id/resolve",
-      summary: "Decide a send whose outcome nobody knows",
-      rpc: rpc.resolveSend,
-      parameters: { id: id("Id of a send") },
-      body: RESOLUTION,
-      answer: messageAnswer("send", SendSchema),
-      errors: [409],
-      handle: ({ parameters, body, options }) =>
-        emails.resolveSend({ id: String(parameters.id), as: String(body.as ?? "") }, options),
-    }),
     ...["pause", "resume", "cancel"].map((action) =>
       route({
         method: "POST",
@@ -273,14 +212,6 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
       }),
     ),
   ];
-}
-
-/** 0 where it is not sent. */
-function idIn(name: string, value: unknown): number {
-  if (value === undefined) return 0;
-  const id = Number(value);
-  if (typeof value === "string" && Number.isInteger(id) && id >= 1 && id <= ID_MAX) return id;
-  throw badRequest(`${name} is a whole number from 1 to ${ID_MAX}.`);
 }
 
 /** Members that the service reads, as JSON. */
