@@ -87,7 +87,11 @@ describe("in Redis", async () => {
     const elsewhere = await connectRedis(server.url, createLog("limits", "silent"));
     after(() => elsewhere.destroy());
     await eventually(() => assert.ok(elsewhere.isReady));
-    await attempts(loginThrottle(redis), 5, "shared");
-    await assert.rejects(attempt(loginThrottle(elsewhere), "shared"), isLimited);
+    // A Redis that takes more than 200 ms is passed by: on a busy machine an attempt may be counted in memory.
+    await eventually(async () => {
+      const login = newLogin();
+      await attempts(loginThrottle(redis), 5, login);
+      await assert.rejects(attempt(loginThrottle(elsewhere), login), isLimited);
+    });
   });
 });
