@@ -11,6 +11,7 @@ import type { Upstreams } from "@tidings/service/upstreams";
 import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
 import { chooseRecipients, type Recipient } from "./choose-recipients.ts";
+import { FAMILY_OF } from "./email-family.ts";
 import { COUNTS } from "./read-broadcast.ts";
 
 /** A send of an email to segments. */
@@ -22,14 +23,14 @@ export interface NewBroadcast {
   createdBy: number | null;
 }
 
-/** The email at the root of a family: the original of a translation, and the parent of a variant. */
-export const FAMILY_OF = `(select coalesce(original.variant_parent_id, original.id) from emails original
-  where original.id = coalesce(e.translation_parent_id, e.id))`;
-
 const addStatement = prepared(
   "broadcasts_add",
   `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by)
    select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer from emails e where e.id = $2::integer`,
+);
+const readStatement = prepared(
+  "broadcasts_read",
+  "select state, is_paused, position, array_to_json(list_ids) as lists from broadcasts where id = $1::uuid",
 );
 const holdStatement = prepared(
   "broadcasts_hold",
@@ -142,8 +143,3 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
     },
   };
 }
-
-const readStatement = prepared(
-  "broadcasts_read",
-  "select state, is_paused, position, array_to_json(list_ids) as lists from broadcasts where id = $1::uuid",
-);

@@ -2,6 +2,7 @@ import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
+import { FAMILY_OF } from "./email-family.ts";
 import { keepRevisions } from "./email-revision.ts";
 import { FACT_COLUMNS, sendEvents } from "./record-sends.ts";
 import { Lane } from "./send-tables.ts";
@@ -20,12 +21,10 @@ export interface ChosenContact {
   attachments?: number[] | undefined;
 }
 
-/** The family of an email is that of its oldest parent. */
-const FAMILY = "coalesce(e.variant_parent_id, e.translation_parent_id, e.id)";
 const chooseStatement = prepared(
   "sends_choose_contact",
   `insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, source, source_id, tokens, attachments)
-   select $1::uuid, e.id, e.version, ${FAMILY}, $3::integer, $3::integer, $4, ${Lane.DIRECT}, $5, $6::integer, $7::jsonb, $8::integer[]
+   select $1::uuid, e.id, e.version, ${FAMILY_OF}, $3::integer, $3::integer, $4, ${Lane.DIRECT}, $5, $6::integer, $7::jsonb, $8::integer[]
    from emails e where e.id = $2::integer
    on conflict do nothing returning ${FACT_COLUMNS}`,
 );

@@ -2,8 +2,8 @@ import { type Database, prepared } from "@tidings/database/database";
 import { wireAddress } from "@tidings/mail/mail-address";
 import { isOpen } from "../family/is-open.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
-import { FAMILY_OF } from "./broadcast.ts";
 import type { AskContactable } from "./contactable.ts";
+import { FAMILY_OF } from "./email-family.ts";
 import { SendState } from "./send-tables.ts";
 
 /** A condition for a mail, and whether it holds for a contact. */

@@ -4,7 +4,7 @@ import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import type { LinkedSend } from "./mail-links.ts";
 import { compileMail, isTracked } from "./mail-template.ts";
-import { type RenderedMail, type RenderParts, renderMail } from "./render-mail.ts";
+import { type RenderedMail, type RenderParts, readReader, renderMail } from "./render-mail.ts";
 
 /** Something that readers of a mail, or their programs, would not like. */
 export interface MailWarning {
@@ -42,24 +42,21 @@ export async function previewMail(
     trackLinks: async () => new Map(),
     hasPixel: false,
   });
-  const { contactFields, filteredFields } = template;
-  const asked = ["timezone", "preferred_locale", ...contactFields];
-  const fields =
+  const { language } = revision;
+  const about =
     contactId === undefined
-      ? new Map(contactFields.map((alias) => [alias, `[${alias}]`]))
-      : await options.contacts.fieldsOf(contactId, asked);
-  const matched =
-    contactId !== undefined && filteredFields.length > 0
-      ? await options.contacts.matched(contactId, filteredFields)
-      : undefined;
-  const reader = {
-    ...{ send: NO_SEND, fields, matched, now, tokens: new Map<string, string>() },
-    timeZone: fields.get("timezone") || "UTC",
-    locale: fields.get("preferred_locale") || revision.language,
-  };
+      ? nobody(template.contactFields, language)
+      : await readReader(options.contacts, template, { contactId, language });
+  const reader = { ...about, send: NO_SEND, now, tokens: new Map<string, string>() };
   const mail = await renderMail(revision, template, reader, options);
   const links = htmlLinks(mail.html).map((link) => ({ url: link.address, tracked: isTracked(link) }));
   return { ...mail, links, bytes: Buffer.byteLength(mail.html), warnings: warningsOf(mail, links, isBulk) };
+}
+
+/** The names of fields stand for their values. */
+function nobody(contactFields: string[], locale: string) {
+  const fields = new Map(contactFields.map((alias) => [alias, `[${alias}]`]));
+  return { fields, matched: undefined, timeZone: "UTC", locale };
 }
 
 function warningsOf({ html, text }: RenderedMail, links: { url: string }[], isBulk: boolean): MailWarning[] {

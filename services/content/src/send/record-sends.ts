@@ -1,6 +1,6 @@
-import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import { timestampFromText } from "@tidings/database/timestamp";
 import { leases } from "@tidings/jobs/queue";
 import type { Result } from "@tidings/jobs/work";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
@@ -39,14 +39,14 @@ const recordStatement = prepared(
    select id, state, ${FACT_COLUMNS} from recorded`,
 );
 
-/** Records what became of sends, with the events of those that went out. Returns the ids of those that this process still held. */
+/** Records what became of sends, with the events of those that went out. Those that this process lost meanwhile stay as they are. */
 export async function recordSends(
   database: Database,
   outbox: Outbox,
   results: Result<Send, SendOutcome>[],
-): Promise<Set<string>> {
+): Promise<void> {
   const outcomes = results.map(({ outcome }) => outcome);
-  return database.transaction(
+  await database.transaction(
     backgroundDeadline(),
     async (transaction) => {
       const rows = await transaction.query(recordStatement, [
@@ -68,7 +68,6 @@ export async function recordSends(
           rows.filter(({ state }) => state === SendState.SENT),
         ),
       );
-      return recorded;
     },
     { byIndex: true },
   );
@@ -112,6 +111,5 @@ export function sendsOf(rows: Row[]) {
 }
 
 function timeIn(name: string, value: string | null | undefined) {
-  // The database writes UTC as `+00`, which is no offset of ISO 8601.
-  return value ? { [name]: timestampFromMs(Date.parse(value.replace(/\+00$/, "Z"))) } : {};
+  return value ? { [name]: timestampFromText(value) } : {};
 }

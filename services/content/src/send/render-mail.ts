@@ -3,6 +3,7 @@ import type { Template } from "@tidings/rendering/compile-template";
 import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
 import { withoutTags } from "@tidings/runtime/plain-text";
+import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import type { LinkedSend, MailLinks } from "./mail-links.ts";
 import { type DynamicContent, keyOf, type MailTemplate } from "./mail-template.ts";
@@ -29,6 +30,25 @@ export interface Reader {
   now: number;
   /** Values of tokens as HTML, by their names and arguments: `formfield=email`. */
   tokens: ReadonlyMap<string, string>;
+}
+
+/** The contact as a mail of the template needs it; for an email in its own language where the contact prefers none. */
+export async function readReader(
+  contacts: KnownContacts,
+  { contactFields, filteredFields }: MailTemplate,
+  { contactId, language }: { contactId: number; language: string },
+): Promise<Pick<Reader, "fields" | "matched" | "timeZone" | "locale">> {
+  const asked = ["email", "timezone", "preferred_locale", ...contactFields];
+  const [fields, matched] = await Promise.all([
+    contacts.fieldsOf(contactId, asked),
+    filteredFields.length > 0 ? contacts.matched(contactId, filteredFields) : undefined,
+  ]);
+  return {
+    fields,
+    matched,
+    timeZone: fields.get("timezone") || "UTC",
+    locale: fields.get("preferred_locale") || language,
+  };
 }
 
 export interface RenderParts {

@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import { type EmailRevision, revisionReader } from "./email-revision.ts";
 import { compileMail, type MailTemplate } from "./mail-template.ts";
-import { type RenderedMail, type RenderParts, renderMail } from "./render-mail.ts";
+import { type RenderedMail, type RenderParts, readReader, renderMail } from "./render-mail.ts";
 import { linkTracker } from "./track-links.ts";
 
 /** A send, as far as its mail is made of it. */
@@ -47,22 +47,12 @@ export function sendRenderer(options: RenderSendOptions): RenderSend {
   return async (send) => {
     const revision = await revisionOf(send.emailId, send.emailVersion);
     const template = await templateOf(revision, Object.keys(send.tokens));
-    const { contactFields, filteredFields } = template;
-    const asked = ["email", "timezone", "preferred_locale", ...contactFields];
-    const [fields, matched] = await Promise.all([
-      contacts.fieldsOf(send.contactId, asked),
-      filteredFields.length > 0 ? contacts.matched(send.contactId, filteredFields) : undefined,
-    ]);
-    const reader = {
-      send,
-      fields,
-      matched,
-      timeZone: fields.get("timezone") || "UTC",
-      locale: fields.get("preferred_locale") || revision.language,
-      now: database.now(),
-      tokens: new Map(Object.entries(send.tokens)),
-    };
+    const about = await readReader(contacts, template, {
+      contactId: send.contactId,
+      language: revision.language,
+    });
+    const reader = { ...about, send, now: database.now(), tokens: new Map(Object.entries(send.tokens)) };
     const mail = await renderMail(revision, template, reader, options);
-    return { mail, revision, address: fields.get("email") ?? "" };
+    return { mail, revision, address: about.fields.get("email") ?? "" };
   };
 }
