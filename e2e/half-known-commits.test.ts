@@ -73,6 +73,12 @@ async function halfKnown(sends: Map<string, () => Promise<Answer>>): Promise<voi
   });
 }
 
+/**
+ * The relay and the log of changes may have sent a COMMIT too, right before the proxy recovered: each waits until its own deadline for the
+ * answer, and begins anew after it.
+ */
+const RELAYED = { timeoutMs: 60_000 };
+
 const { username, password } = ADMINISTRATOR;
 const BASIC = `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 const cancelled = new AbortController();
@@ -170,5 +176,5 @@ async function isTold(kind: Kind, id: number, action: string): Promise<void> {
   await eventually(async () => {
     const [row] = await query<{ count: string }>(database, sql);
     assert.equal(row?.count, "1", `${kind.path} ${id} ${action}`);
-  });
+  }, RELAYED);
 }
