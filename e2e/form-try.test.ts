@@ -189,7 +189,7 @@ test("actions say what they would do", async () => {
   assert.deepEqual((await tryOut(form.id, values)).actions, [
     { type: "lead.pointschange", would: "plus 7 points" },
     { type: "lead.changetags", would: "add tags tried; remove tags old" },
-    { type: "form.email", would: "send the results by email, once mail is sent" },
+    { type: "form.email", would: "send the results by email" },
     { type: "of.tomorrow", would: "nothing" },
   ]);
   const ofCampaign = await newForm({ formType: "campaign" });

@@ -192,7 +192,7 @@ test("a submission that is sent twice is taken once, with its contact, its event
       ["lead.pointschange", "done"],
       ["lead.changetags", "done"],
       ["lead.changelist", "done"],
-      ["form.email", "waiting"],
+      ["form.email", "refused"],
     ],
   );
 });

@@ -50,6 +50,7 @@ const HARD = new Set([
   "sendSmsToContactByGet",
   "listSends",
   "resolveSend",
+  "sendTestEmail",
   "getJob",
   "cancelJob",
   "getFile",

@@ -251,6 +251,7 @@ export type RouteName =
   | "POST /emails/:emailId/sends/:sendId/resume"
   | "POST /emails/:id/contact/:contactId/send"
   | "POST /emails/:id/send"
+  | "POST /emails/:id/test"
   | "POST /emails/batch/new"
   | "POST /emails/new"
   | "POST /emails/reply/:hash"

@@ -4,7 +4,8 @@ import {
   EmailMethodService,
   type SendProgress,
 } from "@tidings/proto/tidings/content/v1/email";
-import { jsonBytes, parseJson } from "@tidings/resource/json-member";
+import { isNothing, jsonBytes, parseJson } from "@tidings/resource/json-member";
+import { textOf } from "@tidings/runtime/plain-text";
 import { messageWriter } from "../rest/message-json.ts";
 import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
 import { objectBody } from "../route/body-form.ts";
@@ -28,6 +29,13 @@ const TO_CONTACT = objectBody({
 });
 const SENT = jsonAnswer(
   closed({ success: { enum: [1, false] }, failed: TEXT, status: { const: "queued" } }, ["failed", "status"]),
+);
+const TO_USERS = objectBody({
+  type: "object",
+  properties: { users: arrayOf(WHOLE_NUMBER), addresses: arrayOf(TEXT), contactId: WHOLE_NUMBER },
+});
+const TESTED = jsonAnswer(
+  closed({ success: { const: true }, recipients: arrayOf(closed({ address: TEXT, state: TEXT })) }),
 );
 const TO_SEGMENTS = objectBody({
   type: "object",
@@ -128,6 +136,32 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
           ...{ subject, html, text, bytes },
           ...{ headers: parseJson(headers), links: parseJson(links), warnings: parseJson(warnings) },
         };
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/emails/:id/test",
+      summary: "Send an email to users, as a contact would get it",
+      rpc: rpc.sendTestEmail,
+      parameters: { id: entityId("emails", "view") },
+      body: TO_USERS,
+      budget: "batch",
+      answer: TESTED,
+      errors: [409],
+      async handle({ parameters: { id }, body: { users, addresses, contactId }, options }) {
+        const { recipients } = await emails.sendTestEmail(
+          {
+            id,
+            ...(users !== undefined && { users: jsonBytes(users) }),
+            ...(addresses !== undefined && { addresses: jsonBytes(addresses) }),
+            contactId: idIn(
+              "contactId",
+              isNothing(contactId ?? null) ? undefined : (textOf(contactId) ?? ""),
+            ),
+          },
+          options,
+        );
+        return { success: true, recipients: parseJson(recipients) };
       },
     }),
     route({

@@ -11,7 +11,7 @@ const plain: MailParts = {
   messageId: "01abc@mail.example",
   date: new Date("2026-11-25T15:00:00Z"),
   from: { name: "Ada Lovelace", address: "ada@mail.example" },
-  to: { name: "", address: "charles@example.org" },
+  to: [{ name: "", address: "charles@example.org" }],
   subject: "Hello",
   html: "<p>Hello</p>",
   text: "Hello",
@@ -64,7 +64,7 @@ const parts: fc.Arbitrary<MailParts> = fc.record({
   date: fc.constant(plain.date),
   from: mailbox("ada@mail.example"),
   replyTo: mailbox("desk@mail.example"),
-  to: mailbox("charles@example.org"),
+  to: fc.array(mailbox("charles@example.org"), { minLength: 1, maxLength: 3 }),
   subject: value,
   html: body,
   text: body,
@@ -112,7 +112,7 @@ async function assertMailparserReads(bytes: Buffer, mail: MailParts): Promise<vo
   assert.equal(squeezed(read.subject), squeezed(mail.subject));
   assert.deepEqual(
     [read.from, read.to, read.replyTo].map((list) => (list && "value" in list ? list.value.length : 0)),
-    [1, 1, 1],
+    [1, mail.to.length, 1],
   );
   if (mail.text.trim() !== "") assert.equal(bodyOf(read.text), bodyOf(mail.text));
   if (mail.html.trim() !== "") assert.equal(bodyOf(read.html || ""), bodyOf(mail.html));
@@ -128,10 +128,10 @@ async function assertPostalMimeReads(bytes: Buffer, mail: MailParts): Promise<vo
   assert.equal(squeezed(read.subject), squeezed(mail.subject));
   assert.deepEqual(
     [read.from?.address, read.to?.map(({ address }) => address), read.replyTo?.map(({ address }) => address)],
-    [mail.from.address, [mail.to.address], [mail.replyTo?.address]],
+    [mail.from.address, mail.to.map(({ address }) => address), [mail.replyTo?.address]],
   );
   assert.equal(squeezed(read.from?.name), squeezed(mail.from.name));
-  assert.equal(squeezed(read.to?.[0]?.name), squeezed(mail.to.name));
+  assert.equal(squeezed(read.to?.[0]?.name), squeezed(mail.to[0]?.name));
   if (mail.text.trim() !== "") assert.equal(bodyOf(read.text), bodyOf(mail.text));
   if (mail.html.trim() !== "") assert.equal(bodyOf(read.html), bodyOf(mail.html));
   const shown = mail.headers.filter(([name, text]) => name === "X-One" && withoutControls(text) !== "");
@@ -207,7 +207,7 @@ test("a header that the mail has of its own, or without a valid name, is left ou
 
 test("a domain is written in A-labels, and a local part outside of ASCII is kept", async () => {
   const to = { name: "Jürgen", address: "jürgen@müller.example" };
-  const bytes = await composeMail({ ...plain, from: { name: "", address: "info@BÜCHER.example" }, to });
+  const bytes = await composeMail({ ...plain, from: { name: "", address: "info@BÜCHER.example" }, to: [to] });
   const text = bytes.toString();
   assert.match(text, /^From: <info@xn--bcher-kva\.example>\r\n/);
   assert.match(text, /\r\nTo: =\?UTF-8\?B\?SsO8cmdlbg==\?= <jürgen@xn--mller-kva\.example>\r\n/);
@@ -226,7 +226,7 @@ test("a text that is no address is refused by its field", async () => {
     "a@-",
   ];
   for (const address of texts) {
-    await assert.rejects(composeMail({ ...plain, to: { name: "", address } }), (error) => {
+    await assert.rejects(composeMail({ ...plain, to: [{ name: "", address }] }), (error) => {
       assert.ok(error instanceof MailInvalid, address);
       return error.field === "to";
     });
@@ -237,7 +237,7 @@ test("a text that is no address is refused by its field", async () => {
 
 test("a local part that needs quotes is quoted, so that one recipient stays one", async () => {
   const to = { name: "", address: "a, b@evil.example, c..d@example.org" };
-  const { to: read } = await PostalMime.parse(await composeMail({ ...plain, to }));
+  const { to: read } = await PostalMime.parse(await composeMail({ ...plain, to: [to] }));
   assert.equal(read?.length, 1);
   assert.match(read?.[0]?.address ?? "", /@example\.org$/);
 });

@@ -15,7 +15,8 @@ export interface MailParts {
   date: Date;
   from: Mailbox;
   replyTo?: Mailbox;
-  to: Mailbox;
+  to: Mailbox[];
+  cc?: Mailbox[];
   subject: string;
   /** Empty for a mail of text only. */
   html: string;
@@ -28,7 +29,7 @@ export interface MailParts {
 /** The mail cannot be written: the field says why. No other attempt with the same parts helps. */
 export class MailInvalid extends Error {
   override name = "MailInvalid";
-  readonly field: "from" | "replyTo" | "to" | "messageId" | "date";
+  readonly field: "from" | "replyTo" | "to" | "cc" | "messageId" | "date";
 
   constructor(field: MailInvalid["field"], reason: string) {
     super(`${field}: ${reason}`);
@@ -70,8 +71,10 @@ export async function composeMail(parts: MailParts): Promise<Buffer> {
 }
 
 function topHeaders(parts: MailParts): string {
-  const { from, replyTo, to, subject, headers } = parts;
-  const lines = [headerLine("From", mailbox("from", from)), headerLine("To", mailbox("to", to))];
+  const { from, replyTo, to, cc = [], subject, headers } = parts;
+  const lines = [headerLine("From", mailbox("from", from))];
+  if (to.length > 0) lines.push(headerLine("To", mailboxes("to", to)));
+  if (cc.length > 0) lines.push(headerLine("Cc", mailboxes("cc", cc)));
   if (replyTo) lines.push(headerLine("Reply-To", mailbox("replyTo", replyTo)));
   lines.push(headerLine("Subject", headerText(withoutControls(subject))));
   for (const [name, value] of headers) {
@@ -84,6 +87,10 @@ function topHeaders(parts: MailParts): string {
 
 function isAddable(name: string): boolean {
   return FIELD_NAME.test(name) && !OWN_FIELD.test(name);
+}
+
+function mailboxes(field: MailInvalid["field"], all: Mailbox[]): string {
+  return all.map((one) => mailbox(field, one)).join(", ");
 }
 
 function mailbox(field: MailInvalid["field"], { name, address }: Mailbox): string {

@@ -8,6 +8,7 @@ export const TABLES_OF_CONTACTS = [
   "focus_stats",
   "video_hits",
   "sends",
+  "notices",
 ];
 
 /** Tables whose rows of a contact differ in some columns. */

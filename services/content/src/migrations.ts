@@ -15,6 +15,7 @@ import { PRINT_TABLES } from "./form/same-twice.ts";
 import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
+import { NOTICE_TABLES } from "./notice/notice-tables.ts";
 import { SEND_TABLES } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
@@ -196,4 +197,5 @@ export const migrations: Migrations = {
   "0058_visitors_found": statements(...VISITORS_FOUND),
   "0059_tracked_sites": statements(...TRACKED_SITES),
   "0060_sends": statements(...SEND_TABLES),
+  "0061_notices": statements(...NOTICE_TABLES),
 };

@@ -5,7 +5,7 @@ import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
 import { CategoryService } from "@tidings/proto/tidings/content/v1/category_service";
 import { DynamicContentSchema } from "@tidings/proto/tidings/content/v1/dynamic_content";
 import { DynamicContentService } from "@tidings/proto/tidings/content/v1/dynamic_content_service";
-import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
+import { EmailMethodService, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
 import { FocusItemSchema, FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
 import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
@@ -36,6 +36,7 @@ import { categories } from "./category/category.ts";
 import type { ContentConfig } from "./config.ts";
 import { forgetSegments } from "./family/forget.ts";
 import { references } from "./family/references.ts";
+import { openStore } from "./file/open-store.ts";
 import { FOCUS_FACTS } from "./focus/focus-fact.ts";
 import { focusItems, focusMethods, itemScript } from "./focus/focus-item.ts";
 import { focusRoutes } from "./focus/focus-routes.ts";
@@ -53,11 +54,13 @@ import { marketingMessages } from "./message/marketing-message.ts";
 import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
 import { smsMethods } from "./message/sms-methods.ts";
+import { openNotices } from "./notice/service.ts";
 import { pages } from "./page/page.ts";
 import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
+import { mailParts } from "./send/mail-parts.ts";
 import { openSends } from "./send/service.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
 import { shownRetention } from "./slot/retention.ts";
@@ -110,16 +113,19 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const { PUBLIC_URL: publicUrl } = config;
   const linkPreview = previewLinks({ tokens: settings.tokens.preview, publicUrl, findVisible });
   const addresses = pageAddresses(database, { publicUrl, prefixes: config.PAGE_PREFIXES });
-  const forms = openForms(foundation, context, { ids, linkPreview });
+  const assetAddress = assetAddresses(database, publicUrl);
+  const store = await openStore(config);
+  const mail = mailParts(foundation, { store, addresses, assetAddress });
+  const forms = openForms(foundation, context, { ids, linkPreview, mail });
   const focuses = focusItems(context);
-  const files = await openFiles(foundation, context, forms.rows);
+  const files = await openFiles(foundation, context, { forms: forms.rows, store });
   const address = { port: config.WEB_PORT, host: config.INTERNAL_ADDRESS, tls, isLeaving: isStopping };
   const formOptions = {
     submitting: forms.submitting,
     settings,
     pageAddresses: addresses,
     bytesMax: config.FORM_BYTES_MAX,
-    store: files.store,
+    store,
     arrivals: files.arrivals,
     tokenKeys: config.PUBLIC_TOKEN_KEYS,
     suspicion: {
@@ -133,17 +139,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visiting = { database, outbox, ids };
   const recordDownload = factRecorder(visiting, DOWNLOADS);
   const recordShown = shownRecorder({ database, outbox });
-  const assetAddress = assetAddresses(database, publicUrl);
   const emailRows = emails(context);
   const smsRows = smses(context);
-  const sends = openSends(foundation, {
-    rows: emailRows,
-    findVisible,
-    settings,
-    store: files.store,
-    addresses,
-    assetAddress,
-  });
+  const sends = openSends(foundation, { rows: emailRows, findVisible, settings, mail });
+  const notices = openNotices(foundation, { rows: emailRows, findVisible, mail });
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
   const testedPages = pages(context);
@@ -158,9 +157,9 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       record: factRecorder(visiting, FOCUS_FACTS),
     }),
     formRoutes(formOptions),
-    submissionFileRoutes(database, files.store),
+    submissionFileRoutes(database, store),
     slotRoutes({ database, settings, see, contacts, recordShown }),
-    assetRoutes({ database, store: files.store, settings, recordDownload }),
+    assetRoutes({ database, store, settings, recordDownload }),
     ...sends.routes,
     pagePreviewRoutes(pageShown),
     // Each path that is nothing else may be the alias of a page.
@@ -180,10 +179,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...visits.services,
       ...forms.services,
       ...files.services,
-      ...sends.services,
       implementStandard(CategoryService, categories(context)),
       implementStandard(DynamicContentService, dynamicContents(context)),
       implementStandard(EmailService, emailRows),
+      implement(EmailMethodService, { ...sends.methods, ...notices.methods }),
       implementStandard(FocusItemService, focuses),
       implement(FocusMethodService, focusMethods(focuses, focusScript)),
       implementStandard(MarketingMessageService, marketingMessages(context)),
@@ -195,12 +194,22 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementResource(TweetService, context),
     ],
     ports: { web: web.port },
-    work: { ...forms.work, ...files.work, ...visits.work, ...sends.work, "public web": { stop: web.drain } },
+    work: {
+      // It is closed when nothing sends any more.
+      ...(mail.way && { "mail transport": { stop: mail.way.transport.close } }),
+      ...forms.work,
+      ...files.work,
+      ...visits.work,
+      ...sends.work,
+      ...notices.work,
+      "public web": { stop: web.drain },
+    },
     jobs: [
       ...forms.jobs,
       ...files.jobs,
       ...visits.jobs,
       ...sends.jobs,
+      ...notices.jobs,
       partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
       shownRetention(database, foundation.log, config.HITS_DAYS),
     ],
@@ -214,6 +223,12 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     ],
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),
     visible,
-    projections: [segments(forgetSegments), contactFields, contactsOfSubmissions, ...visits.projections],
+    projections: [
+      segments(forgetSegments),
+      contactFields,
+      contactsOfSubmissions,
+      ...notices.projections,
+      ...visits.projections,
+    ],
   };
 }

@@ -14,7 +14,7 @@ import { measuring } from "./asset/measure.ts";
 import type { ContentConfig } from "./config.ts";
 import { fileHandlers } from "./file/file-service.ts";
 import { imageRoutes } from "./file/images.ts";
-import { arrivalsFolder, openStore } from "./file/open-store.ts";
+import { arrivalsFolder } from "./file/open-store.ts";
 import { removal } from "./file/remove-stored.ts";
 import type { FileStore } from "./file/store.ts";
 import { sweeping } from "./file/sweep.ts";
@@ -33,19 +33,17 @@ const MEASURE_TIMEOUT_MS = 3_000;
 export async function openFiles(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   context: ResourceContext,
-  forms: Repository<Form>,
+  { forms, store }: { forms: Repository<Form>; store: FileStore },
 ): Promise<
   Required<Pick<Parts, "services" | "work" | "jobs">> & {
     routes: Pick<WebParts, "transfer" | "images">;
     theme: ThemeHtml;
-    store: FileStore;
     /** Where uploads lie until they are taken. */
     arrivals: string;
   }
 > {
   const { PUBLIC_URL: publicUrl, UPLOAD_BYTES_MAX: bytesMax, UPLOADS_BYTES_MAX: allBytesMax } = config;
   const userBytesMax = config.UPLOADS_USER_BYTES_MAX;
-  const store = await openStore(config);
   const arrivals = arrivalsFolder(config);
   const themes = await defaultThemes();
   const outbound = createOutbound({ allowed: config.OUTBOUND_ALLOW_CIDRS, timeoutMs: MEASURE_TIMEOUT_MS });
@@ -63,7 +61,6 @@ export async function openFiles(
       "arrivals sweep": startSweepingArrivals(arrivals, log),
     },
     jobs: [removal(database, store, log), sweeping(files), measuring({ database, outbox, outbound, log })],
-    store,
     arrivals,
     theme: themeHtml({ database, store, defaults: themes }),
     routes: {

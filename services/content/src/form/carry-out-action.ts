@@ -4,6 +4,7 @@ import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { propertiesOf } from "@tidings/resource/properties";
 import { textOf } from "@tidings/runtime/plain-text";
+import { NO_TRANSPORT } from "../send/mail-parts.ts";
 import type { CommandContact } from "../visit/contact-command.ts";
 import type { ActionOutcome } from "./action-outcome.ts";
 import { ASSET_DOWNLOAD } from "./offered-download.ts";
@@ -20,10 +21,12 @@ interface Acting {
 
 type Effect = MessageInitShape<typeof ContactCommandSchema>["effect"];
 
-/** Mails to users and to addresses wait for what sends them. */
-const SENDING = new Set(["email.send.user", "form.email"]);
-/** An email to the contact is chosen with the outcome of the action. */
+/** Mails to users and to addresses. */
+export const NOTICES: ReadonlySet<string> = new Set(["email.send.user", "form.email"]);
+/** An email to the contact. */
 export const SEND_EMAIL = "email.send.lead";
+/** The answer to the submission offers a download, a job of its own does a repost, and mails are chosen with the outcome of their action. */
+const ELSEWHERE = new Set([ASSET_DOWNLOAD, REPOST, SEND_EMAIL, ...NOTICES]);
 /** Campaign forms do no more than this. */
 const OF_CAMPAIGN_FORMS = new Set([
   "lead.changetags",
@@ -40,7 +43,10 @@ const OF_CAMPAIGN_FORMS = new Set([
  * Carries out one action of a form for one submission (engines.md 5.6). What it does to the contact is a command with a key of submission and
  * action: it takes effect once however often it is tried. Throws while the contact service is away.
  */
-export async function carryOutAction(command: CommandContact, acting: Acting): Promise<ActionOutcome> {
+export async function carryOutAction(
+  { command, hasTransport }: { command: CommandContact; hasTransport: boolean },
+  acting: Acting,
+): Promise<ActionOutcome> {
   const { form, action } = acting;
   const outcome = (state: ActionOutcome["state"], reason?: string): ActionOutcome => ({
     actionId: action.id,
@@ -50,6 +56,8 @@ export async function carryOutAction(command: CommandContact, acting: Acting): P
   });
   const effect = standingOf(form, action);
   const isEmail = effect === "done" && action.type === SEND_EMAIL;
+  const isMail = isEmail || (effect === "done" && NOTICES.has(action.type));
+  if (isMail && !hasTransport) return outcome("refused", NO_TRANSPORT);
   if (typeof effect === "string" && !isEmail) return outcome(effect);
   if (acting.contactId === 0) return outcome("refused", "Nobody knows whose submission this is.");
   if (typeof effect === "string") return outcome(effect);
@@ -58,15 +66,10 @@ export async function carryOutAction(command: CommandContact, acting: Acting): P
   return carriedOut?.reason ? outcome("refused", carriedOut.message) : outcome("done");
 }
 
-/** Says whether an action is ignored, waits for the sending of mail, is done elsewhere, or changes the contact. */
-export function standingOf(
-  form: Form,
-  action: FormAction,
-): "ignored" | "waiting" | "done" | Exclude<Effect, undefined> {
+/** Says whether an action is ignored, is done elsewhere, or changes the contact. */
+export function standingOf(form: Form, action: FormAction): "ignored" | "done" | Exclude<Effect, undefined> {
   if (form.formType === "campaign" && !OF_CAMPAIGN_FORMS.has(action.type)) return "ignored";
-  if (SENDING.has(action.type)) return "waiting";
-  // The answer to the submission offers the one, a job of its own does the other.
-  if (action.type === ASSET_DOWNLOAD || action.type === REPOST || action.type === SEND_EMAIL) return "done";
+  if (ELSEWHERE.has(action.type)) return "done";
   return effectOf(form, action) ?? "ignored";
 }
 

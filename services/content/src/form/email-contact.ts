@@ -2,9 +2,9 @@ import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { propertiesOf } from "@tidings/resource/properties";
-import { html } from "@tidings/runtime/html";
 import { textOf } from "@tidings/runtime/plain-text";
 import { chooseContact } from "../send/choose-contact.ts";
+import { formFieldTokens } from "./form-field-tokens.ts";
 
 interface Emailing {
   form: Form;
@@ -22,17 +22,11 @@ export async function emailContact(
   { form, action, key, contactId, results }: Emailing,
 ): Promise<void> {
   const emailId = Number(textOf(propertiesOf(action).email) ?? 0);
-  const tokens = Object.entries(results).map(([alias, value]) => [`formfield=${alias}`, markupOf(value)]);
   await chooseContact(
     { transaction, outbox, now },
     {
       ...{ emailId, contactId, occasion: `form:${key}:${action.id}`, source: "form", sourceId: form.id },
-      tokens: Object.fromEntries(tokens),
+      tokens: formFieldTokens(results),
     },
   );
-}
-
-function markupOf(value: unknown): string {
-  const text = Array.isArray(value) ? value.map(textOf).join(", ") : (textOf(value) ?? "");
-  return html`${text}`.markup;
 }

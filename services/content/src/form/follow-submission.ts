@@ -2,26 +2,29 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
-import type { Transaction } from "@tidings/database/transaction";
+import type { Queryable, Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
 import { isLastAttempt, type JobOptions } from "@tidings/jobs/run-jobs";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
-import type { Form } from "@tidings/proto/tidings/content/v1/form";
+import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import type { Log } from "@tidings/runtime/log";
+import { type ChosenNotice, chooseNotices } from "../notice/choose-notices.ts";
+import type { UnsentOptions } from "../send/render-unsent.ts";
 import { type CommandContact, contactCommander, identifyVisitor } from "../visit/contact-command.ts";
 import { ownDevices } from "../visit/identify.ts";
 import type { Sighting } from "../visit/sighting.ts";
 import { visitorEvents } from "../visit/visitor-events.ts";
 import { type ActionOutcome, failedOutcome, recordOutcome } from "./action-outcome.ts";
-import { carryOutAction, SEND_EMAIL } from "./carry-out-action.ts";
+import { carryOutAction, NOTICES, SEND_EMAIL } from "./carry-out-action.ts";
 import { emailContact } from "./email-contact.ts";
+import { noticesOfAction } from "./notices-of-action.ts";
 import { readForm } from "./read-form.ts";
 import { planRepost, REPOST, repostProgress } from "./repost.ts";
 import { resultsOf } from "./results-of.ts";
@@ -67,6 +70,8 @@ interface Task extends Following {
   /** Actions that are done. */
   actionsDone?: number;
   outcome?: ActionOutcome;
+  /** The mails that an action is. */
+  notices?: ChosenNotice[];
   /** How often the repost that is under way was looked at. */
   looks?: number;
 }
@@ -88,6 +93,9 @@ export interface FollowOptions {
   contacts: RpcClient<typeof ContactCommandService>;
   /** Where visitors find public files. */
   publicUrl: string;
+  rendering: UnsentOptions;
+  /** Is there a way for mails to leave? */
+  hasTransport: boolean;
 }
 
 /**
@@ -107,20 +115,41 @@ export function followSubmissions(options: FollowOptions): JobOptions {
   };
 }
 
-async function prepare({ database, log }: FollowOptions, command: CommandContact, job: Job): Promise<Job> {
+async function prepare(options: FollowOptions, command: CommandContact, job: Job): Promise<Job> {
+  const { database, log } = options;
   const task = job.payload as unknown as Task;
   if (task.identifiedAs === undefined) return withTask(job, { ...task, ...(await identify(command, task)) });
   const form = await readForm(queryable(database, backgroundDeadline()), task.formId);
   const action = form?.actions[task.actionsDone ?? 0];
   if (!form || !action || action.type === REPOST) return job;
   const { key, identifiedAs: contactId } = task;
-  const outcome = await carryOutAction(command, { form, action, key, contactId }).catch((error) => {
+  const carryOut = async () => {
+    const { hasTransport } = options;
+    const outcome = await carryOutAction({ command, hasTransport }, { form, action, key, contactId });
+    const isNotice = outcome.state === "done" && NOTICES.has(action.type);
+    return { outcome, ...(isNotice && { notices: await noticesOf(options, task, { form, action }) }) };
+  };
+  const carriedOut = await carryOut().catch((error) => {
     if (!isLastAttempt(job, error)) throw error;
     // The submission goes on: its other actions and its event do not wait for somebody to look at this one.
     log.error({ err: error, submission: key, action: action.id }, "an action of a form was given up");
-    return failedOutcome(action, error);
+    return { outcome: failedOutcome(action, error) };
   });
-  return withTask(job, { ...task, outcome });
+  return withTask(job, { ...task, ...carriedOut });
+}
+
+async function noticesOf(
+  options: FollowOptions,
+  task: Task,
+  { form, action }: { form: Form; action: FormAction },
+): Promise<ChosenNotice[]> {
+  const deadlineMs = backgroundDeadline();
+  const row = await submittedRow(queryable(options.database, deadlineMs), task);
+  const { key, identifiedAs: contactId = 0 } = task;
+  return noticesOfAction(options, {
+    ...{ form, action, key, contactId, deadlineMs },
+    results: resultsOf(row ?? {}, form),
+  });
 }
 
 function withTask(job: Job, task: Task): Job {
@@ -170,7 +199,7 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
     const waiting = await followRepost(transaction, task, action.id);
     if (waiting) return waiting;
   }
-  const { outcome, looks: _looks, ...rest } = task;
+  const { outcome, notices = [], looks: _looks, ...rest } = task;
   const { key, formId, identifiedAs: contactId = 0 } = task;
   if (task.actionsDone === undefined) giveToContact(options.outbox, transaction, task);
   if (outcome) recordOutcome(transaction, { key, formId, contactId }, outcome);
@@ -179,6 +208,7 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
     const choosing = { transaction, outbox: options.outbox, now: options.database.now() };
     await emailContact(choosing, { form, action, key, contactId, results });
   }
+  for (const notice of notices) chooseNotices(transaction, notice, options.database.now());
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
   if (form && actionsDone < form.actions.length) return { state: "again", payload: { ...rest, actionsDone } };
   // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.
@@ -239,11 +269,11 @@ function giveToContact(outbox: Outbox, transaction: Transaction, task: Task): vo
 }
 
 async function submittedRow(
-  transaction: Transaction,
+  { query }: Queryable,
   { submissionId, dateSubmitted }: Task,
 ): Promise<Row | undefined> {
   const at = new Date(dateSubmitted).toISOString();
-  const [row] = await transaction.query(submittedStatement, [submissionId, at]);
+  const [row] = await query(submittedStatement, [submissionId, at]);
   return row;
 }
 

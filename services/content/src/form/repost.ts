@@ -11,7 +11,9 @@ import type { Call } from "@tidings/rpc/call";
 import type { Log } from "@tidings/runtime/log";
 import { textOf } from "@tidings/runtime/plain-text";
 import type { SecretBox } from "@tidings/secrets/secret-box";
+import { type ChosenNotice, chooseNotices } from "../notice/choose-notices.ts";
 import { type ActionOutcome, recordOutcome } from "./action-outcome.ts";
+import { failureNotice } from "./failure-notice.ts";
 import { readForm } from "./read-form.ts";
 import { type ReadAnswer, readRepostAnswer } from "./repost-answer.ts";
 import { repostRequest } from "./repost-request.ts";
@@ -61,7 +63,7 @@ export interface RepostOptions {
   prefix: string;
 }
 
-type Done = Repost & { outcome: ActionOutcome; isTakenBack: boolean };
+type Done = Repost & { outcome: ActionOutcome; isTakenBack: boolean; notice?: ChosenNotice | undefined };
 
 /** Posts submissions to other forms, each at most once (ADR 66). A refusal takes the submission back. */
 export function reposting(options: RepostOptions): JobOptions {
@@ -76,9 +78,10 @@ export function reposting(options: RepostOptions): JobOptions {
       return { ...job, payload: { ...job.payload, ...(await post(options, repostOf(job))) } };
     },
     async work(transaction, job) {
-      const { outcome, isTakenBack, ...repost } = job.payload as unknown as Done;
+      const { outcome, isTakenBack, notice, ...repost } = job.payload as unknown as Done;
       if (isTakenBack) await takeBack(transaction, repost);
       recordOutcome(transaction, repost, outcome);
+      if (notice) chooseNotices(transaction, notice, database.now());
       return { state: "done" };
     },
   };
@@ -96,8 +99,8 @@ const submissionStatement = prepared(
 /** Throws while the contact service is away: then nothing was posted. */
 async function post(
   { database, outbound, submitters, box, prefix }: RepostOptions,
-  { submissionId, dateSubmitted, formId, contactId, actionId }: Repost,
-): Promise<Pick<Done, "outcome" | "isTakenBack">> {
+  { submissionId, dateSubmitted, key, formId, contactId, actionId }: Repost,
+): Promise<Pick<Done, "outcome" | "isTakenBack" | "notice">> {
   const deadlineMs = backgroundDeadline();
   const queries = queryable(database, deadlineMs);
   const form = await readForm(queries, formId);
@@ -121,8 +124,13 @@ async function post(
   });
   const { isRefusal, answer, failure } = await send(outbound, request, { form, action });
   if (isRefusal) return { outcome: { ...outcome, state: "refused", answer }, isTakenBack: true };
-  const state = failure === undefined ? "done" : failedState(action);
-  return { outcome: { ...outcome, state, reason: failure, answer }, isTakenBack: false };
+  const state = failure === undefined ? "done" : "refused";
+  return {
+    outcome: { ...outcome, state, reason: failure, answer },
+    isTakenBack: false,
+    notice:
+      failure === undefined ? undefined : failureNotice({ form, action, key, contactId, results, failure }),
+  };
 }
 
 async function send(
@@ -138,11 +146,6 @@ async function send(
       return { isRefusal: false, failure: `The other form did not answer: ${error.code}.` };
     throw error;
   }
-}
-
-/** A failure that somebody wants to know of waits for what sends mails. */
-function failedState(action: FormAction): ActionOutcome["state"] {
-  return textOf(propertiesOf(action).failure_email) ? "waiting" : "refused";
 }
 
 const takeBackStatement = prepared(

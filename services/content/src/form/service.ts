@@ -11,6 +11,7 @@ import { startSealing } from "@tidings/secrets/sealing";
 import { secretBox } from "@tidings/secrets/secret-box";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
+import type { MailParts } from "../send/mail-parts.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import type { LinkPreview } from "../web/preview.ts";
 import { followSubmissions } from "./follow-submission.ts";
@@ -28,7 +29,7 @@ import { submissionUpkeep } from "./upkeep.ts";
 export function openForms(
   { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
   context: ResourceContext,
-  { ids, linkPreview }: { ids: ContactIds; linkPreview: LinkPreview },
+  { ids, linkPreview, mail }: { ids: ContactIds; linkPreview: LinkPreview; mail: MailParts },
 ): Required<Pick<Parts, "services" | "work" | "jobs">> & { rows: Repository<Form>; submitting: Submitting } {
   const box = secretBox(config.CONTENT_SECRET_KEYS);
   const shown = { publicUrl: config.PUBLIC_URL, prefix: config.PUBLIC_PREFIX };
@@ -59,7 +60,12 @@ export function openForms(
     },
     jobs: [
       submissionUpkeep(database, log, config.FORM_SPAM_DAYS),
-      followSubmissions({ database, outbox, log, contacts, publicUrl: config.PUBLIC_URL }),
+      followSubmissions({
+        ...{ database, outbox, log, contacts },
+        publicUrl: config.PUBLIC_URL,
+        rendering: mail.rendering,
+        hasTransport: mail.way !== undefined,
+      }),
       reposting({ database, log, outbound, submitters, box, prefix: config.PUBLIC_PREFIX }),
     ],
   };

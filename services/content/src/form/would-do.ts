@@ -10,8 +10,7 @@ export function wouldDo(form: Form, action: FormAction): string {
   const standing = standingOf(form, action);
   if (standing === "ignored")
     return form.formType === "campaign" ? "nothing: not in a form of a campaign" : "nothing";
-  const text = textOfAction(action);
-  return standing === "waiting" ? `${text}, once mail is sent` : text;
+  return textOfAction(action);
 }
 
 function textOfAction({ type, properties: json }: FormAction): string {

@@ -8,18 +8,18 @@ export interface SendProgress {
   reason: string;
 }
 
-const progressStatement = prepared(
-  "sends_progress",
-  "select hash, state, coalesce(reason, '') as reason from sends where hash = any ($1::uuid[])",
-);
 const LOOK_MS = 50;
 const ASKED_MAX = 1_000;
 /** A look and the way back take a part of the deadline. */
 const SPARE_MS = 500;
 const OPEN: ReadonlySet<string> = new Set([SendState.WAITING, SendState.STARTED]);
 
-/** Waits until a send is decided, or until the deadline comes near; undefined for an unknown one. All who wait share a look. */
-export function sendAwaiter(database: Database) {
+/** Waits until a mail of a table is decided, or until the deadline comes near; undefined for an unknown one. All who wait share a look. */
+export function sendAwaiter(database: Database, table: "sends" | "notices") {
+  const progressStatement = prepared(
+    `${table}_progress`,
+    `select hash, state, coalesce(reason, '') as reason from ${table} where hash = any ($1::uuid[])`,
+  );
   const look = coalesce(
     async (asked: { hash: string; deadlineMs: number }[]) => {
       const deadlineMs = Math.max(...asked.map((one) => one.deadlineMs));
@@ -32,7 +32,7 @@ export function sendAwaiter(database: Database) {
   );
   return async (hash: string, deadlineMs: number): Promise<SendProgress | undefined> => {
     for (;;) {
-      const progress = (await look("sends", { hash, deadlineMs })).get(hash);
+      const progress = (await look(table, { hash, deadlineMs })).get(hash);
       if (!progress || !OPEN.has(progress.state) || Date.now() + SPARE_MS > deadlineMs) return progress;
       await pause(LOOK_MS);
     }

@@ -23,9 +23,11 @@ import { controlBroadcast } from "./control-broadcast.ts";
 import { presentRevision } from "./email-revision.ts";
 import { explainSend } from "./explain-send.ts";
 import { ledgerMethods } from "./ledger.ts";
-import { type PreviewOptions, previewMail } from "./preview-mail.ts";
+import { NO_TRANSPORT } from "./mail-parts.ts";
+import { previewMail } from "./preview-mail.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 import type { RecordOpen } from "./record-opens.ts";
+import type { UnsentOptions } from "./render-unsent.ts";
 
 export interface EmailMethodOptions {
   database: Database;
@@ -34,14 +36,13 @@ export interface EmailMethodOptions {
   findVisible: FindVisible;
   askContactable: AskContactable;
   recordOpen: RecordOpen;
-  previewing: PreviewOptions;
+  rendering: UnsentOptions;
   /** Is there a way for mails to leave? */
   hasTransport: boolean;
   /** Called once a send is chosen. */
   wake(): void;
 }
 
-const NO_TRANSPORT = "No mail transport is set up (MAIL_URL).";
 const openStatement = prepared("emails_open", `select from emails e where e.id = $1 and ${isOpen("e")}`);
 /** Answered in words: each reason of the contact service that holds against every mail. */
 const REFUSALS: Record<string, string> = {
@@ -57,10 +58,12 @@ const TOKEN_LENGTH_MAX = 100_000;
 const ATTACHMENTS_MAX = 100;
 const COUNT_MAX = 1_000_000;
 
-/** The methods of emails beyond the standard ones. */
-export function emailMethods(options: EmailMethodOptions): Handlers<typeof EmailMethodService> {
+/** The methods of emails beyond the standard ones, but for those about notices. */
+export type SendMethods = Omit<Handlers<typeof EmailMethodService>, "sendTestEmail">;
+
+export function emailMethods(options: EmailMethodOptions): SendMethods {
   const { database, outbox, rows, findVisible, askContactable } = options;
-  const awaitSend = sendAwaiter(database);
+  const awaitSend = sendAwaiter(database, "sends");
   const requireContact = async (contactId: number, call: Call) => {
     if (reach(call.actor, CONTACTS, Verb.VIEW) === "none") throw denied();
     if (!(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
@@ -138,7 +141,7 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
       if (!revision) throw notFound();
       const isBulk = emailType === "list";
       const shown = { contactId: contactId || undefined, isBulk, now: database.now() };
-      const preview = await previewMail(revision, shown, options.previewing);
+      const preview = await previewMail(revision, shown, options.rendering);
       const { subject, html, text, bytes, links, warnings } = preview;
       const headers = preview.headers.map(([name, value]) => ({ name, value }));
       return {
@@ -149,7 +152,7 @@ export function emailMethods(options: EmailMethodOptions): Handlers<typeof Email
     async explainSend({ id, contactId }, call) {
       await rows.get(id, call);
       await requireContact(contactId, call);
-      const { contacts } = options.previewing;
+      const { contacts } = options.rendering;
       const asked = { emailId: id, contactId };
       const explained = await explainSend({ database, contacts, askContactable }, asked, call.deadlineMs);
       if (!explained) throw notFound();

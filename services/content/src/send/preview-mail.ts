@@ -1,10 +1,9 @@
 import { htmlLinks } from "@tidings/rendering/html-links";
 import { scanHtml } from "@tidings/rendering/scan-html";
-import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
-import type { LinkedSend } from "./mail-links.ts";
-import { compileMail, isTracked } from "./mail-template.ts";
-import { type RenderedMail, type RenderParts, readReader, renderMail } from "./render-mail.ts";
+import { isTracked } from "./mail-template.ts";
+import type { RenderedMail } from "./render-mail.ts";
+import { renderUnsent, type UnsentOptions } from "./render-unsent.ts";
 
 /** Something that readers of a mail, or their programs, would not like. */
 export interface MailWarning {
@@ -19,44 +18,17 @@ export interface MailPreview extends RenderedMail {
   warnings: MailWarning[];
 }
 
-export interface PreviewOptions extends RenderParts {
-  contacts: KnownContacts;
-}
-
 /** Gmail shows no more of a mail. */
 const BYTES_SHOWN = 102_400;
-/** A send that is none: links of a preview lead nowhere. */
-const NO_SEND: LinkedSend = { hash: "00000000-0000-0000-0000-000000000000", contactId: 0, emailId: 0 };
-
-/**
- * An email as a contact would get it now; with the names of fields in place of values for nobody in particular. Nothing is sent, counted or kept. Links are
- * shown as they are written.
- */
+/** An email as a contact would get it now, or nobody in particular. Nothing is sent, counted or kept. Links are shown as they are written. */
 export async function previewMail(
   revision: EmailRevision,
-  { contactId, isBulk, now }: { contactId: number | undefined; isBulk: boolean; now: number },
-  options: PreviewOptions,
+  { isBulk, ...shown }: { contactId: number | undefined; isBulk: boolean; now: number },
+  options: UnsentOptions,
 ): Promise<MailPreview> {
-  const template = await compileMail(revision, {
-    given: [],
-    trackLinks: async () => new Map(),
-    hasPixel: false,
-  });
-  const { language } = revision;
-  const about =
-    contactId === undefined
-      ? nobody(template.contactFields, language)
-      : await readReader(options.contacts, template, { contactId, language });
-  const reader = { ...about, send: NO_SEND, now, tokens: new Map<string, string>() };
-  const mail = await renderMail(revision, template, reader, options);
+  const mail = await renderUnsent(revision, { ...shown, tokens: {} }, options);
   const links = htmlLinks(mail.html).map((link) => ({ url: link.address, tracked: isTracked(link) }));
   return { ...mail, links, bytes: Buffer.byteLength(mail.html), warnings: warningsOf(mail, links, isBulk) };
-}
-
-/** The names of fields stand for their values. */
-function nobody(contactFields: string[], locale: string) {
-  const fields = new Map(contactFields.map((alias) => [alias, `[${alias}]`]));
-  return { fields, matched: undefined, timeZone: "UTC", locale };
 }
 
 function warningsOf({ html, text }: RenderedMail, links: { url: string }[], isBulk: boolean): MailWarning[] {

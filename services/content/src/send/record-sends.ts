@@ -1,13 +1,13 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
-import { leases } from "@tidings/jobs/queue";
 import type { Result } from "@tidings/jobs/work";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { slices } from "@tidings/runtime/slices";
+import type { SendOutcome } from "./hand-over.ts";
+import { outcomeValues, recordedRows } from "./record-outcomes.ts";
 import { keepRefusal, type Refusal, RefusalReason } from "./refusals.ts";
-import type { SendOutcome } from "./send-mail.ts";
 import type { Send } from "./send-queue.ts";
 import { SendState } from "./send-tables.ts";
 
@@ -16,21 +16,9 @@ export const FACT_COLUMNS =
   "hash, version, contact_id, email_id, date_queued, date_sent, date_read, open_count";
 const FACTS_MAX = 500;
 
-/** A worker that was paused through its lease changes nothing: its token is not the latest any more. */
 const recordStatement = prepared(
   "sends_record",
-  `with outcome as (
-     select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::float8[], $5::smallint[], $6::text[], $7::text[], $8::boolean[])
-       as o (id, lease_token, state, delay_seconds, code, reason, address, is_attempt)
-   ), recorded as (
-     update sends s set state = o.state, due_at = now() + o.delay_seconds * interval '1 second', code = o.code, reason = o.reason,
-       address = coalesce(s.address, o.address), attempts = s.attempts + o.is_attempt::integer,
-       started_at = case when o.state = 'waiting' then null else s.started_at end,
-       date_sent = case when o.state = 'sent' then clock_timestamp() end, version = s.version + 1
-     from outcome o
-     where s.id = o.id and s.lease_token = o.lease_token and lower(s.state) in ('waiting', 'started')
-     returning s.*
-   ), counted as (
+  `with ${recordedRows("sends", "version = s.version + 1")}, counted as (
      update emails e set sent_count = e.sent_count + c.sent,
        variant_sent_count = e.variant_sent_count + case when e.variant_start_date is null then 0 else c.sent end
      from (select email_id, count(*)::integer as sent from recorded where state = 'sent' group by email_id order by email_id) c
@@ -45,19 +33,10 @@ export async function recordSends(
   outbox: Outbox,
   results: Result<Send, SendOutcome>[],
 ): Promise<void> {
-  const outcomes = results.map(({ outcome }) => outcome);
   await database.transaction(
     backgroundDeadline(),
     async (transaction) => {
-      const rows = await transaction.query(recordStatement, [
-        ...leases(results.map(({ job }) => job)),
-        outcomes.map(({ state }) => state),
-        outcomes.map(({ delaySeconds }) => delaySeconds),
-        outcomes.map(({ code }) => code ?? null),
-        outcomes.map(({ reason }) => reason?.slice(0, REASON_LENGTH_MAX) ?? null),
-        outcomes.map(({ address }) => address ?? null),
-        outcomes.map(({ isAttempt }) => isAttempt),
-      ]);
+      const rows = await transaction.query(recordStatement, outcomeValues(results));
       const recorded = new Set(rows.map(({ id }) => id ?? ""));
       for (const { job, outcome } of results)
         if (outcome.isBadAddress && recorded.has(job.id)) keepRefusal(transaction, bounceOf(job, outcome));
@@ -73,7 +52,6 @@ export async function recordSends(
   );
 }
 
-const REASON_LENGTH_MAX = 1_000;
 const COMMENTS_LENGTH_MAX = 200;
 
 /** The contact is not written to again until its address is another one (engines.md 6.3). */

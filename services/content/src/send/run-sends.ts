@@ -1,19 +1,30 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { LEASE_MS } from "@tidings/jobs/queue";
-import { type Result, startWork, type Worker } from "@tidings/jobs/work";
-import type { Outbox } from "@tidings/messaging/outbox";
+import type { Database } from "@tidings/database/database";
+import { type Claimed, LEASE_MS, type Queue } from "@tidings/jobs/queue";
+import type { Starts } from "@tidings/jobs/starts";
+import { type Begin, type Result, startWork, type Worker } from "@tidings/jobs/work";
 import { isOutage } from "@tidings/rpc/outage";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { limited } from "@tidings/runtime/limited";
+import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
-import { recordSends } from "./record-sends.ts";
-import { mailSender, type SendMailOptions, type SendOutcome } from "./send-mail.ts";
-import { bulkLane, directLane, type Send, type SendLane } from "./send-queue.ts";
+import type { SendOutcome } from "./hand-over.ts";
 
-export interface RunSendsOptions extends SendMailOptions {
-  outbox: Outbox;
-  /** Mails of a lane that are handed over at a time. */
+/** A queue of mails whose effects are not repeated. */
+export interface MailLane<S extends Claimed> {
+  name: string;
+  queue: Queue<S>;
+  starts: Starts<S>;
+}
+
+interface RunSendsOptions<S extends Claimed> {
+  database: Database;
+  log: Log;
+  /** Mails of the lane that are handed over at a time. */
   connections: number;
+  send(send: S, begin: Begin): Promise<SendOutcome | undefined>;
+  /** Records what became of sends. Those that this process lost meanwhile stay as they are. */
+  record(results: Result<S, SendOutcome>[]): Promise<void>;
 }
 
 const ended = new Counter({
@@ -24,32 +35,20 @@ const ended = new Counter({
 
 /** For sends that other replicas chose. */
 const POLL_MS = 1_000;
-/** Sends of one email that a process holds. */
+/** Sends of one group that a process holds. */
 const SHARE = 200;
 const HELD_MAX = 1_000;
 const RETRY_MS = 250;
 
-/** Sends what is due until it is stopped. Any number of processes may do so side by side. */
-export function startSending(options: RunSendsOptions): Pick<Worker, "nudge" | "stop"> {
-  const workers = [directLane, bulkLane].map((lane) => startLane(lane, options));
-  return {
-    nudge() {
-      for (const worker of workers) worker.nudge();
-    },
-    async stop() {
-      await Promise.all(workers.map((worker) => worker.stop()));
-      options.transport.close();
-    },
-  };
-}
-
-function startLane({ name, queue, starts }: SendLane, options: RunSendsOptions): Worker {
-  const { database, outbox, log, connections } = options;
-  const send = mailSender(options);
-  const record = coalesce((results: Result<Send, SendOutcome>[]) => recordSends(database, outbox, results));
-  // Emails share the connections, and none is free before its outcome is recorded: so many are unknown after a kill, and no more.
+/** Sends what is due in a lane until it is stopped. Any number of processes may do so side by side. */
+export function startLane<S extends Claimed>(
+  { name, queue, starts }: MailLane<S>,
+  { database, log, connections, send, record }: RunSendsOptions<S>,
+): Worker {
+  const recordTogether = coalesce(record);
+  // Groups share the connections, and none is free before its outcome is recorded: so many are unknown after a kill, and no more.
   const inTurn = limited(connections);
-  return startWork<Send, SendOutcome>({
+  return startWork<S, SendOutcome>({
     database,
     log,
     name,
@@ -58,7 +57,7 @@ function startLane({ name, queue, starts }: SendLane, options: RunSendsOptions):
     attempt: (job, begin) =>
       inTurn(async () => {
         const outcome = await send(job, begin);
-        if (outcome !== undefined) await throughOutages(() => record(name, { job, outcome }));
+        if (outcome !== undefined) await throughOutages(() => recordTogether(name, { job, outcome }));
         ended.inc({ lane: name, state: outcome?.state ?? "lost" });
         return outcome;
       }),

@@ -1,5 +1,6 @@
-import { type Claimed, type JobTable, jobQueue, type Queue } from "@tidings/jobs/queue";
-import { jobStarts, type Starts } from "@tidings/jobs/starts";
+import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
+import { jobStarts } from "@tidings/jobs/starts";
+import type { MailLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
 
 /** A claimed send. Its group is the family of its email. */
@@ -19,18 +20,11 @@ export interface Send extends Claimed {
   attachments: number[] | undefined;
 }
 
-/** The sends of one lane: a queue over the ledger, whose effects are not repeated. */
-export interface SendLane {
-  name: string;
-  queue: Queue<Send>;
-  starts: Starts<Send>;
-}
-
 /** SQL: is a send of the family, or with this condition one send, held back? */
 const pausedIn = (condition: string) =>
   `exists (select from broadcasts b where b.is_paused and b.finished_at is null and ${condition})`;
 
-function sendLane(name: string, lane: number): SendLane {
+function sendLane(name: string, lane: number): MailLane<Send> {
   // A direct send is never paused: somebody waits for it.
   const isPaused = (condition: string) => (lane === Lane.BULK ? pausedIn(condition) : "false");
   const table: JobTable<Send> & { startedAt: string } = {

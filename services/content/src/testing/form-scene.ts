@@ -19,6 +19,7 @@ import { submissionHandlers } from "../form/submission.ts";
 import type { Submitting } from "../form/submit.ts";
 import type { Submitters } from "../form/submitter.ts";
 import { submissionUpkeep } from "../form/upkeep.ts";
+import { mailLinks } from "../send/mail-links.ts";
 import { previewLinks } from "../web/preview.ts";
 
 /** For tests: forms and their submissions over a database of their own. Of contacts the ids alone are known. */
@@ -79,6 +80,8 @@ export async function formScene() {
       followSubmissions({
         ...{ database, outbox: context.outbox, log, contacts: { ...away(), ...methods } },
         publicUrl: "https://www.example",
+        rendering: UNWRITTEN,
+        hasTransport: false,
       }),
     query,
     async add(members: MessageInitShape<typeof FormSchema>): Promise<Form> {
@@ -90,6 +93,15 @@ export async function formScene() {
     },
   };
 }
+
+const noValue = async () => undefined;
+/** Nothing that mails are made of. */
+const UNWRITTEN: FollowOptions["rendering"] = {
+  contacts: { fieldsOf: async () => new Map(), matched: noValue },
+  links: mailLinks([generateSecretKey()], "https://www.example"),
+  addressOfPage: noValue,
+  addressOfAsset: noValue,
+};
 
 /** A contact service that is away. */
 function away(): FollowOptions["contacts"] {

@@ -1,17 +1,13 @@
-import type { Database } from "@tidings/database/database";
+import type { Claimed } from "@tidings/jobs/queue";
 import type { Begin } from "@tidings/jobs/work";
-import type { MailAttachment } from "@tidings/mail/attachment";
-import { composeMail, type Mailbox, MailInvalid } from "@tidings/mail/compose-mail";
-import { wireAddress } from "@tidings/mail/mail-address";
+import { MailInvalid } from "@tidings/mail/compose-mail";
 import { type HandOver, isForGood, type MailTransport } from "@tidings/mail/mail-transport";
 import { TemplateError } from "@tidings/rendering/template-error";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
-import type { AskContactable } from "./contactable.ts";
-import type { MailLinks } from "./mail-links.ts";
-import type { RenderSend } from "./render-send.ts";
-import type { Send } from "./send-queue.ts";
+import { SendRefused, type WrittenSend } from "./compose-send.ts";
+import type { Contactable } from "./contactable.ts";
 import { SendState } from "./send-tables.ts";
 
 /** The outcome of an attempt. */
@@ -33,16 +29,15 @@ export interface SendOutcome {
   isEverybody: boolean;
 }
 
-export interface SendMailOptions {
-  database: Database;
+export interface MailSenderOptions<S extends Claimed> {
   log: Log;
   transport: MailTransport;
-  askContactable: AskContactable;
-  render: RenderSend;
-  attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
-  links: MailLinks;
-  /** The sender of emails that name none. */
-  from: Mailbox;
+  /** Throws SendRefused where no mail can be written. */
+  write(send: S): Promise<WrittenSend>;
+  /** Throws while the answer cannot be found out. */
+  ask(send: S): Promise<Contactable>;
+  /** Limits of what a contact gets hold it back: nobody asked for it. */
+  isBulk(send: S): boolean;
 }
 
 /** Seconds after each refusal for now (4yz), until the next attempt. */
@@ -60,100 +55,30 @@ const BAD_ADDRESS = /^5\.1\.(?:1|2|3|10)\b/;
 const LIMITS = new Set(["paused", "frequency"]);
 
 /** Sends one mail: writes, asks, commits the start, and hands over. Undefined where somebody else has the send, or the contact said no meanwhile. */
-export function mailSender(
-  options: SendMailOptions,
-): (send: Send, begin: Begin) => Promise<SendOutcome | undefined> {
-  const { transport, askContactable, log } = options;
+export function mailSender<S extends Claimed>({
+  log,
+  transport,
+  write,
+  ask,
+  isBulk,
+}: MailSenderOptions<S>): (send: S, begin: Begin) => Promise<SendOutcome | undefined> {
   return async (send, begin) => {
     const decided = (error: unknown) => decidedBy(error, send, log);
-    const written = await write(options, send).catch(decided);
+    const written = await write(send).catch(decided);
     if ("state" in written) return written;
-    const contactable = await askContactable("email", send.contactId).catch(decided);
+    const { address, ...mail } = written;
+    const contactable = await ask(send).catch(decided);
     if ("state" in contactable) return contactable;
-    const no = noOf(contactable.refusal, send);
-    if (no) return { ...no, address: written.address };
+    const no = noOf(contactable.refusal, isBulk(send));
+    if (no) return { ...no, address };
     if (!(await begin())) return undefined;
-    const { messageId, envelope, octets } = written;
-    const outcome = await transport.handOver({ messageId, envelope, octets, mayBegin: contactable.isFresh });
-    return { ...outcomeOf(outcome, send), address: written.address };
+    const outcome = await transport.handOver({ ...mail, mayBegin: contactable.isFresh });
+    return { ...outcomeOf(outcome, send), address };
   };
-}
-
-interface Written {
-  messageId: string;
-  address: string;
-  envelope: { from: string; to: string; bcc: string[] };
-  octets: Buffer;
-}
-
-async function write(
-  { database, from, links, render, attachmentsOf }: SendMailOptions,
-  send: Send,
-): Promise<Written> {
-  const { mail, revision, address: present } = await render(send);
-  const address = send.address ?? present;
-  const to = wireAddress(address);
-  if (address === "") throw new SendRefused("The contact has no email address.");
-  if (to === undefined) throw new SendRefused("The email address is malformed.", true);
-  const messageId = `${send.hash}@${from.address.slice(from.address.lastIndexOf("@") + 1)}`;
-  const octets = await composeMail({
-    messageId,
-    date: new Date(database.now()),
-    from: mail.fromAddress
-      ? { address: mail.fromAddress, name: mail.fromName }
-      : { ...from, name: mail.fromName || from.name },
-    ...(revision.replyToAddress && { replyTo: { name: "", address: revision.replyToAddress } }),
-    to: { name: "", address },
-    subject: mail.subject,
-    html: mail.html,
-    text: mail.text,
-    headers: headersOf(mail.headers, ownHeaders(send, links)),
-    attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
-  });
-  const bcc = (revision.bccAddress ?? "").split(",").flatMap((text) => wireAddress(text) ?? []);
-  return {
-    messageId,
-    address,
-    envelope: { from: wireAddress(from.address) ?? from.address, to, bcc },
-    octets,
-  };
-}
-
-/** A field of ours stands once, whatever the author of the email wrote. */
-function headersOf(written: [string, string][], own: [string, string][]): [string, string][] {
-  const names = new Set(own.map(([name]) => name.toLowerCase()));
-  return [...written.filter(([name]) => !names.has(name.toLowerCase())), ...own];
-}
-
-/** engines.md 6.11, and RFC 2369, 8058 and 2919 for mails to many. */
-function ownHeaders(send: Send, links: MailLinks): [string, string][] {
-  const { emailId, isBulk } = send;
-  const headers: [string, string][] = [["X-EMAIL-ID", String(emailId)]];
-  if (!isBulk) return headers;
-  const host = new URL(links.webView(send)).hostname;
-  return [
-    ...headers,
-    ["Precedence", "Bulk"],
-    ["List-ID", `<email-${emailId}.${host}>`],
-    ["List-Unsubscribe", `<${links.unsubscribe(send)}>`],
-    ["List-Unsubscribe-Post", "List-Unsubscribe=One-Click"],
-    ["Feedback-ID", `${emailId}:email:${host}`],
-  ];
-}
-
-/** No attempt with the same email and contact would succeed. */
-class SendRefused extends Error {
-  override name = "SendRefused";
-  readonly isBadAddress: boolean;
-
-  constructor(reason: string, isBadAddress = false) {
-    super(reason);
-    this.isBadAddress = isBadAddress;
-  }
 }
 
 /** An email or an address that no mail can be made of fails. While the contact service is away nothing goes out unasked. */
-function decidedBy(error: unknown, { id, attempts }: Send, log: Log): SendOutcome {
+function decidedBy(error: unknown, { id, attempts }: Claimed, log: Log): SendOutcome {
   const waiting = { ...DECIDED, state: SendState.WAITING };
   if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED)
     return {
@@ -176,7 +101,7 @@ function decidedBy(error: unknown, { id, attempts }: Send, log: Log): SendOutcom
 const DECIDED = { delaySeconds: 0, isAttempt: true, isEverybody: false };
 
 /** The outcome for a contact who may not be written to now; undefined where they may. */
-function noOf(refusal: string, { isBulk }: Send): SendOutcome | undefined {
+function noOf(refusal: string, isBulk: boolean): SendOutcome | undefined {
   if (refusal === "") return undefined;
   if (!LIMITS.has(refusal)) return { ...DECIDED, state: SendState.SUPPRESSED, reason: refusal };
   // A mail that somebody asked for is not counted against a limit of those that were not.
@@ -191,7 +116,7 @@ function noOf(refusal: string, { isBulk }: Send): SendOutcome | undefined {
     : undefined;
 }
 
-function outcomeOf(handOver: HandOver, { attempts }: Send): SendOutcome {
+function outcomeOf(handOver: HandOver, { attempts }: Claimed): SendOutcome {
   switch (handOver.state) {
     case "taken":
       return { ...DECIDED, state: SendState.SENT, code: handOver.code };

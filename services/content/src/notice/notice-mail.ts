@@ -1,0 +1,15 @@
+import type { EmailRevision } from "../send/email-revision.ts";
+import type { RenderedMail } from "../send/render-mail.ts";
+import type { NoticeMail } from "./notice-queue.ts";
+
+/** The mail that an email is for somebody else than a contact, without its copies and with its attachments. */
+export function noticeMailOf(
+  { subject, html, text, fromAddress, fromName, headers }: RenderedMail,
+  { replyToAddress, assetAttachments }: Pick<EmailRevision, "replyToAddress" | "assetAttachments">,
+): NoticeMail {
+  return {
+    ...{ fromAddress, fromName, to: [], cc: [], subject, html, text, headers },
+    ...(replyToAddress && { replyTo: { name: "", address: replyToAddress } }),
+    attachments: assetAttachments,
+  };
+}

@@ -1,0 +1,59 @@
+import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
+import { jobStarts } from "@tidings/jobs/starts";
+import type { Mailbox } from "@tidings/mail/compose-mail";
+import type { MailLane } from "../send/run-sends.ts";
+
+/** A mail as it was written when its recipient was chosen. */
+export interface NoticeMail {
+  /** Empty: the sender of all mails that name none. */
+  fromAddress: string;
+  fromName: string;
+  replyTo?: Mailbox;
+  /** As the mail shows them; its recipient alone where both are empty. */
+  to: Mailbox[];
+  cc: Mailbox[];
+  subject: string;
+  html: string;
+  text: string;
+  headers: [name: string, value: string][];
+  /** Ids of assets. */
+  attachments: number[];
+}
+
+/** A claimed notice: a mail to a user or an address. Its group is the form or email that it came from. */
+export interface Notice extends Claimed {
+  /** A UUIDv7 that names it in its mail. */
+  hash: string;
+  address: string;
+  mail: NoticeMail;
+  /** The contact that it is for, who may have said no; undefined of a mail for others. */
+  contactId: number | undefined;
+}
+
+const table: JobTable<Notice> & { startedAt: string } = {
+  name: "send_notice",
+  table: "notices",
+  where: "true",
+  group: "source_id",
+  due: "due_at",
+  order: "due_at, id",
+  columns: "hash, address, mail, case when is_to_contact then contact_id end as for_contact_id",
+  groups:
+    "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null",
+  jobOf: (claimed, row) => ({
+    ...claimed,
+    hash: row.hash ?? "",
+    address: row.address ?? "",
+    mail: JSON.parse(row.mail ?? "{}"),
+    contactId: row.for_contact_id ? Number(row.for_contact_id) : undefined,
+  }),
+  startedAt: "started_at",
+  mayStart: `not (is_to_contact and exists (
+    select from send_refusals r where r.contact_id = notices.contact_id and r.channel = 'email'))`,
+};
+
+export const noticeLane: MailLane<Notice> = {
+  name: table.name,
+  queue: jobQueue(table),
+  starts: jobStarts(table),
+};

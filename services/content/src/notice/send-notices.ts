@@ -1,0 +1,60 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Result } from "@tidings/jobs/work";
+import type { MailAttachment } from "@tidings/mail/attachment";
+import type { Mailbox } from "@tidings/mail/compose-mail";
+import { composeSend, type WrittenSend } from "../send/compose-send.ts";
+import type { AskContactable, Contactable } from "../send/contactable.ts";
+import type { SendOutcome } from "../send/hand-over.ts";
+import { outcomeValues, recordedRows } from "../send/record-outcomes.ts";
+import type { Notice } from "./notice-queue.ts";
+
+export interface WriteNoticeOptions {
+  database: Database;
+  attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
+  /** The sender of mails that name none. */
+  from: Mailbox;
+}
+
+/** Writes the mail of a notice, marked as one that no person wrote: no program answers it (RFC 3834, 5). */
+export async function writeNotice(
+  { database, attachmentsOf, from }: WriteNoticeOptions,
+  { hash, address, mail }: Notice,
+): Promise<WrittenSend> {
+  const { attachments, headers, ...parts } = mail;
+  const isShown = mail.to.length + mail.cc.length > 0;
+  return composeSend(
+    {
+      ...parts,
+      hash,
+      address,
+      to: isShown ? mail.to : [{ name: "", address }],
+      headers: [...headers, ["Auto-Submitted", "auto-generated"]],
+      attachments: await attachmentsOf(attachments),
+    },
+    { from, now: database.now() },
+  );
+}
+
+/** Asks whether the contact may be written to; users and entered addresses always may. */
+export async function askForNotice(ask: AskContactable, { contactId }: Notice): Promise<Contactable> {
+  return contactId === undefined ? { refusal: "", isFresh: () => true } : ask("email", contactId);
+}
+
+const recordStatement = prepared(
+  "notices_record",
+  `with ${recordedRows("notices", "lease_token = s.lease_token")} select id from recorded`,
+);
+
+/** Records what became of notices. Those that this process lost meanwhile stay as they are. */
+export async function recordNotices(
+  database: Database,
+  results: Result<Notice, SendOutcome>[],
+): Promise<void> {
+  await database.transaction(
+    backgroundDeadline(),
+    ({ query }) => query(recordStatement, outcomeValues(results)),
+    {
+      byIndex: true,
+    },
+  );
+}

@@ -1,0 +1,54 @@
+import type { MailAttachment } from "@tidings/mail/attachment";
+import type { Mailbox } from "@tidings/mail/compose-mail";
+import type { MailTransport } from "@tidings/mail/mail-transport";
+import { openTransport } from "@tidings/mail/open-transport";
+import type { Foundation } from "@tidings/service/start-service";
+import type { ContentConfig } from "../config.ts";
+import type { FileStore } from "../file/store.ts";
+import { knownContacts } from "../visit/known-contact.ts";
+import type { PageAddresses } from "../web/page-address.ts";
+import { rowIdOf } from "../web/row-id.ts";
+import { attachmentReader } from "./attachments.ts";
+import { type AskContactable, contactableAsker } from "./contactable.ts";
+import { mailLinks } from "./mail-links.ts";
+import type { UnsentOptions } from "./render-unsent.ts";
+
+/** All that writes and sends mails share. */
+export interface MailParts {
+  rendering: UnsentOptions;
+  attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
+  askContactable: AskContactable;
+  /** The way for mails to leave; undefined where none is set up. */
+  way: { transport: MailTransport; from: Mailbox; connections: number } | undefined;
+}
+
+interface Linked {
+  store: FileStore;
+  addresses: PageAddresses;
+  assetAddress(id: number): Promise<string | undefined>;
+}
+
+export const NO_TRANSPORT = "No mail transport is set up (MAIL_URL).";
+/** A mail waits for its values; a page does not. */
+const FOR_MAILS = { waitMs: 5_000, isOptional: false };
+
+export function mailParts(
+  { config, database, upstreams }: Foundation<ContentConfig>,
+  { store, addresses, assetAddress }: Linked,
+): MailParts {
+  const { MAIL_URL: url, MAIL_FROM: from, MAIL_CONNECTIONS: connections } = config;
+  return {
+    rendering: {
+      contacts: knownContacts(database, upstreams, FOR_MAILS),
+      links: mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL),
+      addressOfPage: addresses.find,
+      addressOfAsset: async (text: string) => {
+        const id = rowIdOf(text);
+        return id === undefined ? undefined : assetAddress(id);
+      },
+    },
+    attachmentsOf: attachmentReader(database, store),
+    askContactable: contactableAsker(database, upstreams),
+    way: url && from ? { transport: openTransport(url), from, connections } : undefined,
+  };
+}

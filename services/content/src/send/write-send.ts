@@ -1,0 +1,65 @@
+import type { Database } from "@tidings/database/database";
+import type { MailAttachment } from "@tidings/mail/attachment";
+import type { Mailbox } from "@tidings/mail/compose-mail";
+import { composeSend, SendRefused, type WrittenSend } from "./compose-send.ts";
+import type { MailLinks } from "./mail-links.ts";
+import type { RenderSend } from "./render-send.ts";
+import type { Send } from "./send-queue.ts";
+
+export interface WriteSendOptions {
+  database: Database;
+  render: RenderSend;
+  attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
+  links: MailLinks;
+  /** The sender of emails that name none. */
+  from: Mailbox;
+}
+
+/** Writes the mail of a send. Throws SendRefused for a contact without an address. */
+export async function writeSend(
+  { database, from, links, render, attachmentsOf }: WriteSendOptions,
+  send: Send,
+): Promise<WrittenSend> {
+  const { mail, revision, address: present } = await render(send);
+  const address = send.address ?? present;
+  if (address === "") throw new SendRefused("The contact has no email address.");
+  return composeSend(
+    {
+      hash: send.hash,
+      address,
+      bcc: revision.bccAddress,
+      fromAddress: mail.fromAddress,
+      fromName: mail.fromName,
+      ...(revision.replyToAddress && { replyTo: { name: "", address: revision.replyToAddress } }),
+      to: [{ name: "", address }],
+      subject: mail.subject,
+      html: mail.html,
+      text: mail.text,
+      headers: headersOf(mail.headers, ownHeaders(send, links)),
+      attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
+    },
+    { from, now: database.now() },
+  );
+}
+
+/** A field of ours stands once, whatever the author of the email wrote. */
+function headersOf(written: [string, string][], own: [string, string][]): [string, string][] {
+  const names = new Set(own.map(([name]) => name.toLowerCase()));
+  return [...written.filter(([name]) => !names.has(name.toLowerCase())), ...own];
+}
+
+/** engines.md 6.11, and RFC 2369, 8058 and 2919 for mails to many. */
+function ownHeaders(send: Send, links: MailLinks): [string, string][] {
+  const { emailId, isBulk } = send;
+  const headers: [string, string][] = [["X-EMAIL-ID", String(emailId)]];
+  if (!isBulk) return headers;
+  const host = new URL(links.webView(send)).hostname;
+  return [
+    ...headers,
+    ["Precedence", "Bulk"],
+    ["List-ID", `<email-${emailId}.${host}>`],
+    ["List-Unsubscribe", `<${links.unsubscribe(send)}>`],
+    ["List-Unsubscribe-Post", "List-Unsubscribe=One-Click"],
+    ["Feedback-ID", `${emailId}:email:${host}`],
+  ];
+}
