@@ -8,7 +8,8 @@ import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import { jobsOf, type NewJob } from "./jobs.ts";
 import type { Outcome } from "./outcome.ts";
-import { recordUpkeep } from "./record-upkeep.ts";
+import { RECORDS_RETAINED } from "./records.ts";
+import { retention } from "./retention.ts";
 import { stepJobs } from "./run-jobs.ts";
 
 const log = createLog("test", "silent");
@@ -120,6 +121,6 @@ test("records of jobs that ended 30 days ago are forgotten, open ones never", as
     `update job_records set date_added = now() - interval '90 days',
        date_ended = case key when 'old' then now() - interval '31 days' when 'new' then now() - interval '29 days' end`,
   );
-  assert.equal((await stepJobs(recordUpkeep(database, log)))?.state, "again");
+  assert.equal((await stepJobs(retention(database, log, RECORDS_RETAINED)))?.state, "again");
   assert.deepEqual((await records()).map(({ key }) => key).sort(), ["new", "open"]);
 });

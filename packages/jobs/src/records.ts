@@ -5,6 +5,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { currentActor } from "@tidings/rpc/current-actor";
 import { v7 } from "uuid";
 import type { Outcome, Progress } from "./outcome.ts";
+import type { Retained } from "./retention.ts";
 
 /** How callers see the jobs of a kind. */
 export interface Shown {
@@ -31,7 +32,12 @@ export function subjectIn({ id, name, created_by }: Row): Subject {
 }
 
 /** How long a record stays after the end of its job. */
-export const RECORD_DAYS = 30;
+export const RECORDS_RETAINED: Retained = {
+  kind: "job_records",
+  table: "job_records",
+  since: "date_ended",
+  days: 30,
+};
 
 /** SQL that adds jobs, extended by a record for each that has a subject. A job that begins anew before its end keeps its record. */
 export function addedWith(add: string): string {

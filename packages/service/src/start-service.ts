@@ -5,7 +5,8 @@ import { type Database, openDatabase } from "@tidings/database/database";
 import { isMigrated, type Migrations } from "@tidings/database/migrate";
 import { untilMigrated } from "@tidings/database/until-migrated";
 import { implementJobs } from "@tidings/jobs/job-service";
-import { recordUpkeep } from "@tidings/jobs/record-upkeep";
+import { RECORDS_RETAINED } from "@tidings/jobs/records";
+import { retention } from "@tidings/jobs/retention";
 import { type JobOptions, runJobs } from "@tidings/jobs/run-jobs";
 import { type FactSource, implementFacts } from "@tidings/messaging/facts";
 import { createOutbox, type Outbox } from "@tidings/messaging/outbox";
@@ -107,7 +108,7 @@ export function startService<C extends ServiceConfig>(
     const { snapshots = [], facts = [], visible = [] } = parts;
     for (const [part, { stop }] of Object.entries(work)) onStop(part, stop);
     const shownJobs = jobs.flatMap(({ jobs: kind }) => (kind.shown ? [kind] : []));
-    if (shownJobs.length > 0) jobs.push(recordUpkeep(database, log));
+    if (shownJobs.length > 0) jobs.push(retention(database, log, RECORDS_RETAINED));
     if (jobs.length > 0) onStop("jobs", runJobs(database, log, jobs).stop);
     if (projections.length > 0) {
       const lists = { listSnapshots: snapshotLister(upstreams), listFacts: factLister(upstreams) };

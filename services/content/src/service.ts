@@ -1,4 +1,5 @@
 import { type MonthPartitioned, partitionUpkeep } from "@tidings/jobs/partitions";
+import { retention } from "@tidings/jobs/retention";
 import { segments } from "@tidings/projection/segments";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import { CategorySchema } from "@tidings/proto/tidings/content/v1/category";
@@ -63,7 +64,6 @@ import { pageRoutes } from "./page/page-routes.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { openSends } from "./send/service.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
-import { shownRetention } from "./slot/retention.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
 import { openFiles } from "./uploads.ts";
@@ -211,7 +211,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...sends.jobs,
       ...notices.jobs,
       partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
-      shownRetention(database, foundation.log, config.HITS_DAYS),
+      retention(database, foundation.log, {
+        ...{ kind: "shown_retention", table: "dynamic_content_stats", since: "last_sent" },
+        days: config.HITS_DAYS,
+      }),
     ],
     facts: [
       ...visits.facts,

@@ -1,3 +1,4 @@
+import { retention } from "@tidings/jobs/retention";
 import type { Email } from "@tidings/proto/tidings/content/v1/email";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
@@ -7,7 +8,6 @@ import { mailSender } from "../send/hand-over.ts";
 import type { MailParts } from "../send/mail-parts.ts";
 import { startLane } from "../send/run-sends.ts";
 import { noticeLane } from "./notice-queue.ts";
-import { noticeRetention } from "./retention.ts";
 import { askForNotice, recordNotices, writeNotice } from "./send-notices.ts";
 import { testMailMethods } from "./test-mail.ts";
 import { users } from "./users.ts";
@@ -21,6 +21,9 @@ interface NoticeParts {
 type Notices = Required<Pick<Parts, "work" | "jobs" | "projections">> & {
   methods: ReturnType<typeof testMailMethods>;
 };
+
+/** A notice has the mail itself, with values of people in it. */
+const RETAINED = { kind: "notice_retention", table: "notices", since: "date_queued", days: 30 };
 
 /** Mails to users and to addresses. */
 export function openNotices(
@@ -48,7 +51,7 @@ export function openNotices(
       wake: () => lane?.nudge(),
     }),
     work: lane ? { notices: lane } : {},
-    jobs: [noticeRetention(database, log)],
+    jobs: [retention(database, log, RETAINED)],
     projections: [users],
   };
 }
