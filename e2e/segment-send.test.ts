@@ -19,14 +19,18 @@ const sink = await startMailSink({
   },
 });
 after(() => sink.close());
+// One process serves, and another one sends.
 const stack = await startVisitedStack({
   hasOwnHost: true,
+  replicas: { content: 2 },
   env: {
     content: {
+      CONTENT_ROLE: "serve",
       MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
       MAIL_FROM: "Shop <shop@mail.example>",
       MAIL_CONNECTIONS: "4",
     },
+    "content-2": { CONTENT_ROLE: "send" },
   },
 });
 after(() => stack.stop());

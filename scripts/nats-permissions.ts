@@ -42,9 +42,9 @@ function quoted(subjects: string[]): string {
   return [...new Set(subjects)].map((subject) => `          "${subject}"`).join("\n");
 }
 
-/** The replicas of a process wake each other. */
+/** The processes of a schema wake each other. */
 function nudgesOf(stream: string): string {
-  return `nudge.relay.${stream}`;
+  return `nudge.*.${stream}`;
 }
 
 /** The subjects of the process whose events the stream holds. */

@@ -35,7 +35,7 @@ export async function placeProcesses(
   };
   const place = async (row: ProcessRow, number: number): Promise<Placement> => ({
     row,
-    name: number === 1 ? row.name : `${row.name}-${number}`,
+    name: nameOf(row, number),
     env: {
       ...inherited(row),
       ...readBy(row, {
@@ -58,6 +58,7 @@ export async function placeProcesses(
       // Without a host of its own, the public web has its paths beside the API.
       ...(row.name === "gateway" && { PUBLIC_URL: options.publicUrl ?? "" }),
       ...options.env?.[row.name],
+      ...(number > 1 && options.env?.[`${row.name}-${number}`]),
     },
   });
   return Promise.all(
@@ -66,6 +67,10 @@ export async function placeProcesses(
       return Array.from({ length: count }, (_, index) => place(row, index + 1));
     }),
   );
+}
+
+function nameOf({ name }: ProcessRow, number: number): string {
+  return number === 1 ? name : `${name}-${number}`;
 }
 
 /** Variables that every process may need of the machine it runs on. */

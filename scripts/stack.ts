@@ -37,7 +37,7 @@ export interface StackOptions {
   /** Created or updated at the start; no administrator is touched without a password. */
   administrator?: { username: string; password?: string | undefined };
   /** Variables for one kind of process, over those the stack sets. */
-  env?: Partial<Record<ProcessName, Record<string, string>>>;
+  env?: Partial<Record<ProcessName | `${ProcessName}-${number}`, Record<string, string>>>;
   /** Gets every line the processes write. Not kept when absent. */
   log?: LogSink;
 }

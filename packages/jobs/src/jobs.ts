@@ -59,6 +59,8 @@ export interface Jobs {
   finish(transaction: Transaction, job: Job, outcome: Outcome): Promise<boolean>;
   /** Calls `listener` after each commit that left jobs behind. */
   onAdded(listener: Woken): void;
+  /** Looks for jobs that another process has added. */
+  wake(): void;
   /**
    * Lets jobs that were set aside begin anew; all of them when no keys are named. Jobs in the state `unknown` begin anew only when they are
    * named: somebody has found out that they took no effect. Answers how many.
@@ -133,6 +135,7 @@ export function jobsOf(kind: string, { isOrdered = false, shown }: KindOptions =
     queue: jobQueue(table),
     starts: jobStarts(table),
     onAdded: (listener) => void listeners.push(listener),
+    wake,
     add(transaction, jobs) {
       if (jobs.length === 0) return;
       const rows = jobs.map(({ key, group = 0, priority = 0, delaySeconds = 0, payload = {}, subject }) => ({

@@ -105,6 +105,8 @@ export const contentVariables = {
   MAIL_URL: mailUrl.optional(),
   /** The sender of emails that name none: `Name <address>` or an address. Needed with MAIL_URL. */
   MAIL_FROM: mailbox.optional(),
+  /** `serve`: mails are sent by other processes, those with `send`, which serve nobody; `all`: this process does both. */
+  CONTENT_ROLE: z.enum(["all", "serve", "send"]).default("all"),
   /** Mails that are handed over at a time. */
   MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
   /** A picture in HTML mails says that they were opened. */

@@ -63,6 +63,7 @@ import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { openSends } from "./send/service.ts";
+import { openSender, openSendingProcess } from "./sender.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
@@ -105,6 +106,7 @@ function partitionedTables(hitsDays: number): MonthPartitioned[] {
 /** Categories, and everything that is shown or sent to people. */
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
   const { config, database, outbox, upstreams, tls, isStopping } = foundation;
+  if (config.CONTENT_ROLE === "send") return openSendingProcess(foundation);
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
@@ -142,6 +144,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const emailRows = emails(context);
   const smsRows = smses(context);
   const sends = openSends(foundation, { rows: emailRows, findVisible, settings, mail });
+  const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail) : { work: {}, jobs: [] };
   const notices = openNotices(foundation, { rows: emailRows, findVisible, mail });
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
@@ -195,20 +198,17 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     ],
     ports: { web: web.port },
     work: {
-      // It is closed when nothing sends any more.
-      ...(mail.way && { "mail transport": { stop: mail.way.transport.close } }),
       ...forms.work,
       ...files.work,
       ...visits.work,
-      ...sends.work,
-      ...notices.work,
+      ...sender.work,
       "public web": { stop: web.drain },
     },
     jobs: [
       ...forms.jobs,
       ...files.jobs,
       ...visits.jobs,
-      ...sends.jobs,
+      ...sender.jobs,
       ...notices.jobs,
       partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
       retention(database, foundation.log, {

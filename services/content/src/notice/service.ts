@@ -4,11 +4,7 @@ import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
-import { mailSender } from "../send/hand-over.ts";
 import type { MailParts } from "../send/mail-parts.ts";
-import { startLane } from "../send/run-sends.ts";
-import { noticeLane } from "./notice-queue.ts";
-import { askForNotice, recordNotices, writeNotice } from "./send-notices.ts";
 import { testMailMethods } from "./test-mail.ts";
 import { users } from "./users.ts";
 
@@ -18,39 +14,23 @@ interface NoticeParts {
   mail: MailParts;
 }
 
-type Notices = Required<Pick<Parts, "work" | "jobs" | "projections">> & {
+type Notices = Required<Pick<Parts, "jobs" | "projections">> & {
   methods: ReturnType<typeof testMailMethods>;
 };
 
 /** A notice has the mail itself, with values of people in it. */
 const RETAINED = { kind: "notice_retention", table: "notices", since: "date_queued", days: 30 };
 
-/** Mails to users and to addresses. */
+/** Tests of emails, and who can get them. */
 export function openNotices(
   { database, log }: Foundation<ContentConfig>,
   { rows, findVisible, mail }: NoticeParts,
 ): Notices {
-  const { rendering, attachmentsOf, askContactable, way } = mail;
-  const lane =
-    way &&
-    startLane(noticeLane, {
-      database,
-      log,
-      connections: way.connections,
-      send: mailSender({
-        ...{ log, transport: way.transport, isBulk: () => false },
-        write: (notice) => writeNotice({ database, attachmentsOf, from: way.from }, notice),
-        ask: (notice) => askForNotice(askContactable, notice),
-      }),
-      record: (results) => recordNotices(database, results),
-    });
   return {
     methods: testMailMethods({
-      ...{ database, rows, findVisible, rendering },
-      hasTransport: way !== undefined,
-      wake: () => lane?.nudge(),
+      ...{ database, rows, findVisible, rendering: mail.rendering, wake: mail.wake },
+      hasTransport: mail.way !== undefined,
     }),
-    work: lane ? { notices: lane } : {},
     jobs: [retention(database, log, RETAINED)],
     projections: [users],
   };

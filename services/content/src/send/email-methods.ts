@@ -109,9 +109,10 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       if (email.emailType !== "list" || segmentIds.length === 0) return { broadcastId: "" };
       if (!options.hasTransport) throw conflict(NO_TRANSPORT);
       const createdBy = call.actor.id;
-      const broadcastId = await database.transaction(call.deadlineMs, async (transaction) =>
-        addBroadcast(transaction, { emailId: id, segmentIds, recipientsMax, createdBy }),
-      );
+      const broadcastId = await database.transaction(call.deadlineMs, async (transaction) => {
+        transaction.afterCommit(options.wake);
+        return addBroadcast(transaction, { emailId: id, segmentIds, recipientsMax, createdBy });
+      });
       return { broadcastId };
     },
     async getBroadcast({ emailId, id, wait }, call) {
@@ -131,6 +132,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       const [before] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
       if (!before) throw notFound();
       await controlBroadcast(database, { emailId, id, action }, call.deadlineMs);
+      options.wake();
       const [broadcast] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
       return broadcast ?? before;
     },

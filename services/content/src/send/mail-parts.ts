@@ -18,6 +18,8 @@ export interface MailParts {
   rendering: UnsentOptions;
   attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
   askContactable: AskContactable;
+  /** Wakes the processes that send. */
+  wake(): void;
   /** The way for mails to leave; undefined where none is set up. */
   way: { transport: MailTransport; from: Mailbox; connections: number } | undefined;
 }
@@ -29,11 +31,13 @@ interface Linked {
 }
 
 export const NO_TRANSPORT = "No mail transport is set up (MAIL_URL).";
+/** The subject by which a process hears that mails, or broadcasts, wait. */
+export const SENDS_CHOSEN = "nudge.sends.CONTENT";
 /** A mail waits for its values; a page does not. */
 const FOR_MAILS = { waitMs: 5_000, isOptional: false };
 
 export function mailParts(
-  { config, database, upstreams }: Foundation<ContentConfig>,
+  { config, database, upstreams, bus }: Foundation<ContentConfig>,
   { store, addresses, assetAddress }: Linked,
 ): MailParts {
   const { MAIL_URL: url, MAIL_FROM: from, MAIL_CONNECTIONS: connections } = config;
@@ -49,6 +53,7 @@ export function mailParts(
     },
     attachmentsOf: attachmentReader(database, store),
     askContactable: contactableAsker(database, upstreams),
+    wake: () => bus.nudge(SENDS_CHOSEN),
     way: url && from ? { transport: openTransport(url), from, connections } : undefined,
   };
 }

@@ -17,7 +17,7 @@ export interface MailLane<S extends Claimed> {
   starts: Starts<S>;
 }
 
-interface RunSendsOptions<S extends Claimed> {
+export interface RunSendsOptions<S extends Claimed> {
   database: Database;
   log: Log;
   /** Mails of the lane that are handed over at a time. */

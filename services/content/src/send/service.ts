@@ -8,20 +8,13 @@ import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
-import { broadcastJobs } from "./broadcast.ts";
 import { emailMethods, type SendMethods } from "./email-methods.ts";
-import { mailSender } from "./hand-over.ts";
 import type { MailParts } from "./mail-parts.ts";
 import { openRoutes } from "./open-routes.ts";
 import { openRecorder } from "./record-opens.ts";
-import { FACT_COLUMNS, recordSends, sendsOf } from "./record-sends.ts";
-import { refusalJobs } from "./refusals.ts";
+import { FACT_COLUMNS, sendsOf } from "./record-sends.ts";
 import { sendRenderer } from "./render-send.ts";
-import { startLane } from "./run-sends.ts";
-import { plannedSends } from "./schedule.ts";
-import { bulkLane, directLane } from "./send-queue.ts";
 import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
-import { writeSend } from "./write-send.ts";
 
 interface SendParts {
   rows: Repository<Email>;
@@ -30,38 +23,19 @@ interface SendParts {
   mail: MailParts;
 }
 
-type Sends = Required<Pick<Parts, "work" | "jobs" | "facts">> & {
+type Sends = Required<Pick<Parts, "facts">> & {
   routes: Router[];
   methods: SendMethods;
 };
 
-/** Sends, and the way back from a mail. */
+/** What is asked about sends, and the way back from a mail. */
 export function openSends(
-  { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
+  { database, outbox, log }: Foundation<ContentConfig>,
   { rows, findVisible, settings, mail }: SendParts,
 ): Sends {
-  const { rendering, attachmentsOf, askContactable, way } = mail;
+  const { rendering, askContactable, way, wake } = mail;
   const { links } = rendering;
   const recordOpen = openRecorder(database, outbox);
-  const render = sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL });
-  const lanes = way
-    ? [directLane, bulkLane].map((lane) =>
-        startLane(lane, {
-          database,
-          log,
-          connections: way.connections,
-          send: mailSender({
-            ...{ log, transport: way.transport, isBulk: (send) => send.isBulk },
-            write: (send) => writeSend({ database, render, attachmentsOf, links, from: way.from }, send),
-            ask: ({ contactId }) => askContactable("email", contactId),
-          }),
-          record: (results) => recordSends(database, outbox, results),
-        }),
-      )
-    : [];
-  const wake = () => {
-    for (const lane of lanes) lane.nudge();
-  };
   return {
     methods: emailMethods({
       database,
@@ -74,12 +48,6 @@ export function openSends(
       hasTransport: way !== undefined,
       wake,
     }),
-    work: { sends: { stop: async () => void (await Promise.all(lanes.map((lane) => lane.stop()))) } },
-    jobs: [
-      refusalJobs(database, log, upstreams),
-      plannedSends(database, log),
-      broadcastJobs({ database, outbox, log, upstreams, wake }),
-    ],
     facts: [
       factSource(database, {
         type: EmailSendsSchema.typeName,

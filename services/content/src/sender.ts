@@ -1,0 +1,96 @@
+import type { Claimed } from "@tidings/jobs/queue";
+import type { Foundation, Parts } from "@tidings/service/start-service";
+import { assetAddresses } from "./asset/asset-address.ts";
+import type { ContentConfig } from "./config.ts";
+import { openStore } from "./file/open-store.ts";
+import { noticeLane } from "./notice/notice-queue.ts";
+import { askForNotice, recordNotices, writeNotice } from "./notice/send-notices.ts";
+import { broadcastJobs } from "./send/broadcast.ts";
+import { type MailSenderOptions, mailSender } from "./send/hand-over.ts";
+import { type MailParts, mailParts, SENDS_CHOSEN } from "./send/mail-parts.ts";
+import { recordSends } from "./send/record-sends.ts";
+import { refusalJobs } from "./send/refusals.ts";
+import { sendRenderer } from "./send/render-send.ts";
+import { type MailLane, type RunSendsOptions, startLane } from "./send/run-sends.ts";
+import { plannedSends } from "./send/schedule.ts";
+import { bulkLane, directLane } from "./send/send-queue.ts";
+import { writeSend } from "./send/write-send.ts";
+import { pageAddresses } from "./web/page-address.ts";
+
+type Sender = Required<Pick<Parts, "work" | "jobs">>;
+
+/** A process that sends and serves nobody: a broadcast slows no page. */
+export async function openSendingProcess(foundation: Foundation<ContentConfig>): Promise<Parts> {
+  const { config, database } = foundation;
+  const { PUBLIC_URL: publicUrl, PAGE_PREFIXES: prefixes } = config;
+  const mail = mailParts(foundation, {
+    store: await openStore(config),
+    addresses: pageAddresses(database, { publicUrl, prefixes }),
+    assetAddress: assetAddresses(database, publicUrl),
+  });
+  return { services: [], ...openSender(foundation, mail) };
+}
+
+/** Chooses recipients and sends what is due, until it is stopped. Any number of processes may do so side by side. */
+export function openSender(foundation: Foundation<ContentConfig>, mail: MailParts): Sender {
+  const { database, outbox, log, upstreams, bus } = foundation;
+  const lanes = mail.way ? startLanes(foundation, mail, mail.way) : [];
+  const wakeLanes = () => {
+    for (const lane of lanes) lane.nudge();
+  };
+  const broadcasts = broadcastJobs({ database, outbox, log, upstreams, wake: wakeLanes });
+  bus.onNudge(SENDS_CHOSEN, () => {
+    wakeLanes();
+    broadcasts.jobs.wake();
+  });
+  return {
+    work: {
+      sends: {
+        async stop() {
+          await Promise.all(lanes.map((lane) => lane.stop()));
+          mail.way?.transport.close();
+        },
+      },
+    },
+    jobs: [refusalJobs(database, log, upstreams), plannedSends(database, log), broadcasts],
+  };
+}
+
+function startLanes(
+  { config, database, outbox, log }: Foundation<ContentConfig>,
+  { rendering, attachmentsOf, askContactable }: MailParts,
+  { transport, from, connections }: NonNullable<MailParts["way"]>,
+) {
+  const { links } = rendering;
+  const render = sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL });
+  const start = <S extends Claimed>(
+    lane: MailLane<S>,
+    sending: Omit<MailSenderOptions<S>, "log" | "transport">,
+    record: RunSendsOptions<S>["record"],
+  ) =>
+    startLane(lane, {
+      ...{ database, log, connections, record },
+      send: mailSender({ ...sending, log, transport }),
+    });
+  const sends = [directLane, bulkLane].map((lane) =>
+    start(
+      lane,
+      {
+        write: (send) => writeSend({ database, render, attachmentsOf, links, from }, send),
+        ask: ({ contactId }) => askContactable("email", contactId),
+        isBulk: (send) => send.isBulk,
+      },
+      (results) => recordSends(database, outbox, results),
+    ),
+  );
+  const notices = start(
+    noticeLane,
+    {
+      write: (notice) => writeNotice({ database, attachmentsOf, from }, notice),
+      ask: (notice) => askForNotice(askContactable, notice),
+      isBulk: () => false,
+    },
+    (results) => recordNotices(database, results),
+  );
+  return [...sends, notices];
+}
