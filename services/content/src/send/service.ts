@@ -28,7 +28,7 @@ type Sends = Required<Pick<Parts, "facts">> & {
   methods: SendMethods;
 };
 
-/** What is asked about sends, and the way back from a mail. */
+/** The methods about sends, and the way back from a mail. */
 export function openSends(
   { database, outbox, log }: Foundation<ContentConfig>,
   { rows, findVisible, settings, mail }: SendParts,
