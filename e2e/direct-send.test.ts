@@ -5,6 +5,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
 import { simpleParser } from "mailparser";
 import { PDF } from "./multipart.ts";
+import { scrapeProcess } from "./scrape.ts";
 import { uploader } from "./uploader.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
@@ -304,6 +305,21 @@ test("a contact who said no, without an address, or whose mailbox is gone, is an
   assert.equal((await api("POST", `emails/${emailId}/contact/2000000000/send`)).status, 404);
   assert.equal((await api("POST", `emails/2000000000/contact/${no.id}/send`)).status, 404);
   assert.equal(mailsTo(no.email).length, 0);
+});
+
+test("mails are counted by transport and outcome, refused ones apart", async () => {
+  const counts = async () => {
+    const { value } = await scrapeProcess(stack, "content");
+    const transport = `smtp://127.0.0.1:${sink.port}`;
+    return ["taken", "refused", "away"].map(
+      (outcome) => value("tidings_mail_hand_overs_total", { transport, outcome }) ?? Number.NaN,
+    );
+  };
+  const [taken = 0, refused = 0, away = 0] = await counts();
+  const emailId = await email();
+  for (const { id } of [await contact(), await contact({ email: "gone-too@example.org" })])
+    await api("POST", `emails/${emailId}/contact/${id}/send`);
+  await eventually(async () => assert.deepEqual(await counts(), [taken + 1, refused + 1, away]));
 });
 
 test("a form leads to a mail with what was sent, once, and a contact who said no gets none", async () => {

@@ -301,6 +301,43 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       "{{lane}} {{state}}",
       rate("tidings_sends_total", "lane, state"),
     ),
+    each(
+      "Mails handed over a second, by transport and outcome",
+      "reqps",
+      "{{transport}} {{outcome}}",
+      rate("tidings_mail_hand_overs_total", "transport, outcome"),
+    ),
+    {
+      title: "Sends that wait, by lane",
+      unit: "short",
+      lines: {
+        "{{lane}}": highest("tidings_sends_waiting", "lane"),
+        "{{lane}} for more than 30 s": highest("tidings_sends_deferred", "lane"),
+      },
+    },
+    each(
+      "How long the first has been due",
+      "s",
+      "{{lane}}",
+      highest("tidings_sends_overdue_seconds", "lane"),
+    ),
+    {
+      title: "Sends that are handed over, unknown, or paused",
+      unit: "short",
+      lines: {
+        "handed over now": `max(tidings_sends_started{${HERE}})`,
+        unknown: `max(tidings_sends_unknown{${HERE}})`,
+        "paused broadcasts": `max(tidings_broadcasts_paused{${HERE}})`,
+      },
+    },
+    {
+      title: "While the contact service is away",
+      unit: "short",
+      lines: {
+        "attempts a second that ended": `sum(rate(tidings_sends_unasked_total{${HERE}}[$__rate_interval]))`,
+        "unsubscribes and bounces to pass on": `max(tidings_send_refusals_waiting{${HERE}})`,
+      },
+    },
   ],
   "Focus items and videos": [
     each(

@@ -69,6 +69,8 @@ export interface Queue<J extends Claimed> {
   release(database: Database, held: Claimed[]): Promise<void>;
   /** Milliseconds until the next job may be claimed, negative when one may be; undefined when none waits. */
   untilDue(database: Database): Promise<number | undefined>;
+  /** How many jobs wait, of all groups, and how many of them will still wait after a lease; each is counted to `max`. */
+  countWaiting(database: Database, max: number): Promise<{ waiting: number; putOff: number }>;
 }
 
 export const LEASE_MS = 30_000;
@@ -90,7 +92,7 @@ function isHeld<J extends Claimed>({ table, startedAt }: JobTable<J>): string {
 
 /** The queue of a table of jobs. The database's clock is the only one that counts. */
 export function jobQueue<J extends Claimed>(definition: JobTable<J>): Queue<J> {
-  const { claim, renew, release, due } = statements(definition);
+  const { claim, renew, release, due, waiting } = statements(definition);
   return {
     async claim(database, { shares, size, after, limit }) {
       const values = [[...shares.keys()], [...shares.values()], size, after, limit];
@@ -106,6 +108,10 @@ export function jobQueue<J extends Claimed>(definition: JobTable<J>): Queue<J> {
     async untilDue(database) {
       const [row] = await queryByIndex(database, due, []);
       return row?.seconds ? Number(row.seconds) * 1_000 : undefined;
+    },
+    async countWaiting(database, max) {
+      const [row] = await queryByIndex(database, waiting, [max]);
+      return { waiting: Number(row?.waiting), putOff: Number(row?.put_off) };
     },
   };
 }
@@ -216,6 +222,16 @@ function statements<J extends Claimed>(definition: JobTable<J>) {
        select extract(epoch from min(next.due) - now()) as seconds from served
        cross join lateral (
          select min(${due}) as due from ${table} where ${group} = served.group_id and ${waitingIn(definition)}) next`,
+    ),
+    // The orders are those of the index of due jobs, so that no other index is read.
+    waiting: prepared(
+      `${name}_waiting`,
+      `${servedGroups(definition)}
+       select
+         (select count(*) from (select from ${table} where ${waitingIn(definition)} order by ${group}, ${due} limit $1) as w) as waiting,
+         (select count(*) from (select from waiting_group g cross join lateral (
+            select from ${table} where ${group} = g.id and ${waitingIn(definition)} and ${due} > now() + ${LEASE}
+            order by ${due} limit $1) as later limit $1) as p) as put_off`,
     ),
   };
 }

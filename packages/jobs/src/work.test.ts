@@ -32,6 +32,7 @@ test("a group whose job succeeds while others are claimed gets its share at once
     renew: async () => new Set(),
     release: async () => undefined,
     untilDue: async () => undefined,
+    countWaiting: async () => ({ waiting: 0, putOff: 0 }),
   };
   const worker = startWork<Claimed, boolean>({
     database: {} as Database,

@@ -1,4 +1,6 @@
+import type { Database } from "@tidings/database/database";
 import type { Claimed } from "@tidings/jobs/queue";
+import { addSource } from "@tidings/runtime/scrape";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { assetAddresses } from "./asset/asset-address.ts";
 import type { ContentConfig } from "./config.ts";
@@ -13,9 +15,15 @@ import { refusalJobs } from "./send/refusals.ts";
 import { sendRenderer } from "./send/render-send.ts";
 import { type MailLane, type RunSendsOptions, startLane } from "./send/run-sends.ts";
 import { plannedSends } from "./send/schedule.ts";
+import { sendsSource } from "./send/send-metrics.ts";
 import { bulkLane, directLane } from "./send/send-queue.ts";
 import { writeSend } from "./send/write-send.ts";
 import { pageAddresses } from "./web/page-address.ts";
+
+/** Has each scrape look up how sends stand, in every process: those that send may be away. */
+export function watchSends(database: Database): { stop(): void } {
+  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane])) };
+}
 
 type Sender = Required<Pick<Parts, "work" | "jobs">>;
 
@@ -28,7 +36,8 @@ export async function openSendingProcess(foundation: Foundation<ContentConfig>):
     addresses: pageAddresses(database, { publicUrl, prefixes }),
     assetAddress: assetAddresses(database, publicUrl),
   });
-  return { services: [], ...openSender(foundation, mail) };
+  const { work, jobs } = openSender(foundation, mail);
+  return { services: [], work: { ...work, "metrics of sends": watchSends(database) }, jobs };
 }
 
 /** Chooses recipients and sends what is due, until it is stopped. Any number of processes may do so side by side. */

@@ -63,7 +63,7 @@ import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { openSends } from "./send/service.ts";
-import { openSender, openSendingProcess } from "./sender.ts";
+import { openSender, openSendingProcess, watchSends } from "./sender.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
@@ -202,6 +202,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...files.work,
       ...visits.work,
       ...sender.work,
+      "metrics of sends": watchSends(database),
       "public web": { stop: web.drain },
     },
     jobs: [

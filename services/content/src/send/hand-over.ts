@@ -8,6 +8,7 @@ import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { SendRefused, type WrittenSend } from "./compose-send.ts";
 import type { Contactable } from "./contactable.ts";
+import { noteUnasked } from "./send-metrics.ts";
 import { SendState } from "./send-tables.ts";
 
 /** The outcome of an attempt. */
@@ -80,11 +81,13 @@ export function mailSender<S extends Claimed>({
 /** An email or an address that no mail can be made of fails. While the contact service is away nothing goes out unasked. */
 function decidedBy(error: unknown, { id, attempts }: Claimed, log: Log): SendOutcome {
   const waiting = { ...DECIDED, state: SendState.WAITING };
-  if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED)
+  if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED) {
+    noteUnasked();
     return {
       ...{ ...waiting, delaySeconds: UNANSWERED_SECONDS, reason: UNANSWERED },
       ...{ isAttempt: false, isEverybody: true },
     };
+  }
   if (error instanceof SendRefused || error instanceof MailInvalid || error instanceof TemplateError)
     return {
       ...{ ...DECIDED, state: SendState.FAILED, reason: error.message },

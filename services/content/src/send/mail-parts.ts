@@ -12,6 +12,7 @@ import { attachmentReader } from "./attachments.ts";
 import { type AskContactable, contactableAsker } from "./contactable.ts";
 import { mailLinks } from "./mail-links.ts";
 import type { UnsentOptions } from "./render-unsent.ts";
+import { countedTransport } from "./send-metrics.ts";
 
 /** All that writes and sends mails share. */
 export interface MailParts {
@@ -54,6 +55,6 @@ export function mailParts(
     attachmentsOf: attachmentReader(database, store),
     askContactable: contactableAsker(database, upstreams),
     wake: () => bus.nudge(SENDS_CHOSEN),
-    way: url && from ? { transport: openTransport(url), from, connections } : undefined,
+    way: url && from ? { transport: countedTransport(openTransport(url)), from, connections } : undefined,
   };
 }

@@ -37,6 +37,8 @@ const dropStatement = prepared(
   "delete from send_refusals where contact_id = $1 and channel = $2",
 );
 const jobs = jobsOf("send_refusal");
+/** SQL: rows that are words of contacts which were not passed on yet, also those that were given up. */
+export const REFUSALS_UNHEARD = `jobs where kind = '${jobs.kind}' and payload -> 'isPassedOn' is null order by key`;
 const KEPT_SECONDS = 10;
 /** So many share a call of the contact service. */
 const AT_ONCE = 32;

@@ -1,0 +1,121 @@
+import { type Database, prepared } from "@tidings/database/database";
+import { type Queue, queryByIndex } from "@tidings/jobs/queue";
+import { type HandOver, isForGood, type MailTransport } from "@tidings/mail/mail-transport";
+import type { Reading, Source } from "@tidings/runtime/scrape";
+import { Counter, Gauge } from "prom-client";
+import { REFUSALS_UNHEARD } from "./refusals.ts";
+
+const waiting = new Gauge({
+  name: "tidings_sends_waiting",
+  help: "Sends that wait, due or not, counted to 10000",
+  labelNames: ["lane"],
+});
+const deferred = new Gauge({
+  name: "tidings_sends_deferred",
+  help: "Waiting sends that are not due within the next 30 seconds, counted to 10000",
+  labelNames: ["lane"],
+});
+const overdue = new Gauge({
+  name: "tidings_sends_overdue_seconds",
+  help: "How long the send that was due first has been due; 0 when none is. Paused sends do not count",
+  labelNames: ["lane"],
+});
+const started = new Gauge({
+  name: "tidings_sends_started",
+  help: "Sends whose mails are handed over now, counted to 10000",
+});
+const unknown = new Gauge({
+  name: "tidings_sends_unknown",
+  help: "Sends to contacts of which nobody knows whether their mail went out, counted to 10000",
+});
+const paused = new Gauge({
+  name: "tidings_broadcasts_paused",
+  help: "Sends to segments that somebody paused, counted to 10000",
+});
+const unheard = new Gauge({
+  name: "tidings_send_refusals_waiting",
+  help: "Unsubscribes, bounces and their withdrawals that the contact service does not have yet, counted to 10000",
+});
+const handOvers = new Counter({
+  name: "tidings_mail_hand_overs_total",
+  help: "Mails that a transport was given, by outcome; `refused`: for good, `deferred`: for now, `away`: the server takes none",
+  labelNames: ["transport", "outcome"],
+});
+const unasked = new Counter({
+  name: "tidings_sends_unasked_total",
+  help: "Attempts of sends that ended because the contact service did not answer",
+});
+
+const COUNTED_MAX = 10_000;
+const count = (rows: string) =>
+  `(select count(*) from (select from ${rows} limit ${COUNTED_MAX}) as counted)`;
+
+/** The orders are those of partial indexes: the ledger itself is never read. */
+const countStatement = prepared(
+  "sends_counts",
+  `select ${count("sends where state = 'started' order by due_at")}
+       + ${count("notices where state = 'started' order by due_at")} as started,
+     ${count("sends where state = 'unknown' order by id")} as unknown,
+     ${count("broadcasts where is_paused and finished_at is null order by family_id")} as paused,
+     ${count(REFUSALS_UNHEARD)} as unheard`,
+);
+
+interface Counted {
+  name: string;
+  queue: Pick<Queue<never>, "countWaiting" | "untilDue">;
+}
+
+/** How many sends are open, and how late those of each lane are. */
+export function sendsSource(database: Database, lanes: Counted[]): Source {
+  return {
+    name: "sends",
+    asks: "database",
+    gauges: [waiting, deferred, overdue, started, unknown, paused, unheard],
+    async read() {
+      const readings: Reading[] = [];
+      for (const { name, queue } of lanes) {
+        const labels = { lane: name };
+        const counts = await queue.countWaiting(database, COUNTED_MAX);
+        const dueMs = (await queue.untilDue(database)) ?? 0;
+        readings.push(
+          { gauge: waiting, labels, value: counts.waiting },
+          { gauge: deferred, labels, value: counts.putOff },
+          { gauge: overdue, labels, value: Math.max(0, -dueMs / 1_000) },
+        );
+      }
+      const [row] = await queryByIndex(database, countStatement, []);
+      return [
+        ...readings,
+        { gauge: started, value: Number(row?.started) },
+        { gauge: unknown, value: Number(row?.unknown) },
+        { gauge: paused, value: Number(row?.paused) },
+        { gauge: unheard, value: Number(row?.unheard) },
+      ];
+    },
+  };
+}
+
+/** An attempt ended because nobody could say whether its contact may be written to. */
+export function noteUnasked(): void {
+  unasked.inc();
+}
+
+const OUTCOMES = ["taken", "refused", "deferred", "away", "not begun", "unknown"] as const;
+
+/** The same transport, whose outcomes are counted from zero on. */
+export function countedTransport(transport: MailTransport): MailTransport {
+  const labels = { transport: transport.name };
+  for (const outcome of OUTCOMES) handOvers.inc({ ...labels, outcome }, 0);
+  return {
+    ...transport,
+    async handOver(mail) {
+      const handOver = await transport.handOver(mail);
+      handOvers.inc({ ...labels, outcome: outcomeOf(handOver) });
+      return handOver;
+    },
+  };
+}
+
+function outcomeOf(handOver: HandOver): (typeof OUTCOMES)[number] {
+  return handOver.state === "refused" && !isForGood(handOver.code) ? "deferred" : handOver.state;
+}
