@@ -44,6 +44,19 @@ const holds = (brief: string, all: string): Series => ({
   'tidings_event_loop_delay_seconds_count{process="contact"}': all,
 });
 
+const broadcast = (sent: string): Series => ({
+  'tidings_sends_overdue_seconds{process="content",lane="send_bulk"}': "0+60x40",
+  'tidings_sends_total{process="content",lane="send_bulk",state="sent"}': sent,
+  'tidings_sends_total{process="content",lane="send_bulk",state="waiting"}': "0+4x40",
+});
+const handOvers = (outcomes: Record<string, string>): Series =>
+  Object.fromEntries(
+    Object.entries(outcomes).map(([outcome, values]) => [
+      `tidings_mail_hand_overs_total{process="content",transport="smtp://mail.example:587",outcome="${outcome}"}`,
+      values,
+    ]),
+  );
+
 /** For each alert a series that makes it fire after so many minutes, and one that comes near and does not. */
 const CASES: { alert: string; after: number; fires: Series; rests: Series; severity?: string }[] = [
   {
@@ -156,6 +169,38 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
     after: 20,
     fires: { 'tidings_deliveries_overdue_seconds{process="webhook"}': "0+60x20" },
     rests: { 'tidings_deliveries_overdue_seconds{process="webhook"}': "50x20" },
+  },
+  {
+    alert: "TidingsSendsStuck",
+    severity: "critical",
+    after: 5,
+    fires: { 'tidings_sends_overdue_seconds{process="content",lane="send_direct"}': "0+60x5" },
+    rests: { 'tidings_sends_overdue_seconds{process="content",lane="send_direct"}': "110x5" },
+  },
+  {
+    alert: "TidingsSendsStuck",
+    severity: "warning",
+    after: 40,
+    fires: broadcast("0+100x20 2000x20"),
+    rests: broadcast("0+100x40"),
+  },
+  {
+    alert: "TidingsSendsUnknown",
+    after: 90,
+    fires: { 'tidings_sends_unknown{process="content"}': "4x80 7x10" },
+    rests: { 'tidings_sends_unknown{process="content"}': "4x10 7x80" },
+  },
+  {
+    alert: "TidingsTransportDown",
+    after: 20,
+    fires: handOvers({ taken: "0+100x5 500x15", away: "0x5 0+4x15" }),
+    rests: handOvers({ taken: "0+100x20", away: "0+1x20" }),
+  },
+  {
+    alert: "TidingsBounceRateHigh",
+    after: 30,
+    fires: handOvers({ taken: "0+90x30", refused: "0+6x30" }),
+    rests: handOvers({ taken: "0+90x30", refused: "0+4x30", deferred: "0+60x30" }),
   },
   {
     alert: "TidingsProcessDown",
