@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
+import { dkimVerify } from "mailauth/lib/dkim/verify.js";
 import { startVisitedStack } from "./visited-stack.ts";
 
 /** Mails to segments: who gets one, once, and how a send is paused, resumed and cancelled. */
@@ -19,6 +21,7 @@ const sink = await startMailSink({
   },
 });
 after(() => sink.close());
+const dkim = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 // One process serves, and another one sends.
 const stack = await startVisitedStack({
   hasOwnHost: true,
@@ -29,6 +32,7 @@ const stack = await startVisitedStack({
       MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
       MAIL_FROM: "Shop <shop@mail.example>",
       MAIL_CONNECTIONS: "4",
+      MAIL_DKIM_KEYS: `mail.example:s1:${dkim.privateKey.export({ format: "der", type: "pkcs8" }).toString("base64")}`,
     },
     "content-2": { CONTENT_ROLE: "send" },
   },
@@ -97,6 +101,28 @@ test("each member gets one mail, whatever is sent twice and at once, and the num
     chosen,
     progress.sent + queued + deferred + sending + refused + suppressed + unknown + cancelled,
   );
+});
+
+test("a mail to a segment verifies by the key of its domain, with both fields of the one-click unsubscribe", async () => {
+  const { id } = await segmentOf(addresses("signed", 1));
+  await send(await newsletter([id]));
+  const [mail] = sink.taken.filter(({ to }) => to[0]?.startsWith("signed"));
+  const publicKey = dkim.publicKey.export({ format: "der", type: "spki" }).toString("base64");
+  const asked: string[] = [];
+  const { results } = await dkimVerify(Buffer.from(mail?.octets ?? "", "latin1"), {
+    strict: true,
+    async resolver(name) {
+      asked.push(name);
+      return [[`v=DKIM1; k=rsa; p=${publicKey}`]];
+    },
+  });
+  assert.deepEqual(
+    results.map(({ signingDomain, status }) => [signingDomain, status.result]),
+    [["mail.example", "pass"]],
+  );
+  assert.deepEqual(asked, ["s1._domainkey.mail.example"]);
+  const signature = /^DKIM-Signature:(?:.*\r\n[ \t])*.*/m.exec(mail?.octets ?? "")?.[0] ?? "";
+  assert.match(signature, /list-unsubscribe:\s+list-unsubscribe-post:/);
 });
 
 test("a recipient gets one mail of a family: its variants by their shares over small sends, its translation by locale", async () => {

@@ -1,5 +1,6 @@
 import MailComposer from "nodemailer/lib/mail-composer";
 import { attachmentOf, type MailAttachment } from "./attachment.ts";
+import { type DkimKey, signMail } from "./dkim.ts";
 import { headerLine, headerPhrase, headerText, withoutControls } from "./header-line.ts";
 import { wireAddress } from "./mail-address.ts";
 
@@ -47,9 +48,10 @@ const OWN_FIELD =
 /**
  * The octets of a mail (RFC 5322, MIME by RFC 2045 to 2047): CRLF alone ends lines, none is longer than 998 octets. Text and HTML
  * become multipart/alternative, within multipart/mixed beside attachments. No value adds a header: control characters are spaces. Of
- * `headers`, a field without a valid name or with a name that the mail has of its own is left out. Throws MailInvalid.
+ * `headers`, a field without a valid name or with a name that the mail has of its own is left out. The keys of the sender's domain sign
+ * it. Throws MailInvalid.
  */
-export async function composeMail(parts: MailParts): Promise<Buffer> {
+export async function composeMail(parts: MailParts, dkimKeys: DkimKey[] = []): Promise<Buffer> {
   if (!MESSAGE_ID.test(parts.messageId)) throw new MailInvalid("messageId", "is not a message id");
   if (Number.isNaN(parts.date.getTime())) throw new MailInvalid("date", "is not a date");
   const html = bodyText(parts.html);
@@ -67,7 +69,8 @@ export async function composeMail(parts: MailParts): Promise<Buffer> {
     disableUrlAccess: true,
   });
   const body = await composer.compile().build();
-  return Buffer.concat([Buffer.from(topHeaders(parts)), body]);
+  const octets = Buffer.concat([Buffer.from(topHeaders(parts)), body]);
+  return signMail(octets, wireAddress(parts.from.address) ?? "", dkimKeys);
 }
 
 function topHeaders(parts: MailParts): string {

@@ -28,7 +28,8 @@ function wireLocalPart(local: string): string {
   return `"${local.replace(/["\\]/g, "\\$&")}"`;
 }
 
-function wireDomain(domain: string): string | undefined {
+/** A domain in A-labels, or an address in brackets. Undefined for a text that is neither. */
+export function wireDomain(domain: string): string | undefined {
   if (DOMAIN_LITERAL.test(domain)) return domain;
   const labels = domainToASCII(domain);
   return DOMAIN.test(labels) && !labels.includes("..") ? labels : undefined;

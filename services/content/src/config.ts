@@ -1,3 +1,4 @@
+import { readDkimKeys } from "@tidings/mail/dkim";
 import { wireAddress } from "@tidings/mail/mail-address";
 import { readTransportUrl } from "@tidings/mail/open-transport";
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
@@ -13,6 +14,13 @@ const mailUrl = z.string().transform((text, { addIssue }) => {
   const url = readTransportUrl(text);
   if (!("problem" in url)) return url;
   addIssue({ code: "custom", message: `the URL ${url.problem}` });
+  return z.NEVER;
+});
+
+const dkimKeys = list.transform((items, { addIssue }) => {
+  const keys = readDkimKeys(items);
+  if (!("problem" in keys)) return keys;
+  addIssue({ code: "custom", message: keys.problem });
   return z.NEVER;
 });
 
@@ -107,6 +115,8 @@ export const contentVariables = {
   MAIL_FROM: mailbox.optional(),
   /** `serve`: mails are sent by other processes, those with `send`, which serve nobody; `all`: this process does both. */
   CONTENT_ROLE: z.enum(["all", "serve", "send"]).default("all"),
+  /** Keys that sign the mails of their domains (DKIM): `domain:selector:key`, the key as base64 of PKCS 8. None are signed when absent. */
+  MAIL_DKIM_KEYS: dkimKeys.default([]),
   /** Mails that are handed over at a time. */
   MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
   /** A picture in HTML mails says that they were opened. */

@@ -68,7 +68,7 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
 function startLanes(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   { rendering, attachmentsOf, askContactable }: MailParts,
-  { transport, from, connections }: NonNullable<MailParts["way"]>,
+  { transport, connections, from, dkimKeys }: NonNullable<MailParts["way"]>,
 ) {
   const { links } = rendering;
   const render = sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL });
@@ -85,7 +85,7 @@ function startLanes(
     start(
       lane,
       {
-        write: (send) => writeSend({ database, render, attachmentsOf, links, from }, send),
+        write: (send) => writeSend({ database, render, attachmentsOf, links, from, dkimKeys }, send),
         ask: ({ contactId }) => askContactable("email", contactId),
         isBulk: (send) => send.isBulk,
       },
@@ -95,7 +95,7 @@ function startLanes(
   const notices = start(
     noticeLane,
     {
-      write: (notice) => writeNotice({ database, attachmentsOf, from }, notice),
+      write: (notice) => writeNotice({ database, attachmentsOf, from, dkimKeys }, notice),
       ask: (notice) => askForNotice(askContactable, notice),
       isBulk: () => false,
     },

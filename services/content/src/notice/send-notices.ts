@@ -1,23 +1,20 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Result } from "@tidings/jobs/work";
 import type { MailAttachment } from "@tidings/mail/attachment";
-import type { Mailbox } from "@tidings/mail/compose-mail";
-import { composeSend, type WrittenSend } from "../send/compose-send.ts";
+import { composeSend, type UsualSender, type WrittenSend } from "../send/compose-send.ts";
 import type { AskContactable, Contactable } from "../send/contactable.ts";
 import type { SendOutcome } from "../send/hand-over.ts";
 import { outcomeValues, recordedRows } from "../send/record-outcomes.ts";
 import type { Notice } from "./notice-queue.ts";
 
-export interface WriteNoticeOptions {
+export interface WriteNoticeOptions extends UsualSender {
   database: Database;
   attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
-  /** The sender of mails that name none. */
-  from: Mailbox;
 }
 
 /** Writes the mail of a notice, marked as one that no person wrote: no program answers it (RFC 3834, 5). */
 export async function writeNotice(
-  { database, attachmentsOf, from }: WriteNoticeOptions,
+  { database, attachmentsOf, ...sender }: WriteNoticeOptions,
   { hash, address, mail }: Notice,
 ): Promise<WrittenSend> {
   const { attachments, headers, ...parts } = mail;
@@ -31,7 +28,7 @@ export async function writeNotice(
       headers: [...headers, ["Auto-Submitted", "auto-generated"]],
       attachments: await attachmentsOf(attachments),
     },
-    { from, now: database.now() },
+    { ...sender, now: database.now() },
   );
 }
 

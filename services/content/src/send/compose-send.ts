@@ -1,4 +1,5 @@
 import { composeMail, type Mailbox, type MailParts } from "@tidings/mail/compose-mail";
+import type { DkimKey } from "@tidings/mail/dkim";
 import { wireAddress } from "@tidings/mail/mail-address";
 import type { Envelope } from "@tidings/mail/mail-transport";
 
@@ -21,9 +22,15 @@ interface ComposedSend extends Omit<MailParts, "messageId" | "date" | "from"> {
   fromName: string;
 }
 
-interface Sender {
+/** The usual sender of mails. */
+export interface UsualSender {
   /** The sender of mails that name none, whom bounces go to. */
   from: Mailbox;
+  /** They sign the mails of their domains. */
+  dkimKeys: DkimKey[];
+}
+
+interface Sender extends UsualSender {
   /** In milliseconds since 1970. */
   now: number;
 }
@@ -42,17 +49,20 @@ export class SendRefused extends Error {
 /** Writes a mail, whose message id is the same over all attempts. Throws SendRefused for a malformed address. */
 export async function composeSend(
   { hash, address, bcc, fromAddress, fromName, ...parts }: ComposedSend,
-  { from, now }: Sender,
+  { from, dkimKeys, now }: Sender,
 ): Promise<WrittenSend> {
   const to = wireAddress(address);
   if (to === undefined) throw new SendRefused("The email address is malformed.", true);
   const messageId = `${hash}@${from.address.slice(from.address.lastIndexOf("@") + 1)}`;
-  const octets = await composeMail({
-    ...parts,
-    messageId,
-    date: new Date(now),
-    from: fromAddress ? { address: fromAddress, name: fromName } : { ...from, name: fromName || from.name },
-  });
+  const octets = await composeMail(
+    {
+      ...parts,
+      messageId,
+      date: new Date(now),
+      from: fromAddress ? { address: fromAddress, name: fromName } : { ...from, name: fromName || from.name },
+    },
+    dkimKeys,
+  );
   const copied = (bcc ?? "").split(",").flatMap((text) => wireAddress(text) ?? []);
   const envelope = { from: wireAddress(from.address) ?? from.address, to, bcc: copied };
   return { messageId, address, envelope, octets };

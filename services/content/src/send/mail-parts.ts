@@ -1,5 +1,4 @@
 import type { MailAttachment } from "@tidings/mail/attachment";
-import type { Mailbox } from "@tidings/mail/compose-mail";
 import type { MailTransport } from "@tidings/mail/mail-transport";
 import { openTransport } from "@tidings/mail/open-transport";
 import type { Foundation } from "@tidings/service/start-service";
@@ -9,6 +8,7 @@ import { knownContacts } from "../visit/known-contact.ts";
 import type { PageAddresses } from "../web/page-address.ts";
 import { rowIdOf } from "../web/row-id.ts";
 import { attachmentReader } from "./attachments.ts";
+import type { UsualSender } from "./compose-send.ts";
 import { type AskContactable, contactableAsker } from "./contactable.ts";
 import { mailLinks } from "./mail-links.ts";
 import type { UnsentOptions } from "./render-unsent.ts";
@@ -22,7 +22,7 @@ export interface MailParts {
   /** Wakes the processes that send. */
   wake(): void;
   /** The way for mails to leave; undefined where none is set up. */
-  way: { transport: MailTransport; from: Mailbox; connections: number } | undefined;
+  way: (UsualSender & { transport: MailTransport; connections: number }) | undefined;
 }
 
 interface Linked {
@@ -41,7 +41,7 @@ export function mailParts(
   { config, database, upstreams, bus }: Foundation<ContentConfig>,
   { store, addresses, assetAddress }: Linked,
 ): MailParts {
-  const { MAIL_URL: url, MAIL_FROM: from, MAIL_CONNECTIONS: connections } = config;
+  const { MAIL_URL: url, MAIL_FROM: from, MAIL_CONNECTIONS: connections, MAIL_DKIM_KEYS: dkimKeys } = config;
   return {
     rendering: {
       contacts: knownContacts(database, upstreams, FOR_MAILS),
@@ -55,6 +55,9 @@ export function mailParts(
     attachmentsOf: attachmentReader(database, store),
     askContactable: contactableAsker(database, upstreams),
     wake: () => bus.nudge(SENDS_CHOSEN),
-    way: url && from ? { transport: countedTransport(openTransport(url)), from, connections } : undefined,
+    way:
+      url && from
+        ? { transport: countedTransport(openTransport(url)), from, dkimKeys, connections }
+        : undefined,
   };
 }

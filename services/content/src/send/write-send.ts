@@ -1,23 +1,20 @@
 import type { Database } from "@tidings/database/database";
 import type { MailAttachment } from "@tidings/mail/attachment";
-import type { Mailbox } from "@tidings/mail/compose-mail";
-import { composeSend, SendRefused, type WrittenSend } from "./compose-send.ts";
+import { composeSend, SendRefused, type UsualSender, type WrittenSend } from "./compose-send.ts";
 import type { MailLinks } from "./mail-links.ts";
 import type { RenderSend } from "./render-send.ts";
 import type { Send } from "./send-queue.ts";
 
-export interface WriteSendOptions {
+export interface WriteSendOptions extends UsualSender {
   database: Database;
   render: RenderSend;
   attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
   links: MailLinks;
-  /** The sender of emails that name none. */
-  from: Mailbox;
 }
 
 /** Writes the mail of a send. Throws SendRefused for a contact without an address. */
 export async function writeSend(
-  { database, from, links, render, attachmentsOf }: WriteSendOptions,
+  { database, links, render, attachmentsOf, ...sender }: WriteSendOptions,
   send: Send,
 ): Promise<WrittenSend> {
   const { mail, revision, address: present } = await render(send);
@@ -38,7 +35,7 @@ export async function writeSend(
       headers: headersOf(mail.headers, ownHeaders(send, links)),
       attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
     },
-    { from, now: database.now() },
+    { ...sender, now: database.now() },
   );
 }
 

@@ -1,0 +1,12 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { contentConfig } from "./config.ts";
+
+test("a DKIM key that cannot be read ends the process with the name of its variable, and nothing of the key", () => {
+  assert.throws(
+    () => contentConfig({ MAIL_DKIM_KEYS: "mail.example:s1:c2VjcmV0" }),
+    ({ message }: Error) =>
+      /^ {2}MAIL_DKIM_KEYS: entry 1 has a key that is no unencrypted private key in PKCS 8$/m.test(message) &&
+      !message.includes("c2VjcmV0"),
+  );
+});
