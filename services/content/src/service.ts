@@ -186,6 +186,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(DynamicContentService, dynamicContents(context)),
       implementStandard(EmailService, emailRows),
       implement(EmailMethodService, { ...sends.methods, ...notices.methods }),
+      ...sends.services,
       implementStandard(FocusItemService, focuses),
       implement(FocusMethodService, focusMethods(focuses, focusScript)),
       implementStandard(MarketingMessageService, marketingMessages(context)),

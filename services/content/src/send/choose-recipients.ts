@@ -4,7 +4,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
 import { keepRevisions } from "./email-revision.ts";
-import { FACT_COLUMNS, sendEvents } from "./record-sends.ts";
+import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { Lane } from "./send-tables.ts";
 
 /** A member of a segment who may get an email. */

@@ -10,7 +10,7 @@ import { notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, conflict, invalid, notFound, notOneOf } from "@tidings/rpc/fault";
-import { FACT_COLUMNS, sendEvents } from "./record-sends.ts";
+import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { SendState } from "./send-tables.ts";
 
 export interface LedgerOptions {
@@ -56,7 +56,7 @@ const resolveStatement = prepared(
      update broadcasts b set counts = null from resolved where b.id = resolved.broadcast_id
    ), counted as (
      update emails e set sent_count = e.sent_count + 1 from resolved where e.id = resolved.email_id and resolved.state = 'sent')
-   select id, occasion, state, reason, address, due_at, started_at, code, ${FACT_COLUMNS} from resolved`,
+   select id, due_at, started_at, ${FACT_COLUMNS} from resolved`,
 );
 const findStatement = prepared(
   "sends_find",
@@ -65,7 +65,7 @@ const findStatement = prepared(
 );
 const ID = /^\d{1,18}$/;
 const LAST = "9223372036854775807";
-const RESOLVED: Record<string, string> = {
+const RESOLVED: Record<string, "sent" | "failed" | "waiting"> = {
   sent: SendState.SENT,
   failed: SendState.FAILED,
   again: SendState.WAITING,
@@ -113,7 +113,7 @@ export function ledgerMethods({
       return database.transaction(call.deadlineMs, async (transaction) => {
         const [row] = await transaction.query(resolveStatement, [id, state, ownerId]);
         if (!row) throw conflict("The outcome of this send is known.");
-        if (state === SendState.SENT) outbox.append(transaction, sendEvents("sent", [row]));
+        if (state !== SendState.WAITING) outbox.append(transaction, sendEvents(state, [row]));
         transaction.afterCommit(wake);
         return toSend(row);
       });

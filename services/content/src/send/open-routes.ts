@@ -9,6 +9,7 @@ import { sandboxPolicy } from "../web/policy.ts";
 import type { MailLinks } from "./mail-links.ts";
 import type { Open, RecordOpen } from "./record-opens.ts";
 import type { RenderSend } from "./render-send.ts";
+import { STORED_COLUMNS, storedSend } from "./stored-send.ts";
 
 export interface OpenRouteOptions {
   database: Database;
@@ -20,10 +21,7 @@ export interface OpenRouteOptions {
   render: RenderSend;
 }
 
-const findStatement = prepared(
-  "sends_view",
-  "select hash, email_id, email_version, contact_id, tokens from sends where hash = $1",
-);
+const findStatement = prepared("sends_view", `select ${STORED_COLUMNS} from sends where hash = $1`);
 const PIXEL = /^([\w-]+\.[\w-]{22})\.gif$/;
 
 /** `/email/<token>.gif`, the picture in a mail, and `/email/view/<token>`, the mail as a page (engines.md 6.6). */
@@ -50,13 +48,7 @@ export function openRoutes({ database, log, settings, links, recordOpen, render 
     const send = links.read("web view", String(request.params.token));
     const [row] = send ? await database.query(findStatement, [send.hash], backgroundDeadline()) : [];
     if (!send || !row) return next();
-    const { mail } = await render({
-      hash: send.hash,
-      emailId: Number(row.email_id),
-      emailVersion: Number(row.email_version),
-      contactId: Number(row.contact_id),
-      tokens: JSON.parse(row.tokens ?? "{}"),
-    });
+    const { mail } = await render(storedSend(row));
     await note(request, { hash: send.hash, by: "web view" });
     response.setHeader("content-security-policy", sandboxPolicy());
     response.setHeader("referrer-policy", "no-referrer");

@@ -1,7 +1,7 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
-import { FACT_COLUMNS, sendEvents } from "./record-sends.ts";
+import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 
 /** A person opened a mail, or answered it. */
 export interface Open {
@@ -24,17 +24,19 @@ const openStatement = prepared(
        state = case s.state when 'unknown' then 'sent' else s.state end,
        date_sent = coalesce(s.date_sent, s.started_at)
      from held h where s.id = h.id
-     returning s.*, not h.is_read as is_first, h.replies
+     returning s.*, h.times as opens, not h.is_read as is_first, h.state = 'unknown' as is_settled, h.replies
    ), replied as (
      insert into send_replies (send_hash) select hash from opened cross join lateral generate_series(1, replies)
    ), recounted as (
      update broadcasts b set counts = null from held h where b.id = h.broadcast_id and h.state = 'unknown'
    ), counted as (
-     update emails e set read_count = e.read_count + c.first,
-       variant_read_count = e.variant_read_count + case when e.variant_start_date is null then 0 else c.first end
-     from (select email_id, count(*)::integer as first from opened where is_first group by email_id order by email_id) c
+     update emails e set read_count = e.read_count + c.first, sent_count = e.sent_count + c.settled,
+       variant_read_count = e.variant_read_count + case when e.variant_start_date is null then 0 else c.first end,
+       variant_sent_count = e.variant_sent_count + case when e.variant_start_date is null then 0 else c.settled end
+     from (select email_id, (count(*) filter (where is_first))::integer as first, (count(*) filter (where is_settled))::integer as settled
+       from opened where is_first or is_settled group by email_id order by email_id) c
      where e.id = c.email_id)
-   select ${FACT_COLUMNS} from opened`,
+   select opens, is_settled, ${FACT_COLUMNS} from opened`,
 );
 const TOGETHER_MAX = 500;
 
@@ -48,7 +50,8 @@ export function openRecorder(database: Database, outbox: Outbox): RecordOpen {
       database.transaction(backgroundDeadline(), async (transaction) => {
         const values = [opens.map(({ hash }) => hash), opens.map(({ by }) => by)];
         const rows = await transaction.query(openStatement, values);
-        outbox.append(transaction, sendEvents("opened", rows));
+        const settled = rows.filter(({ is_settled }) => is_settled === "t");
+        outbox.append(transaction, [...sendEvents("sent", settled), ...sendEvents("opened", rows)]);
         return new Set(rows.map(({ hash }) => hash));
       }),
     { itemsMax: TOGETHER_MAX },

@@ -1,20 +1,12 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
-import { timestampFromText } from "@tidings/database/timestamp";
 import type { Result } from "@tidings/jobs/work";
-import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
-import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
-import { slices } from "@tidings/runtime/slices";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { SendOutcome } from "./hand-over.ts";
 import { outcomeValues, recordedRows } from "./record-outcomes.ts";
 import { keepRefusal, type Refusal, RefusalReason } from "./refusals.ts";
+import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import type { Send } from "./send-queue.ts";
 import { SendState } from "./send-tables.ts";
-
-/** The columns of a send that its fact carries. */
-export const FACT_COLUMNS =
-  "hash, version, contact_id, email_id, date_queued, date_sent, date_read, open_count";
-const FACTS_MAX = 500;
 
 const recordStatement = prepared(
   "sends_record",
@@ -24,10 +16,13 @@ const recordStatement = prepared(
      from (select email_id, count(*)::integer as sent from recorded where state = 'sent' group by email_id order by email_id) c
      where e.id = c.email_id
    )
-   select id, state, ${FACT_COLUMNS} from recorded`,
+   select id, ${FACT_COLUMNS} from recorded`,
 );
 
-/** Records what became of sends, with the events of those that went out. Those that this process lost meanwhile stay as they are. */
+/** States whose sends have events: nothing becomes of them any more. */
+const PUBLISHED = [SendState.SENT, SendState.FAILED, SendState.SUPPRESSED] as const;
+
+/** Records what became of sends, with the events of those that are decided. Those that this process lost meanwhile stay as they are. */
 export async function recordSends(
   database: Database,
   outbox: Outbox,
@@ -40,12 +35,10 @@ export async function recordSends(
       const recorded = new Set(rows.map(({ id }) => id ?? ""));
       for (const { job, outcome } of results)
         if (outcome.isBadAddress && recorded.has(job.id)) keepRefusal(transaction, bounceOf(job, outcome));
+      const became = (published: string) => rows.filter(({ state }) => state === published);
       outbox.append(
         transaction,
-        sendEvents(
-          "sent",
-          rows.filter(({ state }) => state === SendState.SENT),
-        ),
+        PUBLISHED.flatMap((state) => sendEvents(state, became(state))),
       );
     },
     { byIndex: true },
@@ -58,36 +51,4 @@ const COMMENTS_LENGTH_MAX = 200;
 function bounceOf({ contactId, emailId }: Send, { reason = "" }: SendOutcome): Refusal {
   const comments = reason.slice(0, COMMENTS_LENGTH_MAX);
   return { contactId, channel: "email", reason: RefusalReason.BOUNCED, channelId: emailId, comments };
-}
-
-/** Events of sends that changed, each with up to 500 of them. */
-export function sendEvents(verb: "queued" | "sent" | "opened", rows: Row[]) {
-  return [...slices(rows, FACTS_MAX)].map((slice) =>
-    domainEvent(
-      `tidings.content.email.${verb}`,
-      { id: Number(slice[0]?.email_id), version: 1 },
-      EmailSendsSchema,
-      sendsOf(slice),
-    ),
-  );
-}
-
-/** Sends as their event carries them. */
-export function sendsOf(rows: Row[]) {
-  return {
-    sends: rows.map((row) => ({
-      id: row.hash ?? "",
-      version: Number(row.version),
-      contactId: Number(row.contact_id),
-      emailId: Number(row.email_id),
-      ...timeIn("dateQueued", row.date_queued),
-      ...timeIn("dateSent", row.date_sent),
-      ...timeIn("dateRead", row.date_read),
-      readCount: Number(row.open_count),
-    })),
-  };
-}
-
-function timeIn(name: string, value: string | null | undefined) {
-  return value ? { [name]: timestampFromText(value) } : {};
 }

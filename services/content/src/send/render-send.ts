@@ -4,20 +4,13 @@ import type { KnownContacts } from "../visit/known-contact.ts";
 import { type EmailRevision, revisionReader } from "./email-revision.ts";
 import { compileMail, type MailTemplate } from "./mail-template.ts";
 import { type RenderedMail, type RenderParts, readReader, renderMail } from "./render-mail.ts";
+import type { StoredSend } from "./stored-send.ts";
 import { linkTracker } from "./track-links.ts";
 
-/** A send, as far as its mail is made of it. */
-export interface RenderedSend {
-  hash: string;
-  emailId: number;
-  emailVersion: number;
-  contactId: number;
-  tokens: Record<string, string>;
-}
-
-/** The mail of a send, and the present address of its contact; empty where there is none. */
+/** The mail of a send, with dates as of `now` (milliseconds since 1970), and the present address of its contact; empty where there is none. */
 export type RenderSend = (
-  send: RenderedSend,
+  send: StoredSend,
+  now?: number,
 ) => Promise<{ mail: RenderedMail; revision: EmailRevision; address: string }>;
 
 export interface RenderSendOptions extends RenderParts {
@@ -44,14 +37,14 @@ export function sendRenderer(options: RenderSendOptions): RenderSend {
     compiling.catch(() => compiled.delete(key));
     return compiling;
   };
-  return async (send) => {
+  return async (send, now = database.now()) => {
     const revision = await revisionOf(send.emailId, send.emailVersion);
     const template = await templateOf(revision, Object.keys(send.tokens));
     const about = await readReader(contacts, template, {
       contactId: send.contactId,
       language: revision.language,
     });
-    const reader = { ...about, send, now: database.now(), tokens: new Map(Object.entries(send.tokens)) };
+    const reader = { ...about, send, now, tokens: new Map(Object.entries(send.tokens)) };
     const mail = await renderMail(revision, template, reader, options);
     return { mail, revision, address: about.fields.get("email") ?? "" };
   };

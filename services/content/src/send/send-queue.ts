@@ -2,20 +2,12 @@ import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
 import { jobStarts } from "@tidings/jobs/starts";
 import type { MailLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
+import { STORED_COLUMNS, type StoredSend, storedSend } from "./stored-send.ts";
 
 /** A claimed send. Its group is the family of its email. */
-export interface Send extends Claimed {
-  /** A UUIDv7 that names it in its mail. */
-  hash: string;
-  emailId: number;
-  /** The version of the email that the mail is made of. */
-  emailVersion: number;
-  contactId: number;
-  isBulk: boolean;
+export interface Send extends Claimed, StoredSend {
   /** The address that was chosen; the contact's present one when undefined. */
   address: string | undefined;
-  /** Values of tokens, as HTML, by name. */
-  tokens: Record<string, string>;
   /** Assets in place of those of the email. */
   attachments: number[] | undefined;
 }
@@ -34,18 +26,13 @@ function sendLane(name: string, lane: number): MailLane<Send> {
     group: "family_id",
     due: "due_at",
     order: "due_at, id",
-    columns: "hash, email_id, email_version, contact_id, lane, address, tokens, attachments",
+    columns: `${STORED_COLUMNS}, address, attachments`,
     groups: `select id as group_id, false as is_failing, null::text as turn from waiting_group
       where id is not null and not ${isPaused("b.family_id = waiting_group.id")}`,
     jobOf: (claimed, row) => ({
       ...claimed,
-      hash: row.hash ?? "",
-      emailId: Number(row.email_id),
-      emailVersion: Number(row.email_version),
-      contactId: Number(row.contact_id),
-      isBulk: Number(row.lane) === Lane.BULK,
+      ...storedSend(row),
       address: row.address ?? undefined,
-      tokens: JSON.parse(row.tokens ?? "{}"),
       attachments: row.attachments ? idsIn(row.attachments) : undefined,
     }),
     startedAt: "started_at",

@@ -2,8 +2,10 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { factSource } from "@tidings/messaging/facts";
 import type { Email } from "@tidings/proto/tidings/content/v1/email";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
+import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
@@ -12,8 +14,9 @@ import { emailMethods, type SendMethods } from "./email-methods.ts";
 import type { MailParts } from "./mail-parts.ts";
 import { openRoutes } from "./open-routes.ts";
 import { openRecorder } from "./record-opens.ts";
-import { FACT_COLUMNS, sendsOf } from "./record-sends.ts";
+import { sendMethods } from "./render-again.ts";
 import { sendRenderer } from "./render-send.ts";
+import { FACT_COLUMNS, sendsOf } from "./send-facts.ts";
 import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
 
 interface SendParts {
@@ -23,14 +26,14 @@ interface SendParts {
   mail: MailParts;
 }
 
-type Sends = Required<Pick<Parts, "facts">> & {
+type Sends = Required<Pick<Parts, "facts" | "services">> & {
   routes: Router[];
   methods: SendMethods;
 };
 
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
-  { database, outbox, log }: Foundation<ContentConfig>,
+  { config, database, outbox, log }: Foundation<ContentConfig>,
   { rows, findVisible, settings, mail }: SendParts,
 ): Sends {
   const { rendering, askContactable, way, wake } = mail;
@@ -48,12 +51,21 @@ export function openSends(
       hasTransport: way !== undefined,
       wake,
     }),
+    services: [
+      implement(
+        SendMethodService,
+        sendMethods({
+          ...{ database, log, links },
+          render: sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL }),
+        }),
+      ),
+    ],
     facts: [
       factSource(database, {
         type: EmailSendsSchema.typeName,
         table: "sends",
         key: "hash",
-        columns: FACT_COLUMNS.split(", "),
+        columns: [FACT_COLUMNS],
         eventsOf: (facts) => [toBinary(EmailSendsSchema, create(EmailSendsSchema, sendsOf(facts)))],
       }),
     ],

@@ -4,6 +4,7 @@ import { composeSend, SendRefused, type UsualSender, type WrittenSend } from "./
 import type { MailLinks } from "./mail-links.ts";
 import type { RenderSend } from "./render-send.ts";
 import type { Send } from "./send-queue.ts";
+import type { StoredSend } from "./stored-send.ts";
 
 export interface WriteSendOptions extends UsualSender {
   database: Database;
@@ -32,21 +33,26 @@ export async function writeSend(
       subject: mail.subject,
       html: mail.html,
       text: mail.text,
-      headers: headersOf(mail.headers, ownHeaders(send, links)),
+      headers: headersOf(mail.headers, send, links),
       attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
     },
     { ...sender, now: database.now() },
   );
 }
 
-/** A field of ours stands once, whatever the author of the email wrote. */
-function headersOf(written: [string, string][], own: [string, string][]): [string, string][] {
+/** The headers of the mail of a send: a field of ours stands once, whatever the author of the email wrote. */
+export function headersOf(
+  written: [string, string][],
+  send: StoredSend,
+  links: MailLinks,
+): [string, string][] {
+  const own = ownHeaders(send, links);
   const names = new Set(own.map(([name]) => name.toLowerCase()));
   return [...written.filter(([name]) => !names.has(name.toLowerCase())), ...own];
 }
 
 /** engines.md 6.11, and RFC 2369, 8058 and 2919 for mails to many. */
-function ownHeaders(send: Send, links: MailLinks): [string, string][] {
+function ownHeaders(send: StoredSend, links: MailLinks): [string, string][] {
   const { emailId, isBulk } = send;
   const headers: [string, string][] = [["X-EMAIL-ID", String(emailId)]];
   if (!isBulk) return headers;
