@@ -47,7 +47,12 @@ export const webhookFanOut: DurableDefinition = {
 export const webhookFanOutContent: DurableDefinition = {
   name: "webhook-fan-out-content",
   stream: contentStream,
-  subjects: ["tidings.content.form.submitted", "tidings.content.page.hit"],
+  subjects: [
+    "tidings.content.email.opened",
+    "tidings.content.email.sent",
+    "tidings.content.form.submitted",
+    "tidings.content.page.hit",
+  ],
 };
 
 export const contactSegments: DurableDefinition = {

@@ -18,6 +18,8 @@ export interface FieldsWriter {
   together(): (row: Row) => FormedJson;
   /** The groups without the braces around them: `"core":{...},"social":{...}`. */
   groups(row: Row): string;
+  /** The id and the flat map without the braces around it: `"id":1,"firstname":"Ada"`. */
+  flat(row: Row): string;
 }
 
 interface Form {
@@ -36,8 +38,9 @@ export function fieldsWriter(set: ShownFields): FieldsWriter {
   const { placed, values } = place(set);
   const groups = groupsText(set, placed);
   const all = placed.map(({ field, value }) => `,${JSON.stringify(field.alias)}:${slot(value)}`).join("");
-  const form = formOf(`{${groups},"all":{"id":${slot(ID)}${all}}}`);
-  const groupsForm = formOf(groups);
+  const flat = `"id":${slot(ID)}${all}`;
+  const form = formOf(`{${groups},"all":{${flat}}}`);
+  const [groupsForm, flatForm] = [formOf(groups), formOf(flat)];
   return {
     alone: (row) => create(FormedJsonSchema, { values: fill(form, values(row)) }),
     together() {
@@ -49,6 +52,7 @@ export function fieldsWriter(set: ShownFields): FieldsWriter {
       };
     },
     groups: (row) => fill(groupsForm, values(row)),
+    flat: (row) => fill(flatForm, values(row)),
   };
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import { companySnapshot, contactSnapshot } from "@tidings/contacts/row-snapshot";
@@ -12,7 +11,7 @@ import {
   SegmentMembershipChangedSchema,
 } from "@tidings/proto/tidings/contact/v1/events";
 import { parseJson } from "@tidings/resource/json-member";
-import type { Occurrence, Source } from "./occurrence.ts";
+import { type Occurrence, partId, type Source } from "./occurrence.ts";
 import type { TriggerName } from "./triggers.ts";
 
 const CONTACT = "tidings.contact.contact.";
@@ -122,12 +121,4 @@ function membershipChanges(event: Event): Occurrence[] {
     members: { segment, action },
     segment: { id: segmentId, isGlobal: isGlobal ?? false, createdBy },
   }));
-}
-
-/** The same part of the same event has the same id, however often it comes (UUID version 8, RFC 9562). */
-function partId(eventId: string, part: number | string): string {
-  const bytes = createHash("sha256").update(`${eventId}/${part}`).digest().subarray(0, 16);
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

@@ -11,12 +11,14 @@ import type { Occurrence } from "./occurrence.ts";
 import { mayNotify, occurrencesOf } from "./occurrences-of.ts";
 import type { Owner } from "./owners.ts";
 import type { Records, Rendered } from "./records.ts";
+import type { ReadMails } from "./sent-mails.ts";
 import { readSubscribers, type Subscriber, subscribersOf } from "./subscribers.ts";
 import { prefixed } from "./triggers.ts";
 
 export interface FanOutOptions {
   database: Database;
   records: Records;
+  mails: ReadMails;
   /** Seconds before the first attempt. */
   firstDelaySeconds: number;
   /** Called when there are new deliveries. */
@@ -38,8 +40,9 @@ interface Delivery {
 }
 
 const CONSUMER = "webhook";
-/** Occurrences that are rendered at once, and rows that one statement makes. */
+/** Occurrences that are rendered at once, fewer where mails are among them, and rows that one statement makes. */
 const RENDERED_MAX = 500;
+const MAILS_MAX = 50;
 const ROWS_MAX = 5_000;
 /** Webhooks that an error names. */
 const NAMED_MAX = 10;
@@ -85,7 +88,8 @@ export function createFanOut(options: FanOutOptions): (events: Event[]) => Promi
       )
       .filter((notification) => notification.subscribers.length > 0);
     refuseUnknown(notifications);
-    for (const slice of slices(notifications, RENDERED_MAX)) {
+    const hasMails = notifications.some(({ mail }) => mail);
+    for (const slice of slices(notifications, hasMails ? MAILS_MAX : RENDERED_MAX)) {
       const deliveries = await render(slice, options);
       for (const rows of inStatements(deliveries)) await insert(database, rows, firstDelaySeconds);
     }
@@ -109,23 +113,31 @@ function refuseUnknown(notifications: Notification[]): void {
 }
 
 async function render(notifications: Notification[], options: FanOutOptions): Promise<Delivery[]> {
-  const { records } = options;
-  const [contacts, companies, leads] = await Promise.all([
+  const { records, mails } = options;
+  const [contacts, companies, leads, sent] = await Promise.all([
     renderEach(notifications, ({ contact }) => contact, records.contacts),
     renderEach(notifications, ({ company }) => company, records.companies),
     renderEach(notifications, ({ lead }) => lead, records.leads),
+    renderEach(
+      notifications,
+      ({ mail }) => mail,
+      (sends) => mails(sends.map(({ hash }) => hash)),
+    ),
   ]);
   return notifications.flatMap((notification, index) =>
-    deliveriesOf(notification, { contact: contacts[index], company: companies[index], lead: leads[index] }),
+    deliveriesOf(
+      { ...notification, members: { ...notification.members, ...sent[index] } },
+      { contact: contacts[index], company: companies[index], lead: leads[index] },
+    ),
   );
 }
 
 /** All sources that are there at once; the others stay undefined. */
-async function renderEach<S extends object>(
+async function renderEach<S extends object, R>(
   notifications: Notification[],
   sourceOf: (notification: Notification) => S | undefined,
-  renderAll: (sources: (S & { time: string })[]) => Promise<(Rendered | undefined)[]>,
-): Promise<(Rendered | undefined)[]> {
+  renderAll: (sources: (S & { time: string })[]) => Promise<(R | undefined)[]>,
+): Promise<(R | undefined)[]> {
   const sources = notifications.map((notification) => {
     const source = sourceOf(notification);
     return source && { ...source, time: notification.event.time };

@@ -1,16 +1,21 @@
 import type { Event } from "@tidings/bus/event";
 import { contactOccurrences } from "./contact-occurrences.ts";
 import type { Occurrence } from "./occurrence.ts";
+import { openOccurrences, sendOccurrences } from "./send-occurrences.ts";
 import type { TriggerName } from "./triggers.ts";
 import { hitOccurrences, submissionOccurrences } from "./visit-occurrences.ts";
 
 const PAGE_HIT = "tidings.content.page.hit";
 const FORM_SUBMITTED = "tidings.content.form.submitted";
+const EMAIL_SENT = "tidings.content.email.sent";
+const EMAIL_OPENED = "tidings.content.email.opened";
 
-/** Subjects whose events fire a single trigger. Visitors cause many of them, so none is decoded without a subscriber. */
+/** Subjects whose events fire a single trigger. Visitors and mails cause many of them, so none is decoded without a subscriber. */
 const ONLY_TRIGGERS = new Map<string, TriggerName>([
   [PAGE_HIT, "page_on_hit"],
   [FORM_SUBMITTED, "form_on_submit"],
+  [EMAIL_SENT, "email_on_send"],
+  [EMAIL_OPENED, "email_on_open"],
 ]);
 
 /** False when no webhook names the only trigger of the event's subject. `named` has the triggers that webhooks name. */
@@ -26,6 +31,10 @@ export function occurrencesOf(event: Event): Occurrence[] {
       return hitOccurrences(event);
     case FORM_SUBMITTED:
       return submissionOccurrences(event);
+    case EMAIL_SENT:
+      return sendOccurrences(event);
+    case EMAIL_OPENED:
+      return openOccurrences(event);
     default:
       return contactOccurrences(event);
   }

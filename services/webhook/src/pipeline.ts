@@ -5,18 +5,18 @@ import type { Database } from "@tidings/database/database";
 import { electLeader } from "@tidings/database/leader";
 import { consumeEvents } from "@tidings/messaging/consume-events";
 import { createOutbound } from "@tidings/outbound/outbound";
+import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
 import type { Webhook } from "@tidings/proto/tidings/webhook/v1/webhook";
 import type { Repository } from "@tidings/resource/repository-options";
-import { actorSigner } from "@tidings/rpc/actor";
-import { connect } from "@tidings/rpc/stream/connection";
 import type { Log } from "@tidings/runtime/log";
-import type { Tls } from "@tidings/runtime/tls";
 import type { SecretBox } from "@tidings/secrets/secret-box";
+import type { Upstreams } from "@tidings/service/upstreams";
 import type { WebhookConfig } from "./config.ts";
 import { startDelivering } from "./deliver.ts";
 import { createFanOut } from "./fan-out.ts";
 import { startPurging } from "./purge.ts";
 import { contactService, recordWriter } from "./records.ts";
+import { mailReader } from "./sent-mails.ts";
 import { createUnpublish } from "./unpublish.ts";
 
 export interface PipelineOptions {
@@ -26,11 +26,11 @@ export interface PipelineOptions {
   webhooks: Repository<Webhook>;
   box: SecretBox;
   log: Log;
-  tls: Tls | undefined;
+  upstreams: Upstreams;
 }
 
 /** Everything from an event to the answer of a receiver. */
-export function startPipeline({ config, database, bus, webhooks, box, log, tls }: PipelineOptions) {
+export function startPipeline({ config, database, bus, webhooks, box, log, upstreams }: PipelineOptions) {
   const schedule = config.WEBHOOK_SCHEDULE;
   const purging = startPurging(database, log);
   const outbound = createOutbound({
@@ -46,11 +46,10 @@ export function startPipeline({ config, database, bus, webhooks, box, log, tls }
     publicUrl: config.PUBLIC_URL,
     unpublish: createUnpublish(database, webhooks, log),
   });
-  const contact = connect(config.CONTACT_ADDRESS, { tls });
-  const owner = contactService(contact, actorSigner(config.ACTOR_PRIVATE_KEY, "contact"));
   const handle = createFanOut({
     database,
-    records: recordWriter(database, owner),
+    records: recordWriter(database, contactService(upstreams)),
+    mails: mailReader(upstreams.client("content", SendMethodService)),
     firstDelaySeconds: schedule[0] ?? 0,
     onDeliveries: deliverer.nudge,
   });
@@ -71,7 +70,6 @@ export function startPipeline({ config, database, bus, webhooks, box, log, tls }
     async stop(): Promise<void> {
       await stopConsuming();
       await leadership.stop();
-      contact.close();
       await deliverer.stop();
       await outbound.close();
       purging.stop();

@@ -10,6 +10,7 @@ import type {
   ContactUtmTags,
   RecordOwner,
 } from "@tidings/proto/tidings/contact/v1/snapshot";
+import { parseJson } from "@tidings/resource/json-member";
 
 /** A contact as receivers of webhooks read it, as JSON. */
 export function contactJson(contact: ContactSnapshot, { contact: fields, colors }: Definitions): string {
@@ -37,6 +38,11 @@ export function leadJson(contact: ContactSnapshot, { contact: fields, colors }: 
   return withFields({ id, points, color: colorOf(colors, points) ?? null }, fields, contact);
 }
 
+/** A contact as the one whom a mail was for: its values by the aliases of their fields. */
+export function flatContactJson(contact: ContactSnapshot, { contact: fields }: Definitions): string {
+  return `{${writerOf(fields).flat({ id: String(contact.id), ...textsOf(fields, contact) })}}`;
+}
+
 /** A company, likewise. */
 export function companyJson(company: CompanySnapshot, { company: fields }: Definitions): string {
   const members = { ...stampMembers(company), score: company.score, owner: ownerMember(company.owner) };
@@ -47,10 +53,18 @@ const writers = new WeakMap<ShownFields, FieldsWriter>();
 
 /** Groups of fields are written once for each set of definitions; values are put into them. */
 function withFields(members: object, fields: ShownFields, record: RecordSnapshot): string {
+  const groups = writerOf(fields).groups(textsOf(fields, record));
+  return `${JSON.stringify(members).slice(0, -1)},"fields":{${groups}}}`;
+}
+
+function writerOf(fields: ShownFields): FieldsWriter {
   const writer = writers.get(fields) ?? fieldsWriter(fields);
   writers.set(fields, writer);
-  const texts = Object.fromEntries(fields.fields.map((field) => [field.alias, fieldText(record, field)]));
-  return `${JSON.stringify(members).slice(0, -1)},"fields":{${writer.groups(texts)}}}`;
+  return writer;
+}
+
+function textsOf({ fields }: ShownFields, record: RecordSnapshot): Record<string, string | null> {
+  return Object.fromEntries(fields.map((field) => [field.alias, fieldText(record, field)]));
 }
 
 function stampMembers(record: ContactSnapshot | CompanySnapshot) {
@@ -155,6 +169,11 @@ const NO_DETAILS = Object.fromEntries(
     .split(" ")
     .map((name) => [name, ""]),
 );
+
+/** Null where nothing was sent. */
+export function jsonMember(json: Uint8Array): unknown {
+  return json.length > 0 ? parseJson(json) : null;
+}
 
 export function isoTimeOrNull(time: Timestamp | undefined): string | null {
   return time ? isoSeconds(timestampDate(time)) : null;

@@ -4,14 +4,12 @@ import type { Database } from "@tidings/database/database";
 import { CompanyMethodService } from "@tidings/proto/tidings/contact/v1/company";
 import { ContactMethodService } from "@tidings/proto/tidings/contact/v1/contact";
 import type { CompanySnapshot, ContactSnapshot } from "@tidings/proto/tidings/contact/v1/snapshot";
-import type { ActorSigner } from "@tidings/rpc/actor";
-import { rpcClient } from "@tidings/rpc/client";
 import { Code, Fault } from "@tidings/rpc/fault";
-import type { Connection } from "@tidings/rpc/stream/connection";
+import type { Upstreams } from "@tidings/service/upstreams";
 import { type ReadSnapshots, readByIds, readContacts } from "./current-records.ts";
 import type { Lead, Source } from "./occurrence.ts";
-import { companyJson, contactJson, leadJson } from "./record-json.ts";
-import { serviceActor } from "./service-actor.ts";
+import { companyJson, contactJson, flatContactJson, leadJson } from "./record-json.ts";
+import { outgoingCall } from "./service-actor.ts";
 
 /** A contact or company for receivers, and whose it is. */
 export interface Rendered {
@@ -24,13 +22,13 @@ export interface Rendered {
 export interface Records {
   contacts(sources: Timed<ContactSnapshot>[]): Promise<Rendered[]>;
   companies(sources: Timed<CompanySnapshot>[]): Promise<Rendered[]>;
-  /** Contacts as the leads of hits and submissions; undefined for an erased contact. */
+  /** Contacts as hits, submissions and mails show them; undefined for an erased contact. */
   leads(sources: TimedLead[]): Promise<(Rendered | undefined)[]>;
 }
 
 /** A source, and when the event was made that names it (RFC 3339). */
 export type Timed<S> = Source<S> & { time: string };
-export type TimedLead = Pick<Lead, "contactId"> & { time: string };
+export type TimedLead = Omit<Lead, "of"> & { time: string };
 
 /** Reads snapshots of records as they are now, by ids. */
 export interface RecordOwner {
@@ -38,20 +36,18 @@ export interface RecordOwner {
   companies: ReadSnapshots<CompanySnapshot>;
 }
 
-const TIMEOUT_MS = 10_000;
 /** The lead of a submission whose sender is unknown: only owners who may view all contacts receive it. */
 const NOBODY: Rendered = { json: "null", ownerId: 0 };
 /** A field that is not known so long after an event is gone: its definition reaches this service sooner. */
 const UNKNOWN_FIELD_MS = 30_000;
 
 /** The contact service: asked for contacts that an event names by their ids alone. */
-export function contactService(connection: Connection, sign: ActorSigner): RecordOwner {
-  const contacts = rpcClient(ContactMethodService, connection, sign);
-  const companies = rpcClient(CompanyMethodService, connection, sign);
-  const outgoing = () => ({ actor: serviceActor, deadlineMs: Date.now() + TIMEOUT_MS, requestId: "" });
+export function contactService(upstreams: Upstreams): RecordOwner {
+  const contacts = upstreams.client("contact", ContactMethodService);
+  const companies = upstreams.client("contact", CompanyMethodService);
   return {
-    contacts: async (ids) => (await contacts.batchGetContactSnapshots({ ids }, outgoing())).snapshots,
-    companies: async (ids) => (await companies.batchGetCompanySnapshots({ ids }, outgoing())).snapshots,
+    contacts: async (ids) => (await contacts.batchGetContactSnapshots({ ids }, outgoingCall())).snapshots,
+    companies: async (ids) => (await companies.batchGetCompanySnapshots({ ids }, outgoingCall())).snapshots,
   };
 }
 
@@ -73,17 +69,18 @@ export function recordWriter(database: Database, owner: RecordOwner): Records {
     contacts: writer({ read: owner.contacts, json: contactJson, ownerId: (contact) => contact.ownerId }),
     companies: writer({ read: owner.companies, json: companyJson, ownerId: (company) => company.createdBy }),
     async leads(sources) {
-      const named = sources.map(({ contactId, time }) => ({ id: contactId, time }));
+      const named = sources.map(({ contactId, isFlat, time }) => ({ id: contactId, isFlat, time }));
       const contacts = await readContacts(
         database,
         owner.contacts,
         named.filter(({ id }) => id !== 0),
       );
-      const found = named.map(({ id, time }) => ({ id, time, snapshot: contacts.get(id) }));
+      const found = named.map((source) => ({ ...source, snapshot: contacts.get(source.id) }));
       const known = await definitionsFor(found, definitions);
-      return found.map(({ id, snapshot }) => {
+      return found.map(({ id, isFlat, snapshot }) => {
         if (id === 0) return NOBODY;
-        return snapshot && { json: leadJson(snapshot, known), ownerId: snapshot.ownerId ?? 0 };
+        const json = isFlat ? flatContactJson : leadJson;
+        return snapshot && { json: json(snapshot, known), ownerId: snapshot.ownerId ?? 0 };
       });
     },
   };

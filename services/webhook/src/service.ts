@@ -22,7 +22,7 @@ export async function openWebhookService({
   outbox,
   bus,
   log,
-  tls,
+  upstreams,
 }: Foundation<WebhookConfig>): Promise<Parts> {
   const box = secretBox(config.WEBHOOK_SECRET_KEYS);
   const triggerPrefix = config.TRIGGER_PREFIX ?? (config.API_DIALECT === "mautic" ? "mautic" : OWN_PREFIX);
@@ -37,7 +37,7 @@ export async function openWebhookService({
     ],
     work: {
       sealing: startSealing(database, webhookSecrets, { box, log }),
-      pipeline: startPipeline({ config, database, bus, webhooks, box, log, tls }),
+      pipeline: startPipeline({ config, database, bus, webhooks, box, log, upstreams }),
     },
     projections: [...ownerProjections, ...definitionProjections, categories(["webhooks"]), fatesAlone],
   };

@@ -46,6 +46,7 @@ const TRIGGERS = [
     description: "Triggered when a contact is updated.",
   },
   { name: "email_on_open", label: "Email Open Event", description: "" },
+  { name: "email_on_send", label: "Email Send Event", description: "" },
   { name: "form_on_submit", label: "Form Submit Event", description: "" },
   {
     name: "lead_post_save_new",
@@ -53,6 +54,8 @@ const TRIGGERS = [
     description: "Triggered when a contact is identified.",
   },
   { name: "page_on_hit", label: "Page Hit Event", description: "" },
+  // No text messages are sent yet.
+  { name: "sms_on_send", label: "Text Send Event", description: "" },
 ] as const;
 
 /** The triggers under the names that webhooks use, e.g. `svc.page_on_hit`. */

@@ -6,9 +6,8 @@ import {
   type PageHit,
   PageHitsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
-import { parseJson } from "@tidings/resource/json-member";
 import type { Occurrence } from "./occurrence.ts";
-import { isoTimeOrNull } from "./record-json.ts";
+import { isoTimeOrNull, jsonMember } from "./record-json.ts";
 
 /** One event carries many hits; receivers get one delivery for each, under the id of the hit. */
 export function hitOccurrences(event: Event): Occurrence[] {
@@ -107,9 +106,4 @@ function ipMember(ip: string) {
 
 function idMember(id: number | undefined) {
   return id === undefined ? null : { id };
-}
-
-/** Null where nothing was sent. */
-function jsonMember(json: Uint8Array): unknown {
-  return json.length > 0 ? parseJson(json) : null;
 }

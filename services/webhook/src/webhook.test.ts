@@ -269,9 +269,11 @@ test("deliveries and attempts are deleted with their webhook", async () => {
   });
 });
 
-test("the triggers are listed with the configured prefix", () => {
+test("the 14 triggers are listed with the configured prefix, in the order of their labels", () => {
   const triggers = prefixedTriggers("svc");
-  assert.equal(triggers.length, 12);
+  const labels = triggers.map(({ label }) => label);
+  assert.equal(triggers.length, 14);
+  assert.deepEqual(labels, labels.toSorted());
   assert.deepEqual(
     triggers.find(({ name }) => name === "svc.lead_post_save_new"),
     {

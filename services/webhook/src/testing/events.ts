@@ -3,6 +3,7 @@ import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufb
 import type { Event } from "@tidings/bus/event";
 import { createFanOut } from "../fan-out.ts";
 import type { Records, Rendered } from "../records.ts";
+import type { ReadMails } from "../sent-mails.ts";
 import type { Scene } from "./scene.ts";
 
 export const TIME = "2026-11-20T10:00:00.123456Z";
@@ -16,11 +17,14 @@ const RECORDS: Records = {
     sources.map(({ contactId }) => rendered(contactId === 0 ? null : { id: contactId, points: 5 })),
 };
 
+const NO_MAILS: ReadMails = async (hashes) =>
+  hashes.map(() => ({ subject: null, headers: null, content: null }));
+
 /** Turns events into deliveries. Answers how often contacts were rendered. */
 export async function fanOut(
   { database }: Scene,
   events: Event[],
-  own: Partial<Records> = {},
+  { mails = NO_MAILS, ...own }: Partial<Records & { mails: ReadMails }> = {},
 ): Promise<number> {
   let renderings = 0;
   const records = { ...RECORDS, ...own };
@@ -37,6 +41,7 @@ export async function fanOut(
         return records.leads(sources);
       },
     },
+    mails,
     firstDelaySeconds: 0,
     onDeliveries: () => undefined,
   });

@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { after, type TestContext, test } from "node:test";
+import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { eventually } from "@tidings/testkit/eventually";
+import { startMailSink } from "@tidings/testkit/mail-sink";
+import { startReceiver } from "@tidings/testkit/receiver";
+import { simpleParser } from "mailparser";
+import { publishedOn } from "./published.ts";
+import { startVisitedStack } from "./visited-stack.ts";
+import { visitor } from "./visitor.ts";
+
+/** Mails and their opens, from the ledger to the receiver of a webhook and to the events of other services. */
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
+/** Mails wait here while a test does something meanwhile. */
+let held: Promise<void> | undefined;
+let begun: string | undefined;
+const sink = await startMailSink({
+  onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
+  async onMail({ to }) {
+    begun = to[0];
+    await held;
+    return undefined;
+  },
+});
+after(() => sink.close());
+const stack = await startVisitedStack({
+  hasOwnHost: true,
+  env: {
+    content: {
+      MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
+      MAIL_FROM: "Shop <shop@mail.example>",
+      MAIL_CONNECTIONS: "1",
+    },
+  },
+});
+after(() => stack.stop());
+const { api, baseUrl, publicUrl, made } = stack;
+const { host } = new URL(publicUrl);
+
+/** Items of the triggers, by their names, once there are so many. */
+async function listen(t: TestContext, triggers: string[]) {
+  const receiver = await startReceiver();
+  t.after(receiver.stop);
+  const { hook } = await made("hooks/new", { name: "Mails", webhookUrl: receiver.url, triggers });
+  t.after(() => api("DELETE", `hooks/${hook.id}/delete`));
+  return async (count: number): Promise<[string, Any][]> => {
+    const requests = await receiver.waitFor(count);
+    assert.equal(requests.length, count);
+    return requests.map(({ body }) => {
+      const [[trigger, [item]]] = Object.entries(JSON.parse(body)) as [[string, [Any]]];
+      return [trigger, item];
+    });
+  };
+}
+
+/** Contacts with these addresses in a segment. */
+async function segmentOf(addresses: string[]): Promise<{ id: number; contactIds: number[] }> {
+  const { list } = await made("segments/new", { name: `Segment of ${addresses[0]}` });
+  const { contacts } = await made(
+    "contacts/batch/new",
+    addresses.map((email) => ({ email, firstname: "Ada" })),
+  );
+  const contactIds = Object.values<Any>(contacts).map(({ id }) => id);
+  await made(`segments/${list.id}/contacts/add`, { ids: contactIds });
+  return { id: list.id, contactIds };
+}
+
+async function emailOf(members: object = {}): Promise<number> {
+  const { category } = await made("categories/new", { title: "Letters", bundle: "email" });
+  const { email } = await made("emails/new", {
+    ...{ name: "Letter", subject: "Hello {contactfield=firstname}", category: category.id },
+    headers: { "X-Campaign": "Spring" },
+    customHtml: `<html><body><p>{contactfield=email} {greeting}</p><a href="https://shop.example/">Shop</a>
+      <a href="{unsubscribe_url}">Leave</a></body></html>`,
+    ...members,
+  });
+  return email.id;
+}
+
+/** Sends of the email as events with this verb carry them, each with the email. */
+async function factsOf(emailId: number, verb: string) {
+  const events = await publishedOn(stack, `tidings.content.email.${verb}`, EmailSendsSchema);
+  return events.flatMap(({ sends, emails }) =>
+    sends
+      .filter((send) => send.emailId === emailId)
+      .map((send) => ({ ...send, email: emails.find((email) => email.id === emailId) })),
+  );
+}
+
+/** The path of the picture in a mail. */
+function pixelIn(html: string): string {
+  return (/src="([^"]*\.gif)"/.exec(html)?.[1] ?? "").slice(new URL(publicUrl).origin.length);
+}
+
+/** The mail that the server took for the address. */
+async function mailTo(address: string) {
+  const [mail, ...more] = sink.taken.filter(({ to }) => to.includes(address));
+  assert.deepEqual(more, []);
+  const parsed = await simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
+  return { ...parsed, html: String(parsed.html).trimEnd() };
+}
+
+test("a direct send and each mail of a broadcast arrive at a webhook once, with the subject and the content that the mail server got", async (t) => {
+  const items = await listen(t, ["svc.email_on_send"]);
+  const addresses = Array.from({ length: 120 }, (_, index) => `mail-${index}@example.org`);
+  const { id, contactIds } = await segmentOf([...addresses, "gone-1@example.org"]);
+  const [directId, listId] = [
+    await emailOf({ emailType: "template" }),
+    await emailOf({ emailType: "list", isPublished: true, lists: [id] }),
+  ];
+  const direct = { email: "direct@example.org", firstname: "Zoë & Co" };
+  const { contact } = await made("contacts/new", direct);
+  await made(`emails/${directId}/contact/${contact.id}/send`, { tokens: { greeting: "<b>Hi</b>" } });
+  assert.equal((await made(`emails/${listId}/send`, {})).sentCount, 120);
+  const received = await items(121);
+  const byAddress = new Map(
+    received.map(([trigger, item]) => {
+      assert.equal(trigger, "svc.email_on_send");
+      return [item.contact.email, item];
+    }),
+  );
+  assert.deepEqual([...byAddress.keys()].toSorted(), [...addresses, direct.email].toSorted());
+  for (const [address, item] of byAddress) {
+    const mail = await mailTo(address);
+    assert.equal(item.subject, mail.subject);
+    assert.equal(item.content.replaceAll("\r\n", "\n").trimEnd(), mail.html);
+    assert.ok(mail.messageId?.includes(item.idHash));
+    assert.equal(item.headers["X-Campaign"], "Spring");
+  }
+  const one = byAddress.get(direct.email);
+  assert.deepEqual(
+    [one.contact.id, one.contact.firstname, one.source, one.tokens, one.contentHash],
+    [contact.id, direct.firstname, ["api", 0], { greeting: "<b>Hi</b>" }, null],
+  );
+  assert.deepEqual(
+    [one.email.id, one.email.emailType, one.email.category.title],
+    [directId, "template", "Letters"],
+  );
+  const member = byAddress.get("mail-0@example.org");
+  assert.deepEqual(
+    [member.contact.id, member.source, member.tokens],
+    [contactIds[0], ["broadcast", listId], {}],
+  );
+  assert.match(member.headers["List-Unsubscribe"], /\/email\/unsubscribe\//);
+});
+
+test("each open by a person arrives at a webhook once, with the stat of its mail; machines and replies notify nobody", async (t) => {
+  const { id, contactIds } = await segmentOf(["opens@example.org"]);
+  const emailId = await emailOf({ emailType: "list", isPublished: true, lists: [id] });
+  await made(`emails/${emailId}/send`, {});
+  const items = await listen(t, ["svc.email_on_open"]);
+  const { html, messageId } = await mailTo("opens@example.org");
+  const hash = messageId?.slice(1, 37) ?? "";
+  const pixel = pixelIn(html);
+  await visitor(baseUrl, { host, agent: "Googlebot/2.1" }).ask(pixel);
+  await made(`emails/reply/${hash}`, {});
+  await Promise.all([1, 2, 3].map(() => visitor(baseUrl, { host }).ask(pixel)));
+  const received = await items(3);
+  assert.deepEqual(
+    received.map(([trigger, { stat }]) => [trigger, stat.openCount]),
+    [1, 2, 3].map((openCount) => ["svc.email_on_open", openCount]),
+  );
+  const { stat } = received.at(-1)?.[1] ?? {};
+  assert.deepEqual(
+    [
+      stat.trackingHash,
+      stat.emailAddress,
+      stat.isRead,
+      stat.isFailed,
+      stat.lead.id,
+      stat.email.id,
+      stat.source,
+    ],
+    [hash, "opens@example.org", true, false, contactIds[0], emailId, "broadcast"],
+  );
+  assert.match(stat.lastOpened, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/);
+});
+
+test("hooks/triggers names all 14 triggers", async () => {
+  const { triggers } = (await api("GET", "hooks/triggers")).body as Any;
+  assert.equal(Object.keys(triggers).length, 14);
+});
+
+test("events carry each send whole, with its email, once for each fact: queued, then sent, failed or suppressed", async () => {
+  const addresses = ["fact-1@example.org", "fact-2@example.org", "gone-fact@example.org"];
+  const { id, contactIds } = await segmentOf(addresses);
+  const emailId = await emailOf({ emailType: "list", isPublished: true, lists: [id] });
+  const facts = (verb: string) => factsOf(emailId, verb);
+  const { promise, resolve: release } = Promise.withResolvers<void>();
+  [held, begun] = [promise, undefined];
+  const sending = made(`emails/${emailId}/send`, {});
+  await eventually(() => assert.ok(begun));
+  const later = begun === addresses[0] ? 1 : 0;
+  await made(`contacts/${contactIds[later]}/dnc/email/add`, {});
+  release();
+  await sending;
+  const [queued, sent, failed] = [await facts("queued"), await facts("sent"), await facts("failed")];
+  const suppressed = await facts("suppressed");
+  assert.equal(new Set(queued.map((send) => send.id)).size, 3);
+  for (const { state, listId, occasion, isBulk, source, sourceId, email } of queued) {
+    assert.deepEqual([state, listId, occasion, isBulk], ["waiting", id, "list", true]);
+    assert.deepEqual([source, sourceId], ["broadcast", emailId]);
+    assert.deepEqual([email?.name, email?.emailType, email?.language], ["Letter", "list", "en"]);
+    assert.equal(JSON.parse(Buffer.from(email?.category ?? []).toString()).title, "Letters");
+  }
+  const decided = [...sent, ...failed, ...suppressed].map((send) => [
+    ...[send.address, send.state, send.isFailed, send.retryCount, send.code, send.reason],
+  ]);
+  assert.deepEqual(decided, [
+    [begun, "sent", false, 0, 250, ""],
+    ["gone-fact@example.org", "failed", true, 0, 550, "5.1.1 no such mailbox"],
+    [addresses[later], "suppressed", false, 0, undefined, "manual"],
+  ]);
+});
+
+test("an open of a mail whose outcome nobody knew publishes that the mail was sent, and counts it", async () => {
+  const emailId = await emailOf({ emailType: "template" });
+  const { contact } = await made("contacts/new", { email: "unknown@example.org" });
+  await made(`emails/${emailId}/contact/${contact.id}/send`, {});
+  const asUnknown = "set state = 'unknown', date_sent = null";
+  await stack.query(`update content.sends ${asUnknown} where email_id = ${emailId}`);
+  await stack.query(`update content.emails set sent_count = 0 where id = ${emailId}`);
+  await visitor(baseUrl, { host }).ask(pixelIn((await mailTo("unknown@example.org")).html));
+  const [sent, opened] = [await factsOf(emailId, "sent"), await factsOf(emailId, "opened")];
+  assert.deepEqual([sent.length, opened.length], [2, 1]);
+  assert.deepEqual([sent[1]?.state, sent[1]?.version], ["sent", opened[0]?.version]);
+  assert.ok(sent[1]?.dateSent);
+  const { email } = (await api("GET", `emails/${emailId}`)).body as Any;
+  assert.deepEqual([email.sentCount, email.readCount], [1, 1]);
+});
