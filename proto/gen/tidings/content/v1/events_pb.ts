@@ -174,7 +174,7 @@ export type EmailSend = Message<"tidings.content.v1.EmailSend"> & {
   sourceId?: number | undefined;
 
   /**
-   * One of the mails of a send to segments.
+   * The send goes to segments.
    *
    * @generated from field: bool is_bulk = 22;
    */
