@@ -1,6 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { Client } from "pg";
 import { processes } from "../processes.ts";
 import { onStopSignal } from "../stop-signal.ts";
@@ -13,6 +14,7 @@ import { loadResources } from "./load-resources.ts";
 import type { Target } from "./measure.ts";
 import { type BenchOptions, readOptions } from "./options.ts";
 import { measurePublicWeb, PUBLIC_ROWS, UNLIMITED } from "./public/measure-public-web.ts";
+import { openPublicWeb } from "./public/public-web.ts";
 import { measureRawBatch } from "./raw-batch.ts";
 import { changes, type KeptResult, readKept } from "./regressions.ts";
 import {
@@ -32,6 +34,8 @@ import {
 } from "./report.ts";
 import { resourceWorkloads, wantedResources } from "./resource-workloads.ts";
 import { measureSegmentBuilds, measureSegmentReaction } from "./segment-speed.ts";
+import { measureSending, SENDING_ROWS, sendingTo } from "./sending/measure-sending.ts";
+import { type Sink, startSink } from "./sending/start-sink.ts";
 import { measureSerialParts } from "./serial.ts";
 import { measureSignInCost, type WaysIn, waysIn } from "./sign-in-cost.ts";
 import { type BareServer, startBareServer } from "./start-bare-server.ts";
@@ -46,16 +50,21 @@ interface Bench {
   own: TemporaryStack;
   ours: Target;
   ways: WaysIn;
+  /** Takes the mails; there is one where sending is measured. */
+  sink: Sink | undefined;
+  publicTokenKey: string;
   /** Whether `--only` names it, or names nothing. */
   isWanted(name: string): boolean;
 }
 
 let starting: Promise<TemporaryStack> | undefined;
 let bareServer: BareServer | undefined;
+let sink: Sink | undefined;
 const stopAll = async () => {
   await bareServer?.stop();
   const own = await starting?.catch(() => undefined); // its starter reports it
   await own?.stop();
+  await sink?.stop();
 };
 onStopSignal({
   async stop() {
@@ -85,9 +94,13 @@ async function bench(options: BenchOptions): Promise<void> {
   const kept = options.comparedWith === undefined ? undefined : readKept(options.comparedWith);
   console.log(`Starting, and loading ${options.contacts} contacts ...`);
   const ways = await waysIn();
-  starting = startTemporaryStack({ env: stackEnv(options, ways), actorKeyRing: ways.actorKeyRing });
+  const isWanted = wanted(options);
+  const publicTokenKey = generateSecretKey();
+  if (SENDING_ROWS.some(isWanted)) sink = await startSink();
+  const { actorKeyRing } = ways;
+  starting = startTemporaryStack({ env: stackEnv(options, ways, sink), actorKeyRing, publicTokenKey });
   const own = await starting;
-  const bench: Bench = { options, own, ours: ourTarget(own), ways, isWanted: wanted(options) };
+  const bench: Bench = { options, own, ours: ourTarget(own), ways, sink, publicTokenKey, isWanted };
   const about = await load(bench);
   printHeader(about);
   // Webhooks while the data is still as it was loaded.
@@ -95,10 +108,9 @@ async function bench(options: BenchOptions): Promise<void> {
   const lines = await measureWorkloads(bench);
   for (const latency of latencies) printLatency(latency);
   const rest = await measureTheRest(bench);
-  // It empties tables, so it is the last.
-  const web = PUBLIC_ROWS.some(bench.isWanted) ? await measurePublicWeb(bench) : undefined;
-  if (web) lines.push(...web.lines);
-  writeResult(RESULT_FILE, about, lines, { latencies, ...rest, ...(web && { publicWeb: web.rest }) });
+  const { lines: publicLines, ...last } = await measurePublic(bench);
+  lines.push(...publicLines);
+  writeResult(RESULT_FILE, about, lines, { latencies, ...rest, ...last });
   const worse = kept ? countWorse(options.comparedWith ?? "", kept, lines) : 0;
   console.log(`\n${((performance.now() - startedAt) / 1000).toFixed(0)} s in all; also in bench-result.json`);
   if (worse > 0) throw new Error(`${worse} lines take more CPU than before, by more than their noise.`);
@@ -168,6 +180,25 @@ async function measureTheRest({ options, own, ours, ways, isWanted }: Bench) {
   return { costs, lists, ...segments, members, serial };
 }
 
+/** The public web, and sending, of which the way back leads there. They empty and fill tables, so they are the last. */
+async function measurePublic(bench: Bench) {
+  const { own, ours, options, sink, isWanted } = bench;
+  const hasPublicRows = PUBLIC_ROWS.some(isWanted);
+  if (!hasPublicRows && !sink) return { lines: [] };
+  const web = await openPublicWeb(own, ours, options.contacts);
+  try {
+    const measured = hasPublicRows ? await measurePublicWeb({ ...bench, web }) : undefined;
+    const sending = sink && (await measureSending({ ...bench, web, sink }));
+    return {
+      lines: measured?.lines ?? [],
+      ...(measured && { publicWeb: measured.rest }),
+      ...(sending && { sending }),
+    };
+  } finally {
+    await web.close();
+  }
+}
+
 /** How many lines have become worse. */
 function countWorse(path: string, kept: KeptResult, lines: Line[]): number {
   const all = changes(kept.lines, lines);
@@ -189,11 +220,11 @@ function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporarySta
 }
 
 /** The environment of the processes: receivers on this machine, the ways to each other, and a CPU profile if asked for. */
-function stackEnv({ profiled }: BenchOptions, { contactPort, addresses }: WaysIn) {
+function stackEnv({ profiled }: BenchOptions, { contactPort, addresses }: WaysIn, sink: Sink | undefined) {
   const env: Record<string, Record<string, string>> = {
     webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses },
     contact: { GRPC_PORT: String(contactPort) },
-    content: { ...addresses, ...UNLIMITED.content },
+    content: { ...addresses, ...UNLIMITED.content, ...(sink && sendingTo(sink)) },
     campaign: addresses,
     gateway: { ...addresses, ...UNLIMITED.gateway },
   };

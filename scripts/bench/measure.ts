@@ -27,6 +27,8 @@ export interface Load {
   settled?: (() => Promise<void>) | undefined;
   /** The rate is that of requests with all that follows from them, not that of answers. */
   isCountedSettled?: boolean | undefined;
+  /** Redirects are what is asked for. */
+  isRedirected?: boolean | undefined;
 }
 
 const QUIET_SAMPLE_MS = 200;
@@ -36,7 +38,7 @@ const QUIET_LIMIT_MS = 15_000;
 
 const ANSWER_LIMIT_SECONDS = 30;
 
-/** One round of load, longer where a machine gives no answer within it. Throws when any answer is not a 2xx. */
+/** One round of load, longer where a machine gives no answer within it. Throws when any answer is not a 2xx, or no redirect where those are asked for. */
 export async function measure(target: Target, load: Load): Promise<Round> {
   const latencies: number[] = [];
   const cpuBefore = cpuMicroseconds(target.pids);
@@ -51,20 +53,21 @@ export async function measure(target: Target, load: Load): Promise<Round> {
   });
   let lastAt = startedAt;
   const failures: number[] = [];
+  const isExpected = (status: number) => Math.floor(status / 100) === (load.isRedirected ? 3 : 2);
   run.on("response", (_client, status: number, _bytes, milliseconds: number) => {
     latencies.push(milliseconds);
-    if (status < 200 || status > 299) failures.push(status);
+    if (!isExpected(status)) failures.push(status);
     lastAt = performance.now();
   });
-  const { errors, timeouts, non2xx } = await run;
+  const { errors, timeouts } = await run;
   if (latencies.length + errors + timeouts === 0) {
     if (load.seconds > ANSWER_LIMIT_SECONDS) throw new Error(`${target.url}: no answer in ${load.seconds} s`);
     await untilQuiet(target.pids);
     return measure(target, { ...load, seconds: load.seconds * 2 });
   }
-  if (errors + timeouts + non2xx > 0) {
+  if (errors + timeouts + failures.length > 0) {
     throw new Error(
-      `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, ${non2xx} not 2xx: ${failures}`,
+      `${target.url}: ${latencies.length} answers, ${errors} errors, ${timeouts} time-outs, unexpected: ${failures}`,
     );
   }
   await load.settled?.();

@@ -4,6 +4,10 @@ export interface BenchOptions {
   contacts: number;
   /** Hits of the public web, of which the last line of that has so many. */
   hits: number;
+  /** Mails of a broadcast. */
+  mails: number;
+  /** Rows of the ledger that sends are claimed from. */
+  sends: number;
   /** The seconds of one round. */
   seconds: number;
   /** Only the lines whose name starts with one of these; all when empty. */
@@ -19,7 +23,7 @@ export interface BenchOptions {
 }
 
 const USAGE =
-  "npm run bench -- [--contacts 100000] [--hits 200000] [--seconds 3] [--only get,patch] [--prof contact|content|gateway|webhook] [--plans] [--telemetry] [--compare docs/bench.json]";
+  "npm run bench -- [--contacts 100000] [--hits 200000] [--mails 5000] [--sends 1000000] [--seconds 3] [--only get,patch] [--prof contact|content|gateway|webhook] [--plans] [--telemetry] [--compare docs/bench.json]";
 const PROFILED = ["contact", "content", "webhook", "gateway"] as const;
 
 /** Throws an error with the usage. */
@@ -29,6 +33,8 @@ export function readOptions(args: string[]): BenchOptions {
     options: {
       contacts: { type: "string", default: "100000" },
       hits: { type: "string", default: "200000" },
+      mails: { type: "string", default: "5000" },
+      sends: { type: "string", default: "1000000" },
       seconds: { type: "string", default: "3" },
       only: { type: "string", default: "" },
       prof: { type: "string" },
@@ -39,13 +45,18 @@ export function readOptions(args: string[]): BenchOptions {
   });
   const contacts = Number(values.contacts);
   const hits = Number(values.hits);
+  const mails = Number(values.mails);
+  const sends = Number(values.sends);
   const seconds = Number(values.seconds);
   const profiled = PROFILED.find((name) => name === values.prof);
-  const isValid = [contacts, hits].every((count) => Number.isInteger(count) && count >= 1_000) && seconds > 0;
+  const isValid =
+    [contacts, hits, mails, sends].every((count) => Number.isInteger(count) && count >= 1_000) && seconds > 0;
   if (!isValid || (values.prof && !profiled)) throw new Error(`Usage: ${USAGE}`);
   return {
     contacts,
     hits,
+    mails,
+    sends,
     seconds,
     only: values.only.split(",").filter(Boolean),
     profiled,

@@ -27,7 +27,7 @@ const MEMORY_EVERY_MS = 1_000;
 const LISTS = ["companies", "segments", "campaigns", "emails", "forms", "hooks", "stages", "categories"];
 
 /** A dashboard, as the load test `mixed-reads` reads one: a request of it by its number. */
-function readOf(number: number, contacts: number, headers: Record<string, string>): Request {
+export function readOf(number: number, contacts: number, headers: Record<string, string>): Request {
   const id = 1 + ((number * 7) % contacts);
   const paths = [
     "users/self",

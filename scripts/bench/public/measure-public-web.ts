@@ -1,4 +1,3 @@
-import { processes } from "../../processes.ts";
 import { UNLIMITED_VISITORS } from "../../unlimited-visitors.ts";
 import { type Comparison, compare } from "../compare.ts";
 import type { Target } from "../measure.ts";
@@ -6,10 +5,8 @@ import type { BenchOptions } from "../options.ts";
 import { type Line, printLine } from "../report.ts";
 import { startBareServer } from "../start-bare-server.ts";
 import type { TemporaryStack } from "../temporary-stack.ts";
-import { CONNECTIONS } from "../workloads.ts";
 import { measureBesideReads } from "./beside-reads.ts";
 import { measureDownloads } from "./downloads.ts";
-import { openDrainWatch } from "./drain-watch.ts";
 import { measureHitCost } from "./hit-cost.ts";
 import { measureHitToMember } from "./hit-to-member.ts";
 import { measureManyHits } from "./many-hits.ts";
@@ -20,9 +17,8 @@ import {
   printHitToMember,
   printManyHits,
 } from "./public-report.ts";
-import { type PublicSite, preparePublicSite } from "./site.ts";
-import { sendSteadily } from "./steady-load.ts";
-import { hitOf, publicWorkloads } from "./workloads.ts";
+import type { PublicWeb } from "./public-web.ts";
+import { publicWorkloads } from "./workloads.ts";
 
 /** Variables without which all requests of one machine would be refused, and a file of 100 MB too. */
 export const UNLIMITED = {
@@ -40,28 +36,20 @@ interface PublicBench {
   options: BenchOptions;
   own: TemporaryStack;
   ours: Target;
+  web: PublicWeb;
   isWanted(name: string): boolean;
 }
 
 /** All rows of the public web. `lines` have a bare server beside them, and are compared with earlier runs. */
-export async function measurePublicWeb({ own, ours, options, isWanted }: PublicBench) {
+export async function measurePublicWeb({ own, ours, options, web, isWanted }: PublicBench) {
   const { url, pid } = own.postgres;
   const { contacts, seconds, hits } = options;
-  const watch = await openDrainWatch(own);
-  const drained = watch.untilDrained;
-  const watched = [
-    ...processes.map(({ name }) => own.stack.process(name)),
-    { name: "nats-server", pid: own.natsPid },
-  ];
-  const postgres = { name: "postgres", pid };
-  const site = await preparePublicSite(ours, { databaseUrl: url, filesDir: own.filesDir, contacts });
+  const { site, drained, processes } = web;
   const server = await startBareServer("public/bare-web-server.ts", {
     DATABASE_URL: url,
     ASSET_FILE: site.assetFile,
   });
   try {
-    await meetDevices(ours, site);
-    await drained();
     const bare: Target = { url: server.url, headers: {}, pids: [server.pid, pid] };
     const lines: Line[] = [];
     for (const workload of publicWorkloads(site, drained).filter(({ name }) => isWanted(name))) {
@@ -77,7 +65,7 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
               contacts,
               seconds,
               drained,
-              processes: [...watched, postgres],
+              processes: [...processes, { name: "postgres", pid }],
             }),
             printHitCost,
           )
@@ -87,17 +75,14 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
         ? shown(await measureHitToMember(ours, url, site), printHitToMember)
         : undefined,
       besideReads: isWanted("public-beside")
-        ? shown(
-            await measureBesideReads(ours, site, { contacts, drained, processes: watched }),
-            printBesideReads,
-          )
+        ? shown(await measureBesideReads(ours, site, { contacts, drained, processes }), printBesideReads)
         : undefined,
       downloads: isWanted("public-asset")
         ? shown(
             await measureDownloads(
               { ours, bare },
               site.assetPath,
-              watched.filter(({ name }) => ["gateway", "content"].includes(name)),
+              processes.filter(({ name }) => ["gateway", "content"].includes(name)),
             ),
             printDownloads,
           )
@@ -112,19 +97,7 @@ export async function measurePublicWeb({ own, ours, options, isWanted }: PublicB
     return { lines, rest };
   } finally {
     await server.stop();
-    await watch.close();
   }
-}
-
-const MEETING_SECONDS = 5;
-
-/** Each browser is seen once: the first visit makes a row of its device, which is no part of a known visitor's hit. */
-async function meetDevices({ url }: Target, { devices }: PublicSite): Promise<void> {
-  const { failures } = await sendSteadily({
-    ...{ url, perSecond: devices / MEETING_SECONDS, seconds: MEETING_SECONDS, connections: CONNECTIONS },
-    request: (number) => hitOf({ devices }, number + 1),
-  });
-  if (failures > 0) throw new Error(`${failures} first hits of browsers were not answered`);
 }
 
 /** Visitors are signed in nowhere. */

@@ -92,14 +92,14 @@ export async function preparePublicSite(
     };
     const { form: made } = await callApi(target, "POST", "forms/new", form);
     await client.query("vacuum analyze");
-    const assetPath = await publishAsset(target);
+    const { downloadUrl } = await publishFile(target, "Large", ASSET_BYTES);
     await untilQuiet(target.pids);
     return {
       devices,
       pagePath: `/${PAGE_ALIAS}`,
       submitPath: `/form/submit/ajax?formId=${made.id}`,
       emails: rows.map(({ email }) => email),
-      assetPath,
+      assetPath: new URL(downloadUrl).pathname,
       assetFile: largeFileIn(filesDir),
     };
   } finally {
@@ -116,20 +116,25 @@ export function deviceIdOf(device: number): string {
   return `bench${String(device).padStart(18, "0")}`;
 }
 
-async function publishAsset(target: Target): Promise<string> {
+/** Uploads a file of so many bytes, and publishes it. */
+export async function publishFile(
+  target: Target,
+  title: string,
+  bytes: number,
+): Promise<{ id: number; downloadUrl: string }> {
   const form = new FormData();
-  form.append("file", new Blob([Buffer.alloc(ASSET_BYTES, "0123456789\n")]), "large.txt");
+  form.append("file", new Blob([Buffer.alloc(bytes, "0123456789\n")]), `${title}.txt`);
   const response = await fetch(`${target.url}/api/files/assets/new`, {
     method: "POST",
     headers: target.headers,
     body: form,
   });
   const text = await response.text();
-  if (!response.ok) throw new Error(`a file of 100 MB was not taken: ${response.status} ${text}`);
+  if (!response.ok) throw new Error(`a file of ${bytes} bytes was not taken: ${response.status} ${text}`);
   const { file } = JSON.parse(text) as { file: { name: string } };
-  const body = { title: "Large", isPublished: true, storageLocation: "local", file: file.name };
+  const body = { title, isPublished: true, storageLocation: "local", file: file.name };
   const { asset } = await callApi(target, "POST", "assets/new", body);
-  return new URL(asset.downloadUrl).pathname;
+  return asset;
 }
 
 function largeFileIn(folder: string): string {

@@ -4,7 +4,7 @@ import type { Workload } from "../workloads.ts";
 import { cookieOf, FORM_FIELDS, type PublicSite } from "./site.ts";
 
 /** Visitors at once. */
-const VISITORS = 64;
+export const VISITORS = 64;
 const SUBMITTERS = 16;
 /** Headers of a browser: a program would be a machine's, and nobody. */
 export const BROWSER = {
@@ -94,6 +94,6 @@ function submissionOf(site: PublicSite): Request {
   };
 }
 
-function anyDevice({ devices }: Pick<PublicSite, "devices">): number {
+export function anyDevice({ devices }: Pick<PublicSite, "devices">): number {
   return 1 + Math.floor(Math.random() * devices);
 }
