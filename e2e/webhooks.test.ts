@@ -176,5 +176,5 @@ test("private addresses are refused unless they are opened", async () => {
 test("the triggers are listed with labels", async () => {
   const { body } = await api("GET", "hooks/triggers");
   assert.equal(body.triggers[NAMES.new]?.label, "New Contact Event");
-  assert.equal(Object.keys(body.triggers).length, 12);
+  assert.equal(Object.keys(body.triggers).length, 14);
 });
