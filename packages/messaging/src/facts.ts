@@ -15,7 +15,7 @@ export interface FactTable {
   /** The columns that `eventsOf` reads. */
   columns: string[];
   /** The events that would publish these rows. */
-  eventsOf(rows: Row[]): Uint8Array[];
+  eventsOf(rows: Row[]): Uint8Array[] | Promise<Uint8Array[]>;
 }
 
 interface Position {
@@ -70,7 +70,7 @@ export function factSource(database: Database, facts: FactTable): FactSource {
       const hasMore = rows.length === pageSize && last;
       const next = hasMore ? { partition: name, key: last[key] ?? "" } : undefined;
       const behind = following?.name ? { partition: following.name, key: "" } : undefined;
-      return { events: rows.length > 0 ? eventsOf(rows) : [], next: next ?? behind };
+      return { events: rows.length > 0 ? await eventsOf(rows) : [], next: next ?? behind };
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { keepRevisions } from "./email-revision.ts";
-import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
+import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { Lane } from "./send-tables.ts";
 
 /** One contact who gets one email. */
@@ -46,7 +46,10 @@ export async function chooseContact(
     JSON.stringify(tokens),
     attachments ?? null,
   ];
-  const rows = await transaction.query(chooseStatement, values);
-  outbox.append(transaction, sendEvents("queued", rows));
+  const [rows, emails] = await Promise.all([
+    transaction.query(chooseStatement, values),
+    emailsOfSends(transaction, [emailId]),
+  ]);
+  outbox.append(transaction, sendEvents("queued", rows, emails));
   return rows.length > 0 ? hash : undefined;
 }

@@ -4,7 +4,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
 import { keepRevisions } from "./email-revision.ts";
-import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
+import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { Lane } from "./send-tables.ts";
 
 /** A member of a segment who may get an email. */
@@ -67,6 +67,6 @@ export async function chooseRecipients(
     familyId,
     broadcastId,
   ]);
-  outbox.append(transaction, sendEvents("queued", chosen));
+  outbox.append(transaction, sendEvents("queued", chosen, await emailsOfSends(transaction, emailIds)));
   return chosen.length;
 }

@@ -10,7 +10,7 @@ import { notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, conflict, invalid, notFound, notOneOf } from "@tidings/rpc/fault";
-import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
+import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { SendState } from "./send-tables.ts";
 
 export interface LedgerOptions {
@@ -113,7 +113,8 @@ export function ledgerMethods({
       return database.transaction(call.deadlineMs, async (transaction) => {
         const [row] = await transaction.query(resolveStatement, [id, state, ownerId]);
         if (!row) throw conflict("The outcome of this send is known.");
-        if (state !== SendState.WAITING) outbox.append(transaction, sendEvents(state, [row]));
+        const emails = await emailsOfSends(transaction, idsOfEmails([row]));
+        if (state !== SendState.WAITING) outbox.append(transaction, sendEvents(state, [row], emails));
         transaction.afterCommit(wake);
         return toSend(row);
       });

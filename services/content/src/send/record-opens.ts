@@ -1,7 +1,7 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
-import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
+import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 
 /** A person opened a mail, or answered it. */
 export interface Open {
@@ -50,8 +50,12 @@ export function openRecorder(database: Database, outbox: Outbox): RecordOpen {
       database.transaction(backgroundDeadline(), async (transaction) => {
         const values = [opens.map(({ hash }) => hash), opens.map(({ by }) => by)];
         const rows = await transaction.query(openStatement, values);
+        const emails = await emailsOfSends(transaction, idsOfEmails(rows));
         const settled = rows.filter(({ is_settled }) => is_settled === "t");
-        outbox.append(transaction, [...sendEvents("sent", settled), ...sendEvents("opened", rows)]);
+        outbox.append(transaction, [
+          ...sendEvents("sent", settled, emails),
+          ...sendEvents("opened", rows, emails),
+        ]);
         return new Set(rows.map(({ hash }) => hash));
       }),
     { itemsMax: TOGETHER_MAX },

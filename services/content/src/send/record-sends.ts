@@ -4,7 +4,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import type { SendOutcome } from "./hand-over.ts";
 import { outcomeValues, recordedRows } from "./record-outcomes.ts";
 import { keepRefusal, type Refusal, RefusalReason } from "./refusals.ts";
-import { FACT_COLUMNS, sendEvents } from "./send-facts.ts";
+import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import type { Send } from "./send-queue.ts";
 import { SendState } from "./send-tables.ts";
 
@@ -31,14 +31,20 @@ export async function recordSends(
   await database.transaction(
     backgroundDeadline(),
     async (transaction) => {
-      const rows = await transaction.query(recordStatement, outcomeValues(results));
+      const [rows, emails] = await Promise.all([
+        transaction.query(recordStatement, outcomeValues(results)),
+        emailsOfSends(
+          transaction,
+          results.map(({ job }) => job.emailId),
+        ),
+      ]);
       const recorded = new Set(rows.map(({ id }) => id ?? ""));
       for (const { job, outcome } of results)
         if (outcome.isBadAddress && recorded.has(job.id)) keepRefusal(transaction, bounceOf(job, outcome));
       const became = (published: string) => rows.filter(({ state }) => state === published);
       outbox.append(
         transaction,
-        PUBLISHED.flatMap((state) => sendEvents(state, became(state))),
+        PUBLISHED.flatMap((state) => sendEvents(state, became(state), emails)),
       );
     },
     { byIndex: true },

@@ -1,5 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Queryable } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
 import type { DomainEvent } from "@tidings/messaging/outbox";
 import {
@@ -8,34 +10,47 @@ import {
   type SentEmailSchema,
 } from "@tidings/proto/tidings/content/v1/events";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
-import { jsonBytes } from "@tidings/resource/json-member";
 import { factReader } from "../visit/fact-kind.ts";
 import { Lane, SendState } from "./send-tables.ts";
 
-/** SQL: the columns of a send, of a table or query with all of `sends`, that its fact carries. `email` is the email as it is now. */
+/** The columns of a send that its fact carries. */
 export const FACT_COLUMNS = `hash, version, contact_id, email_id, date_queued, date_sent, date_read, open_count, last_opened, viewed_in_browser,
-  state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens,
-  (select json_build_object('id', e.id, 'name', e.name, 'subject', e.subject, 'language', e.language, 'emailType', e.email_type,
-     'category', (select ${CATEGORY_JSON} from categories where id = e.category_id)) from emails e where e.id = email_id) as email`;
+  state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens`;
 
+const emailsStatement = prepared(
+  "emails_of_sends",
+  `select e.id, e.name, e.subject, e.language, e.email_type, (select ${CATEGORY_JSON} from categories where id = e.category_id) as category
+   from emails e where e.id = any ($1::integer[])`,
+);
 /** Longer ones would make an event of 500 sends too large to read at once. */
 const TOKENS_LENGTH_MAX = 20_000;
 
 /** Changes of sends that are published. */
 export type SendVerb = "queued" | "sent" | "failed" | "suppressed" | "opened";
 
+type SentEmail = MessageInitShape<typeof SentEmailSchema>;
+
+/** The emails of sends, by their ids, as they are now; of those that are there. */
+export async function emailsOfSends({ query }: Queryable, ids: number[]): Promise<SentEmail[]> {
+  if (ids.length === 0) return [];
+  return (await query(emailsStatement, [[...new Set(ids)]])).map(emailOf);
+}
+
+/** The emails that these sends name. */
+export function idsOfEmails(rows: Row[]): number[] {
+  return [...new Set(rows.map(({ email_id }) => Number(email_id)))];
+}
+
 /** Events of sends that changed, with the columns of their facts, each with up to 500 of them. */
-export function sendEvents(verb: SendVerb, rows: Row[]): DomainEvent[] {
-  return factEvents(`tidings.content.email.${verb}`, EmailSendsSchema, rows, sendsOf);
+export function sendEvents(verb: SendVerb, rows: Row[], emails: SentEmail[]): DomainEvent[] {
+  const subject = `tidings.content.email.${verb}`;
+  return factEvents(subject, EmailSendsSchema, rows, (slice) => sendsOf(slice, emails));
 }
 
 /** Sends as their event carries them. */
-export function sendsOf(rows: Row[]): MessageInitShape<typeof EmailSendsSchema> {
-  const emails = new Map(rows.map(({ email_id, email }) => [email_id, email]));
-  return {
-    sends: rows.map(sendOf),
-    emails: [...emails.values()].flatMap((json) => (json ? [emailOf(json)] : [])),
-  };
+export function sendsOf(rows: Row[], emails: SentEmail[]): MessageInitShape<typeof EmailSendsSchema> {
+  const named = new Set(idsOfEmails(rows));
+  return { sends: rows.map(sendOf), emails: emails.filter(({ id = 0 }) => named.has(id)) };
 }
 
 function sendOf(row: Row): MessageInitShape<typeof EmailSendSchema> {
@@ -71,14 +86,13 @@ function sendOf(row: Row): MessageInitShape<typeof EmailSendSchema> {
   };
 }
 
-function emailOf(json: string): MessageInitShape<typeof SentEmailSchema> {
-  const { id, name, subject, language, emailType, category } = JSON.parse(json);
+function emailOf(row: Row): SentEmail {
   return {
-    id,
-    name,
-    subject,
-    language: language ?? "",
-    emailType: emailType ?? "",
-    category: jsonBytes(category),
+    id: Number(row.id),
+    name: row.name ?? "",
+    subject: row.subject ?? "",
+    language: row.language ?? "",
+    emailType: row.email_type ?? "",
+    category: Buffer.from(row.category ?? "null"),
   };
 }

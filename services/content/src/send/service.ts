@@ -1,4 +1,5 @@
 import { create, toBinary } from "@bufbuild/protobuf";
+import { backgroundDeadline, queryable } from "@tidings/database/database";
 import { factSource } from "@tidings/messaging/facts";
 import type { Email } from "@tidings/proto/tidings/content/v1/email";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
@@ -16,7 +17,7 @@ import { openRoutes } from "./open-routes.ts";
 import { openRecorder } from "./record-opens.ts";
 import { sendMethods } from "./render-again.ts";
 import { sendRenderer } from "./render-send.ts";
-import { FACT_COLUMNS, sendsOf } from "./send-facts.ts";
+import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendsOf } from "./send-facts.ts";
 import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
 
 interface SendParts {
@@ -66,7 +67,10 @@ export function openSends(
         table: "sends",
         key: "hash",
         columns: [FACT_COLUMNS],
-        eventsOf: (facts) => [toBinary(EmailSendsSchema, create(EmailSendsSchema, sendsOf(facts)))],
+        async eventsOf(facts) {
+          const emails = await emailsOfSends(queryable(database, backgroundDeadline()), idsOfEmails(facts));
+          return [toBinary(EmailSendsSchema, create(EmailSendsSchema, sendsOf(facts, emails)))];
+        },
       }),
     ],
     routes: [
