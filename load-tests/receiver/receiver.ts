@@ -1,82 +1,133 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { type LeanMail, leanMailServer } from "@tidings/testkit/lean-mail-server";
+import PostalMime from "postal-mime";
+import { type Marks, markRegister } from "./marks.ts";
+
+export interface ReceiverAddress {
+  host: string;
+  port: number;
+  /** Where mails are taken, by SMTP. */
+  mailPort: number;
+}
 
 export interface ReceiverServer {
   port: number;
+  mailPort: number;
   stop(): Promise<void>;
 }
 
 const BODY_BYTES_MAX = 4 * 1024 * 1024;
+const MAIL_BYTES_MAX = 64 * 1024;
 /** The most marks of deliveries that no client has asked for; the oldest go first. */
 const MARKS_MAX = 100_000;
+/** The same for mails, which are kept. */
+const MAILS_MAX = 1_000;
+const COUNT_MAX = 1_000_000;
 const WAIT_MS_MAX = 60_000;
-/** The mark that journeys write, so that a webhook is known again. */
+/** The mark that journeys write, so that a webhook or a mail is known again. */
 const MARK = /\bload[a-z0-9]+-[a-z-]+-\d+\b/g;
-const PATH = /^\/deliveries\/(load[a-z0-9]+-[a-z-]+-\d+)$/;
+const PATH = /^\/(deliveries|mails)\/(load[a-z0-9]+-[a-z-]+-\d+)$/;
 
 /**
  * Takes webhooks under any path, and answers whether one had a mark in its body: `GET /deliveries/MARK?withinMs=1000` answers 200 as
- * soon as it has come, 404 when it has not within that time. `GET /healthz` answers 200.
+ * soon as it has come, 404 when it has not within that time. Takes mails, too: `GET /mails/MARK?count=5&withinMs=1000` answers 200 with
+ * `{count, subject, html, text}`, the latest mail, as soon as five have come with the mark in a header or an address. `GET /healthz` answers 200.
  */
-export async function startReceiverServer(address: { port: number; host: string }): Promise<ReceiverServer> {
-  const seen = new Set<string>();
-  const waiting = new Map<string, Set<() => void>>();
+export async function startReceiverServer({
+  host,
+  port,
+  mailPort,
+}: ReceiverAddress): Promise<ReceiverServer> {
+  const deliveries = markRegister<undefined>(MARKS_MAX);
+  const mails = markRegister<Buffer>(MAILS_MAX);
 
-  const note = (mark: string) => {
-    seen.add(mark);
-    const [oldest = ""] = seen;
-    if (seen.size > MARKS_MAX) seen.delete(oldest);
-    for (const tell of waiting.get(mark) ?? []) tell();
-  };
   const take = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await textOf(request);
-    for (const [mark] of body?.matchAll(MARK) ?? []) note(mark);
+    for (const mark of marksIn(body ?? "")) deliveries.note(mark, undefined);
     answer(response, body === undefined ? 413 : 200);
   };
-  const tell = (mark: string, withinMs: number, response: ServerResponse) => {
-    if (seen.has(mark)) return answer(response, 200);
-    const others = waiting.get(mark) ?? new Set();
-    waiting.set(mark, others);
-    const end = (status: number) => {
-      clearTimeout(patience);
-      others.delete(found);
-      if (others.size === 0) waiting.delete(mark);
-      answer(response, status);
+  const look = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    { kind, mark }: { kind: string; mark: string },
+  ) => {
+    const query = new URL(request.url ?? "", "http://receiver").searchParams;
+    const hungUp = new AbortController();
+    response.once("close", () => hungUp.abort());
+    const asked = {
+      count: numberIn(query, "count", { least: 1, most: COUNT_MAX }),
+      withinMs: numberIn(query, "withinMs", { least: 0, most: WAIT_MS_MAX }),
+      signal: hungUp.signal,
     };
-    const found = () => end(200);
-    const patience = setTimeout(() => end(404), withinMs);
-    others.add(found);
-    response.once("close", () => !response.writableEnded && end(404));
+    const register: Marks<Buffer | undefined> = kind === "mails" ? mails : deliveries;
+    const seen = await register.awaited(mark, asked);
+    if (!seen) return answer(response, 404);
+    if (!seen.latest) return answer(response, 200);
+    const { subject, html, text } = await PostalMime.parse(seen.latest);
+    response.setHeader("content-type", "application/json");
+    answer(response, 200, JSON.stringify({ count: seen.count, subject, html, text }));
   };
 
   const server = createServer((request, response) => {
-    const [path = "", query] = (request.url ?? "").split("?");
-    const [, mark] = PATH.exec(path) ?? [];
-    if (request.method === "POST")
-      void take(request, response).catch(() => response.destroy()); // the sender went away
-    else if (mark) tell(mark, waitOf(new URLSearchParams(query).get("withinMs")), response);
+    const [path = ""] = (request.url ?? "").split("?");
+    const [, kind, mark] = PATH.exec(path) ?? [];
+    const goneAway = () => void response.destroy();
+    if (request.method === "POST") take(request, response).catch(goneAway);
+    else if (kind && mark) look(request, response, { kind, mark }).catch(goneAway);
     else answer(response, path === "/healthz" ? 200 : 404);
   });
-  server.listen(address);
-  await once(server, "listening");
+  const mailServer = leanMailServer({
+    octetsMax: MAIL_BYTES_MAX,
+    onMail(mail) {
+      for (const mark of marksIn(addressed(mail))) mails.note(mark, mail.octets);
+    },
+  });
+  server.listen({ host, port });
+  mailServer.listen({ host, port: mailPort });
+  await Promise.all([once(server, "listening"), once(mailServer, "listening")]);
+  const senders = new Set<{ destroy(): void }>();
+  mailServer.on("connection", (socket) => {
+    senders.add(socket);
+    socket.once("close", () => senders.delete(socket));
+  });
   return {
     port: (server.address() as AddressInfo).port,
+    mailPort: (mailServer.address() as AddressInfo).port,
     async stop() {
       server.close();
+      mailServer.close();
       server.closeAllConnections();
-      await once(server, "close");
+      for (const socket of senders) socket.destroy();
+      await Promise.all([once(server, "close"), once(mailServer, "close")]);
     },
   };
 }
 
-function answer(response: ServerResponse, status: number): void {
-  if (!response.headersSent) response.writeHead(status).end();
+/** Each once. */
+function marksIn(text: string): Set<string> {
+  return new Set(text.match(MARK));
 }
 
-function waitOf(sent: string | null): number {
-  const wanted = Number(sent);
-  return Number.isFinite(wanted) ? Math.min(Math.max(0, wanted), WAIT_MS_MAX) : 0;
+/** Recipients and headers. */
+function addressed({ recipients, octets }: LeanMail): string {
+  const end = octets.indexOf("\r\n\r\n");
+  return `${recipients.join(" ")} ${octets.toString("latin1", 0, end < 0 ? octets.length : end)}`;
+}
+
+function answer(response: ServerResponse, status: number, body = ""): void {
+  if (!response.headersSent) response.writeHead(status).end(body);
+}
+
+/** The least where there is no number. */
+function numberIn(
+  query: URLSearchParams,
+  name: string,
+  { least, most }: { least: number; most: number },
+): number {
+  const wanted = Number(query.get(name) ?? Number.NaN);
+  return Number.isFinite(wanted) ? Math.min(Math.max(least, wanted), most) : least;
 }
 
 /** Undefined when there is too much of it. */

@@ -15,6 +15,9 @@ import { type Surroundings, surroundings, surroundingsReport } from "./surroundi
 /** k6's code for a script that could not run; a run of ours that could not begin is the same to who asks. */
 const COULD_NOT_RUN = 107;
 const STOPPED = 105;
+/** Where mails of a product that runs already are taken. */
+const MAIL_PORT = 2525;
+const MAIL_FROM = "Shop <shop@mail.example>";
 
 let run: K6Run | undefined;
 let starting: Promise<TemporaryStack> | undefined;
@@ -87,12 +90,24 @@ async function target({ url }: LoadOptions): Promise<Target> {
   const { RECEIVER_URL, ADMIN_PASSWORD } = process.env;
   if (url && !ADMIN_PASSWORD)
     throw new Error("--url needs ADMIN_PASSWORD, the password of ADMIN_USERNAME (admin).");
-  receiver = RECEIVER_URL ? undefined : await startReceiverServer({ port: 0, host: "127.0.0.1" });
+  receiver = RECEIVER_URL
+    ? undefined
+    : await startReceiverServer({
+        ...{ host: "127.0.0.1", port: 0 },
+        // A product that runs already was given the port before.
+        mailPort: url ? MAIL_PORT : 0,
+      });
   const receiverUrl = RECEIVER_URL ?? `http://127.0.0.1:${receiver?.port}`;
   if (url) return { env: { BASE_URL: url, RECEIVER_URL: receiverUrl }, watched: [] };
   console.log("Starting Postgres, NATS and Tidings in a temporary folder ...");
   starting = startTemporaryStack({
-    env: { webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" }, gateway: UNLIMITED_VISITORS },
+    env: {
+      webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8" },
+      gateway: UNLIMITED_VISITORS,
+      ...(receiver && {
+        content: { MAIL_URL: `smtp://127.0.0.1:${receiver.mailPort}?tls=off`, MAIL_FROM },
+      }),
+    },
   });
   const { stack, baseUrl, password, natsPid } = await starting;
   return {
