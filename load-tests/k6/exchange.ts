@@ -30,6 +30,8 @@ export function exchange({ endpoint, url, body = null, headers = {}, ...rest }: 
     tags: { name: endpoint, ...tags },
     responseCallback: http.expectedStatuses(status),
     timeout: TIMEOUT,
+    // A tracked link leads to somebody else.
+    redirects: 0,
   });
   return expected(endpoint, response, status);
 }

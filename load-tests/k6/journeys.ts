@@ -5,10 +5,13 @@ import { contactLifecycle } from "./journeys/contact-lifecycle.ts";
 import { contactLists } from "./journeys/contact-lists.ts";
 import { contentEdit } from "./journeys/content-edit.ts";
 import { cursorWalk } from "./journeys/cursor-walk.ts";
+import { directSend } from "./journeys/direct-send.ts";
+import { emailBroadcast } from "./journeys/email-broadcast.ts";
 import { formEdit } from "./journeys/form-edit.ts";
 import { formSubmit } from "./journeys/form-submit.ts";
 import { mixedReads } from "./journeys/mixed-reads.ts";
 import { oauthTokens } from "./journeys/oauth-tokens.ts";
+import { openClickUnsubscribe } from "./journeys/open-click-unsubscribe.ts";
 import { pointsAndStages } from "./journeys/points-and-stages.ts";
 import { publicVisit } from "./journeys/public-visit.ts";
 import { retriedWrites } from "./journeys/retried-writes.ts";
@@ -35,5 +38,8 @@ export const journeys: Journeys = {
   "public-visit": publicVisit,
   "form-submit": formSubmit,
   "asset-download": assetDownload,
+  "direct-send": directSend,
+  "email-broadcast": emailBroadcast,
+  "open-click-unsubscribe": openClickUnsubscribe,
   "oauth-tokens": oauthTokens,
 };

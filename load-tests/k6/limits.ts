@@ -12,6 +12,8 @@ export const LIST: Limit = { p95: 200, p99: 500 };
 export const WRITE: Limit = { p95: 200, p99: 500 };
 /** Two hundred entities at once. */
 export const BATCH: Limit = { p95: 800, p99: 2_000 };
+/** A mail, or those of a broadcast: the answer comes once they were handed over. */
+export const SENT: Limit = { p95: 1_000, p99: 2_000 };
 /** A page or a file for visitors, or a hit: each is answered once it is recorded. */
 export const VISIT: Limit = { p95: 200, p99: 500 };
 /** A page for people, a password, a token. */
