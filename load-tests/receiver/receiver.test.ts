@@ -42,7 +42,7 @@ async function send(to: string, subject: string, html: string): Promise<string> 
   const parts = {
     messageId,
     from,
-    to: { name: "", address: to },
+    to: [{ name: "", address: to }],
     subject,
     html,
     text: "",
