@@ -31,8 +31,15 @@ export function mailLinks(keys: string[], publicUrl: string): MailLinks {
   };
   const click = publicTokens(keys, "click");
   const address = (path: string) => new URL(path, publicUrl);
-  const clickOf = ({ contactId, emailId }: LinkedSend) =>
-    signClick(click, { contactId, channel: "email", channelId: emailId, emailId });
+  /** All links of a mail have the same token: it is signed once. */
+  const clicks = new WeakMap<LinkedSend, string>();
+  const clickOf = (send: LinkedSend) => {
+    const { contactId, emailId } = send;
+    const token =
+      clicks.get(send) ?? signClick(click, { contactId, channel: "email", channelId: emailId, emailId });
+    clicks.set(send, token);
+    return token;
+  };
   return {
     unsubscribe: (send) => address(`/email/unsubscribe/${signed(tokens.unsubscribe, send)}`).href,
     refuseAll: (send) => address(`/email/dnc/${signed(tokens.unsubscribe, send)}`).href,
