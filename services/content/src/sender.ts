@@ -12,7 +12,6 @@ import { type MailSenderOptions, mailSender } from "./send/hand-over.ts";
 import { type MailParts, mailParts, SENDS_CHOSEN } from "./send/mail-parts.ts";
 import { recordSends } from "./send/record-sends.ts";
 import { refusalJobs } from "./send/refusals.ts";
-import { sendRenderer } from "./send/render-send.ts";
 import { type MailLane, type RunSendsOptions, startLane } from "./send/run-sends.ts";
 import { plannedSends } from "./send/schedule.ts";
 import { sendsSource } from "./send/send-metrics.ts";
@@ -66,12 +65,11 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
 }
 
 function startLanes(
-  { config, database, outbox, log }: Foundation<ContentConfig>,
-  { rendering, attachmentsOf, askContactable }: MailParts,
+  { database, outbox, log }: Foundation<ContentConfig>,
+  { rendering, render, attachmentsOf, askContactable }: MailParts,
   { transport, connections, from, dkimKeys }: NonNullable<MailParts["way"]>,
 ) {
   const { links } = rendering;
-  const render = sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL });
   const start = <S extends Claimed>(
     lane: MailLane<S>,
     sending: Omit<MailSenderOptions<S>, "log" | "transport">,

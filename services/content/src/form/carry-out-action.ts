@@ -120,7 +120,7 @@ function numberOf(value: unknown): number {
   return Number(textOf(value) ?? 0) || 0;
 }
 
-function idsOf(value: unknown): number[] {
+export function idsOf(value: unknown): number[] {
   return Array.isArray(value) ? value.map(numberOf).filter((id) => id > 0) : [];
 }
 

@@ -10,6 +10,7 @@ import { noticeMailOf } from "../notice/notice-mail.ts";
 import { findMailboxes } from "../notice/users.ts";
 import { type EmailRevision, presentRevision } from "../send/email-revision.ts";
 import { renderUnsent, type UnsentOptions } from "../send/render-unsent.ts";
+import { idsOf } from "./carry-out-action.ts";
 import { formFieldTokens } from "./form-field-tokens.ts";
 
 export interface NoticeOptions {
@@ -48,8 +49,7 @@ async function emailToUsers(
     user_id?: unknown;
   };
   const revision = await presentRevision(database, Number(textOf(useremail?.email) ?? 0));
-  const userIds = Array.isArray(ids) ? ids.map((id) => Number(textOf(id) ?? 0)) : [];
-  const users = await findMailboxes(queryable(database, noticed.deadlineMs), { ids: userIds });
+  const users = await findMailboxes(queryable(database, noticed.deadlineMs), { ids: idsOf(ids) });
   if (!revision || users.length === 0) return [];
   const rendered = await renderUnsent(revision, valuesOf(noticed, database), rendering);
   const addresses = users.map(({ address }) => address);
@@ -85,13 +85,14 @@ async function resultsByMail(
   const replyTo =
     isOn("set_replyto") && contactAddress ? { replyTo: { name: "", address: contactAddress } } : {};
   const addresses = addressesOf([...to, ...cc, ...mailboxesIn(text("bcc"))]);
+  const chosen = of(noticed);
   return [
-    { ...of(noticed), mail: { ...mail, ...replyTo, to, cc }, addresses },
+    { ...chosen, mail: { ...mail, ...replyTo, to, cc }, addresses },
     ...(isOn("copy_lead") && contactAddress
       ? [
           {
-            ...of(noticed),
-            occasion: `${of(noticed).occasion}:copy`,
+            ...chosen,
+            occasion: `${chosen.occasion}:copy`,
             mail,
             addresses: [contactAddress],
             isToContact: true,

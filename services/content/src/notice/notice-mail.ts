@@ -4,11 +4,11 @@ import type { NoticeMail } from "./notice-queue.ts";
 
 /** The mail that an email is for somebody else than a contact, without its copies and with its attachments. */
 export function noticeMailOf(
-  { subject, html, text, fromAddress, fromName, headers }: RenderedMail,
+  rendered: RenderedMail,
   { replyToAddress, assetAttachments }: Pick<EmailRevision, "replyToAddress" | "assetAttachments">,
 ): NoticeMail {
   return {
-    ...{ fromAddress, fromName, to: [], cc: [], subject, html, text, headers },
+    ...{ ...rendered, to: [], cc: [] },
     ...(replyToAddress && { replyTo: { name: "", address: replyToAddress } }),
     attachments: assetAttachments,
   };

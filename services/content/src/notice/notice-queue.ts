@@ -1,21 +1,16 @@
 import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
 import { jobStarts } from "@tidings/jobs/starts";
 import type { Mailbox } from "@tidings/mail/compose-mail";
+import { refusesEmails } from "../send/refusals.ts";
+import type { RenderedMail } from "../send/render-mail.ts";
 import type { MailLane } from "../send/run-sends.ts";
 
 /** A mail as it was written when its recipient was chosen. */
-export interface NoticeMail {
-  /** Empty: the sender of all mails that name none. */
-  fromAddress: string;
-  fromName: string;
+export interface NoticeMail extends RenderedMail {
   replyTo?: Mailbox;
   /** As the mail shows them; its recipient alone where both are empty. */
   to: Mailbox[];
   cc: Mailbox[];
-  subject: string;
-  html: string;
-  text: string;
-  headers: [name: string, value: string][];
   /** Ids of assets. */
   attachments: number[];
 }
@@ -48,8 +43,7 @@ const table: JobTable<Notice> & { startedAt: string } = {
     contactId: row.for_contact_id ? Number(row.for_contact_id) : undefined,
   }),
   startedAt: "started_at",
-  mayStart: `not (is_to_contact and exists (
-    select from send_refusals r where r.contact_id = notices.contact_id and r.channel = 'email'))`,
+  mayStart: `not (is_to_contact and ${refusesEmails("notices.contact_id")})`,
 };
 
 export const noticeLane: MailLane<Notice> = {

@@ -37,10 +37,7 @@ export async function askForNotice(ask: AskContactable, { contactId }: Notice): 
   return contactId === undefined ? { refusal: "", isFresh: () => true } : ask("email", contactId);
 }
 
-const recordStatement = prepared(
-  "notices_record",
-  `with ${recordedRows("notices", "lease_token = s.lease_token")} select id from recorded`,
-);
+const recordStatement = prepared("notices_record", `with ${recordedRows("notices")} select id from recorded`);
 
 /** Records what became of notices. Those that this process lost meanwhile stay as they are. */
 export async function recordNotices(

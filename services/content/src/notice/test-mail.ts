@@ -2,8 +2,6 @@ import { randomUUID } from "node:crypto";
 import { type Database, prepared, queryable } from "@tidings/database/database";
 import { advisoryLocksById } from "@tidings/database/lock";
 import type { Transaction } from "@tidings/database/transaction";
-import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import { isNothing, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
@@ -11,13 +9,13 @@ import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { Code, conflict, denied, Fault, invalid, notFound } from "@tidings/rpc/fault";
-import { reach } from "@tidings/rpc/permission";
+import { Code, conflict, Fault, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { sendAwaiter } from "../send/await-sends.ts";
 import { presentRevision } from "../send/email-revision.ts";
 import { NO_TRANSPORT } from "../send/mail-parts.ts";
 import { renderUnsent, type UnsentOptions } from "../send/render-unsent.ts";
+import { requireContact } from "../send/require-contact.ts";
 import { chooseNotices } from "./choose-notices.ts";
 import { noticeMailOf } from "./notice-mail.ts";
 import { findMailboxes, type UserMailbox } from "./users.ts";
@@ -56,8 +54,8 @@ export function testMailMethods({
   const awaitNotice = sendAwaiter(database, "notices");
   return {
     async sendTestEmail({ id, users, addresses, contactId }, call) {
-      const email = await rows.get(id, call);
-      if (contactId > 0) await requireContact(contactId, findVisible, call);
+      await rows.get(id, call);
+      if (contactId > 0) await requireContact(findVisible, contactId, call);
       const recipients = await readRecipients({ users, addresses }, { database, findVisible }, call);
       if (!hasTransport) throw conflict(NO_TRANSPORT);
       const revision = await presentRevision(database, id);
@@ -67,7 +65,7 @@ export function testMailMethods({
       const mail = {
         ...noticeMailOf(rendered, revision),
         subject: `[TEST] ${rendered.subject}`,
-        headers: [...rendered.headers, ["X-EMAIL-ID", String(email.id)] as [string, string]],
+        headers: [...rendered.headers, ["X-EMAIL-ID", String(id)] as [string, string]],
       };
       const createdBy = call.actor.id ?? 0;
       const hashes = await database.transaction(call.deadlineMs, async (transaction) => {
@@ -86,11 +84,6 @@ export function testMailMethods({
       return { recipients: jsonBytes(states) };
     },
   };
-}
-
-async function requireContact(contactId: number, findVisible: FindVisible, call: Call): Promise<void> {
-  if (reach(call.actor, "lead:leads", Verb.VIEW) === "none") throw denied();
-  if (!(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
 }
 
 /** Users by their ids or addresses, as far as the caller may see them; the caller when nobody is named. Nobody else gets a test mail. */

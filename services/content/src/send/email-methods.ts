@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
-import { Verb } from "@tidings/proto/tidings/api/v1/options";
-import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
 import { isNothing, isObject, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
@@ -10,8 +8,7 @@ import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { conflict, denied, invalid, notFound } from "@tidings/rpc/fault";
-import { reach } from "@tidings/rpc/permission";
+import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { isOpen } from "../family/is-open.ts";
 import { withoutScripts } from "../slot/without-scripts.ts";
@@ -28,6 +25,7 @@ import { previewMail } from "./preview-mail.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import type { UnsentOptions } from "./render-unsent.ts";
+import { requireContact } from "./require-contact.ts";
 
 export interface EmailMethodOptions {
   database: Database;
@@ -51,7 +49,6 @@ const REFUSALS: Record<string, string> = {
   manual: "Contact was marked as one to not be emailed.",
   suppressed: "The address is one to not be emailed.",
 };
-const CONTACTS = "lead:leads";
 const TOKENS_MAX = 100;
 const TOKEN_NAME = /^\w{1,64}$/;
 const TOKEN_LENGTH_MAX = 100_000;
@@ -64,15 +61,11 @@ export type SendMethods = Omit<Handlers<typeof EmailMethodService>, "sendTestEma
 export function emailMethods(options: EmailMethodOptions): SendMethods {
   const { database, outbox, rows, findVisible, askContactable } = options;
   const awaitSend = sendAwaiter(database, "sends");
-  const requireContact = async (contactId: number, call: Call) => {
-    if (reach(call.actor, CONTACTS, Verb.VIEW) === "none") throw denied();
-    if (!(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
-  };
   return {
     ...ledgerMethods(options),
     async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
       await rows.get(id, call);
-      await requireContact(contactId, call);
+      await requireContact(findVisible, contactId, call);
       const values = readTokens(tokens);
       const attachments = await readAttachments(assetAttachments, findVisible, call);
       if (!options.hasTransport) return { hash: "", refusal: NO_TRANSPORT };
@@ -138,7 +131,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
     },
     async previewEmail({ id, contactId }, call) {
       const { emailType } = await rows.get(id, call);
-      if (contactId > 0) await requireContact(contactId, call);
+      if (contactId > 0) await requireContact(findVisible, contactId, call);
       const revision = await presentRevision(database, id);
       if (!revision) throw notFound();
       const isBulk = emailType === "list";
@@ -153,7 +146,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
     },
     async explainSend({ id, contactId }, call) {
       await rows.get(id, call);
-      await requireContact(contactId, call);
+      await requireContact(findVisible, contactId, call);
       const { contacts } = options.rendering;
       const asked = { emailId: id, contactId };
       const explained = await explainSend({ database, contacts, askContactable }, asked, call.deadlineMs);

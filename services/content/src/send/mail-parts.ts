@@ -11,12 +11,15 @@ import { attachmentReader } from "./attachments.ts";
 import type { UsualSender } from "./compose-send.ts";
 import { type AskContactable, contactableAsker } from "./contactable.ts";
 import { mailLinks } from "./mail-links.ts";
+import { type RenderSend, sendRenderer } from "./render-send.ts";
 import type { UnsentOptions } from "./render-unsent.ts";
 import { countedTransport } from "./send-metrics.ts";
 
 /** All that writes and sends mails share. */
 export interface MailParts {
   rendering: UnsentOptions;
+  /** Writes mails of sends as they leave. */
+  render: RenderSend;
   attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
   askContactable: AskContactable;
   /** Wakes the processes that send. */
@@ -42,16 +45,18 @@ export function mailParts(
   { store, addresses, assetAddress }: Linked,
 ): MailParts {
   const { MAIL_URL: url, MAIL_FROM: from, MAIL_CONNECTIONS: connections, MAIL_DKIM_KEYS: dkimKeys } = config;
-  return {
-    rendering: {
-      contacts: knownContacts(database, upstreams, FOR_MAILS),
-      links: mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL),
-      addressOfPage: addresses.find,
-      addressOfAsset: async (text: string) => {
-        const id = rowIdOf(text);
-        return id === undefined ? undefined : assetAddress(id);
-      },
+  const rendering = {
+    contacts: knownContacts(database, upstreams, FOR_MAILS),
+    links: mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL),
+    addressOfPage: addresses.find,
+    addressOfAsset: async (text: string) => {
+      const id = rowIdOf(text);
+      return id === undefined ? undefined : assetAddress(id);
     },
+  };
+  return {
+    rendering,
+    render: sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL }),
     attachmentsOf: attachmentReader(database, store),
     askContactable: contactableAsker(database, upstreams),
     wake: () => bus.nudge(SENDS_CHOSEN),

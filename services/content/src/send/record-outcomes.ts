@@ -5,10 +5,10 @@ import type { SendOutcome } from "./hand-over.ts";
 const REASON_LENGTH_MAX = 1_000;
 
 /**
- * The queries `outcome` and `recorded` of a statement that records what became of mails of a table, with the values of `outcomeValues`. A worker
+ * The queries `outcome` and `recorded` of a statement that records what became of mails of a table, with the values of `outcomeValues` and `more` assignments. A worker
  * that was paused through its lease changes nothing: its token is not the latest any more.
  */
-export function recordedRows(table: string, more: string): string {
+export function recordedRows(table: string, more: string[] = []): string {
   return `outcome as (
      select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::float8[], $5::smallint[], $6::text[], $7::text[], $8::boolean[])
        as o (id, lease_token, state, delay_seconds, code, reason, address, is_attempt)
@@ -16,7 +16,7 @@ export function recordedRows(table: string, more: string): string {
      update ${table} s set state = o.state, due_at = now() + o.delay_seconds * interval '1 second', code = o.code, reason = o.reason,
        address = coalesce(s.address, o.address), attempts = s.attempts + o.is_attempt::integer,
        started_at = case when o.state = 'waiting' then null else s.started_at end,
-       date_sent = case when o.state = 'sent' then clock_timestamp() end, ${more}
+       ${["date_sent = case when o.state = 'sent' then clock_timestamp() end", ...more].join(", ")}
      from outcome o
      where s.id = o.id and s.lease_token = o.lease_token and lower(s.state) in ('waiting', 'started')
      returning s.*

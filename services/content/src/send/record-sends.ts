@@ -10,7 +10,7 @@ import { SendState } from "./send-tables.ts";
 
 const recordStatement = prepared(
   "sends_record",
-  `with ${recordedRows("sends", "version = s.version + 1")}, counted as (
+  `with ${recordedRows("sends", ["version = s.version + 1"])}, counted as (
      update emails e set sent_count = e.sent_count + c.sent,
        variant_sent_count = e.variant_sent_count + case when e.variant_start_date is null then 0 else c.sent end
      from (select email_id, count(*)::integer as sent from recorded where state = 'sent' group by email_id order by email_id) c

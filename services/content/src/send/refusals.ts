@@ -28,6 +28,11 @@ interface Task extends Refusal {
   isPassedOn?: boolean;
 }
 
+/** SQL: did the contact of this column say no here to emails? */
+export function refusesEmails(contactId: string): string {
+  return `exists (select from send_refusals r where r.contact_id = ${contactId} and r.channel = 'email')`;
+}
+
 const keepStatement = prepared(
   "send_refusals_keep",
   "insert into send_refusals (contact_id, channel, reason) values ($1, $2, $3) on conflict (contact_id, channel) do update set reason = excluded.reason",

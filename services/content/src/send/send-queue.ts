@@ -1,5 +1,6 @@
 import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
 import { jobStarts } from "@tidings/jobs/starts";
+import { refusesEmails } from "./refusals.ts";
 import type { MailLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
 import { STORED_COLUMNS, type StoredSend, storedSend } from "./stored-send.ts";
@@ -37,8 +38,7 @@ function sendLane(name: string, lane: number): MailLane<Send> {
     }),
     startedAt: "started_at",
     // A no that was said here, and a pause, hold at once.
-    mayStart: `not exists (select from send_refusals r where r.contact_id = sends.contact_id and r.channel = 'email')
-      and not ${isPaused("b.id = sends.broadcast_id")}`,
+    mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isPaused("b.id = sends.broadcast_id")}`,
   };
   return { name, queue: jobQueue(table), starts: jobStarts(table) };
 }

@@ -34,10 +34,10 @@ type Sends = Required<Pick<Parts, "facts" | "services">> & {
 
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
-  { config, database, outbox, log }: Foundation<ContentConfig>,
+  { database, outbox, log }: Foundation<ContentConfig>,
   { rows, findVisible, settings, mail }: SendParts,
 ): Sends {
-  const { rendering, askContactable, way, wake } = mail;
+  const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
   const recordOpen = openRecorder(database, outbox);
   return {
@@ -52,15 +52,7 @@ export function openSends(
       hasTransport: way !== undefined,
       wake,
     }),
-    services: [
-      implement(
-        SendMethodService,
-        sendMethods({
-          ...{ database, log, links },
-          render: sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL }),
-        }),
-      ),
-    ],
+    services: [implement(SendMethodService, sendMethods({ database, log, links, render }))],
     facts: [
       factSource(database, {
         type: EmailSendsSchema.typeName,

@@ -23,16 +23,12 @@ export async function writeSend(
   if (address === "") throw new SendRefused("The contact has no email address.");
   return composeSend(
     {
+      ...mail,
       hash: send.hash,
       address,
       bcc: revision.bccAddress,
-      fromAddress: mail.fromAddress,
-      fromName: mail.fromName,
       ...(revision.replyToAddress && { replyTo: { name: "", address: revision.replyToAddress } }),
       to: [{ name: "", address }],
-      subject: mail.subject,
-      html: mail.html,
-      text: mail.text,
       headers: headersOf(mail.headers, send, links),
       attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
     },
