@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { type Resource as Mounted, resources as mounted } from "@tidings/gateway/resources";
 import {
   input_only as inputOnly,
@@ -12,12 +12,14 @@ import {
 import { columnsOf } from "@tidings/resource/columns";
 import { placeOf } from "@tidings/resource/resource";
 import { isOutputOnly } from "@tidings/resource/stamps";
+import { optionOf } from "@tidings/rpc/option";
 import { processes } from "@tidings/scripts/processes";
 import { assertHoldsNothing } from "./hold-ups.ts";
 import { ownRoutes, pathOf } from "./permission/routes.ts";
 import { query } from "./query.ts";
 import { addFirstContact, type Resource, resources } from "./resources.ts";
 import { startTestStack } from "./stack.ts";
+import { areMatricesWhole } from "./whole.ts";
 
 /** Rules of every resource, read from the mounted ones: a new one is tested by itself. */
 
@@ -38,7 +40,7 @@ const all = mounted.map((resource) => {
 });
 
 function isWritable(field: DescField): boolean {
-  return !isOutputOnly(field) && ![internal, openMembers].some((option) => getOption(field, option));
+  return !isOutputOnly(field) && ![internal, openMembers].some((option) => optionOf(field, option));
 }
 
 function isText(field: DescField): boolean {
@@ -47,7 +49,7 @@ function isText(field: DescField): boolean {
 
 /** The aliases of fields are members of contacts and companies as well. */
 async function openMembersOf({ path }: Mounted, message: DescMessage): Promise<string[]> {
-  if (!message.fields.some((field) => getOption(field, openMembers))) return [];
+  if (!message.fields.some((field) => optionOf(field, openMembers))) return [];
   const object = path === "contacts" ? "contact" : "company";
   const { body } = await api("GET", `fields/${object}?limit=200`);
   return (body as unknown as { fields: { alias: string }[] }).fields.map(({ alias }) => alias);
@@ -70,7 +72,7 @@ for (const { resource, message, bodies } of all) {
     });
 
     test("cannot be filtered, ordered or searched by a secret", async () => {
-      for (const { jsonName, name } of message.fields.filter((field) => getOption(field, secret)))
+      for (const { jsonName, name } of message.fields.filter((field) => optionOf(field, secret)))
         for (const column of [jsonName, name])
           for (const asked of [`orderBy=${column}`, `where[0][col]=${column}&where[0][expr]=isNotNull`])
             assert.equal((await api("GET", `${resource.path}?${asked}`)).status, 400, asked);
@@ -108,7 +110,7 @@ const HOLLOW = Object.fromEntries(JSON_MEMBERS.map((member) => [member, NO_PRIMI
 
 for (const { resource, message, bodies } of all)
   test(`no object without a text or number of its own makes ${resource.path} fail, wherever it stands in a JSON member`, async () => {
-    const members = message.fields.filter((field) => isWritable(field) && getOption(field, rawJson));
+    const members = message.fields.filter((field) => isWritable(field) && optionOf(field, rawJson));
     for (const { jsonName } of members)
       for (const value of [NO_PRIMITIVE, [NO_PRIMITIVE], HOLLOW, [HOLLOW], { id: NO_PRIMITIVE }]) {
         const answer = await api("POST", `${resource.path}/new`, { ...bodies.minimal(), [jsonName]: value });
@@ -154,7 +156,7 @@ for (const { resource, message, bodies } of all)
     const entity = (body as unknown as Record<string, object>)[resource.one];
     assert.ok(entity, text);
     const shown = message.fields.filter(
-      (field) => ![internal, inputOnly].some((option) => getOption(field, option)),
+      (field) => ![internal, inputOnly].some((option) => optionOf(field, option)),
     );
     assert.deepEqual(
       Object.keys(entity),
@@ -189,7 +191,7 @@ const MEMBERS_A_REQUEST = 8;
  * Every bait in every member takes minutes: `npm run test:all` does that. Otherwise each member gets three baits, another three than
  * the next: members of one kind are read by the same code, and so every kind meets every bait.
  */
-const ROUNDS = process.env.TEST_ALL ? BAITS.length : 3;
+const ROUNDS = areMatricesWhole ? BAITS.length : 3;
 const rounds = Array.from({ length: ROUNDS }, (_, round) => (round * BAITS.length) / ROUNDS);
 const baitAt = (index: number) => BAITS[index % BAITS.length] as string;
 

@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import {
   alias,
   choices,
@@ -7,12 +7,13 @@ import {
   required,
 } from "@tidings/proto/tidings/api/v1/options";
 import { type Column, columnsOf } from "@tidings/resource/columns";
+import { optionOf } from "@tidings/rpc/option";
 import type { Bodies } from "./resources.ts";
 
 /** Bodies made of what a message declares of its fields. */
 export function declaredBodies(message: DescMessage, unique: () => string): Bodies {
   const columns = columnsOf(message).filter(isSent);
-  const needed = columns.filter(({ field }) => getOption(field, required));
+  const needed = columns.filter(({ field }) => optionOf(field, required));
   const others = columns.filter((column) => !needed.includes(column));
   const changed = others.at(-1);
   if (!changed) throw new Error(`${message.typeName} has no member that could be changed`);
@@ -41,17 +42,17 @@ function isSent({ outputOnly, name, field }: Column): boolean {
 }
 
 function isAlias(field: DescField): boolean {
-  return getOption(field, alias).of !== "";
+  return optionOf(field, alias).of !== "";
 }
 
 function sampleOf({ field, type, immutable }: Column, text: string, number: number): unknown {
-  const known = getOption(field, choices);
+  const known = optionOf(field, choices);
   if (known.length > 0) return known[number % known.length];
   if (field.fieldKind === "list") return [];
   if (type === "timestamp") return `2026-01-0${number}T03:04:00+00:00`;
   if (type === "boolean") return false;
   if (type !== "text") return number;
-  const max = getOption(field, lengthMax) || 191;
+  const max = optionOf(field, lengthMax) || 191;
   // The last characters make them differ.
   return immutable ? "x".repeat(Math.min(max, 5)) : `Text ${text}`.slice(-max);
 }
@@ -68,13 +69,13 @@ function blamed({ fieldKind, message, jsonName }: DescField): string {
 
 /** A body with a value that the member does not take; undefined when it takes everything. */
 function badValue({ field, type }: Column): object | undefined {
-  const max = getOption(field, lengthMax);
+  const max = optionOf(field, lengthMax);
   const bad = () => {
-    if (getOption(field, choices).length > 0) return "none of them";
-    if (getOption(field, required) && type === "text") return " ";
+    if (optionOf(field, choices).length > 0) return "none of them";
+    if (optionOf(field, required) && type === "text") return " ";
     if (field.fieldKind === "list") return [["nested"]];
     if (type === "text")
-      return max > 0 ? "x".repeat(max + 1) : getOption(field, html) ? { nested: true } : ["a"];
+      return max > 0 ? "x".repeat(max + 1) : optionOf(field, html) ? { nested: true } : ["a"];
     return "perhaps";
   };
   const isJson = field.fieldKind === "scalar" && field.scalar === ScalarType.BYTES;

@@ -10,6 +10,7 @@ import { allRoutes } from "./permission/routes.ts";
 import { exchange, type RawRequest, sendRaw } from "./raw-http.ts";
 import { resources } from "./resources.ts";
 import { ADMINISTRATOR, startTestStack } from "./stack.ts";
+import { areMatricesWhole } from "./whole.ts";
 
 const stack = await startTestStack();
 const { api, baseUrl } = stack;
@@ -21,7 +22,7 @@ for (const { path, minimal } of resources)
 
 const SEED = 20_261;
 /** All routes read paths, queries and bodies by the same code: each gets some inputs here, and all of them by `npm run test:all`. */
-const RUNS = process.env.TEST_ALL ? 60 : 20;
+const RUNS = areMatricesWhole ? 60 : 20;
 const authorization = `Basic ${Buffer.from(`${ADMINISTRATOR.username}:${ADMINISTRATOR.password}`).toString("base64")}`;
 
 function send({ headers, ...request }: RawRequest) {

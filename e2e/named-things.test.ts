@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { type DescMessage, getOption } from "@bufbuild/protobuf";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { eventTypes } from "@tidings/campaign/campaign/event-types";
 import { actionKinds } from "@tidings/campaign/point/action";
 import { eventKinds } from "@tidings/campaign/point/trigger";
@@ -12,6 +12,7 @@ import { resource } from "@tidings/proto/tidings/api/v1/options";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { PropertyReader } from "@tidings/resource/properties";
 import type { TypeNeeds } from "@tidings/resource/typed-needs";
+import { optionOf } from "@tidings/rpc/option";
 import { standardOf } from "@tidings/rpc/standard";
 import type { Answer, Client } from "./client.ts";
 import { make, newPerson } from "./people.ts";
@@ -161,7 +162,7 @@ const blind = new Map<string, Client>();
 /** Where rights can be held to own entities people see those; else they see nothing. */
 const ownAlone = (actions: readonly string[]) => (actions.includes("viewown") ? ["create", "viewown"] : []);
 
-const permissionOf = (schema: DescMessage) => getOption(schema, resource).permission;
+const permissionOf = (schema: DescMessage) => optionOf(schema, resource).permission;
 
 before(async () => {
   await addFirstContact(api);
@@ -205,7 +206,7 @@ describe("an entity that properties or filters name", () => {
       assert.equal(taken.status, 201, taken.text);
       blames(await api("POST", `${path}/new`, body(value(MISSING))), field);
       // Everybody may refer to categories, and people to themselves alone.
-      if (getOption(schema, resource).permissionByRow) return;
+      if (optionOf(schema, resource).permissionByRow) return;
       const writer = blind.get(permissionOf(schema));
       const answer = await writer?.("POST", `${path}/new`, body(value(schema === UserSchema ? 1 : id)));
       assert.ok(answer);

@@ -12,8 +12,8 @@ const stack = await startTestStack();
 after(() => stack.stop());
 const { api, baseUrl } = stack;
 
-/** Pages of single operations that axe looks at: all of them take a minute. */
-const STRIDE = process.env.TEST_ALL ? 1 : 20;
+/** Pages of single operations that axe looks at: all of them take minutes. A prime, since operations of resources come in the same order. */
+const STRIDE = process.env.TEST_ALL ? 1 : 31;
 
 interface Described {
   openapi: string;
@@ -93,11 +93,15 @@ test("/api/docs shows every operation, calls nobody else and has nothing that ax
     if (index % STRIDE !== 0) continue;
     await page.goto(`${baseUrl}/api/docs#${operation}`);
     await page.locator("[part~=section-main-content] h2, [part~=section-main-content] h1").first().waitFor();
-    await page.evaluate(axe.source);
-    const violations = await page.evaluate(async () => {
-      const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run();
-      return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
-    });
+    if (index === 0) await page.evaluate(axe.source);
+    // The frame and the list of operations are the same at each: axe takes seconds to read them.
+    const violations = await page.evaluate(
+      async (context) => {
+        const { violations } = await (globalThis as unknown as { axe: typeof axe }).axe.run(context);
+        return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html.slice(0, 200)}`);
+      },
+      index === 0 ? "html" : { fromShadowDom: ["rapi-doc", "[part~=section-main-content]"] },
+    );
     assert.deepEqual(violations, [], operation);
   }
   assert.deepEqual(outside, []);

@@ -7,11 +7,11 @@ import {
   type DescFile,
   type DescMessage,
   fromBinary,
-  getOption,
   hasOption,
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { resource as resourceOption } from "@tidings/proto/tidings/api/v1/options";
+import { optionOf } from "@tidings/rpc/option";
 import { snakeCase } from "@tidings/runtime/snake-case";
 import { root, runTool } from "./tool.ts";
 
@@ -83,7 +83,7 @@ function isServedByHand(message: DescMessage, files: DescFile[]): boolean {
 }
 
 function servicesOf(message: DescMessage): string[] {
-  const { services } = getOption(message, resourceOption);
+  const { services } = optionOf(message, resourceOption);
   return services.length > 0 ? services : [`${message.name}Service`];
 }
 
@@ -92,7 +92,7 @@ function packageOf({ file }: DescMessage): string {
 }
 
 function fileOf(message: DescMessage, files: DescFile[]): string {
-  const { permission, permissionByRow, plural } = getOption(message, resourceOption);
+  const { permission, permissionByRow, plural } = optionOf(message, resourceOption);
   const { name } = message;
   const [item, items] = [snakeCase(name), snakeCase(plural)];
   const declared = new Set(

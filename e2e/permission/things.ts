@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { getOption } from "@bufbuild/protobuf";
 import { permissionTable } from "@tidings/gateway/identity/permission-table";
 import { resources as mounted } from "@tidings/gateway/resources";
 import { permission, resource as resourceOption } from "@tidings/proto/tidings/api/v1/options";
 import { placeOf } from "@tidings/resource/resource";
+import { optionOf } from "@tidings/rpc/option";
 import { standardOf } from "@tidings/rpc/standard";
 import { eventually } from "@tidings/testkit/eventually";
 import type { Client, Entity } from "../client.ts";
@@ -38,7 +38,7 @@ const OWNERS: Record<string, Owned["owner"]> = {
 const SHARED = new Set(["segments"]);
 
 export const ownedResources: Owned[] = mounted.map(({ path, one, many, service }) => {
-  const base = getOption(service, permission);
+  const base = optionOf(service, permission);
   const actions = actionsOf(base);
   const { resource } = standardOf(service);
   const has = (name: string) => resource.fields.some((field) => field.name === name);
@@ -52,7 +52,7 @@ export const ownedResources: Owned[] = mounted.map(({ path, one, many, service }
     many,
     base,
     ...(owner && { owner }),
-    ...(getOption(resource, resourceOption).permissionByRow && { admitting: sameOfOthers(base) }),
+    ...(optionOf(resource, resourceOption).permissionByRow && { admitting: sameOfOthers(base) }),
     canBeShared: SHARED.has(path),
     isPublishedByRight: has("is_published") && actions.some((action) => action.startsWith("publish")),
   };

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type DescService, getOption } from "@bufbuild/protobuf";
+import type { DescService } from "@bufbuild/protobuf";
 import { LineService } from "@tidings/proto/tidings/api/v1/line";
 import { resource, Verb } from "@tidings/proto/tidings/api/v1/options";
 import { resourceSchemas } from "@tidings/proto/tidings/resources";
+import { optionOf } from "@tidings/rpc/option";
 import { requirementOf } from "@tidings/rpc/permission";
 import { permissionTable } from "./permission-table.ts";
 
@@ -51,7 +52,7 @@ test("every permission that a method or a resource declares is in the table, so 
     }),
   );
   const ofResources = resourceSchemas.map((schema) =>
-    problemOf(getOption(schema, resource).permission, Verb.VIEW),
+    problemOf(optionOf(schema, resource).permission, Verb.VIEW),
   );
   assert.ok(ofMethods.length > 100 && ofResources.length > 20);
   const problems = [...ofMethods, ...ofResources].filter((problem) => problem !== undefined);

@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, hasOption, ScalarType } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import {
   also,
@@ -17,6 +17,7 @@ import {
 import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { initialOf, isOutputOnly } from "@tidings/resource/stamps";
+import { optionOf } from "@tidings/rpc/option";
 import type { NestedForm } from "../rest/message-json.ts";
 import { arrayOf, byId, type Components, closed, type Schema } from "../route/schema.ts";
 import { describeFields } from "./fields.ts";
@@ -61,7 +62,7 @@ type Within = Components["answered"];
 function membersOf(message: DescMessage, within: Within, nested: NestedForm): Record<string, Schema> {
   return Object.fromEntries(
     message.fields
-      .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
+      .filter((field) => ![inputOnly, internal, sentId].some((option) => optionOf(field, option)))
       .map((field) => [field.jsonName, answeredMember(field, within, nested)]),
   );
 }
@@ -92,7 +93,7 @@ function answeredValue(field: DescField, within: Within, nested: NestedForm): Sc
   if (field.fieldKind === "list" && field.message) {
     if (field.message === ReferenceSchema) return arrayOf(REFERRED);
     const item = within(field.message);
-    const isKeyed = nested === "byId" && getOption(field, keyed);
+    const isKeyed = nested === "byId" && optionOf(field, keyed);
     return isKeyed ? { anyOf: [byId(item), { type: "array", maxItems: 0 }] } : arrayOf(item);
   }
   return plainValue(field);
@@ -102,7 +103,7 @@ function answeredValue(field: DescField, within: Within, nested: NestedForm): Sc
 const REFERRED: Schema = { type: ["object", "integer", "null"], additionalProperties: true };
 
 function plainValue(field: DescField): Schema {
-  if (getOption(field, rawJson)) return jsonMember(field);
+  if (optionOf(field, rawJson)) return jsonMember(field);
   if (field.fieldKind === "list" && field.listKind === "scalar") return arrayOf(scalar(field.scalar, field));
   if (field.fieldKind === "scalar") return scalar(field.scalar, field);
   throw new Error(`${field.parent.typeName}.${field.name} has no schema`);
@@ -130,12 +131,12 @@ function orNull(schema: Schema): Schema {
 
 function sentObject(message: DescMessage, components: Components): Schema {
   const fields = message.fields.filter(
-    (field) => !isOutputOnly(field) && ![internal, openMembers].some((option) => getOption(field, option)),
+    (field) => !isOutputOnly(field) && ![internal, openMembers].some((option) => optionOf(field, option)),
   );
   const properties = Object.fromEntries(
     fields.flatMap((field) => {
       const schema = sentMember(field, components);
-      const older = getOption(field, also);
+      const older = optionOf(field, also);
       return [
         [field.jsonName, schema] as const,
         ...(older === "" ? [] : [[older, { ...schema, deprecated: true }] as const]),
@@ -143,13 +144,13 @@ function sentObject(message: DescMessage, components: Components): Schema {
     }),
   );
   const needed = fields.filter(
-    (field) => getOption(field, required) && initialOf(field) === "" && getOption(field, also) === "",
+    (field) => optionOf(field, required) && initialOf(field) === "" && optionOf(field, also) === "",
   );
   return {
     type: "object",
     properties,
     // Fields of the installation are members, too.
-    ...(message.fields.some((field) => getOption(field, openMembers)) && { additionalProperties: true }),
+    ...(message.fields.some((field) => optionOf(field, openMembers)) && { additionalProperties: true }),
     // A change names only what it changes; a creation names these too.
     ...(needed.length > 0 && {
       description: `A new one needs ${needed.map(({ jsonName }) => jsonName).join(", ")}.`,
@@ -159,7 +160,7 @@ function sentObject(message: DescMessage, components: Components): Schema {
 
 /** Switches and numbers may also come as text, as forms have them; references as an object with an id. */
 function sentMember(field: DescField, components: Components): Schema {
-  if (field.name === "id" || getOption(field, sentId)) return { type: ["integer", "string", "null"] };
+  if (field.name === "id" || optionOf(field, sentId)) return { type: ["integer", "string", "null"] };
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return { type: ["string", "null"] };
     if (field.message === ReferenceSchema)
@@ -181,12 +182,12 @@ function sentMember(field: DescField, components: Components): Schema {
 }
 
 function limitsOf(field: DescField): Schema {
-  const length = getOption(field, lengthMax);
-  const words = getOption(field, choices);
+  const length = optionOf(field, lengthMax);
+  const words = optionOf(field, choices);
   return {
     ...(length > 0 && { [field.fieldKind === "list" ? "maxItems" : "maxLength"]: length }),
     ...(words.length > 0 && field.fieldKind === "scalar" && { enum: [...words, "", null] }),
-    ...(hasOption(field, min) && { minimum: getOption(field, min) }),
-    ...(hasOption(field, max) && { maximum: getOption(field, max) }),
+    ...(hasOption(field, min) && { minimum: optionOf(field, min) }),
+    ...(hasOption(field, max) && { maximum: optionOf(field, max) }),
   };
 }

@@ -1,11 +1,4 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  getOption,
-  type Message,
-  ScalarType,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { TimestampSchema, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   also,
@@ -19,6 +12,7 @@ import {
 import { ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { isOutputOnly } from "@tidings/resource/stamps";
 import { invalid, NOT_VALID, notFound, type Violation } from "@tidings/rpc/fault";
+import { optionOf } from "@tidings/rpc/option";
 import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { textOf, withoutTags, yesOrNoOf } from "@tidings/runtime/plain-text";
 
@@ -57,7 +51,7 @@ const NOT_A_DATE = `This value is ${DATE_FORMS}.`;
  */
 export function bodyDecoder(schema: DescMessage): BodyDecoder {
   const readMembers = membersReader(schema);
-  const openField = schema.fields.find((field) => getOption(field, openMembers));
+  const openField = schema.fields.find((field) => optionOf(field, openMembers));
 
   return (body) => {
     const violations: Violation[] = [];
@@ -85,14 +79,14 @@ function membersReader(
   const members = new Map<string, Member>();
   const known = new Set<string>();
   for (const field of schema.fields) {
-    if (getOption(field, openMembers) || getOption(field, sentIdOption)) continue;
-    const names = [field.jsonName, getOption(field, also)].filter((name) => name !== "");
+    if (optionOf(field, openMembers) || optionOf(field, sentIdOption)) continue;
+    const names = [field.jsonName, optionOf(field, also)].filter((name) => name !== "");
     for (const name of names) known.add(name);
-    if (isOutputOnly(field) || getOption(field, internal)) continue;
+    if (isOutputOnly(field) || optionOf(field, internal)) continue;
     const member = memberOf(field);
     for (const name of names) members.set(name, member);
   }
-  const isOpen = schema.fields.some((field) => getOption(field, openMembers));
+  const isOpen = schema.fields.some((field) => optionOf(field, openMembers));
 
   return (body, prefix, violations) => {
     const init: Record<string, unknown> = {};
@@ -128,7 +122,7 @@ function memberOf(field: DescField): Member {
 function valueReader(field: DescField): Reader {
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return timestampReader;
-    return getOption(field, reference) === "" ? objectReader(field.message) : referenceReader;
+    return optionOf(field, reference) === "" ? objectReader(field.message) : referenceReader;
   }
   if (field.fieldKind === "list") {
     if (field.message === ReferenceSchema) return referencesReader;
@@ -141,8 +135,8 @@ function valueReader(field: DescField): Reader {
 
 function scalarReader(field: DescField): Reader {
   if ("scalar" in field) {
-    if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return readRawJson;
-    if (field.scalar === ScalarType.STRING) return getOption(field, html) ? htmlReader : textReader;
+    if (field.scalar === ScalarType.BYTES && optionOf(field, rawJson)) return readRawJson;
+    if (field.scalar === ScalarType.STRING) return optionOf(field, html) ? htmlReader : textReader;
     if (field.scalar === ScalarType.BOOL) return booleanReader;
     if (field.scalar === ScalarType.INT32) return integerReader;
     if (field.scalar === ScalarType.DOUBLE) return doubleReader;
@@ -193,7 +187,7 @@ function textsOrNumbers(readItem: Reader): (value: unknown) => unknown {
 
 function objectReader(schema: DescMessage): Reader {
   const readMembers = membersReader(schema);
-  const sentId = schema.fields.find((field) => getOption(field, sentIdOption));
+  const sentId = schema.fields.find((field) => optionOf(field, sentIdOption));
   const isNumbered = schema.field.id?.fieldKind === "scalar" && schema.field.id.scalar === ScalarType.INT32;
   // A link holds nothing but the name of another item, so clients may send the name alone: `"parent": "new_43"`.
   const isLink = schema.fields.every((field) => field === sentId || isOutputOnly(field));

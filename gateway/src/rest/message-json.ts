@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, getOption, type Message, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { type Timestamp, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import {
   input_only as inputOnly,
@@ -11,6 +11,7 @@ import {
 import { FormedJsonSchema } from "@tidings/proto/tidings/type/v1/formed_json";
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import { textOf } from "@tidings/rpc/formed-json";
+import { optionOf } from "@tidings/rpc/option";
 
 /** Writes a message as REST JSON. With `select` only those members are written, and of them none that are null. */
 export type MessageWriter = (message: Message, select?: ReadonlySet<string>) => string;
@@ -71,7 +72,7 @@ type Nested = (schema: DescMessage) => (message: Message) => string;
 
 function membersOf(schema: DescMessage, nested: Nested, form: NestedForm): Member[] {
   return schema.fields
-    .filter((field) => ![inputOnly, internal, sentId].some((option) => getOption(field, option)))
+    .filter((field) => ![inputOnly, internal, sentId].some((option) => optionOf(field, option)))
     .map((field) => memberOf(field, nested, form));
 }
 
@@ -92,17 +93,17 @@ function valueWriter(field: DescField, nested: Nested, form: NestedForm): (value
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return writeTimestamp;
     if (field.message === FormedJsonSchema) return textOf;
-    return getOption(field, reference) === "" ? nested(field.message) : writeReference;
+    return optionOf(field, reference) === "" ? nested(field.message) : writeReference;
   }
   if (field.fieldKind === "list" && field.message) {
     if (field.message === ReferenceSchema)
       return (references: Reference[]) => `[${references.map(writeReference).join(",")}]`;
-    if (form === "byId" && getOption(field, keyed)) return keyedWriter(nested(field.message));
+    if (form === "byId" && optionOf(field, keyed)) return keyedWriter(nested(field.message));
     const write = nested(field.message);
     return (items: Message[]) => `[${items.map((item) => write(item)).join(",")}]`;
   }
   if (field.fieldKind === "scalar") {
-    if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return writeRawJson;
+    if (field.scalar === ScalarType.BYTES && optionOf(field, rawJson)) return writeRawJson;
     if (field.scalar === ScalarType.STRING) return JSON.stringify;
     if (PRINTED.has(field.scalar)) return String;
   }

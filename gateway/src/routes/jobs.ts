@@ -1,9 +1,10 @@
-import { create, getOption } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type Job, JobSchema, JobService } from "@tidings/proto/tidings/api/v1/job";
 import { choices } from "@tidings/proto/tidings/api/v1/options";
 import { ConditionSchema } from "@tidings/proto/tidings/type/v1/list";
 import type { RpcClient } from "@tidings/rpc/client";
 import { badRequest, Code, Fault, notFound } from "@tidings/rpc/fault";
+import { optionOf } from "@tidings/rpc/option";
 import { type ListLimits, type ListParameters, readListParameters } from "../rest/list-query.ts";
 import { ID_MAX } from "../rest/path-id.ts";
 import type { Query } from "../rest/query.ts";
@@ -19,7 +20,7 @@ const OWNERS = ["contact", "content", "campaign"];
 const BEHIND_MAX = 10_000;
 const PAGE_MAX = 500;
 
-const STATES = getOption(JobSchema.field.state, choices);
+const STATES = optionOf(JobSchema.field.state, choices);
 const FILTERS: (QueryParameter & { column: string; isValid(text: string): boolean })[] = [
   {
     name: "kind",

@@ -1,4 +1,4 @@
-import { create, getOption } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { compileSql } from "@tidings/database/compile-sql";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
@@ -8,6 +8,7 @@ import { resource, Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Condition, ListQuery } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest, conflict, denied, notFound } from "@tidings/rpc/fault";
+import { optionOf } from "@tidings/rpc/option";
 import { reach } from "@tidings/rpc/permission";
 import { type Implementation, implement } from "@tidings/rpc/server";
 import { sql } from "kysely";
@@ -48,7 +49,7 @@ export function implementJobs(database: Database, kinds: Jobs[]): Implementation
   const shownOf = new Map(kinds.flatMap(({ kind, shown }) => (shown ? [[kind, shown] as const] : [])));
   const seenBy = ({ actor }: Call, verb: Verb): Seen[] =>
     [...shownOf].flatMap(([kind, { subject }]): Seen[] => {
-      const seen = reach(actor, getOption(subject, resource).permission, verb);
+      const seen = reach(actor, optionOf(subject, resource).permission, verb);
       return seen === "none" ? [] : [[kind, seen === "all" ? null : (actor.id ?? 0)]];
     });
   const jobOf = (row: Row) => toJob(row, shownOf);

@@ -4,7 +4,6 @@ import {
   create,
   type DescField,
   type DescMessage,
-  getOption,
   type Message,
   type MessageInitShape,
   toBinary,
@@ -16,6 +15,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import { byteaArray } from "@tidings/database/wire/binary-array";
 import { secret } from "@tidings/proto/tidings/api/v1/options";
 import { currentActor } from "@tidings/rpc/current-actor";
+import { optionOf } from "@tidings/rpc/option";
 import { keptTraceparent } from "@tidings/runtime/telemetry";
 
 /** Something that happened to one aggregate (a contact, a webhook), published to all consumers. */
@@ -110,7 +110,7 @@ export function encodeEvent(schema: DescMessage, message: Message): Uint8Array {
 const secrets = new WeakMap<DescMessage, DescField[]>();
 
 function secretsOf(schema: DescMessage): DescField[] {
-  const known = secrets.get(schema) ?? schema.fields.filter((field) => getOption(field, secret));
+  const known = secrets.get(schema) ?? schema.fields.filter((field) => optionOf(field, secret));
   secrets.set(schema, known);
   return known;
 }

@@ -1,8 +1,9 @@
-import { type DescMessage, getOption } from "@bufbuild/protobuf";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
 import type { Transaction } from "@tidings/database/transaction";
 import { alias as aliasOption } from "@tidings/proto/tidings/api/v1/options";
+import { optionOf } from "@tidings/rpc/option";
 import anyAscii from "any-ascii";
 import { type Column, readField, writeField } from "./columns.ts";
 import type { Resource } from "./resource.ts";
@@ -44,9 +45,9 @@ export type AliasMaker = (
 
 /** Makes the aliases of a table whose message declares one. */
 export function aliasMaker(table: string, schema: DescMessage, columns: Column[]): AliasMaker | undefined {
-  const column = columns.find(({ field }) => getOption(field, aliasOption).of !== "");
+  const column = columns.find(({ field }) => optionOf(field, aliasOption).of !== "");
   if (!column) return undefined;
-  const { of, within, keepsUnderscores } = getOption(column.field, aliasOption);
+  const { of, within, keepsUnderscores } = optionOf(column.field, aliasOption);
   const source = named(columns, of);
   const scope = within === "" ? undefined : named(columns, within);
   const lock = advisoryLock(`${table}_alias`);

@@ -1,6 +1,7 @@
-import { getOption, hasOption } from "@bufbuild/protobuf";
+import { hasOption } from "@bufbuild/protobuf";
 import { type Database, prepared } from "@tidings/database/database";
 import { resource } from "@tidings/proto/tidings/api/v1/options";
+import { optionOf } from "@tidings/rpc/option";
 import { awaitRows } from "./await-rows.ts";
 import type { ReferenceKind } from "./reference.ts";
 
@@ -28,7 +29,7 @@ export function categoryReference(database: Database): ReferenceKind {
     },
     missing: (id) => `Category ${id} does not exist`,
     refuse({ id, bundle }, { schema }) {
-      const own = hasOption(schema, resource) ? getOption(schema, resource).bundle : "";
+      const own = hasOption(schema, resource) ? optionOf(schema, resource).bundle : "";
       if (bundle === own || bundle === "global") return undefined;
       return `The category ${id} is for another kind of thing.`;
     },

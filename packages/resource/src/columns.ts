@@ -2,7 +2,6 @@ import {
   create,
   type DescField,
   type DescMessage,
-  getOption,
   isFieldSet,
   type Message,
   ScalarType,
@@ -22,6 +21,7 @@ import {
   sent_id as sentId,
 } from "@tidings/proto/tidings/api/v1/options";
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
+import { optionOf } from "@tidings/rpc/option";
 import { parseJson } from "./json-member.ts";
 import { initialOf, isOutputOnly } from "./stamps.ts";
 
@@ -135,7 +135,7 @@ function nestedKind(schema: DescMessage, isList: boolean): Kind {
     (messages: Message[]) => messages.map(write),
   );
   if (!schema.field.id) return list;
-  const field = schema.fields.find((candidate) => getOption(candidate, sentId));
+  const field = schema.fields.find((candidate) => optionOf(candidate, sentId));
   return { ...list, items: { schema, columns, sentId: field && { field } } };
 }
 
@@ -143,7 +143,7 @@ const NOT_KEPT = [derived, inputOnly, sentId];
 
 /** The columns of a message: every field that is stored in the resource's own table. */
 export function columnsOf(schema: DescMessage): Column[] {
-  return schema.fields.filter((field) => !NOT_KEPT.some((option) => getOption(field, option))).map(columnOf);
+  return schema.fields.filter((field) => !NOT_KEPT.some((option) => optionOf(field, option))).map(columnOf);
 }
 
 /** The columns of its scalars and times alone. */
@@ -160,7 +160,7 @@ function columnOf(field: DescField): Column {
   const kind = kindOf(field);
   const initialJson = initialOf(field);
   const initially = initialJson === "" ? undefined : kind.fromJson(JSON.parse(initialJson) as never);
-  const isChoice = getOption(field, choices).length > 0;
+  const isChoice = optionOf(field, choices).length > 0;
   return {
     ...kind,
     // A choice that is taken back is the one of the beginning, and so is JSON.
@@ -169,8 +169,8 @@ function columnOf(field: DescField): Column {
     field,
     nullable: isNullable(field, kind) && initialJson === "",
     outputOnly: isOutputOnly(field),
-    immutable: getOption(field, immutable),
-    secret: getOption(field, secret),
+    immutable: optionOf(field, immutable),
+    secret: optionOf(field, secret),
     initial: initially,
     isChoice,
   };
@@ -179,7 +179,7 @@ function columnOf(field: DescField): Column {
 /** A message within may be absent unless it is required; anything else only where it is declared `optional`. */
 function isNullable(field: DescField, kind: Kind): boolean {
   const isWithin = field.fieldKind === "message" && kind !== TIMESTAMP;
-  return isWithin ? !getOption(field, required) : field.proto.proto3Optional;
+  return isWithin ? !optionOf(field, required) : field.proto.proto3Optional;
 }
 
 function kindOf(field: DescField): Kind {
@@ -189,14 +189,14 @@ function kindOf(field: DescField): Kind {
   }
   if (field.fieldKind === "message") {
     if (field.message === TimestampSchema) return TIMESTAMP;
-    return getOption(field, reference) === "" ? nestedKind(field.message, false) : REFERENCE;
+    return optionOf(field, reference) === "" ? nestedKind(field.message, false) : REFERENCE;
   }
   if (field.fieldKind === "scalar") {
     if (field.scalar === ScalarType.INT32) return INTEGER;
     if (field.scalar === ScalarType.DOUBLE) return DOUBLE;
     if (field.scalar === ScalarType.BOOL) return BOOLEAN;
     if (field.scalar === ScalarType.STRING) return TEXT;
-    if (field.scalar === ScalarType.BYTES && getOption(field, rawJson)) return RAW_JSON;
+    if (field.scalar === ScalarType.BYTES && optionOf(field, rawJson)) return RAW_JSON;
   }
   throw new Error(`${field.parent.typeName}.${field.name} has no column type`);
 }

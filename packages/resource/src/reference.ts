@@ -1,4 +1,4 @@
-import { create, type DescField, type DescMessage, getOption, type Message } from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import type { Database } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Queryable } from "@tidings/database/transaction";
@@ -6,6 +6,7 @@ import { missing, reference, required } from "@tidings/proto/tidings/api/v1/opti
 import { type Reference, ReferenceSchema } from "@tidings/proto/tidings/type/v1/reference";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault, NOT_VALID, type Violation } from "@tidings/rpc/fault";
+import { optionOf } from "@tidings/rpc/option";
 import { type Column, readField, writeField } from "./columns.ts";
 
 /** A kind of entity that resources refer to, as its service knows it. */
@@ -48,7 +49,7 @@ export type Referred = Map<Column, Map<number, Row>>;
 /** Which columns refer to something. Throws when the service does not know the kind. */
 export function referenceColumns(columns: Column[], kinds: Record<string, ReferenceKind>): ReferenceColumn[] {
   return columns.flatMap((column) => {
-    const name = getOption(column.field, reference);
+    const name = optionOf(column.field, reference);
     const kind = kinds[name];
     if (name !== "" && !kind) throw new Error(`${column.field} refers to a ${name}, which is unknown here`);
     return kind ? [{ column, kind }] : [];
@@ -99,7 +100,7 @@ export function resolveReferences(
       continue;
     }
     const kept = before && referenceIn(before, column);
-    const isRequired = getOption(field, required);
+    const isRequired = optionOf(field, required);
     const asked = referenceIn(draft, column) ?? (isRequired ? kept : undefined);
     writeField(draft, column, asked && create(ReferenceSchema, { id: asked.id }));
     if (asked ? asked.id === kept?.id : !isRequired) continue;
@@ -144,12 +145,12 @@ function resolveList(
 
 /** `point_group`: a point group */
 function kindName(field: DescField): string {
-  return getOption(field, reference).replaceAll("_", " ");
+  return optionOf(field, reference).replaceAll("_", " ");
 }
 
 /** Where it is said in words of its own, they are all that is said. */
 function notThere(field: DescField, ofKind: string | undefined): string | Fault {
-  const message = ofKind ?? getOption(field, missing);
+  const message = ofKind ?? optionOf(field, missing);
   if (message === "") return NOT_VALID;
   const violations = [{ field: field.jsonName, message }];
   return new Fault({ code: Code.INVALID_ARGUMENT, reason: "INVALID", message, violations });

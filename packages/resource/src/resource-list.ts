@@ -1,7 +1,8 @@
-import { create, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { create, type DescMessage } from "@bufbuild/protobuf";
 import { resource } from "@tidings/proto/tidings/api/v1/options";
 import { type Order, OrderSchema } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
+import { optionOf } from "@tidings/rpc/option";
 import { type RawBuilder, sql } from "kysely";
 import type { Column } from "./columns.ts";
 import type { Filterable } from "./condition.ts";
@@ -24,7 +25,7 @@ export function resourceList(
   columns: Column[],
   options: ListOptions,
 ): (call: Call) => ListSource {
-  const { search, order } = getOption(schema, resource);
+  const { search, order } = optionOf(schema, resource);
   const refs = new Map(columns.map((column) => [column.name, sql.ref(column.name)]));
   const filterable = new Map<string, Filterable>();
   for (const column of columns.filter(({ secret }) => !secret)) {

@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, getOption, hasOption, type Message } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, hasOption, type Message } from "@bufbuild/protobuf";
 import {
   choices as choicesOption,
   length_max as lengthMaxOption,
@@ -9,6 +9,7 @@ import {
   required,
 } from "@tidings/proto/tidings/api/v1/options";
 import { notOneOf, type Violation } from "@tidings/rpc/fault";
+import { optionOf } from "@tidings/rpc/option";
 import { readField, writeField } from "./columns.ts";
 
 /** The checks that a message declares for its fields. */
@@ -31,7 +32,7 @@ export function rulesOf(schema: DescMessage): Rules {
     checkOf(field, [requiredRule(field), choicesRule(field), rangeRule(field)], ({ values }) => values),
   );
   // Options are read once: of a message with many within it that would be most of the work.
-  const requiredFields = schema.fields.filter((field) => getOption(field, required));
+  const requiredFields = schema.fields.filter((field) => optionOf(field, required));
   return {
     lengths: (draft, before) => lengths.flatMap((check) => check(draft, before)),
     values(draft, before) {
@@ -67,14 +68,14 @@ const NAMED = new Set(["name", "title", "label", "subject"]);
 
 /** A reference is resolved where it is looked up. */
 function requiredRule(field: DescField): Rule | undefined {
-  if (!getOption(field, required) || getOption(field, reference) !== "") return undefined;
+  if (!optionOf(field, required) || optionOf(field, reference) !== "") return undefined;
   const usual = NAMED.has(field.name) ? `A ${field.name} is required.` : "A value is required.";
-  const message = getOption(field, missing) || usual;
+  const message = optionOf(field, missing) || usual;
   return (value) => (value === undefined || value === "" || sizeOf(value) === 0 ? message : undefined);
 }
 
 function lengthRule(field: DescField): Rule | undefined {
-  const max = getOption(field, lengthMaxOption);
+  const max = optionOf(field, lengthMaxOption);
   if (max === 0) return undefined;
   const isList = field.fieldKind === "list";
   const message = isList
@@ -84,7 +85,7 @@ function lengthRule(field: DescField): Rule | undefined {
 }
 
 function choicesRule(field: DescField): Rule | undefined {
-  const choices = getOption(field, choicesOption);
+  const choices = optionOf(field, choicesOption);
   if (choices.length === 0) return undefined;
   const message = notOneOf(choices);
   return (value) =>
@@ -93,7 +94,7 @@ function choicesRule(field: DescField): Rule | undefined {
 
 function rangeRule(field: DescField): Rule | undefined {
   if (!hasOption(field, minOption) && !hasOption(field, maxOption)) return undefined;
-  const [min, max] = [getOption(field, minOption), getOption(field, maxOption)];
+  const [min, max] = [optionOf(field, minOption), optionOf(field, maxOption)];
   const message = `It is from ${min} to ${max}.`;
   return (value) => (typeof value === "number" && (value < min || value > max) ? message : undefined);
 }

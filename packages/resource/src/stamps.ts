@@ -1,5 +1,6 @@
-import { type DescField, getOption } from "@bufbuild/protobuf";
+import type { DescField } from "@bufbuild/protobuf";
 import { initial, output_only, resource } from "@tidings/proto/tidings/api/v1/options";
+import { optionOf } from "@tidings/rpc/option";
 
 const SET_BY_SERVICE = new Set([
   "id",
@@ -13,16 +14,16 @@ const SET_BY_SERVICE = new Set([
 
 /** Is a field set by the service alone? The stamps of a stamped resource are, without an option of their own. */
 export function isOutputOnly(field: DescField): boolean {
-  return getOption(field, output_only) || (isStamped(field) && SET_BY_SERVICE.has(field.name));
+  return optionOf(field, output_only) || (isStamped(field) && SET_BY_SERVICE.has(field.name));
 }
 
 /** JSON of the value that a new row gets when none is sent; empty where there is none. A stamped resource is published. */
 export function initialOf(field: DescField): string {
-  const own = getOption(field, initial);
+  const own = optionOf(field, initial);
   const isPublished = isStamped(field) && field.name === "is_published" && field.proto.proto3Optional;
   return own === "" && isPublished ? "true" : own;
 }
 
 function isStamped({ parent }: DescField): boolean {
-  return getOption(parent, resource).stamped;
+  return optionOf(parent, resource).stamped;
 }

@@ -1,8 +1,9 @@
-import { type DescMethod, type DescService, getOption } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { permission, Verb, verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Actor } from "./actor.ts";
 import type { Call, Reach } from "./call.ts";
 import { denied } from "./fault.ts";
+import { optionOf } from "./option.ts";
 
 /** The permission that a method needs. */
 export interface Requirement {
@@ -31,10 +32,10 @@ const ACTION: Partial<Record<Verb, string>> = {
 
 /** Deny by default: a method that declares nothing and has no standard name stops the process at boot. */
 export function requirementOf(service: DescService, method: DescMethod): Requirement {
-  const declared = getOption(method, verb);
+  const declared = optionOf(method, verb);
   const byName = VERB_OF_PREFIX.find(([prefix]) => method.name.startsWith(prefix))?.[1];
   const needed = declared !== Verb.UNSPECIFIED ? declared : byName;
-  const base = getOption(service, permission);
+  const base = optionOf(service, permission);
   if (needed === undefined || base === "") {
     throw new Error(`${service.typeName}.${method.name} declares no permission`);
   }

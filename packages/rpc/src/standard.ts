@@ -1,11 +1,6 @@
-import {
-  type DescMessage,
-  type DescMethod,
-  type DescService,
-  getOption,
-  hasOption,
-} from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, type DescService, hasOption } from "@bufbuild/protobuf";
 import { resource as resourceOption } from "@tidings/proto/tidings/api/v1/options";
+import { optionOf } from "./option.ts";
 
 /** The standard methods of a service (AIP-131 to AIP-135, 231 to 235), by their exact names, and what they carry. */
 export interface Standard {
@@ -26,7 +21,7 @@ export interface Standard {
 /** Throws when the service lacks one of them. */
 export function standardOf(service: DescService): Standard {
   const resource = resourceOf(service);
-  const { plural } = getOption(resource, resourceOption);
+  const { plural } = optionOf(resource, resourceOption);
   const named = (name: string): DescMethod => {
     const method = service.methods.find((candidate) => candidate.name === name);
     if (!method) throw new Error(`${service.typeName} has no method ${name}`);

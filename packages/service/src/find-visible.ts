@@ -1,10 +1,10 @@
-import { getOption } from "@bufbuild/protobuf";
 import { resource, Verb } from "@tidings/proto/tidings/api/v1/options";
 import { VisibleService } from "@tidings/proto/tidings/api/v1/visible";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { VisibleRows } from "@tidings/resource/visible-rows";
 import { serviceActor } from "@tidings/rpc/actor";
+import { optionOf } from "@tidings/rpc/option";
 import { reach } from "@tidings/rpc/permission";
 import type { ApiDialect } from "@tidings/runtime/config";
 import type { Upstreams } from "./upstreams.ts";
@@ -22,7 +22,7 @@ interface Finding {
 /** Finds entities of this service in its own tables, and asks the owning service for all others. */
 export function visibleFinder({ own, upstreams, dialect }: Finding): FindVisible {
   return async (schema, ids, { actor, deadlineMs, requestId }) => {
-    const { permission, permissionByRow } = getOption(schema, resource);
+    const { permission, permissionByRow } = optionOf(schema, resource);
     // Every signed-in user may refer to categories, whose permission depends on the row.
     const seen = permissionByRow ? "all" : reach(actor, permission, Verb.VIEW);
     const isUser = schema.typeName === UserSchema.typeName;

@@ -1,9 +1,10 @@
-import { create, fromBinary, getOption } from "@bufbuild/protobuf";
+import { create, fromBinary } from "@bufbuild/protobuf";
 import { resource } from "@tidings/proto/tidings/api/v1/options";
 import { CompanyUpdatedSchema, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { resourceSchemas } from "@tidings/proto/tidings/resources";
 import { columnsOf, toRecord } from "@tidings/resource/columns";
 import { placeOf } from "@tidings/resource/resource";
+import { optionOf } from "@tidings/rpc/option";
 
 /** The log entry of an event. */
 export interface Audited {
@@ -47,7 +48,7 @@ const resources = new Map(
       const columns = columnsOf(schema).filter(({ name }) => !STAMPS.test(name));
       const { events } = placeOf(schema);
       const object = events.split(".")[2] ?? "";
-      const [bundle = ""] = getOption(schema, resource).permission.split(":");
+      const [bundle = ""] = optionOf(schema, resource).permission.split(":");
       const fieldsOf = (payload: Uint8Array) =>
         payload.length === 0
           ? toRecord(create(schema), columns)

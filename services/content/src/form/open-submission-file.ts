@@ -1,4 +1,3 @@
-import { getOption } from "@bufbuild/protobuf";
 import { backgroundDeadline, type Database, queryable } from "@tidings/database/database";
 import { permission, Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Form } from "@tidings/proto/tidings/content/v1/form";
@@ -6,12 +5,13 @@ import { SubmissionService } from "@tidings/proto/tidings/content/v1/submission"
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Actor } from "@tidings/rpc/actor";
 import { denied, notFound } from "@tidings/rpc/fault";
+import { optionOf } from "@tidings/rpc/option";
 import { reach } from "@tidings/rpc/permission";
 import type { OpenedFile, SentFile } from "../file/opened-file.ts";
 import type { FileStore } from "../file/store.ts";
 import { findFile } from "./submission-files.ts";
 
-const FORMS = getOption(SubmissionService, permission);
+const FORMS = optionOf(SubmissionService, permission);
 
 /** Opens files of submissions for callers who may view the form. Throws PERMISSION_DENIED, NOT_FOUND. */
 export function submissionFileOpener(

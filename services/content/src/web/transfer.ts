@@ -1,9 +1,9 @@
-import { getOption } from "@bufbuild/protobuf";
 import { permission, Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ThemeService } from "@tidings/proto/tidings/content/v1/theme";
 import type { Actor, ActorVerifier } from "@tidings/rpc/actor";
 import { Code, denied, toFault } from "@tidings/rpc/fault";
 import type { AnswerOnce } from "@tidings/rpc/idempotency";
+import { optionOf } from "@tidings/rpc/option";
 import { reach } from "@tidings/rpc/permission";
 import { ACTOR_HEADER, faultBytes, REPLAYED_HEADER, REQUEST_ID_HEADER } from "@tidings/rpc/transfer";
 import { takesLong } from "@tidings/runtime/http-server";
@@ -25,7 +25,7 @@ export interface TransferOptions extends UploadContext, ThemeContext {
 
 type TransferResponse = Response<unknown, { actor: Actor }>;
 
-const THEMES = getOption(ThemeService, permission);
+const THEMES = optionOf(ThemeService, permission);
 
 /** Routes for whole files that the gateway sends and fetches for signed-in callers. Everybody else gets 404. */
 export function transferRoutes(options: TransferOptions): Router {
