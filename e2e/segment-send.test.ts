@@ -219,6 +219,77 @@ test("why a contact gets a segment email, or does not, is said by each rule", as
   assert.equal((await api("GET", `emails/${emailId}/contact/2000000000/explain`)).status, 404);
 });
 
+test("members of excluded segments get nothing, and a dry run says beforehand who gets it and why others do not", async () => {
+  const { id, contactIds } = await segmentOf(addresses("dry", 6));
+  const [, , refusing, left, sent] = contactIds as number[];
+  const { id: excluded } = await segmentOf([]);
+  await made(`segments/${excluded}/contact/${left}/add`, {});
+  await made(`contacts/${refusing}/dnc/email/add`, {});
+  const emailId = await newsletter([id], { excludedLists: [excluded], isPublished: false });
+  const dryRun = async (body = {}): Promise<Any> =>
+    (await api("POST", `emails/${emailId}/dry-run`, body)).body;
+  const none = { excluded_segment: 1, no_address: 0, malformed_address: 0, do_not_contact: 1 };
+  const foreseen = await dryRun();
+  assert.deepEqual(
+    [foreseen.wouldSend, foreseen.excluded],
+    [4, { ...none, already_chosen: 0, over_limit: 0 }],
+  );
+  assert.deepEqual(foreseen.samples[0], {
+    ...{ contactId: contactIds[0], address: "dry-0@example.org", variant: emailId },
+  });
+  assert.equal((await dryRun({ limit: 1 })).excluded.over_limit, 3);
+  const [rows] = await stack.query(`select count(*) from content.sends where email_id = ${emailId}`);
+  assert.equal(Number(rows?.count), 0);
+  await made(`segments/${excluded}/contact/${left}/remove`, {});
+  await made(`segments/${excluded}/contact/${sent}/add`, {});
+  await api("PATCH", `emails/${emailId}/edit`, { isPublished: true });
+  assert.equal((await send(emailId)).sentCount, 4);
+  assert.ok(!takenBy("dry").includes("dry-4@example.org"));
+  assert.deepEqual((await dryRun()).excluded.already_chosen, 4);
+  const explained = (await api("GET", `emails/${emailId}/contact/${sent}/explain`)).body as Any;
+  assert.deepEqual(
+    explained.rules.filter(({ holds }: Any) => !holds).map(({ rule }: Any) => rule),
+    ["not_excluded"],
+  );
+  assert.equal((await api("POST", `emails/${emailId}/dry-run`, { lists: [excluded] })).status, 400);
+});
+
+test("failed sends are tried again by name, as a job, and those that arrived stay one mail", async () => {
+  const { id } = await segmentOf([...addresses("again", 3), "gone-7@example.org"]);
+  const emailId = await newsletter([id]);
+  assert.deepEqual([(await send(emailId)).sentCount, (await send(emailId)).failedCount], [3, 0]);
+  const replay = async (body: object) => api("POST", "sends/replay", body);
+  const failed = async () =>
+    ((await api("GET", `sends?emailId=${emailId}&state=failed`)).body as Any).sends as Any[];
+  const [before] = await failed();
+  for (const [body, field] of [
+    [{}, "emailId"],
+    [{ emailId: "x" }, "emailId"],
+    [{ emailId, code: 100_000 }, "code"],
+  ] as const) {
+    const answer = await replay(body);
+    assert.equal(answer.status, 400, JSON.stringify(body));
+    assert.ok(answer.text.includes(field), answer.text);
+  }
+  assert.equal((await replay({ emailId: 2_000_000_000 })).status, 404);
+  const doneOf = async (body: object): Promise<number> => {
+    const { job } = (await replay(body)).body as Any;
+    return eventually(async () => {
+      const found = ((await api("GET", `jobs/${job.id}`)).body as Any).job;
+      assert.equal(found.state, "done");
+      return found.done;
+    });
+  };
+  assert.equal(await doneOf({ emailId, code: 421 }), 0);
+  assert.equal(await doneOf({ emailId, code: before.code }), 1);
+  // Its mailbox does not exist, so the contact is not written to again, whoever asks.
+  await eventually(async () => {
+    const { sends } = (await api("GET", `sends?emailId=${emailId}&state=suppressed`)).body as Any;
+    assert.deepEqual([sends[0]?.id, sends[0]?.reason], [before.id, "bounced"]);
+  });
+  assert.deepEqual(takenBy("again").toSorted(), addresses("again", 3));
+});
+
 test("an email that is not published, segments of others, and counts that are none, are refused by name", async () => {
   const { id } = await segmentOf(addresses("bad", 1));
   const { id: other } = await segmentOf([]);

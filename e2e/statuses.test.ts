@@ -50,6 +50,7 @@ const HARD = new Set([
   "sendSmsToContactByGet",
   "listSends",
   "resolveSend",
+  "replaySends",
   "sendTestEmail",
   "getJob",
   "cancelJob",

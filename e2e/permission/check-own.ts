@@ -28,6 +28,7 @@ const CASES: Record<string, Case> = {
   recordReply: { ok: 404 },
   listSends: { ok: 400 },
   resolveSend: { ok: 400 },
+  replaySends: { ok: 400 },
   sendTestEmail: { ok: 409, okForApps: 400 },
   pauseBroadcast: { ok: 404 },
   resumeBroadcast: { ok: 404 },

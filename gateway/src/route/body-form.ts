@@ -1,7 +1,10 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { isNothing } from "@tidings/resource/json-member";
+import { textOf } from "@tidings/runtime/plain-text";
 import { BATCH, type BodyLimits, SINGLE } from "../rest/body.ts";
 import { bodyObject, type Exchange } from "../rest/exchange.ts";
 import { bodyDecoder } from "../rest/message-input.ts";
+import { idIn } from "./query-form.ts";
 import type { Components, Schema } from "./schema.ts";
 
 /** The body of a route: its schema, its limits and its reader. */
@@ -54,4 +57,9 @@ export function messageBody<D extends DescMessage>(message: D): BodyForm<Message
 /** Items of a batch, which the handler reads one by one. */
 export function batchBody(describe: (components: Components) => Schema): BodyForm<unknown> {
   return { describe, limits: BATCH, read: ({ body }) => body };
+}
+
+/** The id in a member of a body, where a number may be a text; 0 when it is absent. Throws INVALID_ARGUMENT with its name. */
+export function idInMember(name: string, value: unknown): number {
+  return idIn(name, isNothing(value ?? null) ? undefined : (textOf(value) ?? ""));
 }

@@ -4,11 +4,10 @@ import {
   EmailMethodService,
   type SendProgress,
 } from "@tidings/proto/tidings/content/v1/email";
-import { isNothing, jsonBytes, parseJson } from "@tidings/resource/json-member";
-import { textOf } from "@tidings/runtime/plain-text";
+import { jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { messageWriter } from "../rest/message-json.ts";
 import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
-import { objectBody } from "../route/body-form.ts";
+import { idInMember, objectBody } from "../route/body-form.ts";
 import { entityId, uuid } from "../route/parameter.ts";
 import { idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
@@ -52,6 +51,17 @@ const BROADCAST_SENT = jsonAnswer(
     ["send"],
   ),
 );
+const DRY_RUN_BODY = objectBody({
+  type: "object",
+  properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER },
+});
+const DRY_RUN = jsonAnswer(
+  closed({
+    wouldSend: COUNT,
+    excluded: { type: "object", additionalProperties: COUNT },
+    samples: arrayOf(closed({ contactId: COUNT, address: TEXT, variant: COUNT })),
+  }),
+);
 const BROADCAST = messageAnswer("send", BroadcastSchema);
 const writeBroadcast = messageWriter(BroadcastSchema);
 const BROADCASTS = textAnswer((components) =>
@@ -80,7 +90,9 @@ const EXPLANATION = jsonAnswer(
     verdict: { enum: ["sent", "will", "wont", "unknown"] },
     rules: arrayOf(
       closed({
-        rule: { enum: ["published", "segment_email", "member", "address", "allowed", "once"] },
+        rule: {
+          enum: ["published", "segment_email", "member", "not_excluded", "address", "allowed", "once"],
+        },
         ...{ holds: { type: "boolean" }, since: { type: ["string", "null"] }, detail: TEXT },
       }),
     ),
@@ -154,10 +166,7 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
             id,
             ...(users !== undefined && { users: jsonBytes(users) }),
             ...(addresses !== undefined && { addresses: jsonBytes(addresses) }),
-            contactId: idIn(
-              "contactId",
-              isNothing(contactId ?? null) ? undefined : (textOf(contactId) ?? ""),
-            ),
+            contactId: idInMember("contactId", contactId),
           },
           options,
         );
@@ -202,11 +211,32 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
       answer: BROADCAST_SENT,
       errors: [409],
       async handle({ parameters: { id }, body, options }) {
-        const { broadcastId } = await emails.sendEmail({ id, ...sentMembers(body) }, options);
+        const { broadcastId } = await emails.sendEmail(
+          { id, ...sentMembers(body, ["lists", "limit", "batch"]) },
+          options,
+        );
         if (broadcastId === "") return NOTHING_SENT;
         return broadcastJson(
           await emails.getBroadcast({ emailId: id, id: broadcastId, wait: true }, options),
         );
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/emails/:id/dry-run",
+      summary: "Count who would get a segment email",
+      rpc: rpc.dryRunEmail,
+      isRead: true,
+      parameters: { id: entityId("emails", "view") },
+      body: DRY_RUN_BODY,
+      budget: "batch",
+      answer: DRY_RUN,
+      async handle({ parameters: { id }, body, options }) {
+        const { wouldSend, excluded, samples } = await emails.dryRunEmail(
+          { id, ...sentMembers(body, ["lists", "limit"]) },
+          options,
+        );
+        return { wouldSend, excluded: parseJson(excluded), samples: parseJson(samples) };
       },
     }),
     route({
@@ -249,8 +279,8 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
 }
 
 /** Members that the service reads, as JSON. */
-function sentMembers(body: Record<string, unknown>): Record<string, Uint8Array> {
-  const sent = Object.entries(body).filter(([name]) => ["lists", "limit", "batch"].includes(name));
+function sentMembers(body: Record<string, unknown>, names: string[]): Record<string, Uint8Array> {
+  const sent = Object.entries(body).filter(([name]) => names.includes(name));
   return Object.fromEntries(sent.map(([name, value]) => [name, jsonBytes(value)]));
 }
 

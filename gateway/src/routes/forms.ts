@@ -5,10 +5,8 @@ import {
   type TrySubmissionResponse,
 } from "@tidings/proto/tidings/content/v1/submission";
 import { jsonBytes, parseJson } from "@tidings/resource/json-member";
-import { invalid, NOT_VALID } from "@tidings/rpc/fault";
 import type { ListLimits, ListParameters } from "../rest/list-query.ts";
 import { presentWriter } from "../rest/message-json.ts";
-import { ID_MAX } from "../rest/path-id.ts";
 import {
   type Answer,
   type AskedList,
@@ -17,7 +15,7 @@ import {
   listQuery,
   messageAnswer,
 } from "../route/answer.ts";
-import { objectBody } from "../route/body-form.ts";
+import { idInMember, objectBody } from "../route/body-form.ts";
 import { entityId, id, word } from "../route/parameter.ts";
 import { idsQuery, type QueryForm, SWITCH } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
@@ -203,18 +201,14 @@ function spamRoutes({ clients }: RoutesContext): Route[] {
       body: objectBody(TRIED),
       answer: jsonAnswer(WOULD),
       async handle({ parameters: { id: formId }, body: { values = {}, contactId }, options }) {
-        const contact = contactId === undefined || contactId === null ? {} : { contactId: idIn(contactId) };
-        const request = { formId, values: jsonBytes(values), ...contact };
+        const request = {
+          ...{ formId, values: jsonBytes(values) },
+          contactId: idInMember("contactId", contactId) || undefined,
+        };
         return triedJson(await submissions.trySubmission(request, options));
       },
     }),
   ];
-}
-
-function idIn(sent: unknown): number {
-  if (!Number.isInteger(sent) || Number(sent) < 1 || Number(sent) > ID_MAX)
-    throw invalid([{ field: "contactId", message: NOT_VALID }]);
-  return Number(sent);
 }
 
 function triedJson({ valid, message, fields, contact, actions }: TrySubmissionResponse): object {

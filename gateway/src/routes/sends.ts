@@ -1,11 +1,11 @@
 import { EmailMethodService, SendSchema } from "@tidings/proto/tidings/content/v1/email";
 import { messageWriter } from "../rest/message-json.ts";
-import { messageAnswer, textAnswer } from "../route/answer.ts";
-import { objectBody } from "../route/body-form.ts";
+import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
+import { idInMember, objectBody } from "../route/body-form.ts";
 import { id } from "../route/parameter.ts";
 import { idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed, TEXT } from "../route/schema.ts";
+import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
 const writeSend = messageWriter(SendSchema);
@@ -16,6 +16,11 @@ const RESOLUTION = objectBody({
   type: "object",
   properties: { as: { enum: ["sent", "failed", "again"] } },
   required: ["as"],
+});
+const REPLAY = objectBody({
+  type: "object",
+  properties: { emailId: WHOLE_NUMBER, code: WHOLE_NUMBER },
+  required: ["emailId"],
 });
 const PAGE = 100;
 const SENDS_QUERY: QueryForm<{
@@ -58,6 +63,22 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       async handle({ query, options }) {
         const { sends, next } = await emails.listSends(query, options);
         return `{"sends":[${sends.map((send) => writeSend(send)).join(",")}],"next":${JSON.stringify(next || null)}}`;
+      },
+    }),
+    route({
+      method: "POST",
+      path: "/sends/replay",
+      summary: "Try failed sends of an email again",
+      rpc: rpc.replaySends,
+      body: REPLAY,
+      answer: jsonAnswer(closed({ success: { const: 1 }, job: closed({ id: TEXT }) })),
+      errors: [404, 409],
+      async handle({ body: { emailId, code }, options }) {
+        const { jobId } = await emails.replaySends(
+          { emailId: idInMember("emailId", emailId), code: idInMember("code", code) },
+          options,
+        );
+        return { success: 1, job: { id: jobId } };
       },
     }),
     route({

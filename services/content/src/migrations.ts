@@ -198,4 +198,8 @@ export const migrations: Migrations = {
   "0059_tracked_sites": statements(...TRACKED_SITES),
   "0060_sends": statements(...SEND_TABLES),
   "0061_notices": statements(...NOTICE_TABLES),
+  "0067_excluded_lists": statements(
+    "alter table emails add column excluded_lists jsonb not null default '[]'",
+    "create index emails_excluded_lists on emails using gin (excluded_lists jsonb_path_ops)",
+  ),
 };

@@ -211,6 +211,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...files.jobs,
       ...visits.jobs,
       ...sender.jobs,
+      ...sends.jobs,
       ...notices.jobs,
       partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
       retention(database, foundation.log, {

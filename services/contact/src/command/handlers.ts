@@ -88,10 +88,12 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
       return { contacts: await contactableOf(database, { channel, ids }, deadlineMs) };
     },
 
-    async listRecipients({ segmentIds, after, pageSize }, { deadlineMs }) {
+    async listRecipients({ segmentIds, excludedSegmentIds, after, pageSize }, { deadlineMs }) {
       limit(segmentIds.length, SEGMENTS_MAX);
+      limit(excludedSegmentIds.length, SEGMENTS_MAX);
       limit(pageSize, READ_MAX);
-      return listRecipients(database, { segmentIds, after, size: Math.max(1, pageSize) }, deadlineMs);
+      const slice = { segmentIds, excludedSegmentIds, after, size: Math.max(1, pageSize) };
+      return listRecipients(database, slice, deadlineMs);
     },
   };
 }

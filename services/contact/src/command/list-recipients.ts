@@ -1,8 +1,9 @@
 import { type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 
 /**
- * `$1` segments, `$2` the contact before the slice, `$3` its size. Each segment gives its next members by its index; of all of them those with the lowest ids
- * are the slice. A slice may hold fewer recipients than members: some have no address, or said no.
+ * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments. Each segment gives its next members by its index; of all of them those with the lowest ids
+ * are the slice. A slice may hold fewer recipients than members: some have no address, said no, or are excluded.
  */
 const recipientsStatement = prepared(
   "recipients_list",
@@ -14,36 +15,47 @@ const recipientsStatement = prepared(
          order by contact_id limit $3::integer) m) as members
      group by contact_id order by contact_id limit $3::integer
    )
-   select m.contact_id, m.segment_id, c.email, c.preferred_locale, c.do_not_contact ? 'email' as has_refused
+   select m.contact_id, m.segment_id, c.email, c.preferred_locale, c.do_not_contact ? 'email' as has_refused,
+     exists (select from segment_contacts x
+       where x.segment_id = any ($4::integer[]) and x.contact_id = m.contact_id and not x.manually_removed) as is_excluded
    from member m left join contacts c on c.id = m.contact_id order by m.contact_id`,
 );
 
 interface Slice {
   segmentIds: number[];
+  excludedSegmentIds: number[];
   after: number;
   size: number;
 }
 
-/** Members of segments who have an email address and did not refuse email, and the place behind the slice; 0 at the end. */
+/** Members of segments who have an email address and did not refuse email, how many are left out, and the place behind the slice; 0 at the end. */
 export async function listRecipients(
   database: Database,
-  { segmentIds, after, size }: Slice,
+  { segmentIds, excludedSegmentIds, after, size }: Slice,
   deadlineMs: number,
 ) {
-  const rows = await database.query(recipientsStatement, [segmentIds, after, size], deadlineMs);
+  const values = [segmentIds, after, size, excludedSegmentIds];
+  const rows = await database.query(recipientsStatement, values, deadlineMs);
+  const {
+    recipients = [],
+    withoutAddress = [],
+    refused = [],
+    excluded = [],
+  } = Object.groupBy(rows, leftOutAs);
   return {
-    recipients: rows.flatMap(({ contact_id, segment_id, email, preferred_locale, has_refused }) =>
-      email && has_refused !== "t"
-        ? [
-            {
-              contactId: Number(contact_id),
-              segmentId: Number(segment_id),
-              address: email,
-              locale: preferred_locale ?? "",
-            },
-          ]
-        : [],
-    ),
+    recipients: recipients.map(({ contact_id, segment_id, email, preferred_locale }) => ({
+      contactId: Number(contact_id),
+      segmentId: Number(segment_id),
+      address: email ?? "",
+      locale: preferred_locale ?? "",
+    })),
+    ...{ withoutAddress: withoutAddress.length, refused: refused.length, excluded: excluded.length },
     next: rows.length < size ? 0 : Number(rows.at(-1)?.contact_id),
   };
+}
+
+function leftOutAs({ email, has_refused, is_excluded }: Row) {
+  if (is_excluded === "t") return "excluded";
+  if (!email) return "withoutAddress";
+  return has_refused === "t" ? "refused" : "recipients";
 }

@@ -1,7 +1,11 @@
 import type { Transaction } from "@tidings/database/transaction";
 import { forgetIn } from "@tidings/projection/forget-in";
 
-const segmentStatements = [forgetIn("emails", "lists"), forgetIn("smses", "lists")];
+const segmentStatements = [
+  forgetIn("emails", "lists"),
+  forgetIn("emails", "excluded_lists"),
+  forgetIn("smses", "lists"),
+];
 const assetStatement = forgetIn("emails", "asset_attachments");
 
 /** Segments that are gone are sent nothing. */

@@ -29,7 +29,7 @@ export function emails(context: ResourceContext): Repository<Email> {
     load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {
       // An email to single contacts has no segments.
-      if (draft.emailType !== "list") draft.lists = [];
+      if (draft.emailType !== "list") Object.assign(draft, { lists: [], excludedLists: [] });
       return [
         ...checkAddresses(draft),
         ...checkLines(draft),

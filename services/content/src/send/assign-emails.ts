@@ -1,6 +1,6 @@
 import { prepared } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
-import type { Transaction } from "@tidings/database/transaction";
+import type { Row, Statement } from "@tidings/database/statement";
+import type { Queryable, Transaction } from "@tidings/database/transaction";
 import { chooseTranslation } from "../family/choose-translation.ts";
 import { isOpen } from "../family/is-open.ts";
 import { furthestBelow, weightIn, weightOfParent } from "../family/variant-weight.ts";
@@ -29,12 +29,16 @@ const familyStatement = prepared(
    order by id`,
 );
 /** Counts begin anew with a test. The rows are the lock: two choices for one test follow each other. */
-const countsStatement = prepared(
+const holdStatement = prepared(
   "variant_choices_hold",
   `insert into variant_choices as c (email_id, since) select id, $2::timestamptz from unnest($1::integer[]) as v (id) order by id
    on conflict (email_id) do update set since = excluded.since,
      chosen = case when c.since is not distinct from excluded.since then c.chosen else 0 end
    returning email_id, chosen`,
+);
+const countsStatement = prepared(
+  "variant_choices_read",
+  `select email_id, chosen from variant_choices where email_id = any ($1::integer[]) and since is not distinct from $2::timestamptz`,
 );
 const countStatement = prepared(
   "variant_choices_count",
@@ -51,35 +55,54 @@ export async function assignEmails(
   emailId: number,
   recipients: { locale: string }[],
 ): Promise<number[]> {
-  const rows = await transaction.query(familyStatement, [emailId]);
-  const variants = rows.filter(
-    (row) => Number(row.id) === emailId || Number(row.variant_parent_id) === emailId,
-  );
-  const members = variants
-    .map((row) => memberOf(row, rows))
-    .toSorted((one, other) => Number(other.id === emailId) - Number(one.id === emailId));
-  const [root, ...others] = members;
-  if (!root) return [];
-  root.weight = weightOfParent(others.map(({ weight }) => weight));
-  if (others.length > 0)
-    await holdCounts(
-      transaction,
-      members,
-      rows.find((row) => Number(row.id) === emailId),
-    );
+  const members = await readMembers(transaction, emailId, holdStatement);
   const before = members.map(({ chosen }) => chosen);
-  const assigned = recipients.map(({ locale }) => {
+  const assigned = deal(members, recipients);
+  if (members.length > 1) {
+    const more = members.map(({ chosen }, index) => chosen - (before[index] ?? 0));
+    transaction.execute(countStatement, [members.map(({ id }) => id), more]);
+  }
+  return assigned;
+}
+
+/** The emails that these would get if they were chosen now. */
+export async function foreseeEmails(
+  source: Queryable,
+  emailId: number,
+  recipients: { locale: string }[],
+): Promise<number[]> {
+  return deal(await readMembers(source, emailId, countsStatement), recipients);
+}
+
+/** The variants with the recipients that they have so far, the email itself first; none for an email that is gone. */
+async function readMembers(source: Queryable, emailId: number, counts: Statement): Promise<Member[]> {
+  const rows = await source.query(familyStatement, [emailId]);
+  const isRoot = (id: number | string | null | undefined) => Number(id) === emailId;
+  const members = rows
+    .filter(({ id, variant_parent_id }) => isRoot(id) || isRoot(variant_parent_id))
+    .map((row) => memberOf(row, rows))
+    .toSorted((one, other) => Number(isRoot(other.id)) - Number(isRoot(one.id)));
+  const [root, ...others] = members;
+  if (!root || others.length === 0) return members;
+  root.weight = weightOfParent(others.map(({ weight }) => weight));
+  const asked = [members.map(({ id }) => id), rows.find(({ id }) => isRoot(id))?.variant_start_date ?? null];
+  for (const { email_id, chosen } of await source.query(counts, asked)) {
+    const member = members.find(({ id }) => id === Number(email_id));
+    if (member) member.chosen = Number(chosen);
+  }
+  return members;
+}
+
+function deal(members: Member[], recipients: { locale: string }[]): number[] {
+  const [root] = members;
+  if (!root) return [];
+  return recipients.map(({ locale }) => {
     const member =
       members[furthestBelow(members.map(({ weight, chosen }) => ({ weight, count: chosen })))] ?? root;
     member.chosen += 1;
     const translation = locale ? chooseTranslation(member, member.translations, [locale]) : undefined;
     return (translation ?? member).id;
   });
-  if (others.length > 0) {
-    const more = members.map(({ chosen }, index) => chosen - (before[index] ?? 0));
-    transaction.execute(countStatement, [members.map(({ id }) => id), more]);
-  }
-  return assigned;
 }
 
 function memberOf(row: Row, rows: Row[]): Member {
@@ -91,12 +114,4 @@ function memberOf(row: Row, rows: Row[]): Member {
     weight: weightIn(Buffer.from(row.variant_settings ?? "[]")),
     chosen: 0,
   };
-}
-
-async function holdCounts(transaction: Transaction, members: Member[], root: Row | undefined): Promise<void> {
-  const values = [members.map(({ id }) => id), root?.variant_start_date ?? null];
-  for (const { email_id, chosen } of await transaction.query(countsStatement, values)) {
-    const member = members.find(({ id }) => id === Number(email_id));
-    if (member) member.chosen = Number(chosen);
-  }
 }

@@ -10,7 +10,7 @@ import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
-import { chooseRecipients, type Recipient } from "./choose-recipients.ts";
+import { chooseRecipients, freshRecipients, type Recipient } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { COUNTS } from "./read-broadcast.ts";
 
@@ -30,7 +30,8 @@ const addStatement = prepared(
 );
 const readStatement = prepared(
   "broadcasts_read",
-  "select state, is_paused, position, array_to_json(list_ids) as lists from broadcasts where id = $1::uuid",
+  `select b.state, b.is_paused, b.position, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
+   from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid`,
 );
 const holdStatement = prepared(
   "broadcasts_hold",
@@ -58,6 +59,8 @@ const finishStatement = prepared(
 const jobs = jobsOf("broadcast");
 const AT_ONCE = 4;
 const SLICE = 2_000;
+/** Slices that are read in one turn while all their members have a mail already. */
+const SLICES_MAX = 50;
 /** Until somebody looks whether all sends are decided. */
 const LOOK_SECONDS = 2;
 const ALL = 2 ** 31 - 1;
@@ -88,8 +91,14 @@ export interface BroadcastOptions {
   wake(): void;
 }
 
+interface Segments {
+  segmentIds: number[];
+  excludedSegmentIds: number[];
+}
+
 interface Slice {
-  recipients: Recipient[];
+  fresh: Recipient[];
+  /** The contact behind which the next one begins; 0 at the end. */
   next: number;
 }
 
@@ -99,13 +108,25 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
   const readSlice = async (job: Job): Promise<Job> => {
     const [row] = await database.query(readStatement, [job.key], backgroundDeadline());
     if (row?.state !== "choosing" || row.is_paused === "t") return job;
-    const asked = { segmentIds: JSON.parse(row.lists ?? "[]"), after: Number(row.position), pageSize: SLICE };
-    const { recipients, next } = await contacts.listRecipients(asked, {
-      actor,
-      deadlineMs: backgroundDeadline(),
-      requestId: "",
-    });
-    return { ...job, payload: { ...job.payload, after: asked.after, slice: { recipients, next } } };
+    const segments = {
+      segmentIds: idsIn(row.lists),
+      excludedSegmentIds: idsIn(row.excluded_lists),
+    };
+    const slice = await nextSlice(segments, Number(row.family_id), Number(row.position));
+    return { ...job, payload: { ...job.payload, after: Number(row.position), slice } };
+  };
+  /** The next recipients who have no mail of the family. */
+  const nextSlice = async (segments: Segments, familyId: number, position: number): Promise<Slice> => {
+    const deadlineMs = backgroundDeadline();
+    for (let after = position, slices = 1; ; slices++) {
+      const { recipients, next } = await contacts.listRecipients(
+        { ...segments, after, pageSize: SLICE },
+        { actor, deadlineMs, requestId: "" },
+      );
+      const fresh = await freshRecipients(database, familyId, recipients, deadlineMs);
+      if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
+      after = next;
+    }
   };
   return {
     database,
@@ -132,7 +153,7 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
           ...{ transaction, outbox, now: database.now(), broadcastId: key },
           ...{ emailId: Number(row.email_id), familyId: Number(row.family_id) },
         };
-        const chosen = isClosed ? 0 : await chooseRecipients(choosing, slice.recipients, left);
+        const chosen = isClosed ? 0 : await chooseRecipients(choosing, slice.fresh, left);
         const isOver = isClosed || slice.next === 0 || chosen >= left;
         transaction.execute(advanceStatement, [key, slice.next, chosen, isOver ? "sending" : "choosing"]);
         transaction.afterCommit(wake);
@@ -142,4 +163,8 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
       return finished.length > 0 ? { state: "done" } : again(LOOK_SECONDS);
     },
   };
+}
+
+function idsIn(json: string | null | undefined): number[] {
+  return JSON.parse(json ?? "[]");
 }

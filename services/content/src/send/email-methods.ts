@@ -1,12 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
+import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
 import { isNothing, isObject, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
+import type { RpcClient } from "@tidings/rpc/client";
 import type { Handlers } from "@tidings/rpc/definition";
 import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
@@ -17,6 +20,8 @@ import { addBroadcast } from "./broadcast.ts";
 import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
 import { controlBroadcast } from "./control-broadcast.ts";
+import { dryRun } from "./dry-run.ts";
+import { FAMILY_OF } from "./email-family.ts";
 import { presentRevision } from "./email-revision.ts";
 import { explainSend } from "./explain-send.ts";
 import { ledgerMethods } from "./ledger.ts";
@@ -33,6 +38,7 @@ export interface EmailMethodOptions {
   rows: Repository<Email>;
   findVisible: FindVisible;
   askContactable: AskContactable;
+  contacts: RpcClient<typeof ContactCommandService>;
   recordOpen: RecordOpen;
   rendering: UnsentOptions;
   /** Is there a way for mails to leave? */
@@ -42,6 +48,10 @@ export interface EmailMethodOptions {
 }
 
 const openStatement = prepared("emails_open", `select from emails e where e.id = $1 and ${isOpen("e")}`);
+const familyStatement = prepared(
+  "emails_family",
+  `select ${FAMILY_OF} as family_id from emails e where e.id = $1`,
+);
 /** Answered in words: each reason of the contact service that holds against every mail. */
 const REFUSALS: Record<string, string> = {
   unsubscribed: "Contact has requested to not be emailed.",
@@ -107,6 +117,23 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
         return addBroadcast(transaction, { emailId: id, segmentIds, recipientsMax, createdBy });
       });
       return { broadcastId };
+    },
+    async dryRunEmail({ id, lists, limit }, call) {
+      const email = await rows.get(id, call);
+      const segmentIds = readLists(lists, email);
+      const recipientsMax = readCount("limit", limit);
+      const excludedSegmentIds = email.excludedLists.map((segment) => segment.id);
+      const [family] = await database.query(familyStatement, [id], call.deadlineMs);
+      if (!family) throw notFound();
+      const asked = {
+        ...{ emailId: id, familyId: Number(family.family_id) },
+        ...{ segmentIds, excludedSegmentIds, recipientsMax },
+      };
+      const { wouldSend, excluded, samples } = await dryRun(options, asked, call.deadlineMs);
+      const ids = samples.map(({ contactId }) => contactId);
+      const visible = ids.length > 0 ? await findVisible(ContactSchema, ids, call) : new Set<number>();
+      const shown = samples.filter(({ contactId }) => visible.has(contactId));
+      return { wouldSend, excluded: jsonBytes(excluded), samples: jsonBytes(shown) };
     },
     async getBroadcast({ emailId, id, wait }, call) {
       await rows.get(emailId, call);

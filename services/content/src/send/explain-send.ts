@@ -8,7 +8,7 @@ import { SendState } from "./send-tables.ts";
 
 /** A condition for a mail, and whether it holds for a contact. */
 export interface SendRule {
-  rule: "published" | "segment_email" | "member" | "address" | "allowed" | "once";
+  rule: "published" | "segment_email" | "member" | "not_excluded" | "address" | "allowed" | "once";
   holds: boolean;
   /** Since when, where that is known: ISO 8601. */
   since: string | null;
@@ -29,7 +29,7 @@ export interface ExplainOptions {
 
 const emailStatement = prepared(
   "emails_explain",
-  `select e.email_type, e.lists, ${isOpen("e")} as is_open, to_json(e.publish_up) #>> '{}' as since, ${FAMILY_OF} as family_id
+  `select e.email_type, e.lists, e.excluded_lists, ${isOpen("e")} as is_open, to_json(e.publish_up) #>> '{}' as since, ${FAMILY_OF} as family_id
    from emails e where e.id = $1`,
 );
 const sendStatement = prepared(
@@ -62,7 +62,8 @@ export async function explainSend(
   ]);
   const address = fields.get("email") ?? "";
   const memberOf: number[] = JSON.parse(fields.get("segment_ids") || "[]");
-  const lists: number[] = JSON.parse(email.lists ?? "[]");
+  const isMemberOfAny = (lists: string | null | undefined) =>
+    (JSON.parse(lists ?? "[]") as number[]).some((id) => memberOf.includes(id));
   const rule = (
     name: SendRule["rule"],
     holds: boolean,
@@ -77,10 +78,11 @@ export async function explainSend(
   const rules = [
     rule("published", email.is_open === "t", "The email is not published now.", email.since ?? null),
     rule("segment_email", email.email_type === "list", "The email goes to single contacts."),
+    rule("member", isMemberOfAny(email.lists), "The contact is in none of the email's segments."),
     rule(
-      "member",
-      lists.some((id) => memberOf.includes(id)),
-      "The contact is in none of the email's segments.",
+      "not_excluded",
+      !isMemberOfAny(email.excluded_lists),
+      "The contact is in a segment that the email leaves out.",
     ),
     rule(
       "address",

@@ -8,8 +8,11 @@ import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import type { EmailMethodService, SendSchema } from "@tidings/proto/tidings/content/v1/email";
 import { notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
+import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, conflict, invalid, notFound, notOneOf } from "@tidings/rpc/fault";
+import { NO_TRANSPORT } from "./mail-parts.ts";
+import { planReplay } from "./replay-sends.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { SendState } from "./send-tables.ts";
 
@@ -17,6 +20,8 @@ export interface LedgerOptions {
   database: Database;
   outbox: Outbox;
   findVisible: FindVisible;
+  /** Is there a way for mails to leave? */
+  hasTransport: boolean;
   /** Called once a send is to go out. */
   wake(): void;
 }
@@ -63,6 +68,8 @@ const findStatement = prepared(
   `select s.contact_id from sends s where s.id = $1::bigint
      and ($2::integer is null or exists (select from emails e where e.id = s.email_id and e.created_by = $2::integer))`,
 );
+/** The highest reply code (RFC 5321, 4.2). */
+const CODE_MAX = 599;
 const ID = /^\d{1,18}$/;
 const LAST = "9223372036854775807";
 const RESOLVED: Record<string, "sent" | "failed" | "waiting"> = {
@@ -76,8 +83,9 @@ export function ledgerMethods({
   database,
   outbox,
   findVisible,
+  hasTransport,
   wake,
-}: LedgerOptions): Pick<Handlers<typeof EmailMethodService>, "listSends" | "resolveSend"> {
+}: LedgerOptions): Pick<Handlers<typeof EmailMethodService>, "listSends" | "resolveSend" | "replaySends"> {
   return {
     async listSends({ emailId, contactId, state, after, pageSize }, call) {
       if (state !== "" && !(STATES as string[]).includes(state))
@@ -89,7 +97,7 @@ export function ledgerMethods({
           "Sends are listed of an email (emailId), of a contact (contactId), or with state=unknown.",
         );
       const size = Math.min(PAGE_MAX, Math.max(1, pageSize));
-      const ownerId = call.reach(Verb.VIEW) === "all" ? null : call.actor.id;
+      const ownerId = ownerOf(call, Verb.VIEW);
       const states = state === "" ? STATES : [state];
       const values = [emailId || contactId || null, after || LAST, size, ownerId, states];
       const rows = await database.query(statement, values, call.deadlineMs);
@@ -102,11 +110,23 @@ export function ledgerMethods({
         next: rows.length < size ? "" : (rows.at(-1)?.id ?? ""),
       };
     },
+    async replaySends({ emailId, code }, call) {
+      if (emailId === 0) throw invalid([notValid("emailId", "The id of an email is required.")]);
+      if (code > CODE_MAX)
+        throw invalid([notValid("code", `It is a code of a mail server, to ${CODE_MAX}.`)]);
+      if (!hasTransport) throw conflict(NO_TRANSPORT);
+      const asked = { emailId, code: code || null, ownerId: ownerOf(call, Verb.EDIT) };
+      const jobId = await database.transaction(call.deadlineMs, (transaction) =>
+        planReplay(transaction, asked),
+      );
+      if (jobId === undefined) throw notFound();
+      return { jobId };
+    },
     async resolveSend({ id, as }, call) {
       const state = Object.hasOwn(RESOLVED, as) && RESOLVED[as];
       if (!state) throw invalid([notValid("as", notOneOf(Object.keys(RESOLVED)))]);
       if (!ID.test(id)) throw notFound();
-      const ownerId = call.reach(Verb.EDIT) === "all" ? null : call.actor.id;
+      const ownerId = ownerOf(call, Verb.EDIT);
       const [found] = await database.query(findStatement, [id, ownerId], call.deadlineMs);
       const contactId = Number(found?.contact_id);
       if (!found || !(await findVisible(ContactSchema, [contactId], call)).has(contactId)) throw notFound();
@@ -120,6 +140,11 @@ export function ledgerMethods({
       });
     },
   };
+}
+
+/** The user whose emails alone the caller reaches; everybody's when null. */
+function ownerOf(call: Call, verb: Verb): number | null {
+  return call.reach(verb) === "all" ? null : call.actor.id;
 }
 
 function toSend(row: Row): MessageInitShape<typeof SendSchema> {

@@ -1,6 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { backgroundDeadline, queryable } from "@tidings/database/database";
 import { factSource } from "@tidings/messaging/facts";
+import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import type { Email } from "@tidings/proto/tidings/content/v1/email";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
@@ -17,6 +18,7 @@ import { openRoutes } from "./open-routes.ts";
 import { openRecorder } from "./record-opens.ts";
 import { sendMethods } from "./render-again.ts";
 import { sendRenderer } from "./render-send.ts";
+import { sendReplays } from "./replay-sends.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendsOf } from "./send-facts.ts";
 import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
 
@@ -27,14 +29,14 @@ interface SendParts {
   mail: MailParts;
 }
 
-type Sends = Required<Pick<Parts, "facts" | "services">> & {
+type Sends = Required<Pick<Parts, "facts" | "jobs" | "services">> & {
   routes: Router[];
   methods: SendMethods;
 };
 
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
-  { database, outbox, log }: Foundation<ContentConfig>,
+  { database, outbox, log, upstreams }: Foundation<ContentConfig>,
   { rows, findVisible, settings, mail }: SendParts,
 ): Sends {
   const { rendering, render, askContactable, way, wake } = mail;
@@ -47,11 +49,13 @@ export function openSends(
       rows,
       findVisible,
       askContactable,
+      contacts: upstreams.client("contact", ContactCommandService),
       recordOpen,
       rendering,
       hasTransport: way !== undefined,
       wake,
     }),
+    jobs: [sendReplays({ database, outbox, log, wake })],
     services: [implement(SendMethodService, sendMethods({ database, log, links, render }))],
     facts: [
       factSource(database, {

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/email.proto.
  */
 export const file_tidings_content_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSL+EgoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQE6OKK2GDQKDGVtYWlsOmVtYWlscxIGRW1haWxzIgVlbWFpbCoEbmFtZSoHc3ViamVjdDIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CDwoNX2Zyb21fYWRkcmVzc0IMCgpfZnJvbV9uYW1lQhMKEV9yZXBseV90b19hZGRyZXNzQg4KDF9iY2NfYWRkcmVzc0IWChRfdXNlX293bmVyX2FzX21haWxlckILCglfdXRtX3RhZ3NCEQoPX3ByZWhlYWRlcl90ZXh0Qg4KDF9jdXN0b21faHRtbEINCgtfcGxhaW5fdGV4dEILCglfdGVtcGxhdGVCDQoLX2VtYWlsX3R5cGVCEQoPX3B1YmxpY19wcmV2aWV3Qg0KC19yZWFkX2NvdW50Qg0KC19zZW50X2NvdW50QgsKCV9yZXZpc2lvbkITChFfdmFyaWFudF9jaGlsZHJlbkITChFfdmFyaWFudF9zZXR0aW5nc0IVChNfdmFyaWFudF9zdGFydF9kYXRlQhUKE192YXJpYW50X3NlbnRfY291bnRCFQoTX3ZhcmlhbnRfcmVhZF9jb3VudEIXChVfdHJhbnNsYXRpb25fY2hpbGRyZW5CEgoQX2R5bmFtaWNfY29udGVudEIKCghfaGVhZGVycyJmChlTZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0EgoKAmlkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGdG9rZW5zGAMgASgMEhkKEWFzc2V0X2F0dGFjaG1lbnRzGAQgASgMIjsKGlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYASABKAkSDwoHcmVmdXNhbBgCIAEoCSJLChBTZW5kRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMEg0KBWJhdGNoGAQgASgMIikKEVNlbmRFbWFpbFJlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSJBChNHZXRCcm9hZGNhc3RSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgoKAmlkGAIgASgJEgwKBHdhaXQYAyABKAgiKQoVTGlzdEJyb2FkY2FzdHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFIksKFkxpc3RCcm9hZGNhc3RzUmVzcG9uc2USMQoKYnJvYWRjYXN0cxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiRwoXQ29udHJvbEJyb2FkY2FzdFJlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSCgoCaWQYAiABKAkSDgoGYWN0aW9uGAMgASgJIvACCglCcm9hZGNhc3QSCgoCaWQYASABKAkSDQoFc3RhdGUYAiABKAkSDgoGY2hvc2VuGAMgASgFEg4KBnF1ZXVlZBgEIAEoBRIQCghkZWZlcnJlZBgFIAEoBRIPCgdzZW5kaW5nGAYgASgFEgwKBHNlbnQYByABKAUSDgoGZmFpbGVkGAggASgFEhIKCnN1cHByZXNzZWQYCSABKAUSDwoHdW5rbm93bhgKIAEoBRIRCgljYW5jZWxsZWQYCyABKAUSDAoEcmF0ZRgMIAEoARIQCgNldGEYDSABKAVIAIgBARIXCgpsYXN0X2Vycm9yGA4gASgJSAGIAQESLgoKc3RhcnRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgYKBF9ldGFCDQoLX2xhc3RfZXJyb3IiaQoQTGlzdFNlbmRzUmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg0KBXN0YXRlGAMgASgJEg0KBWFmdGVyGAQgASgJEhEKCXBhZ2Vfc2l6ZRgFIAEoBSJKChFMaXN0U2VuZHNSZXNwb25zZRInCgVzZW5kcxgBIAMoCzIYLnRpZGluZ3MuY29udGVudC52MS5TZW5kEgwKBG5leHQYAiABKAkiLAoSUmVzb2x2ZVNlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIqQDCgRTZW5kEgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESEAoIZW1haWxfaWQYBiABKAUSEgoKY29udGFjdF9pZBgHIAEoBRIUCgdhZGRyZXNzGAggASgJSAGIAQESDAoEaGFzaBgJIAEoCRIqCgZkdWVfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnN0YXJ0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEY29kZRgNIAEoBUgCiAEBEi0KCWRhdGVfcmVhZBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKb3Blbl9jb3VudBgPIAEoBUIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlIjUKE1ByZXZpZXdFbWFpbFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSKEAQoUUHJldmlld0VtYWlsUmVzcG9uc2USDwoHc3ViamVjdBgBIAEoCRIMCgRodG1sGAIgASgJEgwKBHRleHQYAyABKAkSDwoHaGVhZGVycxgEIAEoDBINCgVieXRlcxgFIAEoBRINCgVsaW5rcxgGIAEoDBIQCgh3YXJuaW5ncxgHIAEoDCJYChRTZW5kVGVzdEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgV1c2VycxgCIAEoDBIRCglhZGRyZXNzZXMYAyABKAwSEgoKY29udGFjdF9pZBgEIAEoBSIrChVTZW5kVGVzdEVtYWlsUmVzcG9uc2USEgoKcmVjaXBpZW50cxgBIAEoDCI0ChJFeHBsYWluU2VuZFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSI1ChNFeHBsYWluU2VuZFJlc3BvbnNlEg8KB3ZlcmRpY3QYASABKAkSDQoFcnVsZXMYAiABKAwiIgoSUmVjb3JkUmVwbHlSZXF1ZXN0EgwKBGhhc2gYASABKAkiFQoTUmVjb3JkUmVwbHlSZXNwb25zZSIgChBBd2FpdFNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiLQoMU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCTL5CQoSRW1haWxNZXRob2RTZXJ2aWNlEnkKElNlbmRFbWFpbFRvQ29udGFjdBItLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0Gi4udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlIgSQtRgBEl4KCVNlbmRFbWFpbBIkLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxSZXF1ZXN0GiUudGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFJlc3BvbnNlIgSQtRgBEl8KDEdldEJyb2FkY2FzdBInLnRpZGluZ3MuY29udGVudC52MS5HZXRCcm9hZGNhc3RSZXF1ZXN0Gh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCIHkAIBkLUYARJwCg5MaXN0QnJvYWRjYXN0cxIpLnRpZGluZ3MuY29udGVudC52MS5MaXN0QnJvYWRjYXN0c1JlcXVlc3QaKi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXNwb25zZSIHkAIBkLUYARJkChBDb250cm9sQnJvYWRjYXN0EisudGlkaW5ncy5jb250ZW50LnYxLkNvbnRyb2xCcm9hZGNhc3RSZXF1ZXN0Gh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCIEkLUYAxJhCglMaXN0U2VuZHMSJC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNlbmRzUmVxdWVzdBolLnRpZGluZ3MuY29udGVudC52MS5MaXN0U2VuZHNSZXNwb25zZSIHkAIBkLUYARJVCgtSZXNvbHZlU2VuZBImLnRpZGluZ3MuY29udGVudC52MS5SZXNvbHZlU2VuZFJlcXVlc3QaGC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZCIEkLUYAxJkCgtSZWNvcmRSZXBseRImLnRpZGluZ3MuY29udGVudC52MS5SZWNvcmRSZXBseVJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuUmVjb3JkUmVwbHlSZXNwb25zZSIEkLUYARJqCgxQcmV2aWV3RW1haWwSJy50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlld0VtYWlsUmVxdWVzdBooLnRpZGluZ3MuY29udGVudC52MS5QcmV2aWV3RW1haWxSZXNwb25zZSIHkAIBkLUYARJqCg1TZW5kVGVzdEVtYWlsEigudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUZXN0RW1haWxSZXF1ZXN0GikudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUZXN0RW1haWxSZXNwb25zZSIEkLUYARJnCgtFeHBsYWluU2VuZBImLnRpZGluZ3MuY29udGVudC52MS5FeHBsYWluU2VuZFJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuRXhwbGFpblNlbmRSZXNwb25zZSIHkAIBkLUYARJcCglBd2FpdFNlbmQSJC50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTZW5kUmVxdWVzdBogLnRpZGluZ3MuY29udGVudC52MS5TZW5kUHJvZ3Jlc3MiB5ACAZC1GAEaEIq1GAxlbWFpbDplbWFpbHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSLEEwoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQESRAoOZXhjbHVkZWRfbGlzdHMYKyADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQhDotRjoB/q1GAdzZWdtZW50Ojiithg0CgxlbWFpbDplbWFpbHMSBkVtYWlscyIFZW1haWwqBG5hbWUqB3N1YmplY3QyBG5hbWVAAUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQgsKCV9sYW5ndWFnZUINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQg8KDV9mcm9tX2FkZHJlc3NCDAoKX2Zyb21fbmFtZUITChFfcmVwbHlfdG9fYWRkcmVzc0IOCgxfYmNjX2FkZHJlc3NCFgoUX3VzZV9vd25lcl9hc19tYWlsZXJCCwoJX3V0bV90YWdzQhEKD19wcmVoZWFkZXJfdGV4dEIOCgxfY3VzdG9tX2h0bWxCDQoLX3BsYWluX3RleHRCCwoJX3RlbXBsYXRlQg0KC19lbWFpbF90eXBlQhEKD19wdWJsaWNfcHJldmlld0INCgtfcmVhZF9jb3VudEINCgtfc2VudF9jb3VudEILCglfcmV2aXNpb25CEwoRX3ZhcmlhbnRfY2hpbGRyZW5CEwoRX3ZhcmlhbnRfc2V0dGluZ3NCFQoTX3ZhcmlhbnRfc3RhcnRfZGF0ZUIVChNfdmFyaWFudF9zZW50X2NvdW50QhUKE192YXJpYW50X3JlYWRfY291bnRCFwoVX3RyYW5zbGF0aW9uX2NoaWxkcmVuQhIKEF9keW5hbWljX2NvbnRlbnRCCgoIX2hlYWRlcnMiZgoZU2VuZEVtYWlsVG9Db250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg4KBnRva2VucxgDIAEoDBIZChFhc3NldF9hdHRhY2htZW50cxgEIAEoDCI7ChpTZW5kRW1haWxUb0NvbnRhY3RSZXNwb25zZRIMCgRoYXNoGAEgASgJEg8KB3JlZnVzYWwYAiABKAkiSwoQU2VuZEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgVsaXN0cxgCIAEoDBINCgVsaW1pdBgDIAEoDBINCgViYXRjaBgEIAEoDCIpChFTZW5kRW1haWxSZXNwb25zZRIUCgxicm9hZGNhc3RfaWQYASABKAkiPgoSRHJ5UnVuRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMIkwKE0RyeVJ1bkVtYWlsUmVzcG9uc2USEgoKd291bGRfc2VuZBgBIAEoBRIQCghleGNsdWRlZBgCIAEoDBIPCgdzYW1wbGVzGAMgASgMIkEKE0dldEJyb2FkY2FzdFJlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSCgoCaWQYAiABKAkSDAoEd2FpdBgDIAEoCCIpChVMaXN0QnJvYWRjYXN0c1JlcXVlc3QSEAoIZW1haWxfaWQYASABKAUiSwoWTGlzdEJyb2FkY2FzdHNSZXNwb25zZRIxCgpicm9hZGNhc3RzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCJHChdDb250cm9sQnJvYWRjYXN0UmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBRIKCgJpZBgCIAEoCRIOCgZhY3Rpb24YAyABKAki8AIKCUJyb2FkY2FzdBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIOCgZjaG9zZW4YAyABKAUSDgoGcXVldWVkGAQgASgFEhAKCGRlZmVycmVkGAUgASgFEg8KB3NlbmRpbmcYBiABKAUSDAoEc2VudBgHIAEoBRIOCgZmYWlsZWQYCCABKAUSEgoKc3VwcHJlc3NlZBgJIAEoBRIPCgd1bmtub3duGAogASgFEhEKCWNhbmNlbGxlZBgLIAEoBRIMCgRyYXRlGAwgASgBEhAKA2V0YRgNIAEoBUgAiAEBEhcKCmxhc3RfZXJyb3IYDiABKAlIAYgBARIuCgpzdGFydGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hlZF9hdBgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBgoEX2V0YUINCgtfbGFzdF9lcnJvciJpChBMaXN0U2VuZHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIkoKEUxpc3RTZW5kc1Jlc3BvbnNlEicKBXNlbmRzGAEgAygLMhgudGlkaW5ncy5jb250ZW50LnYxLlNlbmQSDAoEbmV4dBgCIAEoCSIsChJSZXNvbHZlU2VuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYXMYAiABKAkiNAoSUmVwbGF5U2VuZHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgwKBGNvZGUYAiABKAUiJQoTUmVwbGF5U2VuZHNSZXNwb25zZRIOCgZqb2JfaWQYASABKAkipAMKBFNlbmQSCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIQCghlbWFpbF9pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESLQoJZGF0ZV9yZWFkGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpvcGVuX2NvdW50GA8gASgFQgkKB19yZWFzb25CCgoIX2FkZHJlc3NCBwoFX2NvZGUiNQoTUHJldmlld0VtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIoQBChRQcmV2aWV3RW1haWxSZXNwb25zZRIPCgdzdWJqZWN0GAEgASgJEgwKBGh0bWwYAiABKAkSDAoEdGV4dBgDIAEoCRIPCgdoZWFkZXJzGAQgASgMEg0KBWJ5dGVzGAUgASgFEg0KBWxpbmtzGAYgASgMEhAKCHdhcm5pbmdzGAcgASgMIlgKFFNlbmRUZXN0RW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBXVzZXJzGAIgASgMEhEKCWFkZHJlc3NlcxgDIAEoDBISCgpjb250YWN0X2lkGAQgASgFIisKFVNlbmRUZXN0RW1haWxSZXNwb25zZRISCgpyZWNpcGllbnRzGAEgASgMIjQKEkV4cGxhaW5TZW5kUmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIjUKE0V4cGxhaW5TZW5kUmVzcG9uc2USDwoHdmVyZGljdBgBIAEoCRINCgVydWxlcxgCIAEoDCIiChJSZWNvcmRSZXBseVJlcXVlc3QSDAoEaGFzaBgBIAEoCSIVChNSZWNvcmRSZXBseVJlc3BvbnNlIiAKEEF3YWl0U2VuZFJlcXVlc3QSDAoEaGFzaBgBIAEoCSItCgxTZW5kUHJvZ3Jlc3MSDQoFc3RhdGUYASABKAkSDgoGcmVhc29uGAIgASgJMsgLChJFbWFpbE1ldGhvZFNlcnZpY2USeQoSU2VuZEVtYWlsVG9Db250YWN0Ei0udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlcXVlc3QaLi50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsVG9Db250YWN0UmVzcG9uc2UiBJC1GAESXgoJU2VuZEVtYWlsEiQudGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFJlcXVlc3QaJS50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsUmVzcG9uc2UiBJC1GAESZwoLRHJ5UnVuRW1haWwSJi50aWRpbmdzLmNvbnRlbnQudjEuRHJ5UnVuRW1haWxSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLkRyeVJ1bkVtYWlsUmVzcG9uc2UiB5ACAZC1GAESXwoMR2V0QnJvYWRjYXN0EicudGlkaW5ncy5jb250ZW50LnYxLkdldEJyb2FkY2FzdFJlcXVlc3QaHS50aWRpbmdzLmNvbnRlbnQudjEuQnJvYWRjYXN0IgeQAgGQtRgBEnAKDkxpc3RCcm9hZGNhc3RzEikudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGVudC52MS5MaXN0QnJvYWRjYXN0c1Jlc3BvbnNlIgeQAgGQtRgBEmQKEENvbnRyb2xCcm9hZGNhc3QSKy50aWRpbmdzLmNvbnRlbnQudjEuQ29udHJvbEJyb2FkY2FzdFJlcXVlc3QaHS50aWRpbmdzLmNvbnRlbnQudjEuQnJvYWRjYXN0IgSQtRgDEmEKCUxpc3RTZW5kcxIkLnRpZGluZ3MuY29udGVudC52MS5MaXN0U2VuZHNSZXF1ZXN0GiUudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTZW5kc1Jlc3BvbnNlIgeQAgGQtRgBElUKC1Jlc29sdmVTZW5kEiYudGlkaW5ncy5jb250ZW50LnYxLlJlc29sdmVTZW5kUmVxdWVzdBoYLnRpZGluZ3MuY29udGVudC52MS5TZW5kIgSQtRgDEmQKC1JlcGxheVNlbmRzEiYudGlkaW5ncy5jb250ZW50LnYxLlJlcGxheVNlbmRzUmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlTZW5kc1Jlc3BvbnNlIgSQtRgDEmQKC1JlY29yZFJlcGx5EiYudGlkaW5ncy5jb250ZW50LnYxLlJlY29yZFJlcGx5UmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5SZWNvcmRSZXBseVJlc3BvbnNlIgSQtRgBEmoKDFByZXZpZXdFbWFpbBInLnRpZGluZ3MuY29udGVudC52MS5QcmV2aWV3RW1haWxSZXF1ZXN0GigudGlkaW5ncy5jb250ZW50LnYxLlByZXZpZXdFbWFpbFJlc3BvbnNlIgeQAgGQtRgBEmoKDVNlbmRUZXN0RW1haWwSKC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFRlc3RFbWFpbFJlcXVlc3QaKS50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFRlc3RFbWFpbFJlc3BvbnNlIgSQtRgBEmcKC0V4cGxhaW5TZW5kEiYudGlkaW5ncy5jb250ZW50LnYxLkV4cGxhaW5TZW5kUmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5FeHBsYWluU2VuZFJlc3BvbnNlIgeQAgGQtRgBElwKCUF3YWl0U2VuZBIkLnRpZGluZ3MuY29udGVudC52MS5Bd2FpdFNlbmRSZXF1ZXN0GiAudGlkaW5ncy5jb250ZW50LnYxLlNlbmRQcm9ncmVzcyIHkAIBkLUYARoQirUYDGVtYWlsOmVtYWlsc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * An email.
@@ -240,6 +240,13 @@ export type Email = Message<"tidings.content.v1.Email"> & {
    * @generated from field: optional bytes headers = 42;
    */
   headers?: Uint8Array | undefined;
+
+  /**
+   * Their members get no mail of a send to `lists`.
+   *
+   * @generated from field: repeated tidings.type.v1.Reference excluded_lists = 43;
+   */
+  excludedLists: Reference[];
 };
 
 /**
@@ -365,6 +372,66 @@ export const SendEmailResponseSchema: GenMessage<SendEmailResponse> = /*@__PURE_
   messageDesc(file_tidings_content_v1_email, 4);
 
 /**
+ * @generated from message tidings.content.v1.DryRunEmailRequest
+ */
+export type DryRunEmailRequest = Message<"tidings.content.v1.DryRunEmailRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * JSON, as in SendEmailRequest.
+   *
+   * @generated from field: bytes lists = 2;
+   */
+  lists: Uint8Array;
+
+  /**
+   * @generated from field: bytes limit = 3;
+   */
+  limit: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.DryRunEmailRequest.
+ * Use `create(DryRunEmailRequestSchema)` to create a new message.
+ */
+export const DryRunEmailRequestSchema: GenMessage<DryRunEmailRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 5);
+
+/**
+ * @generated from message tidings.content.v1.DryRunEmailResponse
+ */
+export type DryRunEmailResponse = Message<"tidings.content.v1.DryRunEmailResponse"> & {
+  /**
+   * @generated from field: int32 would_send = 1;
+   */
+  wouldSend: number;
+
+  /**
+   * JSON: {reason: count}
+   *
+   * @generated from field: bytes excluded = 2;
+   */
+  excluded: Uint8Array;
+
+  /**
+   * JSON: [{"contactId", "address", "variant"}], of contacts that the caller may view, 10 at most.
+   *
+   * @generated from field: bytes samples = 3;
+   */
+  samples: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.DryRunEmailResponse.
+ * Use `create(DryRunEmailResponseSchema)` to create a new message.
+ */
+export const DryRunEmailResponseSchema: GenMessage<DryRunEmailResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 6);
+
+/**
  * @generated from message tidings.content.v1.GetBroadcastRequest
  */
 export type GetBroadcastRequest = Message<"tidings.content.v1.GetBroadcastRequest"> & {
@@ -389,7 +456,7 @@ export type GetBroadcastRequest = Message<"tidings.content.v1.GetBroadcastReques
  * Use `create(GetBroadcastRequestSchema)` to create a new message.
  */
 export const GetBroadcastRequestSchema: GenMessage<GetBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 5);
+  messageDesc(file_tidings_content_v1_email, 7);
 
 /**
  * @generated from message tidings.content.v1.ListBroadcastsRequest
@@ -406,7 +473,7 @@ export type ListBroadcastsRequest = Message<"tidings.content.v1.ListBroadcastsRe
  * Use `create(ListBroadcastsRequestSchema)` to create a new message.
  */
 export const ListBroadcastsRequestSchema: GenMessage<ListBroadcastsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 6);
+  messageDesc(file_tidings_content_v1_email, 8);
 
 /**
  * @generated from message tidings.content.v1.ListBroadcastsResponse
@@ -423,7 +490,7 @@ export type ListBroadcastsResponse = Message<"tidings.content.v1.ListBroadcastsR
  * Use `create(ListBroadcastsResponseSchema)` to create a new message.
  */
 export const ListBroadcastsResponseSchema: GenMessage<ListBroadcastsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 7);
+  messageDesc(file_tidings_content_v1_email, 9);
 
 /**
  * @generated from message tidings.content.v1.ControlBroadcastRequest
@@ -452,7 +519,7 @@ export type ControlBroadcastRequest = Message<"tidings.content.v1.ControlBroadca
  * Use `create(ControlBroadcastRequestSchema)` to create a new message.
  */
 export const ControlBroadcastRequestSchema: GenMessage<ControlBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 8);
+  messageDesc(file_tidings_content_v1_email, 10);
 
 /**
  * A send of an email to segments. Its sends by state add up to those that were chosen.
@@ -560,7 +627,7 @@ export type Broadcast = Message<"tidings.content.v1.Broadcast"> & {
  * Use `create(BroadcastSchema)` to create a new message.
  */
 export const BroadcastSchema: GenMessage<Broadcast> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 9);
+  messageDesc(file_tidings_content_v1_email, 11);
 
 /**
  * @generated from message tidings.content.v1.ListSendsRequest
@@ -601,7 +668,7 @@ export type ListSendsRequest = Message<"tidings.content.v1.ListSendsRequest"> & 
  * Use `create(ListSendsRequestSchema)` to create a new message.
  */
 export const ListSendsRequestSchema: GenMessage<ListSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 10);
+  messageDesc(file_tidings_content_v1_email, 12);
 
 /**
  * @generated from message tidings.content.v1.ListSendsResponse
@@ -625,7 +692,7 @@ export type ListSendsResponse = Message<"tidings.content.v1.ListSendsResponse"> 
  * Use `create(ListSendsResponseSchema)` to create a new message.
  */
 export const ListSendsResponseSchema: GenMessage<ListSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 11);
+  messageDesc(file_tidings_content_v1_email, 13);
 
 /**
  * @generated from message tidings.content.v1.ResolveSendRequest
@@ -649,7 +716,48 @@ export type ResolveSendRequest = Message<"tidings.content.v1.ResolveSendRequest"
  * Use `create(ResolveSendRequestSchema)` to create a new message.
  */
 export const ResolveSendRequestSchema: GenMessage<ResolveSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 12);
+  messageDesc(file_tidings_content_v1_email, 14);
+
+/**
+ * @generated from message tidings.content.v1.ReplaySendsRequest
+ */
+export type ReplaySendsRequest = Message<"tidings.content.v1.ReplaySendsRequest"> & {
+  /**
+   * @generated from field: int32 email_id = 1;
+   */
+  emailId: number;
+
+  /**
+   * 0: with any code, and without one.
+   *
+   * @generated from field: int32 code = 2;
+   */
+  code: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ReplaySendsRequest.
+ * Use `create(ReplaySendsRequestSchema)` to create a new message.
+ */
+export const ReplaySendsRequestSchema: GenMessage<ReplaySendsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 15);
+
+/**
+ * @generated from message tidings.content.v1.ReplaySendsResponse
+ */
+export type ReplaySendsResponse = Message<"tidings.content.v1.ReplaySendsResponse"> & {
+  /**
+   * @generated from field: string job_id = 1;
+   */
+  jobId: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ReplaySendsResponse.
+ * Use `create(ReplaySendsResponseSchema)` to create a new message.
+ */
+export const ReplaySendsResponseSchema: GenMessage<ReplaySendsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 16);
 
 /**
  * One mail for one contact.
@@ -746,7 +854,7 @@ export type Send = Message<"tidings.content.v1.Send"> & {
  * Use `create(SendSchema)` to create a new message.
  */
 export const SendSchema: GenMessage<Send> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 13);
+  messageDesc(file_tidings_content_v1_email, 17);
 
 /**
  * @generated from message tidings.content.v1.PreviewEmailRequest
@@ -770,7 +878,7 @@ export type PreviewEmailRequest = Message<"tidings.content.v1.PreviewEmailReques
  * Use `create(PreviewEmailRequestSchema)` to create a new message.
  */
 export const PreviewEmailRequestSchema: GenMessage<PreviewEmailRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 14);
+  messageDesc(file_tidings_content_v1_email, 18);
 
 /**
  * @generated from message tidings.content.v1.PreviewEmailResponse
@@ -825,7 +933,7 @@ export type PreviewEmailResponse = Message<"tidings.content.v1.PreviewEmailRespo
  * Use `create(PreviewEmailResponseSchema)` to create a new message.
  */
 export const PreviewEmailResponseSchema: GenMessage<PreviewEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 15);
+  messageDesc(file_tidings_content_v1_email, 19);
 
 /**
  * @generated from message tidings.content.v1.SendTestEmailRequest
@@ -863,7 +971,7 @@ export type SendTestEmailRequest = Message<"tidings.content.v1.SendTestEmailRequ
  * Use `create(SendTestEmailRequestSchema)` to create a new message.
  */
 export const SendTestEmailRequestSchema: GenMessage<SendTestEmailRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 16);
+  messageDesc(file_tidings_content_v1_email, 20);
 
 /**
  * @generated from message tidings.content.v1.SendTestEmailResponse
@@ -882,7 +990,7 @@ export type SendTestEmailResponse = Message<"tidings.content.v1.SendTestEmailRes
  * Use `create(SendTestEmailResponseSchema)` to create a new message.
  */
 export const SendTestEmailResponseSchema: GenMessage<SendTestEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 17);
+  messageDesc(file_tidings_content_v1_email, 21);
 
 /**
  * @generated from message tidings.content.v1.ExplainSendRequest
@@ -904,7 +1012,7 @@ export type ExplainSendRequest = Message<"tidings.content.v1.ExplainSendRequest"
  * Use `create(ExplainSendRequestSchema)` to create a new message.
  */
 export const ExplainSendRequestSchema: GenMessage<ExplainSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 18);
+  messageDesc(file_tidings_content_v1_email, 22);
 
 /**
  * @generated from message tidings.content.v1.ExplainSendResponse
@@ -930,7 +1038,7 @@ export type ExplainSendResponse = Message<"tidings.content.v1.ExplainSendRespons
  * Use `create(ExplainSendResponseSchema)` to create a new message.
  */
 export const ExplainSendResponseSchema: GenMessage<ExplainSendResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 19);
+  messageDesc(file_tidings_content_v1_email, 23);
 
 /**
  * @generated from message tidings.content.v1.RecordReplyRequest
@@ -947,7 +1055,7 @@ export type RecordReplyRequest = Message<"tidings.content.v1.RecordReplyRequest"
  * Use `create(RecordReplyRequestSchema)` to create a new message.
  */
 export const RecordReplyRequestSchema: GenMessage<RecordReplyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 20);
+  messageDesc(file_tidings_content_v1_email, 24);
 
 /**
  * @generated from message tidings.content.v1.RecordReplyResponse
@@ -960,7 +1068,7 @@ export type RecordReplyResponse = Message<"tidings.content.v1.RecordReplyRespons
  * Use `create(RecordReplyResponseSchema)` to create a new message.
  */
 export const RecordReplyResponseSchema: GenMessage<RecordReplyResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 21);
+  messageDesc(file_tidings_content_v1_email, 25);
 
 /**
  * @generated from message tidings.content.v1.AwaitSendRequest
@@ -977,7 +1085,7 @@ export type AwaitSendRequest = Message<"tidings.content.v1.AwaitSendRequest"> & 
  * Use `create(AwaitSendRequestSchema)` to create a new message.
  */
 export const AwaitSendRequestSchema: GenMessage<AwaitSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 22);
+  messageDesc(file_tidings_content_v1_email, 26);
 
 /**
  * @generated from message tidings.content.v1.SendProgress
@@ -1001,7 +1109,7 @@ export type SendProgress = Message<"tidings.content.v1.SendProgress"> & {
  * Use `create(SendProgressSchema)` to create a new message.
  */
 export const SendProgressSchema: GenMessage<SendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 23);
+  messageDesc(file_tidings_content_v1_email, 27);
 
 /**
  * The methods of emails beyond the standard ones (AIP-136).
@@ -1031,6 +1139,17 @@ export const EmailMethodService: GenService<{
     methodKind: "unary";
     input: typeof SendEmailRequestSchema;
     output: typeof SendEmailResponseSchema;
+  },
+  /**
+   * How many would get an email if it were sent to its segments now, and how many not, by reason. Nothing is written. NOT_FOUND for an unknown email;
+   * INVALID_ARGUMENT as SendEmail. The email may be unpublished.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.DryRunEmail
+   */
+  dryRunEmail: {
+    methodKind: "unary";
+    input: typeof DryRunEmailRequestSchema;
+    output: typeof DryRunEmailResponseSchema;
   },
   /**
    * How far a broadcast is. With `wait`, once it is finished, or when the deadline comes near. NOT_FOUND for one that is not the email's.
@@ -1083,6 +1202,17 @@ export const EmailMethodService: GenService<{
     methodKind: "unary";
     input: typeof ResolveSendRequestSchema;
     output: typeof SendSchema;
+  },
+  /**
+   * Has the failed sends of an email tried again, as a job: all of them, or those with a code of the mail server. Each keeps its key, so nobody gets a
+   * second mail. NOT_FOUND for an unknown email; ABORTED where no transport is set up.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.ReplaySends
+   */
+  replaySends: {
+    methodKind: "unary";
+    input: typeof ReplaySendsRequestSchema;
+    output: typeof ReplaySendsResponseSchema;
   },
   /**
    * Records that the contact of a send answered its mail, which proves that it was read. NOT_FOUND for an unknown send.
