@@ -96,6 +96,8 @@ export interface FollowOptions {
   rendering: UnsentOptions;
   /** Is there a way for mails to leave? */
   hasTransport: boolean;
+  /** Called once mails were chosen. */
+  wake(): void;
 }
 
 /**
@@ -207,8 +209,10 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
     const results = resultsOf((await submittedRow(transaction, task)) ?? {}, form);
     const choosing = { transaction, outbox: options.outbox, now: options.database.now() };
     await emailContact(choosing, { form, action, key, contactId, results });
+    transaction.afterCommit(options.wake);
   }
   for (const notice of notices) chooseNotices(transaction, notice, options.database.now());
+  if (notices.length > 0) transaction.afterCommit(options.wake);
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
   if (form && actionsDone < form.actions.length) return { state: "again", payload: { ...rest, actionsDone } };
   // Its receivers see what the actions did (engines.md 8.4), and no repost can take it back any more.

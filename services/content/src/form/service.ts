@@ -65,6 +65,7 @@ export function openForms(
         publicUrl: config.PUBLIC_URL,
         rendering: mail.rendering,
         hasTransport: mail.way !== undefined,
+        wake: mail.wake,
       }),
       reposting({ database, log, outbound, submitters, box, prefix: config.PUBLIC_PREFIX }),
     ],

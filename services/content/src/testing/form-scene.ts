@@ -82,6 +82,7 @@ export async function formScene() {
         publicUrl: "https://www.example",
         rendering: UNWRITTEN,
         hasTransport: false,
+        wake: () => undefined,
       }),
     query,
     async add(members: MessageInitShape<typeof FormSchema>): Promise<Form> {
