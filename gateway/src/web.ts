@@ -57,7 +57,7 @@ export function webProxy({ address, tls, limits }: WebOptions, log: Log): Reques
     xfwd: false,
     on: {
       proxyReq(outgoing, request, response) {
-        outgoing.removeHeader("authorization");
+        if (!rowOf(request).takesCredentials) outgoing.removeHeader("authorization");
         outgoing.removeHeader("proxy-authorization");
         // Visitors have no actor.
         outgoing.removeHeader(ACTOR_HEADER);

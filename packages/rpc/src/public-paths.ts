@@ -9,6 +9,8 @@ export interface PublicPath {
   methods: ("GET" | "POST")[];
   /** Scripts on other sites may read the answers. */
   isShared?: true;
+  /** Its callers prove by `Authorization` who they are, with secrets that are none of the API's. */
+  takesCredentials?: true;
 }
 
 /** THE table of the paths that visitors have: the first one that fits decides. A page has its own alias besides. */
@@ -33,7 +35,7 @@ export const PUBLIC_PATHS: PublicPath[] = [
   { path: "/focus/", kind: "page", methods: ["GET"] },
   { path: "/video/hit", kind: "tracking", methods: ["POST"], isShared: true },
   { path: "/email/", kind: "page", methods: ["GET", "POST"] },
-  { path: "/mailer/", kind: "page", methods: ["POST"] },
+  { path: "/mailer/", kind: "page", methods: ["POST"], takesCredentials: true },
   { path: "/sms/", kind: "page", methods: ["GET", "POST"] },
   { path: "/notification/", kind: "page", methods: ["GET", "POST"] },
 ];

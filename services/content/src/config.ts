@@ -5,6 +5,7 @@ import { allowedRanges } from "@tidings/outbound/allowed-ranges";
 import { apiDialect, flag, list, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
+import { readCallbacks } from "./callback/callback-secrets.ts";
 
 const bytes = z.coerce.number().int().min(1);
 const MEGABYTE = 1024 * 1024;
@@ -21,6 +22,13 @@ const dkimKeys = list.transform((items, { addIssue }) => {
   const keys = readDkimKeys(items);
   if (!("problem" in keys)) return keys;
   addIssue({ code: "custom", message: keys.problem });
+  return z.NEVER;
+});
+
+const callbacks = list.transform((items, { addIssue }) => {
+  const read = readCallbacks(items);
+  if (!("problem" in read)) return read;
+  addIssue({ code: "custom", message: read.problem });
   return z.NEVER;
 });
 
@@ -117,6 +125,8 @@ export const contentVariables = {
   CONTENT_ROLE: z.enum(["all", "serve", "send"]).default("all"),
   /** Keys that sign the mails of their domains (DKIM): `domain:selector:key`, the key as base64 of PKCS 8. None are signed when absent. */
   MAIL_DKIM_KEYS: dkimKeys.default([]),
+  /** Providers whose reports of bounces and complaints are taken at `/mailer/callback/<name>`: `name:secret`. */
+  MAIL_CALLBACKS: callbacks.default([]),
   /** Mails that are handed over at a time. */
   MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
   /** A picture in HTML mails says that they were opened. */

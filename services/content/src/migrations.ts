@@ -7,6 +7,7 @@ import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
 import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
+import { CALLBACK_TABLES } from "./callback/callback-tables.ts";
 import { FOCUS_TABLES } from "./focus/focus-fact.ts";
 import { ACTION_OUTCOMES, OUTCOME_ANSWERS } from "./form/action-outcome.ts";
 import { LATEST_ASSETS } from "./form/offered-download.ts";
@@ -198,6 +199,7 @@ export const migrations: Migrations = {
   "0059_tracked_sites": statements(...TRACKED_SITES),
   "0060_sends": statements(...SEND_TABLES),
   "0061_notices": statements(...NOTICE_TABLES),
+  "0063_callbacks": statements(...CALLBACK_TABLES),
   "0067_excluded_lists": statements(
     "alter table emails add column excluded_lists jsonb not null default '[]'",
     "create index emails_excluded_lists on emails using gin (excluded_lists jsonb_path_ops)",

@@ -3,6 +3,7 @@ import type { Claimed } from "@tidings/jobs/queue";
 import { addSource } from "@tidings/runtime/scrape";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { assetAddresses } from "./asset/asset-address.ts";
+import { marksOf } from "./callback/marks.ts";
 import type { ContentConfig } from "./config.ts";
 import { openStore } from "./file/open-store.ts";
 import { noticeLane } from "./notice/notice-queue.ts";
@@ -65,11 +66,12 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
 }
 
 function startLanes(
-  { database, outbox, log }: Foundation<ContentConfig>,
+  { config, database, outbox, log }: Foundation<ContentConfig>,
   { rendering, render, attachmentsOf, askContactable }: MailParts,
   { transport, connections, from, dkimKeys }: NonNullable<MailParts["way"]>,
 ) {
   const { links } = rendering;
+  const marks = marksOf(config.MAIL_CALLBACKS);
   const start = <S extends Claimed>(
     lane: MailLane<S>,
     sending: Omit<MailSenderOptions<S>, "log" | "transport">,
@@ -83,7 +85,7 @@ function startLanes(
     start(
       lane,
       {
-        write: (send) => writeSend({ database, render, attachmentsOf, links, from, dkimKeys }, send),
+        write: (send) => writeSend({ database, render, attachmentsOf, links, marks, from, dkimKeys }, send),
         ask: ({ contactId }) => askContactable("email", contactId),
         isBulk: (send) => send.isBulk,
       },

@@ -33,6 +33,7 @@ import { assetAddresses } from "./asset/asset-address.ts";
 import { assetRoutes } from "./asset/asset-routes.ts";
 import { DOWNLOADS } from "./asset/record-downloads.ts";
 import { browserScript } from "./browser-folder.ts";
+import { openCallbacks } from "./callback/service.ts";
 import { categories } from "./category/category.ts";
 import type { ContentConfig } from "./config.ts";
 import { forgetSegments } from "./family/forget.ts";
@@ -144,6 +145,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const emailRows = emails(context);
   const smsRows = smses(context);
   const sends = openSends(foundation, { rows: emailRows, findVisible, settings, mail });
+  const callbacks = openCallbacks(foundation);
   const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail) : { work: {}, jobs: [] };
   const notices = openNotices(foundation, { rows: emailRows, findVisible, mail });
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
@@ -164,6 +166,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     slotRoutes({ database, settings, see, contacts, recordShown }),
     assetRoutes({ database, store, settings, recordDownload }),
     ...sends.routes,
+    callbacks.routes,
     pagePreviewRoutes(pageShown),
     // Each path that is nothing else may be the alias of a page.
     pageRoutes({
@@ -203,6 +206,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...files.work,
       ...visits.work,
       ...sender.work,
+      ...callbacks.work,
       "metrics of sends": watchSends(database),
       "public web": { stop: web.drain },
     },
@@ -213,6 +217,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...sender.jobs,
       ...sends.jobs,
       ...notices.jobs,
+      ...callbacks.jobs,
       partitionUpkeep(database, foundation.log, partitionedTables(config.HITS_DAYS)),
       retention(database, foundation.log, {
         ...{ kind: "shown_retention", table: "dynamic_content_stats", since: "last_sent" },

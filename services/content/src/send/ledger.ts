@@ -29,7 +29,7 @@ export interface LedgerOptions {
 const STATES = Object.values(SendState).filter((state) => state !== SendState.SET_ASIDE);
 const PAGE_MAX = 500;
 const COLUMNS = `s.id, s.occasion, s.state, s.reason, s.email_id, s.contact_id, s.address, s.hash, s.due_at, s.started_at, s.date_sent, s.code,
-  s.date_read, s.open_count`;
+  s.date_read, s.open_count, s.bounce, s.date_bounced, s.date_complained`;
 /** `$4`: the user whose emails alone are seen; everybody's when null. */
 const SEEN =
   "($4::integer is null or exists (select from emails e where e.id = s.email_id and e.created_by = $4::integer))";
@@ -150,6 +150,7 @@ function ownerOf(call: Call, verb: Verb): number | null {
 function toSend(row: Row): MessageInitShape<typeof SendSchema> {
   const time = (name: string) => (row[name] ? timestampFromText(row[name]) : undefined);
   const [dueAt, startedAt, dateSent, dateRead] = ["due_at", "started_at", "date_sent", "date_read"].map(time);
+  const [dateBounced, dateComplained] = ["date_bounced", "date_complained"].map(time);
   return {
     id: row.id ?? "",
     channel: "email",
@@ -166,5 +167,8 @@ function toSend(row: Row): MessageInitShape<typeof SendSchema> {
     ...(row.code && { code: Number(row.code) }),
     ...(dateRead && { dateRead }),
     openCount: Number(row.open_count),
+    ...(row.bounce && { bounce: row.bounce }),
+    ...(dateBounced && { dateBounced }),
+    ...(dateComplained && { dateComplained }),
   };
 }

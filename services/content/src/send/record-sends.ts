@@ -3,7 +3,7 @@ import type { Result } from "@tidings/jobs/work";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { SendOutcome } from "./hand-over.ts";
 import { outcomeValues, recordedRows } from "./record-outcomes.ts";
-import { keepRefusal, type Refusal, RefusalReason } from "./refusals.ts";
+import { keepRefusals, type Refusal, RefusalReason } from "./refusals.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import type { Send } from "./send-queue.ts";
 import { SendState } from "./send-tables.ts";
@@ -39,8 +39,11 @@ export async function recordSends(
         ),
       ]);
       const recorded = new Set(rows.map(({ id }) => id ?? ""));
-      for (const { job, outcome } of results)
-        if (outcome.isBadAddress && recorded.has(job.id)) keepRefusal(transaction, bounceOf(job, outcome));
+      const bounced = results.filter(({ job, outcome }) => outcome.isBadAddress && recorded.has(job.id));
+      await keepRefusals(
+        transaction,
+        bounced.map(({ job, outcome }) => bounceOf(job, outcome)),
+      );
       const became = (published: string) => rows.filter(({ state }) => state === published);
       outbox.append(
         transaction,

@@ -17,8 +17,8 @@ export interface Refusal {
   contactId: number;
   channel: "email";
   reason: (typeof RefusalReason)[keyof typeof RefusalReason];
-  /** The message that it came from. */
-  channelId: number;
+  /** The message that it came from, where that is known. */
+  channelId: number | undefined;
   comments: string;
 }
 
@@ -35,11 +35,15 @@ export function refusesEmails(contactId: string): string {
 
 const keepStatement = prepared(
   "send_refusals_keep",
-  "insert into send_refusals (contact_id, channel, reason) values ($1, $2, $3) on conflict (contact_id, channel) do update set reason = excluded.reason",
+  `insert into send_refusals (contact_id, channel, reason)
+   select * from unnest($1::integer[], $2::text[], $3::smallint[]) as r (contact_id, channel, reason) order by contact_id, channel
+   on conflict (contact_id, channel) do update set reason = excluded.reason
+     where excluded.reason <> ${RefusalReason.BOUNCED} or send_refusals.reason = excluded.reason
+   returning contact_id, channel`,
 );
 const dropStatement = prepared(
   "send_refusals_drop",
-  "delete from send_refusals where contact_id = $1 and channel = $2",
+  "delete from send_refusals r using unnest($1::integer[], $2::text[]) as d (contact_id, channel) where r.contact_id = d.contact_id and r.channel = d.channel",
 );
 const jobs = jobsOf("send_refusal");
 /** SQL: rows that are words of contacts which were not passed on yet, also those that were given up. */
@@ -48,15 +52,36 @@ const KEPT_SECONDS = 10;
 /** So many share a call of the contact service. */
 const AT_ONCE = 32;
 
-/** Keeps a refusal, or takes it back. Sends obey it with this transaction; a job passes it on to the contact service. */
-export function keepRefusal(transaction: Transaction, refusal: Refusal): void {
-  const { contactId, channel, reason } = refusal;
-  if (reason === RefusalReason.NONE) transaction.execute(dropStatement, [contactId, channel]);
-  else transaction.execute(keepStatement, [contactId, channel, reason]);
+/**
+ * Keeps refusals, or takes them back. Sends obey them with this transaction; jobs pass them on to the contact service. Of several by one
+ * contact the last holds, but a bounce takes no place of an unsubscribe.
+ */
+export async function keepRefusals(transaction: Transaction, refusals: Refusal[]): Promise<void> {
+  const last = new Map<string, Refusal>();
+  for (const refusal of refusals) {
+    const key = `${refusal.channel}:${refusal.contactId}`;
+    const isWeaker =
+      refusal.reason === RefusalReason.BOUNCED && last.get(key)?.reason === RefusalReason.UNSUBSCRIBED;
+    if (!isWeaker) last.set(key, refusal);
+  }
+  const kept = [...last.values()].filter(({ reason }) => reason !== RefusalReason.NONE);
+  const dropped = [...last.values()].filter(({ reason }) => reason === RefusalReason.NONE);
+  if (dropped.length > 0) transaction.execute(dropStatement, columns(dropped));
+  const reasons = kept.map(({ reason }) => reason);
+  const rows = kept.length > 0 ? await transaction.query(keepStatement, [...columns(kept), reasons]) : [];
+  const heard = new Set(rows.map(({ contact_id, channel }) => `${channel}:${contact_id}`));
+  const passedOn = [...last].filter(([key, { reason }]) => heard.has(key) || reason === RefusalReason.NONE);
+  const at = Date.now();
   // The latest word of a contact replaces one that is not passed on yet.
-  jobs.add(transaction, [
-    { key: `${channel}:${contactId}`, payload: { ...refusal, at: Date.now() } satisfies Task },
-  ]);
+  if (passedOn.length > 0)
+    jobs.add(
+      transaction,
+      passedOn.map(([key, refusal]) => ({ key, payload: { ...refusal, at } satisfies Task })),
+    );
+}
+
+function columns(refusals: Pick<Refusal, "contactId" | "channel">[]): unknown[][] {
+  return [refusals.map(({ contactId }) => contactId), refusals.map(({ channel }) => channel)];
 }
 
 /** Passes refusals on to the contact service. While it is away they wait. */
@@ -85,7 +110,7 @@ export function refusalJobs(database: Database, log: Log, upstreams: Upstreams):
       // Sends whose answer is of before may be on their way: the refusal is kept here until they are over.
       if (!task.isPassedOn)
         return { state: "again", payload: { ...payload, isPassedOn: true }, delaySeconds: KEPT_SECONDS };
-      transaction.execute(dropStatement, [task.contactId, task.channel]);
+      transaction.execute(dropStatement, columns([task]));
       return { state: "done" };
     },
   };

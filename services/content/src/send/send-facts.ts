@@ -15,7 +15,7 @@ import { Lane, SendState } from "./send-tables.ts";
 
 /** The columns of a send that its fact carries. */
 export const FACT_COLUMNS = `hash, version, contact_id, email_id, date_queued, date_sent, date_read, open_count, last_opened, viewed_in_browser,
-  state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens`;
+  state, reason, code, attempts, address, list_id, occasion, source, source_id, lane, tokens, bounce, date_bounced, date_complained`;
 
 const emailsStatement = prepared(
   "emails_of_sends",
@@ -26,7 +26,7 @@ const emailsStatement = prepared(
 const TOKENS_LENGTH_MAX = 20_000;
 
 /** Changes of sends that are published. */
-export type SendVerb = "queued" | "sent" | "failed" | "suppressed" | "opened";
+export type SendVerb = "queued" | "sent" | "failed" | "suppressed" | "opened" | "bounced" | "complained";
 
 type SentEmail = MessageInitShape<typeof SentEmailSchema>;
 
@@ -57,6 +57,7 @@ function sendOf(row: Row): MessageInitShape<typeof EmailSendSchema> {
   const { text, number, optional, flag, time } = factReader(row);
   const [dateQueued, dateSent] = [time("date_queued"), time("date_sent")];
   const [dateRead, lastOpened] = [time("date_read"), time("last_opened")];
+  const [dateBounced, dateComplained] = [time("date_bounced"), time("date_complained")];
   const [code, listId, sourceId] = [optional("code"), optional("list_id"), optional("source_id")];
   const tokens = text("tokens");
   return {
@@ -74,7 +75,7 @@ function sendOf(row: Row): MessageInitShape<typeof EmailSendSchema> {
     state: text("state"),
     reason: text("reason"),
     ...(code !== undefined && { code }),
-    isFailed: text("state") === SendState.FAILED,
+    isFailed: text("state") === SendState.FAILED || text("bounce") === "hard",
     retryCount: Math.max(0, number("attempts") - 1),
     address: text("address"),
     ...(listId !== undefined && { listId }),
@@ -82,6 +83,9 @@ function sendOf(row: Row): MessageInitShape<typeof EmailSendSchema> {
     source: text("source"),
     ...(sourceId !== undefined && { sourceId }),
     isBulk: number("lane") === Lane.BULK,
+    bounce: text("bounce"),
+    ...(dateBounced && { dateBounced }),
+    ...(dateComplained && { dateComplained }),
     tokens: tokens.length > TOKENS_LENGTH_MAX ? new Uint8Array() : Buffer.from(tokens),
   };
 }

@@ -4,7 +4,7 @@ import { backgroundDeadline, type Database, openDatabase } from "@tidings/databa
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { noticeLane } from "../notice/notice-queue.ts";
-import { keepRefusal, RefusalReason } from "./refusals.ts";
+import { keepRefusals, RefusalReason } from "./refusals.ts";
 import { sendsSource } from "./send-metrics.ts";
 import { bulkLane, directLane } from "./send-queue.ts";
 
@@ -86,10 +86,12 @@ test("a lane is as late as its first due send, and a paused send is not late", a
 
 test("an unsubscribe is counted until the contact service has it", async () => {
   await database.transaction(backgroundDeadline(), async (transaction) =>
-    keepRefusal(transaction, {
-      ...{ contactId: 1, channel: "email", reason: RefusalReason.UNSUBSCRIBED },
-      ...{ channelId: 1, comments: "" },
-    }),
+    keepRefusals(transaction, [
+      {
+        ...{ contactId: 1, channel: "email", reason: RefusalReason.UNSUBSCRIBED },
+        ...{ channelId: 1, comments: "" },
+      },
+    ]),
   );
   assert.equal((await read()).send_refusals_waiting, 1);
   await run(`update jobs set payload = payload || '{"isPassedOn": true}'`);

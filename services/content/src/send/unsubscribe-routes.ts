@@ -2,7 +2,7 @@ import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type Request, type Response, Router } from "express";
 import { readBody } from "../web/read-body.ts";
 import type { LinkedSend, MailLinks } from "./mail-links.ts";
-import { keepRefusal, RefusalReason } from "./refusals.ts";
+import { keepRefusals, RefusalReason } from "./refusals.ts";
 import { UNSUBSCRIBE_POLICY, unsubscribePage } from "./unsubscribe-page.ts";
 
 export interface UnsubscribeOptions {
@@ -97,7 +97,7 @@ async function keep(
   { reason, comments }: Answer,
 ): Promise<void> {
   await database.transaction(backgroundDeadline(), async (transaction) =>
-    keepRefusal(transaction, { contactId, channel: "email", reason, channelId: emailId, comments }),
+    keepRefusals(transaction, [{ contactId, channel: "email", reason, channelId: emailId, comments }]),
   );
 }
 

@@ -11,11 +11,13 @@ export interface WriteSendOptions extends UsualSender {
   render: RenderSend;
   attachmentsOf(assetIds: number[]): Promise<MailAttachment[]>;
   links: MailLinks;
+  /** Headers by which a provider names the send in its reports. */
+  marks(hash: string): [string, string][];
 }
 
 /** Writes the mail of a send. Throws SendRefused for a contact without an address. */
 export async function writeSend(
-  { database, links, render, attachmentsOf, ...sender }: WriteSendOptions,
+  { database, links, marks, render, attachmentsOf, ...sender }: WriteSendOptions,
   send: Send,
 ): Promise<WrittenSend> {
   const { mail, revision, address: present } = await render(send);
@@ -29,7 +31,7 @@ export async function writeSend(
       bcc: revision.bccAddress,
       ...(revision.replyToAddress && { replyTo: { name: "", address: revision.replyToAddress } }),
       to: [{ name: "", address }],
-      headers: headersOf(mail.headers, send, links),
+      headers: [...headersOf(mail.headers, send, links), ...marks(send.hash)],
       attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),
     },
     { ...sender, now: database.now() },
