@@ -57,6 +57,13 @@ const handOvers = (outcomes: Record<string, string>): Series =>
     ]),
   );
 
+const complaints = (values: string): Series => ({
+  'tidings_mail_feedback_total{process="content",provider="ses",kind="complaint"}': values,
+});
+const refusedCallbacks = (values: string): Series => ({
+  'tidings_callbacks_refused_total{process="content",provider="ses",reason="signature"}': values,
+});
+
 /** For each alert a series that makes it fire after so many minutes, and one that comes near and does not. */
 const CASES: { alert: string; after: number; fires: Series; rests: Series; severity?: string }[] = [
   {
@@ -201,6 +208,18 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
     after: 30,
     fires: handOvers({ taken: "0+90x30", refused: "0+6x30" }),
     rests: handOvers({ taken: "0+90x30", refused: "0+4x30", deferred: "0+60x30" }),
+  },
+  {
+    alert: "TidingsComplaintsHigh",
+    after: 120,
+    fires: { ...complaints("0+1x120"), ...handOvers({ taken: "0+200x120" }) },
+    rests: { ...complaints("0x60 0+1x20 20x40"), ...handOvers({ taken: "0+200x120" }) },
+  },
+  {
+    alert: "TidingsCallbacksRefused",
+    after: 40,
+    fires: refusedCallbacks("0+1x40"),
+    rests: refusedCallbacks("0x10 0+1x8 8x22"),
   },
   {
     alert: "TidingsProcessDown",

@@ -25,6 +25,10 @@ const stack = await startTestStack({
       PREVIEW_RATE: "0",
       PUBLIC_RATE_LIMIT: "0",
     },
+    content: {
+      MAIL_CALLBACKS:
+        "generic:generic-secret-0123,mailgun:mailgun-key-0123456,ses:arn:aws:sns:eu-west-1:123456789012:x",
+    },
   },
 });
 const { api, baseUrl, database } = stack;
@@ -143,7 +147,16 @@ async function assertWithstood(sent: RawRequest): Promise<void> {
     );
 }
 
-const paths = [...PUBLIC_PATHS, { path: "/attacked", methods: ["GET"] }, { path: "/", methods: ["GET"] }];
+const CALLBACKS = ["generic", "mailgun", "ses"].map((name) => ({
+  path: `/mailer/callback/${name}`,
+  methods: ["POST"],
+}));
+const paths = [
+  ...PUBLIC_PATHS,
+  ...CALLBACKS,
+  { path: "/attacked", methods: ["GET"] },
+  { path: "/", methods: ["GET"] },
+];
 for (const { path, methods } of paths)
   for (const method of methods)
     test(`no visitor makes ${method} ${path} fail, hang or talk`, async () => {

@@ -338,6 +338,24 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
         "unsubscribes and bounces to pass on": `max(tidings_send_refusals_waiting{${HERE}})`,
       },
     },
+    each(
+      "Bounces, complaints and deliveries that providers report a second",
+      "reqps",
+      "{{provider}} {{kind}}",
+      rate("tidings_mail_feedback_total", "provider, kind"),
+    ),
+    each(
+      "Items of callbacks that changed nothing a second, by provider and why",
+      "reqps",
+      "{{provider}} {{outcome}}",
+      rate("tidings_callback_items_total", "provider, outcome"),
+    ),
+    each(
+      "Callbacks refused a second, by provider and reason",
+      "reqps",
+      "{{provider}} {{reason}}",
+      rate("tidings_callbacks_refused_total", "provider, reason"),
+    ),
   ],
   "Focus items and videos": [
     each(

@@ -2,6 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { contentConfig } from "./config.ts";
 
+test("a callback secret that cannot be read ends the process with the name of its variable, and nothing of the secret", () => {
+  assert.throws(
+    () => contentConfig({ MAIL_CALLBACKS: "generic:0123456789abcdef,mailgun:c2VjcmV0" }),
+    ({ message }: Error) =>
+      /^ {2}MAIL_CALLBACKS: entry 2 \(mailgun\) needs a secret of at least 16 characters$/m.test(message) &&
+      !message.includes("c2VjcmV0"),
+  );
+});
+
 test("a DKIM key that cannot be read ends the process with the name of its variable, and nothing of the key", () => {
   assert.throws(
     () => contentConfig({ MAIL_DKIM_KEYS: "mail.example:s1:c2VjcmV0" }),

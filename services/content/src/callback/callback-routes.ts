@@ -69,7 +69,7 @@ export function callbackRoutes(options: CallbackRouteOptions): Router {
   return router;
 }
 
-/** One of the checks has to pass. */
+/** A callback is taken by the first check that it passes. */
 async function check({ checks }: Callback, request: CallbackRequest): Promise<Checked> {
   let checked: Checked = { refused: "signature" };
   for (const one of checks) {

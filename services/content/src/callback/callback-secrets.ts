@@ -10,7 +10,7 @@ import { readSparkpost, sparkpostCheck } from "./sparkpost.ts";
 
 interface Provider {
   read: ReadItem;
-  /** How callbacks are told from forged ones, by what an operator sets. */
+  /** The check of a callback by the secret that an operator sets. */
   checkOf(secret: string): Check | { problem: string };
 }
 

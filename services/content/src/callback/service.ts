@@ -15,7 +15,7 @@ const RETAINED = {
 
 type Callbacks = Required<Pick<Parts, "jobs" | "work">> & { routes: Router };
 
-/** What providers report of mails: bounces, complaints, deliveries. */
+/** The reports of mail providers: bounces, complaints, deliveries. */
 export function openCallbacks({ config, database, outbox, log }: Foundation<ContentConfig>): Callbacks {
   const outbound = createOutbound({ allowed: config.OUTBOUND_ALLOW_CIDRS, timeoutMs: FETCH_TIMEOUT_MS });
   return {
