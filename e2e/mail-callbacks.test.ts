@@ -386,6 +386,17 @@ test("thousands of items are taken together, bad ones are set aside, and the sam
   assert.equal((await sendsOf(target.id))[0].reason, "a b");
 });
 
+test("bounces, complaints and settled sends are published", async () => {
+  await eventually(async () => {
+    const waiting = await stack.query("select id from content.outbox_waiting");
+    assert.deepEqual(waiting, []);
+  });
+  const published = await stack.query("select distinct subject from content.outbox order by subject");
+  const subjects = published.map(({ subject }: Any) => subject);
+  for (const verb of ["bounced", "complained", "sent"])
+    assert.ok(subjects.includes(`tidings.content.email.${verb}`), verb);
+});
+
 test("a complaint holds while the contact service is away, and reaches it once it is back", async () => {
   const angry = await reader();
   const contact = stack.process("contact");

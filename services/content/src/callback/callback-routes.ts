@@ -8,6 +8,7 @@ import { beginCounting, noteRecorded, noteRefused, noteUnread, type RefusedFor }
 import type { Callback } from "./callback-secrets.ts";
 import type { CallbackRequest, Checked } from "./check.ts";
 import type { Feedback } from "./feedback.ts";
+import { limitedPlaces } from "./places.ts";
 import { EVENT_DAYS, recordFeedback } from "./record-feedback.ts";
 
 export interface CallbackRouteOptions {
@@ -22,7 +23,7 @@ const BODY_BYTES_MAX = 1_024 * 1_024;
 const ITEMS_MAX = 5_000;
 const ARRIVAL_MAX_MS = 10_000;
 /** Each may hold a body in memory. */
-const AT_ONCE_MAX = 16;
+const AT_ONCE = { inAll: 64, perAddress: 8 };
 const RETRY_AFTER_SECONDS = 5;
 /** An event is taken again once it is forgotten; before, it is too old to be taken. */
 const AGE_MAX_MS = (EVENT_DAYS - 1) * 86_400_000;
@@ -43,10 +44,10 @@ export function callbackRoutes(options: CallbackRouteOptions): Router {
   const named = new Map<string, Callback>(callbacks.map((callback) => [callback.name, callback]));
   if (callbacks.length === 1 && callbacks[0]) named.set("", callbacks[0]);
   for (const { name } of callbacks) beginCounting(name);
-  let running = 0;
+  const places = limitedPlaces(AT_ONCE);
   const take = async (request: Request, response: Response, callback: Callback) => {
-    if (running >= AT_ONCE_MAX) return refuse(response, callback, "busy");
-    running += 1;
+    const address = String(request.headers["x-forwarded-for"] ?? "");
+    if (!places.take(address)) return refuse(response, callback, "busy");
     try {
       arrivesWithin(request, ARRIVAL_MAX_MS);
       const { text: body, isCut } = await readBody(request, BODY_BYTES_MAX);
@@ -58,7 +59,7 @@ export function callbackRoutes(options: CallbackRouteOptions): Router {
       if (checked.items.length > ITEMS_MAX) return refuse(response, callback, "size");
       response.json(await record(options, callback, { ...checked, now }));
     } finally {
-      running -= 1;
+      places.leave(address);
     }
   };
   router.post(["/mailer/callback", "/mailer/callback/:name"], async (request: Request, response, next) => {

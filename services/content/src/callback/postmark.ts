@@ -20,7 +20,7 @@ export const readPostmark: ReadItem = (item) => {
   const text = wordsOf(Details) || wordsOf(Description);
   return feedbackOf(kind, {
     // A bounce and a complaint may have one ID, a delivery has none.
-    id: `${kind} ${wordsOf(ID) || `${wordsOf(MessageID)} ${wordsOf(at)}`}`,
+    id: [kind, ID, MessageID, at].map(wordsOf).join(" "),
     hash: hashOf(membersOf(Metadata).tidings),
     address: members.Email ?? members.Recipient,
     at,

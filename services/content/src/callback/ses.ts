@@ -78,7 +78,7 @@ function ofRecipients(
 }
 
 /** Refused for the content: another mail may be taken. */
-const OF_CONTENT = new Set(["ContentRejected", "AttachmentRejected"]);
+const OF_CONTENT = new Set(["ContentRejected", "AttachmentRejected", "MessageTooLarge"]);
 
 function kindOfBounce({ bounceType, bounceSubType }: Members): FeedbackKind {
   if (bounceType === "Permanent") return "hard";

@@ -38,8 +38,8 @@ function kindOf({ type, bounce_class: bounceClass }: Members): FeedbackKind | un
 }
 
 const HARD = new Set([10, 30]);
-/** Suppressed by an administrator or the provider, taken for spam, or refused for what it is. */
-const BLOCKED = new Set([25, 26, 50, 51, 52, 53, 54]);
+/** Too large, suppressed by an administrator or the provider, taken for spam, or refused for what it is. */
+const BLOCKED = new Set([23, 25, 26, 50, 51, 52, 53, 54]);
 const UNSUBSCRIBED = 90;
 /** An auto-reply, and somebody who subscribes. */
 const NO_BOUNCES = new Set([60, 80]);
