@@ -36,6 +36,20 @@
 {{- end }}
 {{- end }}
 
+{{/* All ports but these, as ranges. */}}
+{{- define "tidings.portsWithout" -}}
+{{- $ascending := list -}}
+{{- range . }}{{ $ascending = append $ascending (printf "%05d" (int .)) }}{{ end -}}
+{{- $from := 1 -}}
+{{- range append (sortAlpha (uniq $ascending)) "65536" }}
+{{- $port := atoi . }}
+{{- if gt $port $from }}
+- { port: {{ $from }}, endPort: {{ sub $port 1 }} }
+{{- end }}
+{{- $from = add1 $port }}
+{{- end }}
+{{- end }}
+
 {{/* Where this process may go. */}}
 {{- define "tidings.egressRules" -}}
 {{- range $where := .Values.addresses | values | uniq | sortAlpha }}
@@ -44,8 +58,19 @@
     {{- include "tidings.peers" (dict "root" $ "components" (list (first $parts))) | nindent 4 }}
   ports: [{ port: {{ ternary "http" "grpc" (gt (len $parts) 1) }} }]
 {{- end }}
+{{- $smtp := .Values.global.networkPolicy.smtp }}
+{{- if and $smtp.ports (has (include "tidings.role" .) (list "all" "send")) }}
+- ports:
+    {{- range $smtp.ports }}
+    - { port: {{ . }} }
+    {{- end }}
+  {{- with $smtp.to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
 {{- if .Values.internet }}
-{{- /* Public addresses only: what the process itself refuses is refused here once more. */}}
+{{- /* Public addresses only: what the process itself refuses is refused here once more. Mail servers take mails from senders alone. */}}
 - to:
     - ipBlock:
         cidr: 0.0.0.0/0
@@ -53,6 +78,10 @@
     - ipBlock:
         cidr: 2000::/3
         except: [2002::/16]
+  {{- with $smtp.ports }}
+  ports:
+    {{- include "tidings.portsWithout" . | nindent 4 }}
+  {{- end }}
 {{- end }}
 {{- with .Values.allowCidrs }}
 - to:

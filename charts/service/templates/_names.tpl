@@ -41,6 +41,11 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* The role of a process of content; empty for the others. */}}
+{{- define "tidings.role" -}}
+{{- with .Values.env }}{{ get . "CONTENT_ROLE" }}{{ end -}}
+{{- end }}
+
 {{/* Of a process: "image" has repository and digest. */}}
 {{- define "tidings.image" -}}
 {{- $global := .root.Values.global.image -}}
