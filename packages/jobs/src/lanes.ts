@@ -16,8 +16,8 @@ export interface Lanes<J extends Claimed> {
   /** Ends an attempt; `isFailure` is undefined when it came to no outcome. */
   end(job: J, isFailure: boolean | undefined): void;
   held(): J[];
-  /** Jobs that no attempt has begun for. */
-  waiting(): J[];
+  /** Removes the jobs that no attempt has begun for. */
+  takeWaiting(): J[];
   /** Keeps the waiting jobs that are among `ours`, for another lease from `fromMs` on. */
   keep(ours: Set<J>, fromMs: number): void;
   drop(group: number): void;
@@ -91,7 +91,7 @@ export function createLanes<J extends Claimed>({
       lane.isProven ||= !isFailure;
     },
     held: () => [...lanes.values()].flatMap(({ waiting, inFlight }) => [...waiting, ...inFlight]),
-    waiting: () => [...lanes.values()].flatMap(({ waiting }) => waiting),
+    takeWaiting: () => [...lanes.values()].flatMap(({ waiting }) => waiting.splice(0)),
     keep(ours, fromMs) {
       for (const job of ours) hold(job, fromMs);
       for (const lane of lanes.values()) lane.waiting = lane.waiting.filter((job) => ours.has(job));

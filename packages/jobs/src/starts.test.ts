@@ -144,3 +144,57 @@ test("a job of an urgent lane is done while another lane has a backlog and hangi
   await eventually(() => assert.deepEqual(done, ["urgent"]));
   release.resolve();
 });
+
+test("a worker that is told to stop ends the effects that have begun under their leases, and begins no others", async () => {
+  const jobs = jobsOf("stopping");
+  const begun = Promise.withResolvers<void>();
+  const attempted = Promise.withResolvers<void>();
+  const mayBegin = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  const late: boolean[] = [];
+  const worker = startWork<Job, string>({
+    ...{ database, log, name: "stopping", queue: jobs.queue, starts: jobs.starts },
+    async attempt({ key }, begin) {
+      if (key === "late") {
+        attempted.resolve();
+        await mayBegin.promise;
+        late.push(await begin());
+        return undefined;
+      }
+      await begin();
+      begun.resolve();
+      await answered.promise;
+      return key;
+    },
+    isFailure: () => false,
+    async record(results) {
+      await query("delete from jobs where id = any ($1::bigint[])", [results.map(({ job }) => job.id)]);
+      return new Set(results.map(({ job }) => job.id));
+    },
+    ...{ share: 4, atOnce: 4, inFlightMax: 4, pollMs: 100, stopLimitMs: 20_000 },
+  });
+  await database.transaction(Date.now() + 20_000, async (transaction) =>
+    jobs.add(transaction, [
+      { key: "begun", group: 1 },
+      { key: "late", group: 2 },
+    ]),
+  );
+  await Promise.all([begun.promise, attempted.promise]);
+  const stopped = worker.stop();
+  mayBegin.resolve();
+  await eventually(() => assert.deepEqual(late, [false]));
+  assert.deepEqual(await stateOf(jobs), ["begun started", "late waiting"]);
+  await query(
+    "update jobs set due_at = now() + interval '1 second' where kind = 'stopping' and key = 'begun'",
+  );
+  worker.nudge();
+  await eventually(async () => {
+    const [row] = await query(
+      "select due_at > now() + interval '20 seconds' as is_kept from jobs where kind = 'stopping' and key = 'begun'",
+    );
+    assert.equal(row?.is_kept, "t");
+  });
+  answered.resolve();
+  await stopped;
+  assert.deepEqual(await stateOf(jobs), ["late waiting"]);
+});

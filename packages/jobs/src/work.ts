@@ -33,6 +33,8 @@ export interface WorkOptions<J extends Claimed, O> {
   inFlightMax: number;
   /** The longest sleep before the process asks the database for jobs that other replicas made. */
   pollMs: number;
+  /** How long `stop` waits for attempts in flight; 10 seconds when absent. */
+  stopLimitMs?: number | undefined;
 }
 
 /**
@@ -51,7 +53,7 @@ export interface Worker {
   nudge(): void;
   /** Forgets the jobs of a group that is no longer served. */
   drop(group: number): void;
-  /** Waits a while for attempts in flight and returns all other jobs to the queue. */
+  /** Waits a while for attempts in flight, of which none begins an effect any more, and returns all other jobs to the queue. */
   stop(): Promise<void>;
 }
 
@@ -173,6 +175,11 @@ async function attempt<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<
 /** A job whose start may have been committed is returned to the queue: nothing was done for it. */
 async function beginOrRelease<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<boolean> {
   const { queue, database } = work.options;
+  // This process ends with the effects that have begun: a new one would make that later.
+  if (work.isStopping) {
+    await queue.release(database, [job]);
+    return false;
+  }
   try {
     return await work.begin(job);
   } catch (error) {
@@ -224,8 +231,13 @@ async function untilNext<J extends Claimed, O>(
 
 async function end<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
   const { options, lanes, wakeUp } = work;
-  await options.queue.release(options.database, lanes.waiting());
-  const limitAt = performance.now() + STOP_LIMIT_MS;
-  while (lanes.inFlight > 0 && performance.now() < limitAt) await wakeUp.sleep(limitAt - performance.now());
+  await options.queue.release(options.database, lanes.takeWaiting());
+  const limitAt = performance.now() + (options.stopLimitMs ?? STOP_LIMIT_MS);
+  while (lanes.inFlight > 0 && performance.now() < limitAt) {
+    await wakeUp.sleep(Math.min(limitAt - performance.now(), RENEW_MS));
+    await renewAll(work).catch((error) =>
+      options.log.warn({ err: error, queue: options.name }, "leases could not be renewed"),
+    );
+  }
   await recordAll(work);
 }

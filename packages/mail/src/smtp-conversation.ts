@@ -25,6 +25,8 @@ export interface SmtpConversation {
 const CONNECT_MS = 20_000;
 /** From the envelope to the answer. RFC 5321, 4.5.3.2 gives ten minutes to the answer alone. */
 const HAND_OVER_MS = 600_000;
+/** A mail has an outcome after so long, whatever the server does. */
+export const CONVERSATION_MS = CONNECT_MS + HAND_OVER_MS;
 
 /** A refusal or a failure before any mail went over the connection. */
 export class ConnectionRefused extends Error {

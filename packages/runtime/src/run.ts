@@ -31,6 +31,8 @@ export interface RunOptions {
   shutdownDelayMs: number;
   /** A statement of a traced request that takes longer has a span of its own. */
   traceStatementsMs: number;
+  /** How long stopping may take; 30 seconds when absent. */
+  stopLimitMs?: number | undefined;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function run(
     log.info({ reason }, "stopping");
     const isServing = started !== undefined && exitCode === 0;
     if (isServing) await pause(options.shutdownDelayMs);
-    setTimeout(() => process.exit(exitCode || 1), STOP_LIMIT_MS).unref();
+    setTimeout(() => process.exit(exitCode || 1), options.stopLimitMs ?? STOP_LIMIT_MS).unref();
     for (const { name, stop } of stops.reverse()) {
       await Promise.resolve(stop()).catch((error) => log.error({ err: error }, `stopping ${name} failed`));
     }

@@ -66,6 +66,8 @@ export interface ServiceDefinition<C extends ServiceConfig> {
   name: string;
   config: C;
   migrations: Migrations;
+  /** How long stopping may take; 30 seconds when absent. */
+  stopLimitMs?: number | undefined;
 }
 
 const IN_FLIGHT_MAX = 1_024;
@@ -75,7 +77,7 @@ const IN_FLIGHT_MAX = 1_024;
  * server. It is ready when its own database answers and is migrated; NATS and other services may be away.
  */
 export function startService<C extends ServiceConfig>(
-  { name, config, migrations }: ServiceDefinition<C>,
+  { name, config, migrations, stopLimitMs }: ServiceDefinition<C>,
   open: (foundation: Foundation<C>) => Promise<Parts> | Parts,
 ): Promise<void> {
   const log = createLog(name, config.LOG_LEVEL);
@@ -87,6 +89,7 @@ export function startService<C extends ServiceConfig>(
     opsPort: config.OPS_PORT,
     shutdownDelayMs: config.SHUTDOWN_DELAY_MS,
     traceStatementsMs: config.TRACE_STATEMENTS_MS,
+    stopLimitMs,
   };
   return run(options, async ({ onStop, isStopping }) => {
     const tls = openTls(config, log);

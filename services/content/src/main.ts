@@ -2,5 +2,8 @@ import { startService } from "@tidings/service/start-service";
 import { contentConfig } from "./config.ts";
 import { migrations } from "./migrations.ts";
 import { openContentService } from "./service.ts";
+import { stopLimits } from "./stop-limit.ts";
 
-await startService({ name: "content", config: contentConfig(process.env), migrations }, openContentService);
+const config = contentConfig(process.env);
+const stopLimitMs = stopLimits(config).process;
+await startService({ name: "content", config, migrations, stopLimitMs }, openContentService);

@@ -18,6 +18,7 @@ import { plannedSends } from "./send/schedule.ts";
 import { sendsSource } from "./send/send-metrics.ts";
 import { bulkLane, directLane } from "./send/send-queue.ts";
 import { writeSend } from "./send/write-send.ts";
+import { stopLimits } from "./stop-limit.ts";
 import { pageAddresses } from "./web/page-address.ts";
 
 /** Has each scrape look up how sends stand, in every process: those that send may be away. */
@@ -78,7 +79,7 @@ function startLanes(
     record: RunSendsOptions<S>["record"],
   ) =>
     startLane(lane, {
-      ...{ database, log, connections, record },
+      ...{ database, log, connections, record, stopLimitMs: stopLimits(config).mails },
       send: mailSender({ ...sending, log, transport }),
     });
   const sends = [directLane, bulkLane].map((lane) =>

@@ -22,6 +22,8 @@ export interface RunSendsOptions<S extends Claimed> {
   log: Log;
   /** Mails of the lane that are handed over at a time. */
   connections: number;
+  /** How long `stop` waits for mails that are handed over; 10 seconds when absent. */
+  stopLimitMs: number | undefined;
   send(send: S, begin: Begin): Promise<SendOutcome | undefined>;
   /** Records what became of sends. Those that this process lost meanwhile stay as they are. */
   record(results: Result<S, SendOutcome>[]): Promise<void>;
@@ -43,7 +45,7 @@ const RETRY_MS = 250;
 /** Sends what is due in a lane until it is stopped. Any number of processes may do so side by side. */
 export function startLane<S extends Claimed>(
   { name, queue, starts }: MailLane<S>,
-  { database, log, connections, send, record }: RunSendsOptions<S>,
+  { database, log, connections, stopLimitMs, send, record }: RunSendsOptions<S>,
 ): Worker {
   const recordTogether = coalesce(record);
   // Groups share the connections, and none is free before its outcome is recorded: so many are unknown after a kill, and no more.
@@ -68,6 +70,7 @@ export function startLane<S extends Claimed>(
     atOnce: connections,
     inFlightMax: HELD_MAX,
     pollMs: POLL_MS,
+    stopLimitMs,
   });
 }
 

@@ -1,0 +1,12 @@
+import { CONVERSATION_MS } from "@tidings/mail/smtp-conversation";
+import type { ContentConfig } from "./config.ts";
+
+/** For all else that is under way, as in other processes. */
+const OTHERS_MS = 30_000;
+/** How long stopping a process that sends may take: a mail whose server is slow to answer becomes `unknown` if nobody waits for the answer. */
+export const SENDER_STOP_MS = CONVERSATION_MS + OTHERS_MS;
+
+/** The limits of stopping; undefined where they are those of all processes. Where pages are served, too, they would be away for as long. */
+export function stopLimits({ CONTENT_ROLE: role }: ContentConfig): { process?: number; mails?: number } {
+  return role === "send" ? { process: SENDER_STOP_MS, mails: CONVERSATION_MS } : {};
+}
