@@ -9,7 +9,7 @@ interface Peer {
 interface Rule {
   from?: Peer[];
   to?: Peer[];
-  ports?: { port: string | number }[];
+  ports?: { port: string | number; endPort?: number }[];
 }
 
 interface PolicySpec {
@@ -35,6 +35,27 @@ export function flowsOf(manifests: Manifest[]): string[] {
     ),
   );
   return [...new Set(flows)].sort();
+}
+
+/** For each component of a release, its rules by which addresses of anywhere are reached, and at which ports. */
+export function portsOutside(manifests: Manifest[]): { component: string; opens(port: number): boolean }[] {
+  const components = podsOf(manifests).map(({ labels }) => labels);
+  return manifests
+    .filter(({ kind }) => kind === "NetworkPolicy")
+    .flatMap(({ spec }) => {
+      const { podSelector, egress = [] } = spec as unknown as PolicySpec;
+      const chosen = components.filter((labels) => selects(podSelector, labels)).map(componentOf);
+      const outside = egress.filter(({ to }) => to?.some(({ ipBlock }) => ipBlock) ?? true);
+      return chosen.flatMap((component) =>
+        outside.map(({ ports }) => ({
+          component,
+          opens: (port: number) =>
+            ports?.some(
+              (range) => Number(range.port) <= port && port <= (range.endPort ?? Number(range.port)),
+            ) ?? true,
+        })),
+      );
+    });
 }
 
 function mayGo(policies: PolicySpec[], from: Pods, to: Pods, port: string): boolean {

@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { before, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { readConfig } from "@tidings/runtime/config";
 import { chartSecrets } from "@tidings/scripts/chart-secrets";
+import { type Deployment, deployments, SENDER } from "@tidings/scripts/deployments";
 import { migrateConfig, migrateVariables, passwordVariableOf } from "@tidings/scripts/migrate-config";
 import { processes } from "@tidings/scripts/processes";
 import { parse } from "yaml";
 import type { z } from "zod";
-import { flowsOf } from "./flows.ts";
+import { flowsOf, portsOutside } from "./flows.ts";
 import {
   type Container,
   componentOf,
@@ -129,17 +131,16 @@ always("a process that is scaled has no number of replicas of its own", (manifes
 });
 
 always("a process that is told to stop has the time it takes", (manifests) => {
-  const drainSeconds = 30;
-  eachContainer(manifests, ({ env = [] }, { spec }, where) => {
-    const delay = env.find(({ name }) => name === "SHUTDOWN_DELAY_MS")?.value;
-    if (delay)
-      assert.ok(Number(spec.terminationGracePeriodSeconds) > Number(delay) / 1000 + drainSeconds, where);
-  });
+  for (const { name, stopLimitMs } of deployedIn(manifests)) {
+    const { spec } = podsNamed(manifests, name);
+    const delay = spec.containers[0]?.env?.find((variable) => variable.name === "SHUTDOWN_DELAY_MS")?.value;
+    assert.ok(Number(spec.terminationGracePeriodSeconds) * 1_000 > Number(delay) + stopLimitMs, name);
+  }
 });
 
 always("each process is told what it reads, accepts it, and is told nothing else", (manifests, profile) => {
   const secrets = secretsFor(profile);
-  for (const { name, shape } of processes) {
+  for (const { name, shape } of deployedIn(manifests)) {
     const container = containerOf(manifests, name);
     const env = environmentOf(container, secrets);
     assert.deepEqual(
@@ -178,7 +179,7 @@ test("each process signs in as the role, and with the password, that the migrati
 
 always("a process is called where it listens", (manifests, profile) => {
   const services = manifests.filter(({ kind }) => kind === "Service");
-  for (const { name } of processes)
+  for (const { name } of deployedIn(manifests))
     for (const { name: variable, value = "" } of containerOf(manifests, name).env ?? []) {
       if (!variable.endsWith("_ADDRESS") || variable === "INTERNAL_ADDRESS") continue;
       const [host, port] = value.split(":");
@@ -192,7 +193,9 @@ always("a process is called where it listens", (manifests, profile) => {
 });
 
 test("processes may reach each other where one calls the other, and nobody else", () => {
-  const calls = processes.flatMap(({ name, callers }) => callers.map((caller) => `${caller} > ${name}:grpc`));
+  const calls = deployments.flatMap(({ name, callers }) =>
+    callers.map((caller) => `${caller} > ${name}:grpc`),
+  );
   const expected = [...calls, "gateway > content:http", "smoke > gateway:http"];
   for (const profile of ["networkpolicy", "production"]) {
     const flows = flowsOf(renders.get(profile) ?? []);
@@ -202,7 +205,7 @@ test("processes may reach each other where one calls the other, and nobody else"
 });
 
 test("every process reaches Postgres and NATS, the migrations Postgres, the gateway alone Redis", () => {
-  const names = processes.map(({ name }) => name);
+  const names = deployments.map(({ name }) => name);
   const expected = [
     ...[...names, "migrate"].map((name) => `${name} > postgres:postgres`),
     ...names.map((name) => `${name} > nats:nats`),
@@ -227,11 +230,78 @@ test("migrations that come before everything else have all that they need by the
   );
 });
 
-test("only webhooks and content may go out, and not to private addresses", () => {
-  const goOut = (renders.get("networkpolicy") ?? [])
-    .filter(({ kind, spec }) => kind === "NetworkPolicy" && JSON.stringify(spec).includes('"0.0.0.0/0"'))
-    .map(({ metadata }) => componentOf(metadata.labels));
-  assert.deepEqual(goOut.sort(), ["content", "webhook"]);
+test("only webhooks and content may go out, and not to private addresses; senders may where the bucket is there", () => {
+  const goOut = (profile: string) =>
+    (renders.get(profile) ?? [])
+      .filter(({ kind, spec }) => kind === "NetworkPolicy" && JSON.stringify(spec).includes('"0.0.0.0/0"'))
+      .map(({ metadata }) => componentOf(metadata.labels))
+      .sort();
+  assert.deepEqual(goOut("networkpolicy"), ["content", "webhook"]);
+  assert.deepEqual(goOut("production"), ["content", "sender", "webhook"]);
+});
+
+test("senders alone may reach mail servers, and content where it sends", async () => {
+  const reach = (manifests: Manifest[]) => [
+    ...new Set(portsOutside(manifests).flatMap(({ component, opens }) => (opens(587) ? [component] : []))),
+  ];
+  for (const profile of ["networkpolicy", "production"])
+    assert.deepEqual(reach(renders.get(profile) ?? []), [SENDER.name], profile);
+  const isTogether = ["content.env.CONTENT_ROLE=all"];
+  const together = await render({ profile: "networkpolicy", set: isTogether });
+  assert.deepEqual(reach(together), ["content"]);
+  const ports = ["global.networkPolicy.smtp.ports={2525,25}"];
+  const open = portsOutside(await render({ profile: "production", set: ports }));
+  const opened = (component: string, port: number) =>
+    open.some((rule) => rule.component === component && rule.opens(port));
+  for (const port of [1, 24, 26, 443, 587, 2_524, 2_526, 65_535])
+    assert.ok(opened("webhook", port), `${port}`);
+  for (const port of [25, 2_525])
+    assert.deepEqual(
+      [opened("webhook", port), opened("content", port), opened("sender", port)],
+      [false, false, true],
+    );
+});
+
+test("senders sign in, and keep files, as content does", async () => {
+  const set = [
+    ...["content.data.persistent=true", "content.data.accessMode=ReadWriteMany", "content.secret=given"],
+    ...[
+      "content.env.MAIL_FROM=a@example.com",
+      "sender.env.MAIL_TRACKING_PIXEL=false",
+      "global.tls.enabled=true",
+    ],
+    `content.image.digest=sha256:${"0".repeat(64)}`,
+  ];
+  const manifests = await render({ set });
+  const [content, sender] = ["content", SENDER.name].map((name) => podsNamed(manifests, name).spec);
+  assert.deepEqual(sender?.volumes, content?.volumes);
+  assert.deepEqual(sender?.containers[0]?.volumeMounts, content?.containers[0]?.volumeMounts);
+  assert.equal(sender?.containers[0]?.image, content?.containers[0]?.image);
+  const [ofContent, ofSender] = [content, sender].map(
+    (spec) => new Map(spec?.containers[0]?.env?.map((one) => [one.name, one])),
+  );
+  const differs = [...(ofSender ?? [])].filter(
+    ([name, one]) => !isDeepStrictEqual(one, ofContent?.get(name)),
+  );
+  assert.deepEqual(Object.fromEntries(differs.map(([name, { value }]) => [name, value])), {
+    SHUTDOWN_DELAY_MS: "0",
+    CONTENT_ROLE: "send",
+    MAIL_TRACKING_PIXEL: "false",
+  });
+  assert.deepEqual(
+    [...(ofContent ?? [])].map(([name]) => name).filter((name) => !ofSender?.has(name)),
+    [],
+  );
+});
+
+test("there are no senders where content sends", async () => {
+  const set = ["content.env.CONTENT_ROLE=all"];
+  const names = (await render({ set })).map(({ metadata }) => metadata.name);
+  assert.deepEqual(
+    names.filter((name) => name.includes(SENDER.name)),
+    [],
+  );
+  await assert.rejects(render({ set: ["content.env.CONTENT_ROLE=send"] }), /CONTENT_ROLE: serve .* or all/);
 });
 
 test("with policies, every pod is denied what no policy allows", () => {
@@ -260,6 +330,25 @@ test("the Secrets that `npm run secrets` prints are those that the chart reads, 
   }
   const read = new Set(JSON.stringify(renders.get("minimal")).match(/(?<="(secretN|n)ame":")[^"]*/g));
   for (const name of secretsFor("minimal").keys()) assert.ok(read.has(name), `${name} is read by nobody`);
+});
+
+test("senders are scaled by the mails that are due", async () => {
+  const scaler = (renders.get("keda") ?? []).find(
+    ({ metadata, kind }) => kind === "ScaledObject" && componentOf(metadata.labels) === SENDER.name,
+  );
+  const triggers = (scaler?.spec?.triggers ?? []) as { type: string; metadata: Labels }[];
+  assert.deepEqual(
+    triggers.map(({ type }) => type),
+    ["prometheus", "cpu"],
+  );
+  const query = triggers[0]?.metadata.query ?? "";
+  // A metric that nobody tells would leave the senders as few as they are.
+  const metrics = readFileSync(join(CHARTS, "../docs/metrics.md"), "utf8");
+  const read = query.match(/tidings_\w+/g) ?? [];
+  for (const name of read) assert.ok(metrics.includes(`| \`${name}\` | gauge | \`lane\` |`), name);
+  assert.ok(read.length > 0);
+  const set = ["sender.autoscaling.enabled=true", "sender.autoscaling.by=lag"];
+  await assert.rejects(render({ set }), /sender: KEDA asks Prometheus.*prometheus\.address/);
 });
 
 test("each process is scaled by the durables that it reads by", async () => {
@@ -323,6 +412,8 @@ test("values that the chart does not know, or of another kind, are refused", asy
     "postgres.enabled=yes",
     "gateway.autoscaling.by=memory",
     "contact.data.accessMode=ReadWrite",
+    "sender.autoscaling.by=memory",
+    "sender.secret=another",
   ])
     await assert.rejects(
       render({ set: [setting] }),
@@ -336,6 +427,12 @@ test("a volume for one is not given to two", async () => {
     render({ set: ["content.data.persistent=true", "content.replicas=2"] }),
     /serves one replica/,
   );
+  await assert.rejects(
+    render({ set: ["content.data.persistent=true"] }),
+    /sender: a volume .* for content alone/,
+  );
+  await render({ set: ["content.data.persistent=true", "content.env.CONTENT_ROLE=all"] });
+  await render({ set: ["content.data.persistent=true", "content.env.FILES_S3_URL=https://s3.example.com"] });
 });
 
 test("hits wait on the volume that is named for them", async () => {
@@ -403,10 +500,22 @@ function portsOf(pods: Pods): Set<string> {
   return new Set(containersOf(pods).flatMap(({ ports = [] }) => ports.map(({ name }) => name)));
 }
 
-function containerOf(manifests: Manifest[], process: string): Container {
-  const pods = podsOf(manifests).find(({ labels }) => componentOf(labels) === process);
-  assert.ok(pods?.spec.containers[0], `there is no ${process}`);
-  return pods.spec.containers[0];
+function podsNamed(manifests: Manifest[], name: string): Pods {
+  const pods = podsOf(manifests).find(({ labels }) => componentOf(labels) === name);
+  assert.ok(pods, `there is no ${name}`);
+  return pods;
+}
+
+function containerOf(manifests: Manifest[], name: string): Container {
+  const [container] = podsNamed(manifests, name).spec.containers;
+  assert.ok(container);
+  return container;
+}
+
+/** Every deployment, without the senders where content sends. */
+function deployedIn(manifests: Manifest[]): Deployment[] {
+  const role = containerOf(manifests, "content").env?.find(({ name }) => name === "CONTENT_ROLE")?.value;
+  return deployments.filter(({ name }) => name !== SENDER.name || role === "serve");
 }
 
 /** The secrets that `npm run secrets` makes for a profile: stores outside of the chart are the operator's. */

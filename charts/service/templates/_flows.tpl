@@ -88,6 +88,10 @@
     {{- range . }}
     - ipBlock: { cidr: {{ . | quote }} }
     {{- end }}
+  {{- with $smtp.ports }}
+  ports:
+    {{- include "tidings.portsWithout" . | nindent 4 }}
+  {{- end }}
 {{- end }}
 {{- with concat .Values.global.networkPolicy.extraEgress .Values.extraEgress }}
 {{ toYaml . }}
