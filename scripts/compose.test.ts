@@ -9,8 +9,8 @@ import addFormats from "ajv-formats";
 import { parse } from "yaml";
 import { programs } from "./bundle.ts";
 import { composeVariables } from "./compose-variables.ts";
+import { deployments, SENDER } from "./deployments.ts";
 import { migrateConfig } from "./migrate-config.ts";
-import { processes } from "./processes.ts";
 import { type StoreName, storeImages } from "./store-images.ts";
 import { root } from "./tool.ts";
 
@@ -21,6 +21,9 @@ interface Service {
   read_only?: boolean;
   cap_drop?: string[];
   depends_on: Record<string, { condition: string }>;
+  volumes?: string[];
+  networks: string[];
+  stop_grace_period?: string;
 }
 
 const text = readFileSync(join(root, "compose.yaml"), "utf8");
@@ -33,12 +36,14 @@ test("the compose file is one, by the schema of the specification", () => {
   const ajv = new Ajv({ strict: false, allErrors: true, logger: false });
   ajv.removeKeyword("id");
   addFormats.default(ajv);
+  // Compose writes durations as Go does, and not by ISO 8601.
+  ajv.addFormat("duration", /^(\d+(us|ms|s|m|h))+$/);
   const validate = ajv.compile(schema);
   assert.ok(validate(parse(text, { merge: true })), JSON.stringify(validate.errors, null, 2));
 });
 
 test("each process gets all variables that it needs and none that it does not read", () => {
-  for (const { name, shape, variables: known } of processes) {
+  for (const { name, shape, variables: known } of deployments) {
     const environment = services[name]?.environment ?? {};
     const unread = Object.keys(environment).filter((variable) => !known.includes(variable));
     assert.deepEqual(unread, [], name);
@@ -57,16 +62,32 @@ test("every program waits for the migrations, as nobody who can write or do more
     Object.keys(services)
       .filter((name) => services[name]?.build)
       .sort(),
-    programs.map(({ name }) => name).sort(),
+    [...programs, SENDER].map(({ name }) => name).sort(),
   );
-  for (const { name } of programs) {
+  const built = [
+    ...programs.map(({ name }) => ({ name, program: name })),
+    { name: SENDER.name, program: SENDER.process },
+  ];
+  for (const { name, program } of built) {
     const service = services[name];
-    assert.equal(service?.build?.args.SERVICE, name);
+    assert.ok(service, name);
+    assert.equal(service.build?.args.SERVICE, program);
     assert.equal(service.read_only, true);
     assert.deepEqual(service.cap_drop, ["ALL"]);
     const waitsFor = service.depends_on.migrate?.condition;
     assert.equal(waitsFor, name === "migrate" ? undefined : "service_completed_successfully");
   }
+});
+
+test("senders have what content has but its role, and the time of a mail to stop in", () => {
+  const { content, sender } = services;
+  assert.ok(content && sender);
+  assert.deepEqual(content.environment, { ...sender.environment, CONTENT_ROLE: "serve" });
+  assert.equal(sender.environment.CONTENT_ROLE, "send");
+  assert.deepEqual([sender.volumes, sender.networks], [content.volumes, content.networks]);
+  const minutes = /^(\d+)m$/.exec(sender.stop_grace_period ?? "")?.[1];
+  const { stopLimitMs = Number.NaN } = deployments.find(({ name }) => name === SENDER.name) ?? {};
+  assert.ok(Number(minutes) * 60_000 > stopLimitMs);
 });
 
 test("the stores are those of the chart", () => {
