@@ -224,7 +224,10 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
   {
     alert: "TidingsProcessDown",
     after: 20,
-    fires: { 'tidings_ready{process="contact",pod="a"}': "1x5 stale" },
+    fires: {
+      'tidings_ready{process="content",job="tidings-sender",pod="a"}': "1x5 stale",
+      'tidings_ready{process="content",job="tidings-content",pod="b"}': "1x20",
+    },
     rests: {
       'tidings_ready{process="contact",pod="a"}': "1x5 stale",
       'tidings_ready{process="contact",pod="b"}': "_x3 1x20",
@@ -234,8 +237,8 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
     alert: "TidingsProcessNotReady",
     after: 20,
     fires: {
-      'tidings_ready{process="contact",pod="a"}': "0x20",
-      'tidings_ready{process="contact",pod="b"}': "0x20",
+      'tidings_ready{process="content",job="tidings-sender",pod="a"}': "0x20",
+      'tidings_ready{process="content",job="tidings-content",pod="b"}': "1x20",
     },
     rests: {
       'tidings_ready{process="contact",pod="a"}': "0x20",

@@ -1,4 +1,4 @@
-import { processes } from "@tidings/scripts/processes";
+import { deployments } from "@tidings/scripts/deployments";
 import { eventually } from "@tidings/testkit/eventually";
 import { kubectl, type Pod, pods, untilReady } from "../kubectl.ts";
 import { output } from "../machine.ts";
@@ -47,7 +47,7 @@ export const podSteps: Step[] = [
 
 async function eachProcess(run: (name: string) => Promise<Outcome>): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const { name } of processes) outcomes.push(await run(name));
+  for (const { name } of deployments) outcomes.push(await run(name));
   return outcomes;
 }
 
@@ -85,5 +85,5 @@ async function untilAllReady(): Promise<void> {
 }
 
 function isProcess({ component }: Pod): boolean {
-  return processes.some(({ name }) => name === component);
+  return deployments.some(({ name }) => name === component);
 }

@@ -1,4 +1,4 @@
-import { processes } from "@tidings/scripts/processes";
+import { deployments } from "@tidings/scripts/deployments";
 import { NODE } from "../cluster.ts";
 import { kubectl, type Pod, pods } from "../kubectl.ts";
 import { say } from "../progress.ts";
@@ -15,7 +15,7 @@ interface Door {
   callers: string[] | undefined;
 }
 
-const ALL = processes.map(({ name }) => name);
+const ALL = deployments.map(({ name }) => name);
 const STRANGER = "stranger";
 const GRPC_PORT = 50051;
 const OPS_PORT = 9090;
@@ -53,7 +53,7 @@ async function startStranger(tag: string): Promise<void> {
   await kubectl("wait", "--for=condition=Ready", `pod/${STRANGER}`, "--timeout=60s");
 }
 
-/** As `scripts/processes.ts` has them; stores, metrics and what is outside besides. */
+/** As `scripts/deployments.ts` has them; stores, metrics and what is outside besides. */
 function doorsOf(running: (component: string) => Pod, world: World): Door[] {
   const door = (component: string, name: string, port: number, callers: string[] | undefined): Door => ({
     name: `${component} ${name}`,
@@ -64,7 +64,7 @@ function doorsOf(running: (component: string) => Pod, world: World): Door[] {
   });
   const receiver = new URL(world.listener.url);
   return [
-    ...processes.map(({ name, callers }) => door(name, "gRPC", GRPC_PORT, callers)),
+    ...deployments.map(({ name, callers }) => door(name, "gRPC", GRPC_PORT, callers)),
     ...ALL.map((name) => door(name, "metrics", OPS_PORT, [])),
     door("gateway", "HTTP", 8080, undefined),
     door("content", "HTTP", 8081, ["gateway"]),
