@@ -1,3 +1,4 @@
+import { deployments } from "./deployments.ts";
 import { passwordVariableOf } from "./migrate-config.ts";
 import { addressOf, type ProcessRow, processes } from "./processes.ts";
 
@@ -32,12 +33,17 @@ function wiredValues(text: string): string {
         .replace(/^ {2}callers: .*\n/m, "");
       return [
         section("consumers", row.durables, consumerLine),
-        `  callers: [${row.callers.join(", ")}]\n`,
+        `  callers: [${callersOf(row).join(", ")}]\n`,
         section("addresses", addressesOf(row, ""), ([name, address]) => `    ${name}: ${address}\n`),
         rest,
       ].join("");
     },
   });
+}
+
+/** Senders call, too. */
+function callersOf({ name }: ProcessRow): string[] {
+  return deployments.find((deployment) => deployment.name === name)?.callers ?? [];
 }
 
 const SECRETS = ["DATABASE_URL", "NATS_URL", "ACTOR_PRIVATE_KEY", "ACTOR_PUBLIC_KEYS"];
@@ -85,14 +91,15 @@ function wiredDependencies(text: string): string {
 /** A list of all processes in a template. */
 function wiredList(text: string): string {
   const names = linesOf(gatewayFirst(), ({ name }) => ` "${name}"`);
-  return text.replaceAll(/(?<=:= list)(?: "[a-z]+"){2,}/g, names);
+  return text.replaceAll(/(?<=(?::= |\()list)(?: "[a-z]+"){2,}/g, names);
 }
 
-/** The names of processes in a schema, as values and in a pattern. */
+/** Names in a schema: of deployments as values, of processes in a pattern. */
 function wiredNames(text: string): string {
   const names = processes.map(({ name }) => name);
+  const callers = deployments.map(({ name }) => `"${name}"`);
   return text
-    .replaceAll(/\["contact"(?:, "[a-z]+")+\]/g, `[${names.map((name) => `"${name}"`).join(", ")}]`)
+    .replaceAll(/\["contact"(?:, "[a-z]+")+\]/g, `[${callers.join(", ")}]`)
     .replaceAll(/(?<="\^\()contact(?:\|[a-z]+)+(?=\))/g, names.join("|"));
 }
 
@@ -150,11 +157,13 @@ interface Blocks {
 
 /** Replaces the lines below the name of each process. */
 function wiredBlocks(text: string, { indent, before, added, wired }: Blocks): string {
-  const missing = processes.filter(({ name }) => !text.includes(`\n${indent}${name}:\n`));
+  // Another block of the file may refer to one.
+  const head = ({ name }: ProcessRow) => `^${indent}${name}:(?: &\\S+)?\\n`;
+  const missing = processes.filter((row) => !new RegExp(head(row), "m").test(text));
   const blocks = linesOf(missing, (row) => `${indent}${row.name}:\n${added(row)}`);
   return processes.reduce(
     (all, row) => {
-      const block = new RegExp(`(?<=^${indent}${row.name}:\\n)(?:${indent}  .*\\n)+`, "m");
+      const block = new RegExp(`(?<=${head(row)})(?:${indent}  .*\\n)+`, "m");
       return all.replace(block, (lines) => wired(row, lines));
     },
     text.replace(`\n${before}\n`, () => `\n${blocks}${before}\n`),

@@ -342,7 +342,7 @@ test("senders are scaled by the mails that are due", async () => {
     ["prometheus", "cpu"],
   );
   const query = triggers[0]?.metadata.query ?? "";
-  // A metric that nobody tells would leave the senders as few as they are.
+  // KEDA does not scale by a metric that no process has.
   const metrics = readFileSync(join(CHARTS, "../docs/metrics.md"), "utf8");
   const read = query.match(/tidings_\w+/g) ?? [];
   for (const name of read) assert.ok(metrics.includes(`| \`${name}\` | gauge | \`lane\` |`), name);

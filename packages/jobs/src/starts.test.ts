@@ -145,7 +145,7 @@ test("a job of an urgent lane is done while another lane has a backlog and hangi
   release.resolve();
 });
 
-test("a worker that is told to stop ends the effects that have begun under their leases, and begins no others", async () => {
+test("a worker that stops waits for begun effects under their leases, and begins no other effect", async () => {
   const jobs = jobsOf("stopping");
   const begun = Promise.withResolvers<void>();
   const attempted = Promise.withResolvers<void>();
