@@ -208,3 +208,24 @@ test("a TCP connection is made to addresses that are allowed, and to no other", 
   server.close();
   await assertFails(connectTcp({ host: "127.0.0.1", port }, ranges), "delivery_failed");
 });
+
+test("a request that is sent once says whether the receiver may have it, and asks right before it leaves", async () => {
+  const receiver = await startReceiver({
+    respond: (_, index) =>
+      [{ status: 201, body: "taken" }, { drop: true }, { delayMs: Infinity }][index] ?? {},
+  });
+  const request = { method: "POST", url: `${receiver.url}/x`, body: '{"ä":1}' } as const;
+  const sendOnce = (url = request.url, mayBegin = () => true) => open.sendOnce({ ...request, url }, mayBegin);
+  assert.deepEqual(await sendOnce(request.url, () => false), { state: "not begun" });
+  assert.equal(receiver.requests.length, 0);
+  const answered = await sendOnce();
+  assert.deepEqual([answered.state, "answer" in answered && answered.answer.text], ["answered", "taken"]);
+  const [{ headers, body } = { headers: {}, body: "" }] = receiver.requests;
+  assert.deepEqual([body, headers["content-length"], headers.connection], [request.body, "8", "close"]);
+  assert.deepEqual(await sendOnce(), { state: "unknown", code: "delivery_failed" });
+  assert.deepEqual(await sendOnce(), { state: "unknown", code: "timeout" });
+  await receiver.stop();
+  assert.deepEqual(await sendOnce(), { state: "unreached", code: "delivery_failed" });
+  const blocked = await closed.sendOnce(request, () => true);
+  assert.deepEqual(blocked, { state: "unreached", code: "blocked_address" });
+});

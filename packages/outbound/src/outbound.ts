@@ -1,6 +1,7 @@
+import { Readable } from "node:stream";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { isAllowedAddress, literalAddress, type Range, receiverUrl } from "./address.ts";
-import { allowedAddressOf, CONNECT_TIMEOUT_MS, OutboundError } from "./guard.ts";
+import { allowedAddressOf, CONNECT_TIMEOUT_MS, OutboundError, type OutboundErrorCode } from "./guard.ts";
 
 export interface Answer {
   status: number;
@@ -18,11 +19,24 @@ export interface OutboundRequest {
   body?: string;
 }
 
+/** The outcome of a request whose effect may not be repeated. Only after `answered` and `unknown` may the receiver have it. */
+export type SentOnce =
+  | { state: "answered"; answer: Answer }
+  /** `mayBegin` said no. */
+  | { state: "not begun" }
+  /** Nothing left: the receiver could not be reached. */
+  | { state: "unreached"; code: OutboundErrorCode }
+  | { state: "unknown"; code: OutboundErrorCode };
+
 export interface Outbound {
   /** Sends a request and answers whatever the receiver answers, redirects included. Throws OutboundError otherwise. */
   send(request: OutboundRequest): Promise<Answer>;
+  /** Sends a request with a body on a connection of its own. `mayBegin` is asked right before the first octet leaves. */
+  sendOnce(request: OutboundRequest & { body: string }, mayBegin: () => boolean): Promise<SentOnce>;
   close(): Promise<void>;
 }
+
+type AgentRequest = Omit<OutboundRequest, "body"> & { body?: string | Readable; reset?: boolean };
 
 const KEEP_ALIVE_MS = 2_000;
 const ANSWER_MAX_BYTES = 16_384;
@@ -39,13 +53,13 @@ export function createOutbound({ allowed, timeoutMs }: { allowed: Range[]; timeo
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     allowH2: false,
   });
-  const send = async ({ url: text, ...request }: OutboundRequest): Promise<Answer> => {
+  const request = async ({ url: text, ...options }: AgentRequest): Promise<Answer> => {
     const url = receiverUrl(text);
     if (!url) throw new OutboundError("delivery_failed");
     const signal = AbortSignal.timeout(timeoutMs);
     try {
       const { origin, pathname, search } = url;
-      const answer = await agent.request({ origin, path: pathname + search, signal, ...request });
+      const answer = await agent.request({ origin, path: pathname + search, signal, ...options });
       const { statusCode: status, headers } = answer;
       return { status, headers, text: await beginningOf(answer.body) };
     } catch (error) {
@@ -53,9 +67,38 @@ export function createOutbound({ allowed, timeoutMs }: { allowed: Range[]; timeo
     }
   };
   return {
-    send,
+    send: request,
+    async sendOnce({ body, headers, ...sent }, mayBegin) {
+      const { stream, progress } = heldBody(body, mayBegin);
+      const length = { "content-length": String(Buffer.byteLength(body)) };
+      try {
+        const own = { headers: { ...headers, ...length }, body: stream, reset: true };
+        return { state: "answered", answer: await request({ ...sent, ...own }) };
+      } catch (error) {
+        const { code } = outboundError(error);
+        if (progress.isHeldBack) return { state: "not begun" };
+        return { state: progress.isBegun ? "unknown" : "unreached", code };
+      } finally {
+        stream.destroy();
+      }
+    },
     close: () => agent.destroy(),
   };
+}
+
+/** A body that is read once its connection stands, before the head of the request is written. */
+function heldBody(body: string, mayBegin: () => boolean) {
+  const progress = { isBegun: false, isHeldBack: false };
+  const stream = new Readable({
+    read() {
+      progress.isHeldBack = !mayBegin();
+      if (progress.isHeldBack) return void this.destroy(new Error("the request may not begin"));
+      progress.isBegun = true;
+      this.push(body);
+      this.push(null);
+    },
+  });
+  return { stream, progress };
 }
 
 function guardedConnector(allowed: Range[]): buildConnector.connector {
