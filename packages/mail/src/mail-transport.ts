@@ -29,8 +29,8 @@ export interface Envelope {
 /** The outcome of a mail. Only after `taken` and `unknown` may somebody have it. */
 export type HandOver =
   | { state: "taken"; code: number; text: string }
-  /** The server said no to this mail: for good (5xx), or for now (4xx). */
-  | { state: "refused"; by: RefusedPart; code: number; text: string }
+  /** The server said no to this mail: for good, or for now. */
+  | { state: "refused"; by: RefusedPart; code: number; text: string; isForGood: boolean }
   /** The server could not be reached, or took nobody's mail; the code where it said one. */
   | { state: "away"; isRefusedSignIn: boolean; code: number | undefined; text: string }
   /** `mayBegin` said no. */
@@ -39,8 +39,3 @@ export type HandOver =
   | { state: "unknown"; text: string };
 
 export type RefusedPart = "sender" | "recipient" | "message";
-
-/** RFC 5321, 4.2.1: 4yz is a transient, 5yz a permanent negative completion reply. */
-export function isForGood(code: number): boolean {
-  return code >= 500;
-}

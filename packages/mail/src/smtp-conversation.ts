@@ -181,6 +181,8 @@ const PARTS: Record<string, RefusedPart> = {
 };
 /** The server named a limit that the mail exceeds (RFC 1870, 6.2), so it was not asked. */
 const TOO_LARGE = 552;
+/** From here on codes are permanent negative completion replies (RFC 5321, 4.2.1). */
+const PERMANENT = 500;
 
 function outcomeOf(error: SmtpError, { envelope, isHeldBack, isGiven }: Message, to: string): HandOver {
   const refusal = refusalOf(envelope, to) ?? error;
@@ -190,7 +192,10 @@ function outcomeOf(error: SmtpError, { envelope, isHeldBack, isGiven }: Message,
   const isRefusal = refusal.code === "EENVELOPE" || refusal.code === "EMESSAGE";
   // 421 refuses everybody (RFC 5321, 4.2.2); as the answer to a mail it refuses that mail, too.
   if (isRefusal && by && code !== undefined && code >= 400 && (code !== 421 || isGiven))
-    return { state: "refused", by: code === TOO_LARGE ? "message" : by, code, text: textOf(refusal) };
+    return {
+      ...{ state: "refused", by: code === TOO_LARGE ? "message" : by, code, text: textOf(refusal) },
+      isForGood: code >= PERMANENT,
+    };
   return isGiven ? { state: "unknown", text: textOf(error) } : away(error);
 }
 

@@ -101,7 +101,10 @@ for (const isPipelining of [true, false])
       onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
     });
     const transport = transportTo(port);
-    const refusal = { state: "refused", by: "recipient", code: 550, text: "5.1.1 no such mailbox" };
+    const refusal = {
+      ...{ state: "refused", by: "recipient", code: 550, text: "5.1.1 no such mailbox" },
+      isForGood: true,
+    };
     assert.deepEqual(await transport.handOver(mailTo("gone@example.org")), refusal);
     const copied = { from: "ada@mail.example", to: "gone@example.org", bcc: ["archive@example.org"] };
     assert.deepEqual(await transport.handOver(mailTo("", { envelope: copied })), refusal);
@@ -121,12 +124,14 @@ test("a refused sender or message says so, with its code", async () => {
     by: "sender",
     code: 553,
     text: "5.7.1 not yours",
+    isForGood: true,
   });
   assert.deepEqual(await outcomeOf({ RCPT: "450 4.2.1 come back" }), {
     state: "refused",
     by: "recipient",
     code: 450,
     text: "4.2.1 come back",
+    isForGood: false,
   });
   for (const at of ["DATA", "end"])
     assert.deepEqual(await outcomeOf({ [at]: "554 5.6.0 spam" }), {
@@ -134,6 +139,7 @@ test("a refused sender or message says so, with its code", async () => {
       by: "message",
       code: 554,
       text: "5.6.0 spam",
+      isForGood: true,
     });
 });
 

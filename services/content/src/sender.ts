@@ -9,11 +9,12 @@ import { openStore } from "./file/open-store.ts";
 import { noticeLane } from "./notice/notice-queue.ts";
 import { askForNotice, recordNotices, writeNotice } from "./notice/send-notices.ts";
 import { broadcastJobs } from "./send/broadcast.ts";
-import { type MailSenderOptions, mailSender } from "./send/hand-over.ts";
+import type { WrittenSend } from "./send/compose-send.ts";
+import { type MessageSenderOptions, messageSender } from "./send/hand-over.ts";
 import { type MailParts, mailParts, SENDS_CHOSEN } from "./send/mail-parts.ts";
 import { recordSends } from "./send/record-sends.ts";
 import { refusalJobs } from "./send/refusals.ts";
-import { type MailLane, type RunSendsOptions, startLane } from "./send/run-sends.ts";
+import { type RunSendsOptions, type SendLane, startLane } from "./send/run-sends.ts";
 import { plannedSends } from "./send/schedule.ts";
 import { sendsSource } from "./send/send-metrics.ts";
 import { bulkLane, directLane } from "./send/send-queue.ts";
@@ -74,13 +75,16 @@ function startLanes(
   const { links } = rendering;
   const marks = marksOf(config.MAIL_CALLBACKS);
   const start = <S extends Claimed>(
-    lane: MailLane<S>,
-    sending: Omit<MailSenderOptions<S>, "log" | "transport">,
+    lane: SendLane<S>,
+    sending: Pick<MessageSenderOptions<S, WrittenSend>, "write" | "ask" | "isBulk">,
     record: RunSendsOptions<S>["record"],
   ) =>
     startLane(lane, {
       ...{ database, log, connections, record, stopLimitMs: stopLimits(config).mails },
-      send: mailSender({ ...sending, log, transport }),
+      send: messageSender({
+        ...{ ...sending, log },
+        handOver: ({ address: _, ...mail }, mayBegin) => transport.handOver({ ...mail, mayBegin }),
+      }),
     });
   const sends = [directLane, bulkLane].map((lane) =>
     start(

@@ -3,7 +3,7 @@ import { jobStarts } from "@tidings/jobs/starts";
 import type { Mailbox } from "@tidings/mail/compose-mail";
 import { refusesEmails } from "../send/refusals.ts";
 import type { RenderedMail } from "../send/render-mail.ts";
-import type { MailLane } from "../send/run-sends.ts";
+import type { SendLane } from "../send/run-sends.ts";
 
 /** A mail as it was written when its recipient was chosen. */
 export interface NoticeMail extends RenderedMail {
@@ -46,7 +46,7 @@ const table: JobTable<Notice> & { startedAt: string } = {
   mayStart: `not (is_to_contact and ${refusesEmails("notices.contact_id")})`,
 };
 
-export const noticeLane: MailLane<Notice> = {
+export const noticeLane: SendLane<Notice> = {
   name: table.name,
   queue: jobQueue(table),
   starts: jobStarts(table),

@@ -1,12 +1,12 @@
 import type { Claimed } from "@tidings/jobs/queue";
 import type { Begin } from "@tidings/jobs/work";
 import { MailInvalid } from "@tidings/mail/compose-mail";
-import { type HandOver, isForGood, type MailTransport } from "@tidings/mail/mail-transport";
+import type { HandOver } from "@tidings/mail/mail-transport";
 import { TemplateError } from "@tidings/rendering/template-error";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
-import { SendRefused, type WrittenSend } from "./compose-send.ts";
+import { SendRefused } from "./compose-send.ts";
 import type { Contactable } from "./contactable.ts";
 import { noteUnasked } from "./send-metrics.ts";
 import { SendState } from "./send-tables.ts";
@@ -16,11 +16,11 @@ export interface SendOutcome {
   state: "waiting" | "sent" | "failed" | "suppressed" | "unknown";
   /** Until the next attempt, of one that waits. */
   delaySeconds: number;
-  /** The code of the mail server. */
+  /** The code of the server that was given the message. */
   code?: number | undefined;
   /** Why it failed, was suppressed, or waits. */
   reason?: string | undefined;
-  /** The address that the mail was for. */
+  /** The address or number that the message was for. */
   address?: string | undefined;
   /** Another attempt of the same kind is counted. */
   isAttempt: boolean;
@@ -30,11 +30,12 @@ export interface SendOutcome {
   isEverybody: boolean;
 }
 
-export interface MailSenderOptions<S extends Claimed> {
+export interface MessageSenderOptions<S extends Claimed, W extends { address: string }> {
   log: Log;
-  transport: MailTransport;
-  /** Throws SendRefused where no mail can be written. */
-  write(send: S): Promise<WrittenSend>;
+  /** Throws SendRefused where no message can be written. */
+  write(send: S): Promise<W>;
+  /** Never rejects: what became of the message is the answer. `mayBegin` is asked right before its first octet leaves. */
+  handOver(message: W, mayBegin: () => boolean): Promise<HandOver>;
   /** Throws while the answer cannot be found out. */
   ask(send: S): Promise<Contactable>;
   /** Limits of what a contact gets hold it back: nobody asked for it. */
@@ -46,7 +47,7 @@ const RETRY_SECONDS = [60, 300, 1_800, 7_200, 28_800, 86_400];
 const AWAY_SECONDS = 15;
 const UNANSWERED_SECONDS = 2;
 const UNANSWERED = "The contact service does not answer.";
-const UNWRITTEN = "The mail could not be written.";
+const UNWRITTEN = "The message could not be written.";
 const REFUSED_SENDER_SECONDS = 300;
 /** Until a contact is asked about again who has had enough messages for now, or made a pause. */
 const DEFERRED_SECONDS = 3_600;
@@ -55,30 +56,33 @@ const BAD_ADDRESS = /^5\.1\.(?:1|2|3|10)\b/;
 /** They hold back what nobody has to have at once. */
 const LIMITS = new Set(["paused", "frequency"]);
 
-/** Sends one mail: writes, asks, commits the start, and hands over. Undefined where somebody else has the send, or the contact said no meanwhile. */
-export function mailSender<S extends Claimed>({
+/** Sends one message: writes, asks, commits the start, and hands over. Undefined where somebody else has the send, or the contact said no meanwhile. */
+export function messageSender<S extends Claimed, W extends { address: string }>({
   log,
-  transport,
   write,
+  handOver,
   ask,
   isBulk,
-}: MailSenderOptions<S>): (send: S, begin: Begin) => Promise<SendOutcome | undefined> {
+}: MessageSenderOptions<S, W>): (send: S, begin: Begin) => Promise<SendOutcome | undefined> {
   return async (send, begin) => {
     const decided = (error: unknown) => decidedBy(error, send, log);
-    const written = await write(send).catch(decided);
+    const written = await write(send)
+      .then((message) => ({ message }))
+      .catch(decided);
     if ("state" in written) return written;
-    const { address, ...mail } = written;
+    const { message } = written;
+    const { address } = message;
     const contactable = await ask(send).catch(decided);
     if ("state" in contactable) return contactable;
     const no = noOf(contactable.refusal, isBulk(send));
     if (no) return { ...no, address };
     if (!(await begin())) return undefined;
-    const outcome = await transport.handOver({ ...mail, mayBegin: contactable.isFresh });
+    const outcome = await handOver(message, contactable.isFresh);
     return { ...outcomeOf(outcome, send), address };
   };
 }
 
-/** An email or an address that no mail can be made of fails. While the contact service is away nothing goes out unasked. */
+/** An email or an address that no message can be made of fails. While the contact service is away nothing goes out unasked. */
 function decidedBy(error: unknown, { id, attempts }: Claimed, log: Log): SendOutcome {
   const waiting = { ...DECIDED, state: SendState.WAITING };
   if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED) {
@@ -94,7 +98,7 @@ function decidedBy(error: unknown, { id, attempts }: Claimed, log: Log): SendOut
       isBadAddress: error instanceof SendRefused && error.isBadAddress,
     };
   // A fault of ours: it may pass, and stops nobody else.
-  log.error({ err: error, send: id }, "a mail could not be written");
+  log.error({ err: error, send: id }, "a message could not be written");
   const delaySeconds = RETRY_SECONDS[attempts];
   return delaySeconds === undefined
     ? { ...DECIDED, state: SendState.FAILED, reason: UNWRITTEN }
@@ -107,7 +111,7 @@ const DECIDED = { delaySeconds: 0, isAttempt: true, isEverybody: false };
 function noOf(refusal: string, isBulk: boolean): SendOutcome | undefined {
   if (refusal === "") return undefined;
   if (!LIMITS.has(refusal)) return { ...DECIDED, state: SendState.SUPPRESSED, reason: refusal };
-  // A mail that somebody asked for is not counted against a limit of those that were not.
+  // A message that somebody asked for is not counted against a limit of those that were not.
   return isBulk
     ? {
         ...DECIDED,
@@ -140,7 +144,7 @@ function outcomeOf(handOver: HandOver, { attempts }: Claimed): SendOutcome {
       };
     }
     case "refused": {
-      const { by, code, text } = handOver;
+      const { by, code, text, isForGood } = handOver;
       const failure = { ...DECIDED, code, reason: text };
       // All mails have this sender.
       if (by === "sender")
@@ -151,9 +155,9 @@ function outcomeOf(handOver: HandOver, { attempts }: Claimed): SendOutcome {
           isAttempt: false,
           isEverybody: true,
         };
-      const delaySeconds = isForGood(code) ? undefined : RETRY_SECONDS[attempts];
+      const delaySeconds = isForGood ? undefined : RETRY_SECONDS[attempts];
       return delaySeconds === undefined
-        ? { ...failure, state: SendState.FAILED, isBadAddress: BAD_ADDRESS.test(text) && isForGood(code) }
+        ? { ...failure, state: SendState.FAILED, isBadAddress: BAD_ADDRESS.test(text) && isForGood }
         : { ...failure, state: SendState.WAITING, delaySeconds };
     }
   }

@@ -10,8 +10,8 @@ import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
 import type { SendOutcome } from "./hand-over.ts";
 
-/** A queue of mails whose effects are not repeated. */
-export interface MailLane<S extends Claimed> {
+/** A queue of messages whose effects are not repeated. */
+export interface SendLane<S extends Claimed> {
   name: string;
   queue: Queue<S>;
   starts: Starts<S>;
@@ -20,9 +20,9 @@ export interface MailLane<S extends Claimed> {
 export interface RunSendsOptions<S extends Claimed> {
   database: Database;
   log: Log;
-  /** Mails of the lane that are handed over at a time. */
+  /** Messages of the lane that are handed over at a time. */
   connections: number;
-  /** How long `stop` waits for mails that are handed over; 10 seconds when absent. */
+  /** How long `stop` waits for messages that are handed over; 10 seconds when absent. */
   stopLimitMs: number | undefined;
   send(send: S, begin: Begin): Promise<SendOutcome | undefined>;
   /** Records what became of sends. Those that this process lost meanwhile stay as they are. */
@@ -44,7 +44,7 @@ const RETRY_MS = 250;
 
 /** Sends what is due in a lane until it is stopped. Any number of processes may do so side by side. */
 export function startLane<S extends Claimed>(
-  { name, queue, starts }: MailLane<S>,
+  { name, queue, starts }: SendLane<S>,
   { database, log, connections, stopLimitMs, send, record }: RunSendsOptions<S>,
 ): Worker {
   const recordTogether = coalesce(record);

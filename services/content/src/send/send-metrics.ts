@@ -1,6 +1,6 @@
 import { type Database, prepared } from "@tidings/database/database";
 import { type Queue, queryByIndex } from "@tidings/jobs/queue";
-import { type HandOver, isForGood, type MailTransport } from "@tidings/mail/mail-transport";
+import type { HandOver, MailTransport } from "@tidings/mail/mail-transport";
 import type { Reading, Source } from "@tidings/runtime/scrape";
 import { Counter, Gauge } from "prom-client";
 import { REFUSALS_UNHEARD } from "./refusals.ts";
@@ -117,5 +117,5 @@ export function countedTransport(transport: MailTransport): MailTransport {
 }
 
 function outcomeOf(handOver: HandOver): (typeof OUTCOMES)[number] {
-  return handOver.state === "refused" && !isForGood(handOver.code) ? "deferred" : handOver.state;
+  return handOver.state === "refused" && !handOver.isForGood ? "deferred" : handOver.state;
 }

@@ -1,7 +1,7 @@
 import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
 import { jobStarts } from "@tidings/jobs/starts";
 import { refusesEmails } from "./refusals.ts";
-import type { MailLane } from "./run-sends.ts";
+import type { SendLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
 import { STORED_COLUMNS, type StoredSend, storedSend } from "./stored-send.ts";
 
@@ -17,7 +17,7 @@ export interface Send extends Claimed, StoredSend {
 const pausedIn = (condition: string) =>
   `exists (select from broadcasts b where b.is_paused and b.finished_at is null and ${condition})`;
 
-function sendLane(name: string, lane: number): MailLane<Send> {
+function sendLane(name: string, lane: number): SendLane<Send> {
   // A direct send is never paused: somebody waits for it.
   const isPaused = (condition: string) => (lane === Lane.BULK ? pausedIn(condition) : "false");
   const table: JobTable<Send> & { startedAt: string } = {
