@@ -1,17 +1,55 @@
-import { SmsMethodService } from "@tidings/proto/tidings/content/v1/sms";
+import {
+  type SendSmsToContactResponse,
+  SmsMethodService,
+  SmsRefusal,
+  type SmsSendProgress,
+} from "@tidings/proto/tidings/content/v1/sms";
 import { jsonAnswer } from "../route/answer.ts";
 import { entityId } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
-import { arrayOf, closed, TEXT } from "../route/schema.ts";
+import { arrayOf, closed, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
 
-const SENT = jsonAnswer(
-  closed({
-    success: { enum: [1, false] },
-    status: TEXT,
-    errors: arrayOf(closed({ message: TEXT })),
-  }),
+const RESULT = closed(
+  { sent: SWITCH, type: TEXT, status: TEXT, id: WHOLE_NUMBER, name: TEXT, content: TEXT, statId: TEXT },
+  ["content", "statId"],
 );
+const SENT = jsonAnswer(
+  closed(
+    {
+      success: { enum: [1, false] },
+      status: TEXT,
+      result: RESULT,
+      errors: arrayOf(closed({ message: TEXT })),
+      error: closed({ message: TEXT, code: WHOLE_NUMBER }),
+    },
+    ["result", "error"],
+  ),
+);
+
+/** A status in words, and its key for clients that translate it; words of others are their own key. */
+interface Status {
+  key: string;
+  text: string;
+}
+
+const DELIVERED = { key: "svc.sms.timeline.status.delivered", text: "Delivered" };
+const SCHEDULED = { key: "svc.sms.timeline.status.scheduled", text: "Scheduled" };
+const UNPUBLISHED = {
+  key: "svc.sms.campaign.failed.unpublished",
+  text: "The specified SMS was unpublished.",
+};
+const NOT_CONTACTABLE = {
+  key: "svc.sms.campaign.failed.not_contactable",
+  text: "Contact is not contactable on the SMS channel.",
+};
+const MISSING_NUMBER = {
+  key: "svc.sms.campaign.failed.missing_number",
+  text: "Missing phone number for contact.",
+};
+const NO_TRANSPORT = "SMS transport is disabled.";
+const EXPECTATION_FAILED = 417;
+const OPEN = new Set(["waiting", "started"]);
 
 /** Routes of text messages beyond the standard operations: sending them. Older clients send with GET. */
 export function smsRoutes({ clients }: RoutesContext): Route[] {
@@ -27,13 +65,53 @@ export function smsRoutes({ clients }: RoutesContext): Route[] {
         id: entityId("smses", "view"),
         contactId: entityId("contacts", "view", { isAskedAnew: true }),
       },
+      budget: "batch",
       answer: SENT,
       // A GET that sends answers as a write does.
       errors: [409, 412, 422],
       async handle({ parameters, options }) {
-        const { isSent, status } = await smses.sendSmsToContact(parameters, options);
-        return { success: isSent ? 1 : false, status, errors: isSent ? [] : [{ message: status }] };
+        const sent = await smses.sendSmsToContact(parameters, options);
+        if (sent.refusal === SmsRefusal.NO_TRANSPORT) return noTransport();
+        const { hash, isDeferred } = sent;
+        // A contact who has had enough for now gets it within hours: nobody waits for that.
+        const progress = hash && !isDeferred ? await smses.awaitSmsSend({ hash }, options) : undefined;
+        return answerOf(parameters.id, sent, progress);
       },
     }),
   );
+}
+
+/** Clients look for the error inside, or for what other answers have (conventions.md). */
+function noTransport() {
+  return {
+    ...{ success: false, status: NO_TRANSPORT, errors: [{ message: NO_TRANSPORT }] },
+    error: { message: NO_TRANSPORT, code: EXPECTATION_FAILED },
+  };
+}
+
+function answerOf(id: number, sent: SendSmsToContactResponse, progress: SmsSendProgress | undefined) {
+  const { name, content, hash } = sent;
+  const { key, text } = statusOf(sent, progress);
+  const isRefused = key !== DELIVERED.key && key !== SCHEDULED.key;
+  return {
+    success: isRefused ? false : 1,
+    status: text,
+    result: {
+      ...{ sent: key === DELIVERED.key, type: "svc.sms.sms", status: key, id, name },
+      ...(hash && { content, statId: hash }),
+    },
+    errors: isRefused ? [{ message: text }] : [],
+  };
+}
+
+function statusOf({ refusal, reason }: SendSmsToContactResponse, progress?: SmsSendProgress): Status {
+  if (refusal === SmsRefusal.UNPUBLISHED) return UNPUBLISHED;
+  if (refusal === SmsRefusal.NOT_CONTACTABLE) return NOT_CONTACTABLE;
+  if (refusal === SmsRefusal.NOT_WRITTEN) return { key: reason, text: reason };
+  if (!progress || OPEN.has(progress.state)) return SCHEDULED;
+  if (progress.state === "sent") return DELIVERED;
+  if (progress.state === "suppressed") return NOT_CONTACTABLE;
+  if (progress.reason === MISSING_NUMBER.text) return MISSING_NUMBER;
+  const text = progress.reason || progress.state;
+  return { key: text, text };
 }

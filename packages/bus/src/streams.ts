@@ -52,6 +52,7 @@ export const webhookFanOutContent: DurableDefinition = {
     "tidings.content.email.sent",
     "tidings.content.form.submitted",
     "tidings.content.page.hit",
+    "tidings.content.sms.sent",
   ],
 };
 

@@ -6,6 +6,7 @@ import { apiDialect, flag, list, port, readConfig, serviceConfig, upstreams } fr
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 import { readCallbacks } from "./callback/callback-secrets.ts";
+import { readTextUrl } from "./text/transport-url.ts";
 
 const bytes = z.coerce.number().int().min(1);
 const MEGABYTE = 1024 * 1024;
@@ -13,6 +14,13 @@ const MEGABYTE = 1024 * 1024;
 /** A reason names nothing of the URL: it may have a password. */
 const mailUrl = z.string().transform((text, { addIssue }) => {
   const url = readTransportUrl(text);
+  if (!("problem" in url)) return url;
+  addIssue({ code: "custom", message: `the URL ${url.problem}` });
+  return z.NEVER;
+});
+
+const smsUrl = z.string().transform((text, { addIssue }) => {
+  const url = readTextUrl(text);
   if (!("problem" in url)) return url;
   addIssue({ code: "custom", message: `the URL ${url.problem}` });
   return z.NEVER;
@@ -129,6 +137,8 @@ export const contentVariables = {
   MAIL_CALLBACKS: callbacks.default([]),
   /** Mails that are handed over at a time. */
   MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
+  /** How text messages leave: `form+https://user:password@host/path?from=+49151`, `json+https://token@host/path?body=...`, or `log:`. None leave when absent. */
+  SMS_URL: smsUrl.optional(),
   /** A picture in HTML mails says that they were opened. */
   MAIL_TRACKING_PIXEL: flag.default(true),
   /** `name:base64 of 32 bytes`: what secrets in the actions of forms are kept under. */

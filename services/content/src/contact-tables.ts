@@ -9,6 +9,7 @@ export const TABLES_OF_CONTACTS = [
   "video_hits",
   "sends",
   "notices",
+  "text_sends",
 ];
 
 /** Tables whose rows of a contact differ in some columns. */

@@ -19,6 +19,7 @@ import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts
 import { NOTICE_TABLES } from "./notice/notice-tables.ts";
 import { SEND_TABLES } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
+import { TEXT_TABLES } from "./text/text-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
 import { TRACKED_SITES } from "./visit/tracked-sites.ts";
@@ -199,6 +200,7 @@ export const migrations: Migrations = {
   "0059_tracked_sites": statements(...TRACKED_SITES),
   "0060_sends": statements(...SEND_TABLES),
   "0061_notices": statements(...NOTICE_TABLES),
+  "0062_text_sends": statements(...TEXT_TABLES),
   "0063_callbacks": statements(...CALLBACK_TABLES),
   "0067_excluded_lists": statements(
     "alter table emails add column excluded_lists jsonb not null default '[]'",

@@ -20,11 +20,15 @@ import { sendsSource } from "./send/send-metrics.ts";
 import { bulkLane, directLane } from "./send/send-queue.ts";
 import { writeSend } from "./send/write-send.ts";
 import { stopLimits } from "./stop-limit.ts";
+import { recordTexts } from "./text/record-texts.ts";
+import { type TextParts, textParts } from "./text/text-parts.ts";
+import { textLane } from "./text/text-queue.ts";
+import { writeText } from "./text/write-text.ts";
 import { pageAddresses } from "./web/page-address.ts";
 
 /** Has each scrape look up how sends stand, in every process: those that send may be away. */
 export function watchSends(database: Database): { stop(): void } {
-  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane])) };
+  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane, textLane])) };
 }
 
 type Sender = Required<Pick<Parts, "work" | "jobs">>;
@@ -38,14 +42,17 @@ export async function openSendingProcess(foundation: Foundation<ContentConfig>):
     addresses: pageAddresses(database, { publicUrl, prefixes }),
     assetAddress: assetAddresses(database, publicUrl),
   });
-  const { work, jobs } = openSender(foundation, mail);
+  const { work, jobs } = openSender(foundation, mail, textParts(foundation, mail));
   return { services: [], work: { ...work, "metrics of sends": watchSends(database) }, jobs };
 }
 
 /** Chooses recipients and sends what is due, until it is stopped. Any number of processes may do so side by side. */
-export function openSender(foundation: Foundation<ContentConfig>, mail: MailParts): Sender {
+export function openSender(foundation: Foundation<ContentConfig>, mail: MailParts, text: TextParts): Sender {
   const { database, outbox, log, upstreams, bus } = foundation;
-  const lanes = mail.way ? startLanes(foundation, mail, mail.way) : [];
+  const lanes = [
+    ...(mail.way ? startMailLanes(foundation, mail, mail.way) : []),
+    ...(text.way ? [startTextLane(foundation, mail, text.way)] : []),
+  ];
   const wakeLanes = () => {
     for (const lane of lanes) lane.nudge();
   };
@@ -60,6 +67,7 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
         async stop() {
           await Promise.all(lanes.map((lane) => lane.stop()));
           mail.way?.transport.close();
+          await text.way?.transport.close();
         },
       },
     },
@@ -67,7 +75,29 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
   };
 }
 
-function startLanes(
+/** Messages that a process gives to the provider at a time. */
+const TEXTS_AT_ONCE = 16;
+
+function startTextLane(
+  { database, outbox, log }: Foundation<ContentConfig>,
+  { rendering: { contacts }, askContactable }: MailParts,
+  { transport, country }: NonNullable<TextParts["way"]>,
+) {
+  return startLane(textLane, {
+    ...{ database, log, connections: TEXTS_AT_ONCE },
+    send: messageSender({
+      log,
+      write: (send) => writeText({ contacts, country }, send),
+      handOver: transport.handOver,
+      ask: ({ contactId }) => askContactable("sms", contactId),
+      // Limits of what a contact gets hold back each text message (engines.md 9.1).
+      isBulk: () => true,
+    }),
+    record: (results) => recordTexts(database, outbox, results),
+  });
+}
+
+function startMailLanes(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   { rendering, render, attachmentsOf, askContactable }: MailParts,
   { transport, connections, from, dkimKeys }: NonNullable<MailParts["way"]>,

@@ -17,7 +17,7 @@ import { NotificationSchema } from "@tidings/proto/tidings/content/v1/notificati
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
 import { PageMethodService, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
-import { SmsMethodService, SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
+import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
 import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
 import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
@@ -55,7 +55,6 @@ import { emails } from "./message/email.ts";
 import { marketingMessages } from "./message/marketing-message.ts";
 import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
-import { smsMethods } from "./message/sms-methods.ts";
 import { openNotices } from "./notice/service.ts";
 import { pages } from "./page/page.ts";
 import { pageRenderer } from "./page/page-html.ts";
@@ -68,6 +67,8 @@ import { openSender, openSendingProcess, watchSends } from "./sender.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
+import { openTexts } from "./text/service.ts";
+import { textParts } from "./text/text-parts.ts";
 import { openFiles } from "./uploads.ts";
 import { videoRecorder } from "./video/record-video.ts";
 import { VIDEO_HITS } from "./video/video-hit.ts";
@@ -146,7 +147,9 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const smsRows = smses(context);
   const sends = openSends(foundation, { rows: emailRows, findVisible, settings, mail });
   const callbacks = openCallbacks(foundation);
-  const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail) : { work: {}, jobs: [] };
+  const text = textParts(foundation, mail);
+  const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, text });
+  const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail, text) : { work: {}, jobs: [] };
   const notices = openNotices(foundation, { rows: emailRows, findVisible, mail });
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
@@ -197,7 +200,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(PageService, testedPages.rows),
       implement(PageMethodService, pageMethods({ database, linkPreview, ...testedPages })),
       implementStandard(SmsService, smsRows),
-      implement(SmsMethodService, smsMethods(smsRows, findVisible)),
+      ...texts.services,
       implementResource(TweetService, context),
     ],
     ports: { web: web.port },
@@ -227,6 +230,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     facts: [
       ...visits.facts,
       ...sends.facts,
+      ...texts.facts,
       listedFacts(database, DOWNLOADS),
       listedFacts(database, FOCUS_FACTS),
       listedFacts(database, VIDEO_HITS),

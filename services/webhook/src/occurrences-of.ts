@@ -1,7 +1,7 @@
 import type { Event } from "@tidings/bus/event";
 import { contactOccurrences } from "./contact-occurrences.ts";
 import type { Occurrence } from "./occurrence.ts";
-import { openOccurrences, sendOccurrences } from "./send-occurrences.ts";
+import { openOccurrences, sendOccurrences, textOccurrences } from "./send-occurrences.ts";
 import type { TriggerName } from "./triggers.ts";
 import { hitOccurrences, submissionOccurrences } from "./visit-occurrences.ts";
 
@@ -9,6 +9,7 @@ const PAGE_HIT = "tidings.content.page.hit";
 const FORM_SUBMITTED = "tidings.content.form.submitted";
 const EMAIL_SENT = "tidings.content.email.sent";
 const EMAIL_OPENED = "tidings.content.email.opened";
+const SMS_SENT = "tidings.content.sms.sent";
 
 /** Subjects whose events fire a single trigger. Visitors and mails cause many of them, so none is decoded without a subscriber. */
 const ONLY_TRIGGERS = new Map<string, TriggerName>([
@@ -16,6 +17,7 @@ const ONLY_TRIGGERS = new Map<string, TriggerName>([
   [FORM_SUBMITTED, "form_on_submit"],
   [EMAIL_SENT, "email_on_send"],
   [EMAIL_OPENED, "email_on_open"],
+  [SMS_SENT, "sms_on_send"],
 ]);
 
 /** False when no webhook names the only trigger of the event's subject. `named` has the triggers that webhooks name. */
@@ -35,6 +37,8 @@ export function occurrencesOf(event: Event): Occurrence[] {
       return sendOccurrences(event);
     case EMAIL_OPENED:
       return openOccurrences(event);
+    case SMS_SENT:
+      return textOccurrences(event);
     default:
       return contactOccurrences(event);
   }

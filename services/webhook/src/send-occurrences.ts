@@ -1,6 +1,11 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
-import { type EmailSend, EmailSendsSchema, type SentEmail } from "@tidings/proto/tidings/content/v1/events";
+import {
+  type EmailSend,
+  EmailSendsSchema,
+  type SentEmail,
+  SmsSendsSchema,
+} from "@tidings/proto/tidings/content/v1/events";
 import { type Occurrence, partId } from "./occurrence.ts";
 import { isoTimeOrNull, jsonMember } from "./record-json.ts";
 
@@ -39,6 +44,18 @@ export function openOccurrences(event: Event): Occurrence[] {
       members: { stat: { ...statMember(send), openCount, email: shown(send) } },
     }));
   });
+}
+
+/** Receivers get one delivery for each text message, under the id of its send, with the contact as it is now. */
+export function textOccurrences(event: Event): Occurrence[] {
+  const { sends } = fromBinary(SmsSendsSchema, event.payload);
+  return sends.map(({ id, contactId, smsId, content }) => ({
+    trigger: "sms_on_send" as const,
+    id,
+    event,
+    contact: { id: contactId },
+    members: { smsId, content },
+  }));
 }
 
 /** The members of a send (engines.md 8.4) without the lead and the email. */

@@ -54,7 +54,6 @@ const TRIGGERS = [
     description: "Triggered when a contact is identified.",
   },
   { name: "page_on_hit", label: "Page Hit Event", description: "" },
-  // No text messages are sent yet.
   { name: "sms_on_send", label: "Text Send Event", description: "" },
 ] as const;
 

@@ -113,12 +113,15 @@ export const facts: AboutContacts[] = [
     table: "sms_sends",
     columns: { id: "uuid", sms_id: "integer", date_added: "timestamptz" },
     rows: ({ sends }) =>
-      sends.map(({ id, contactId, smsId, dateAdded }) => ({
-        id,
-        contact_id: contactId,
-        sms_id: smsId,
-        date_added: timeOf(dateAdded),
-      })),
+      // The owner lists those that no provider took, too.
+      sends
+        .filter(({ dateAdded }) => dateAdded)
+        .map(({ id, contactId, smsId, dateAdded }) => ({
+          id,
+          contact_id: contactId,
+          sms_id: smsId,
+          date_added: timeOf(dateAdded),
+        })),
   }),
   fact(NotificationSendsSchema, ["notification.sent"], {
     table: "notification_sends",

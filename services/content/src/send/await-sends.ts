@@ -14,8 +14,8 @@ const ASKED_MAX = 1_000;
 const SPARE_MS = 500;
 const OPEN: ReadonlySet<string> = new Set([SendState.WAITING, SendState.STARTED]);
 
-/** Waits until a mail of a table is decided, or until the deadline comes near; undefined for an unknown one. All who wait share a look. */
-export function sendAwaiter(database: Database, table: "sends" | "notices") {
+/** Waits until a message of a table is decided, or until the deadline comes near; undefined for an unknown one. All who wait share a look. */
+export function sendAwaiter(database: Database, table: "sends" | "notices" | "text_sends") {
   const progressStatement = prepared(
     `${table}_progress`,
     `select hash, state, coalesce(reason, '') as reason from ${table} where hash = any ($1::uuid[])`,

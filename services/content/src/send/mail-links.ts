@@ -1,5 +1,5 @@
 import { type PublicTokens, publicTokens } from "@tidings/secrets/public-token";
-import { signClick } from "../visit/click.ts";
+import { type ClickLinks, clickLinks } from "./click-links.ts";
 
 /** The send that a link in a mail belongs to. */
 export interface LinkedSend {
@@ -29,33 +29,22 @@ export function mailLinks(keys: string[], publicUrl: string): MailLinks {
     open: publicTokens(keys, "open"),
     "web view": publicTokens(keys, "web view"),
   };
-  const click = publicTokens(keys, "click");
   const address = (path: string) => new URL(path, publicUrl);
-  /** All links of a mail have the same token: it is signed once. */
-  const clicks = new WeakMap<LinkedSend, string>();
-  const clickOf = (send: LinkedSend) => {
+  const clicks = clickLinks(keys, publicUrl);
+  const known = new WeakMap<LinkedSend, ClickLinks>();
+  const clicksOf = (send: LinkedSend) => {
     const { contactId, emailId } = send;
-    const token =
-      clicks.get(send) ?? signClick(click, { contactId, channel: "email", channelId: emailId, emailId });
-    clicks.set(send, token);
-    return token;
+    const links = known.get(send) ?? clicks({ contactId, channel: "email", channelId: emailId, emailId });
+    known.set(send, links);
+    return links;
   };
   return {
     unsubscribe: (send) => address(`/email/unsubscribe/${signed(tokens.unsubscribe, send)}`).href,
     refuseAll: (send) => address(`/email/dnc/${signed(tokens.unsubscribe, send)}`).href,
     webView: (send) => address(`/email/view/${signed(tokens["web view"], send)}`).href,
     pixel: (send) => address(`/email/${signed(tokens.open, send)}.gif`).href,
-    tracked(send, redirectId, parameters) {
-      const url = address(`/r/${redirectId}`);
-      for (const [name, value] of parameters) url.searchParams.set(name, value);
-      url.searchParams.set("ct", clickOf(send));
-      return url.href;
-    },
-    page(send, target) {
-      const url = new URL(target);
-      url.searchParams.set("ct", clickOf(send));
-      return url.href;
-    },
+    tracked: (send, redirectId, parameters) => clicksOf(send).tracked(redirectId, parameters),
+    page: (send, target) => clicksOf(send).page(target),
     read(purpose, token) {
       const [hash = "", contactId, emailId] = tokens[purpose].read(token)?.split(" ") ?? [];
       if (!Number(contactId)) return undefined;

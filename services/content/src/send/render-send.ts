@@ -31,7 +31,7 @@ export function sendRenderer(options: RenderSendOptions): RenderSend {
     const key = JSON.stringify([revision.emailId, revision.version, ...given.toSorted()]);
     const known = compiled.get(key);
     if (known) return known;
-    const trackLinks = linkTracker(database, revision.emailId);
+    const trackLinks = linkTracker(database, { channel: "email", channelId: revision.emailId });
     const compiling = compileMail(revision, { given, trackLinks, hasPixel });
     compiled.set(key, compiling);
     compiling.catch(() => compiled.delete(key));

@@ -22,11 +22,11 @@ const overdue = new Gauge({
 });
 const started = new Gauge({
   name: "tidings_sends_started",
-  help: "Sends whose mails are handed over now, counted to 10000",
+  help: "Sends whose messages are handed over now, counted to 10000",
 });
 const unknown = new Gauge({
   name: "tidings_sends_unknown",
-  help: "Sends to contacts of which nobody knows whether their mail went out, counted to 10000",
+  help: "Sends to contacts of which nobody knows whether their message went out, counted to 10000",
 });
 const paused = new Gauge({
   name: "tidings_broadcasts_paused",
@@ -54,8 +54,10 @@ const count = (rows: string) =>
 const countStatement = prepared(
   "sends_counts",
   `select ${count("sends where state = 'started' order by due_at")}
-       + ${count("notices where state = 'started' order by due_at")} as started,
-     ${count("sends where state = 'unknown' order by id")} as unknown,
+       + ${count("notices where state = 'started' order by due_at")}
+       + ${count("text_sends where state = 'started' order by due_at")} as started,
+     ${count("sends where state = 'unknown' order by id")}
+       + ${count("text_sends where state = 'unknown' order by id")} as unknown,
      ${count("broadcasts where is_paused and finished_at is null order by family_id")} as paused,
      ${count(REFUSALS_UNHEARD)} as unheard`,
 );

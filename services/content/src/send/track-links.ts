@@ -18,18 +18,21 @@ const trackStatement = prepared(
    ), found as (select * from known union all select * from made
    ), noted as (
      insert into channel_url_trackables (redirect_id, channel, channel_id)
-     select id, 'email', $3::integer from found on conflict do nothing)
+     select id, $3, $4::integer from found on conflict do nothing)
    select url, redirect_id from found`,
 );
 const LINKS_MAX = 5_000;
 const ADDRESS_LENGTH_MAX = 8_000;
 
-/** Finds the links of an email, and makes those that are not there. Links above 5,000, and very long ones, are left as they are. */
-export function linkTracker(database: Database, emailId: number): TrackLinks {
+/** Finds the links of a message, and makes those that are not there. Links above 5,000, and very long ones, are left as they are. */
+export function linkTracker(
+  database: Database,
+  { channel, channelId }: { channel: "email" | "sms"; channelId: number },
+): TrackLinks {
   return async (addresses) => {
     const tracked = addresses.filter(({ length }) => length <= ADDRESS_LENGTH_MAX).slice(0, LINKS_MAX);
     if (tracked.length === 0) return new Map();
-    const values = [tracked, tracked.map(newRedirectId), emailId];
+    const values = [tracked, tracked.map(newRedirectId), channel, channelId];
     const rows = await database.query(trackStatement, values, backgroundDeadline());
     return new Map(rows.map(({ url, redirect_id }) => [url ?? "", redirect_id ?? ""]));
   };

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQibgoJU2VudEVtYWlsEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIQCghsYW5ndWFnZRgEIAEoCRISCgplbWFpbF90eXBlGAUgASgJEhAKCGNhdGVnb3J5GAYgASgMIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLzAgoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBARINCgVwcm9vZhgKIAEoCRI3Cgdjb25zZW50GAsgASgLMiEudGlkaW5ncy5jb250ZW50LnYxLkNvbnNlbnRBbnN3ZXJIAYgBARItCgVwbGFjZRgMIAEoCzIZLnRpZGluZ3MuY29udGVudC52MS5QbGFjZUgCiAEBQgYKBF91dG1CCgoIX2NvbnNlbnRCCAoGX3BsYWNlIisKDUNvbnNlbnRBbnN3ZXISDQoFZ2l2ZW4YASABKAgSCwoDdXJsGAIgASgJIloKBVBsYWNlEg8KB2NvdW50cnkYASABKAkSDgoGcmVnaW9uGAIgASgJEgwKBGNpdHkYAyABKAkSDwoHemlwY29kZRgEIAEoCRIRCgl0aW1lX3pvbmUYBSABKAkinAEKB1V0bVRhZ3MSEAoIY2FtcGFpZ24YASABKAkSDwoHY29udGVudBgCIAEoCRIOCgZtZWRpdW0YAyABKAkSDgoGc291cmNlGAQgASgJEgwKBHRlcm0YBSABKAkSCwoDdXJsGAYgASgJEg8KB3JlZmVyZXIYByABKAkSDQoFcXVlcnkYCCABKAwSEwoLcmVtb3RlX2hvc3QYCSABKAkiNQoIUGFnZUhpdHMSKQoEaGl0cxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5QYWdlSGl0IogGCgdQYWdlSGl0EgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIsCghkYXRlX2hpdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAUgASgJEhEKCXVybF90aXRsZRgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg4KBnNvdXJjZRgIIAEoCRIWCglzb3VyY2VfaWQYCSABKAVIAIgBARIUCgdwYWdlX2lkGAogASgFSAGIAQESGAoLcmVkaXJlY3RfaWQYCyABKAVIAogBARIVCghlbWFpbF9pZBgMIAEoBUgDiAEBEi0KCWRhdGVfbGVmdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCaXAYDiABKAkSDwoHY291bnRyeRgPIAEoCRIOCgZyZWdpb24YECABKAkSDAoEY2l0eRgRIAEoCRILCgNpc3AYEiABKAkSFAoMb3JnYW5pemF0aW9uGBMgASgJEgwKBGNvZGUYFCABKAUSEgoKdXNlcl9hZ2VudBgVIAEoCRITCgtyZW1vdGVfaG9zdBgWIAEoCRIVCg1wYWdlX2xhbmd1YWdlGBcgASgJEhkKEWJyb3dzZXJfbGFuZ3VhZ2VzGBggAygJEhEKCWRldmljZV9pZBgZIAEoCRINCgVxdWVyeRgaIAEoDBIPCgd2ZXJkaWN0GBsgASgJEhYKDnZlcmRpY3RfcmVhc29uGBwgASgJEhEKCWlzX3VuaXF1ZRgdIAEoCBIeChF2YXJpYW50X3BhcmVudF9pZBgeIAEoBUgEiAEBEhIKCnBhZ2VfdGl0bGUYHyABKAkSEgoKcGFnZV9hbGlhcxggIAEoCRIVCg1wYWdlX2NhdGVnb3J5GCEgASgMQgwKCl9zb3VyY2VfaWRCCgoIX3BhZ2VfaWRCDgoMX3JlZGlyZWN0X2lkQgsKCV9lbWFpbF9pZEIUChJfdmFyaWFudF9wYXJlbnRfaWQi9gIKDUZvcm1TdWJtaXR0ZWQSFQoNc3VibWlzc2lvbl9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEg8KB2Zvcm1faWQYAyABKAUSMgoOZGF0ZV9zdWJtaXR0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAUgASgJEhMKC3RyYWNraW5nX2lkGAYgASgJEg8KB3JlZmVyZXIYByABKAkSFAoHcGFnZV9pZBgIIAEoBUgAiAEBEg8KB3Jlc3VsdHMYCSABKAwSEQoJZm9ybV9uYW1lGAogASgJEhIKCmZvcm1fYWxpYXMYCyABKAkSFQoNZm9ybV9jYXRlZ29yeRgMIAEoDBIRCglmb3JtX3R5cGUYDSABKAkSHAoPZm9ybV9jcmVhdGVkX2J5GA4gASgFSAGIAQESDQoFZmlsZXMYDyABKAxCCgoIX3BhZ2VfaWRCEgoQX2Zvcm1fY3JlYXRlZF9ieSJGCg5Bc3NldERvd25sb2FkcxI0Cglkb3dubG9hZHMYASADKAsyIS50aWRpbmdzLmNvbnRlbnQudjEuQXNzZXREb3dubG9hZCKsAwoNQXNzZXREb3dubG9hZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGFzc2V0X2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAUSCgoCaXAYBiABKAkSDwoHcmVmZXJlchgHIAEoCRITCgt0cmFja2luZ19pZBgIIAEoCRIOCgZzb3VyY2UYCSABKAkSFgoJc291cmNlX2lkGAogASgFSACIAQESFQoIZW1haWxfaWQYCyABKAVIAYgBARIUCgx1dG1fY2FtcGFpZ24YDCABKAkSEwoLdXRtX2NvbnRlbnQYDSABKAkSEgoKdXRtX21lZGl1bRgOIAEoCRISCgp1dG1fc291cmNlGA8gASgJEhAKCHV0bV90ZXJtGBAgASgJEhEKCWlzX3VuaXF1ZRgRIAEoCBIPCgd2ZXJkaWN0GBIgASgJEhYKDnZlcmRpY3RfcmVhc29uGBMgASgJQgwKCl9zb3VyY2VfaWRCCwoJX2VtYWlsX2lkIjoKCkZvY3VzU3RhdHMSLAoFc3RhdHMYASADKAsyHS50aWRpbmdzLmNvbnRlbnQudjEuRm9jdXNTdGF0IvkBCglGb2N1c1N0YXQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghmb2N1c19pZBgDIAEoBRIMCgR0eXBlGAQgASgJEhQKB3R5cGVfaWQYBSABKAVIAIgBARIuCgpkYXRlX2FkZGVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN1cmwYByABKAkSEQoJZGV2aWNlX2lkGAggASgJEhEKCWlzX3VuaXF1ZRgJIAEoCBIPCgd2ZXJkaWN0GAogASgJEhYKDnZlcmRpY3RfcmVhc29uGAsgASgJQgoKCF90eXBlX2lkIjcKCVZpZGVvSGl0cxIqCgRoaXRzGAEgAygLMhwudGlkaW5ncy5jb250ZW50LnYxLlZpZGVvSGl0It8ECghWaWRlb0hpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfbGVmdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZ3VpZBgGIAEoCRIZCgx0aW1lX3dhdGNoZWQYByABKAVIAIgBARIVCghkdXJhdGlvbhgIIAEoBUgBiAEBEg8KB2NoYW5uZWwYCSABKAkSFwoKY2hhbm5lbF9pZBgKIAEoBUgCiAEBEgoKAmlwGAsgASgJEg8KB2NvdW50cnkYDCABKAkSDgoGcmVnaW9uGA0gASgJEgwKBGNpdHkYDiABKAkSCwoDaXNwGA8gASgJEhQKDG9yZ2FuaXphdGlvbhgQIAEoCRIMCgRjb2RlGBEgASgFEg8KB3JlZmVyZXIYEiABKAkSCwoDdXJsGBMgASgJEhIKCnVzZXJfYWdlbnQYFCABKAkSEwoLcmVtb3RlX2hvc3QYFSABKAkSFQoNcGFnZV9sYW5ndWFnZRgWIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgXIAMoCRIRCglkZXZpY2VfaWQYGCABKAkSDQoFcXVlcnkYGSABKAwSDwoHdmVyZGljdBgaIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgbIAEoCUIPCg1fdGltZV93YXRjaGVkQgsKCV9kdXJhdGlvbkINCgtfY2hhbm5lbF9pZCJOChREeW5hbWljQ29udGVudHNTaG93bhI2CgVzaG93bhgBIAMoCzInLnRpZGluZ3MuY29udGVudC52MS5EeW5hbWljQ29udGVudFNob3duIuIBChNEeW5hbWljQ29udGVudFNob3duEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSGgoSZHluYW1pY19jb250ZW50X2lkGAMgASgFEgwKBHNsb3QYBCABKAkSLQoJZGF0ZV9zZW50GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlbnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YByABKAUSEgoKc2VudF9jb3VudBgIIAEoBSI2CghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kImkKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQibgoJU2VudEVtYWlsEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIQCghsYW5ndWFnZRgEIAEoCRISCgplbWFpbF90eXBlGAUgASgJEhAKCGNhdGVnb3J5GAYgASgMIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLzAgoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBARINCgVwcm9vZhgKIAEoCRI3Cgdjb25zZW50GAsgASgLMiEudGlkaW5ncy5jb250ZW50LnYxLkNvbnNlbnRBbnN3ZXJIAYgBARItCgVwbGFjZRgMIAEoCzIZLnRpZGluZ3MuY29udGVudC52MS5QbGFjZUgCiAEBQgYKBF91dG1CCgoIX2NvbnNlbnRCCAoGX3BsYWNlIisKDUNvbnNlbnRBbnN3ZXISDQoFZ2l2ZW4YASABKAgSCwoDdXJsGAIgASgJIloKBVBsYWNlEg8KB2NvdW50cnkYASABKAkSDgoGcmVnaW9uGAIgASgJEgwKBGNpdHkYAyABKAkSDwoHemlwY29kZRgEIAEoCRIRCgl0aW1lX3pvbmUYBSABKAkinAEKB1V0bVRhZ3MSEAoIY2FtcGFpZ24YASABKAkSDwoHY29udGVudBgCIAEoCRIOCgZtZWRpdW0YAyABKAkSDgoGc291cmNlGAQgASgJEgwKBHRlcm0YBSABKAkSCwoDdXJsGAYgASgJEg8KB3JlZmVyZXIYByABKAkSDQoFcXVlcnkYCCABKAwSEwoLcmVtb3RlX2hvc3QYCSABKAkiNQoIUGFnZUhpdHMSKQoEaGl0cxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5QYWdlSGl0IogGCgdQYWdlSGl0EgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIsCghkYXRlX2hpdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAUgASgJEhEKCXVybF90aXRsZRgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg4KBnNvdXJjZRgIIAEoCRIWCglzb3VyY2VfaWQYCSABKAVIAIgBARIUCgdwYWdlX2lkGAogASgFSAGIAQESGAoLcmVkaXJlY3RfaWQYCyABKAVIAogBARIVCghlbWFpbF9pZBgMIAEoBUgDiAEBEi0KCWRhdGVfbGVmdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCaXAYDiABKAkSDwoHY291bnRyeRgPIAEoCRIOCgZyZWdpb24YECABKAkSDAoEY2l0eRgRIAEoCRILCgNpc3AYEiABKAkSFAoMb3JnYW5pemF0aW9uGBMgASgJEgwKBGNvZGUYFCABKAUSEgoKdXNlcl9hZ2VudBgVIAEoCRITCgtyZW1vdGVfaG9zdBgWIAEoCRIVCg1wYWdlX2xhbmd1YWdlGBcgASgJEhkKEWJyb3dzZXJfbGFuZ3VhZ2VzGBggAygJEhEKCWRldmljZV9pZBgZIAEoCRINCgVxdWVyeRgaIAEoDBIPCgd2ZXJkaWN0GBsgASgJEhYKDnZlcmRpY3RfcmVhc29uGBwgASgJEhEKCWlzX3VuaXF1ZRgdIAEoCBIeChF2YXJpYW50X3BhcmVudF9pZBgeIAEoBUgEiAEBEhIKCnBhZ2VfdGl0bGUYHyABKAkSEgoKcGFnZV9hbGlhcxggIAEoCRIVCg1wYWdlX2NhdGVnb3J5GCEgASgMQgwKCl9zb3VyY2VfaWRCCgoIX3BhZ2VfaWRCDgoMX3JlZGlyZWN0X2lkQgsKCV9lbWFpbF9pZEIUChJfdmFyaWFudF9wYXJlbnRfaWQi9gIKDUZvcm1TdWJtaXR0ZWQSFQoNc3VibWlzc2lvbl9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEg8KB2Zvcm1faWQYAyABKAUSMgoOZGF0ZV9zdWJtaXR0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAUgASgJEhMKC3RyYWNraW5nX2lkGAYgASgJEg8KB3JlZmVyZXIYByABKAkSFAoHcGFnZV9pZBgIIAEoBUgAiAEBEg8KB3Jlc3VsdHMYCSABKAwSEQoJZm9ybV9uYW1lGAogASgJEhIKCmZvcm1fYWxpYXMYCyABKAkSFQoNZm9ybV9jYXRlZ29yeRgMIAEoDBIRCglmb3JtX3R5cGUYDSABKAkSHAoPZm9ybV9jcmVhdGVkX2J5GA4gASgFSAGIAQESDQoFZmlsZXMYDyABKAxCCgoIX3BhZ2VfaWRCEgoQX2Zvcm1fY3JlYXRlZF9ieSJGCg5Bc3NldERvd25sb2FkcxI0Cglkb3dubG9hZHMYASADKAsyIS50aWRpbmdzLmNvbnRlbnQudjEuQXNzZXREb3dubG9hZCKsAwoNQXNzZXREb3dubG9hZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGFzc2V0X2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAUSCgoCaXAYBiABKAkSDwoHcmVmZXJlchgHIAEoCRITCgt0cmFja2luZ19pZBgIIAEoCRIOCgZzb3VyY2UYCSABKAkSFgoJc291cmNlX2lkGAogASgFSACIAQESFQoIZW1haWxfaWQYCyABKAVIAYgBARIUCgx1dG1fY2FtcGFpZ24YDCABKAkSEwoLdXRtX2NvbnRlbnQYDSABKAkSEgoKdXRtX21lZGl1bRgOIAEoCRISCgp1dG1fc291cmNlGA8gASgJEhAKCHV0bV90ZXJtGBAgASgJEhEKCWlzX3VuaXF1ZRgRIAEoCBIPCgd2ZXJkaWN0GBIgASgJEhYKDnZlcmRpY3RfcmVhc29uGBMgASgJQgwKCl9zb3VyY2VfaWRCCwoJX2VtYWlsX2lkIjoKCkZvY3VzU3RhdHMSLAoFc3RhdHMYASADKAsyHS50aWRpbmdzLmNvbnRlbnQudjEuRm9jdXNTdGF0IvkBCglGb2N1c1N0YXQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghmb2N1c19pZBgDIAEoBRIMCgR0eXBlGAQgASgJEhQKB3R5cGVfaWQYBSABKAVIAIgBARIuCgpkYXRlX2FkZGVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN1cmwYByABKAkSEQoJZGV2aWNlX2lkGAggASgJEhEKCWlzX3VuaXF1ZRgJIAEoCBIPCgd2ZXJkaWN0GAogASgJEhYKDnZlcmRpY3RfcmVhc29uGAsgASgJQgoKCF90eXBlX2lkIjcKCVZpZGVvSGl0cxIqCgRoaXRzGAEgAygLMhwudGlkaW5ncy5jb250ZW50LnYxLlZpZGVvSGl0It8ECghWaWRlb0hpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfbGVmdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZ3VpZBgGIAEoCRIZCgx0aW1lX3dhdGNoZWQYByABKAVIAIgBARIVCghkdXJhdGlvbhgIIAEoBUgBiAEBEg8KB2NoYW5uZWwYCSABKAkSFwoKY2hhbm5lbF9pZBgKIAEoBUgCiAEBEgoKAmlwGAsgASgJEg8KB2NvdW50cnkYDCABKAkSDgoGcmVnaW9uGA0gASgJEgwKBGNpdHkYDiABKAkSCwoDaXNwGA8gASgJEhQKDG9yZ2FuaXphdGlvbhgQIAEoCRIMCgRjb2RlGBEgASgFEg8KB3JlZmVyZXIYEiABKAkSCwoDdXJsGBMgASgJEhIKCnVzZXJfYWdlbnQYFCABKAkSEwoLcmVtb3RlX2hvc3QYFSABKAkSFQoNcGFnZV9sYW5ndWFnZRgWIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgXIAMoCRIRCglkZXZpY2VfaWQYGCABKAkSDQoFcXVlcnkYGSABKAwSDwoHdmVyZGljdBgaIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgbIAEoCUIPCg1fdGltZV93YXRjaGVkQgsKCV9kdXJhdGlvbkINCgtfY2hhbm5lbF9pZCJOChREeW5hbWljQ29udGVudHNTaG93bhI2CgVzaG93bhgBIAMoCzInLnRpZGluZ3MuY29udGVudC52MS5EeW5hbWljQ29udGVudFNob3duIuIBChNEeW5hbWljQ29udGVudFNob3duEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSGgoSZHluYW1pY19jb250ZW50X2lkGAMgASgFEgwKBHNsb3QYBCABKAkSLQoJZGF0ZV9zZW50GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlbnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YByABKAUSEgoKc2VudF9jb3VudBgIIAEoBSJiCghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kEioKBXNtc2VzGAIgAygLMhsudGlkaW5ncy5jb250ZW50LnYxLlNlbnRTbXMimgMKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdmVyc2lvbhgFIAEoBRIvCgtkYXRlX3F1ZXVlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc3RhdGUYByABKAkSDgoGcmVhc29uGAggASgJEhEKBGNvZGUYCSABKAVIAIgBARIRCglpc19mYWlsZWQYCiABKAgSEwoLcmV0cnlfY291bnQYCyABKAUSDwoHYWRkcmVzcxgMIAEoCRIUCgdsaXN0X2lkGA0gASgFSAGIAQESEAoIb2NjYXNpb24YDiABKAkSDgoGc291cmNlGA8gASgJEhYKCXNvdXJjZV9pZBgQIAEoBUgCiAEBEg8KB2NvbnRlbnQYESABKAlCBwoFX2NvZGVCCgoIX2xpc3RfaWRCDAoKX3NvdXJjZV9pZCJZCgdTZW50U21zEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSEAoIbGFuZ3VhZ2UYAyABKAkSEAoIc21zX3R5cGUYBCABKAkSEAoIY2F0ZWdvcnkYBSABKAwiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent, .failed, .suppressed, .opened, .bounced and .complained: sends that changed. Each send is queued once, is
@@ -1322,7 +1322,7 @@ export const DynamicContentShownSchema: GenMessage<DynamicContentShown> = /*@__P
   messageDesc(file_tidings_content_v1_events, 18);
 
 /**
- * tidings.content.sms.sent
+ * tidings.content.sms.sent, tidings.content.sms.failed and tidings.content.sms.suppressed
  *
  * @generated from message tidings.content.v1.SmsSends
  */
@@ -1331,6 +1331,13 @@ export type SmsSends = Message<"tidings.content.v1.SmsSends"> & {
    * @generated from field: repeated tidings.content.v1.SmsSend sends = 1;
    */
   sends: SmsSend[];
+
+  /**
+   * The text messages that were sent, as they are now; none of those that are gone.
+   *
+   * @generated from field: repeated tidings.content.v1.SentSms smses = 2;
+   */
+  smses: SentSms[];
 };
 
 /**
@@ -1341,10 +1348,14 @@ export const SmsSendsSchema: GenMessage<SmsSends> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 19);
 
 /**
+ * A text message to one contact.
+ *
  * @generated from message tidings.content.v1.SmsSend
  */
 export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
   /**
+   * A UUIDv7.
+   *
    * @generated from field: string id = 1;
    */
   id: string;
@@ -1360,9 +1371,88 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
   smsId: number;
 
   /**
+   * When the provider took it; absent of one that it did not take.
+   *
    * @generated from field: google.protobuf.Timestamp date_added = 4;
    */
   dateAdded?: Timestamp | undefined;
+
+  /**
+   * Grows with each change.
+   *
+   * @generated from field: int32 version = 5;
+   */
+  version: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_queued = 6;
+   */
+  dateQueued?: Timestamp | undefined;
+
+  /**
+   * waiting, started, unknown, sent, failed or suppressed.
+   *
+   * @generated from field: string state = 7;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
+
+  /**
+   * The HTTP status of the provider.
+   *
+   * @generated from field: optional int32 code = 9;
+   */
+  code?: number | undefined;
+
+  /**
+   * @generated from field: bool is_failed = 10;
+   */
+  isFailed: boolean;
+
+  /**
+   * @generated from field: int32 retry_count = 11;
+   */
+  retryCount: number;
+
+  /**
+   * The number that got it.
+   *
+   * @generated from field: string address = 12;
+   */
+  address: string;
+
+  /**
+   * @generated from field: optional int32 list_id = 13;
+   */
+  listId?: number | undefined;
+
+  /**
+   * Names why the contact was chosen: `direct:<uuid>`.
+   *
+   * @generated from field: string occasion = 14;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string source = 15;
+   */
+  source: string;
+
+  /**
+   * @generated from field: optional int32 source_id = 16;
+   */
+  sourceId?: number | undefined;
+
+  /**
+   * The text as the contact got it.
+   *
+   * @generated from field: string content = 17;
+   */
+  content: string;
 };
 
 /**
@@ -1371,6 +1461,45 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
  */
 export const SmsSendSchema: GenMessage<SmsSend> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 20);
+
+/**
+ * @generated from message tidings.content.v1.SentSms
+ */
+export type SentSms = Message<"tidings.content.v1.SentSms"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string language = 3;
+   */
+  language: string;
+
+  /**
+   * @generated from field: string sms_type = 4;
+   */
+  smsType: string;
+
+  /**
+   * JSON of the category, or null.
+   *
+   * @generated from field: bytes category = 5;
+   */
+  category: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.SentSms.
+ * Use `create(SentSmsSchema)` to create a new message.
+ */
+export const SentSmsSchema: GenMessage<SentSms> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 21);
 
 /**
  * tidings.content.notification.sent
@@ -1389,7 +1518,7 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
  * Use `create(NotificationSendsSchema)` to create a new message.
  */
 export const NotificationSendsSchema: GenMessage<NotificationSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 21);
+  messageDesc(file_tidings_content_v1_events, 22);
 
 /**
  * @generated from message tidings.content.v1.NotificationSend
@@ -1428,7 +1557,7 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
  * Use `create(NotificationSendSchema)` to create a new message.
  */
 export const NotificationSendSchema: GenMessage<NotificationSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 22);
+  messageDesc(file_tidings_content_v1_events, 23);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -1453,7 +1582,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 23);
+  messageDesc(file_tidings_content_v1_events, 24);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -1477,7 +1606,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 24);
+  messageDesc(file_tidings_content_v1_events, 25);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -1507,5 +1636,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 25);
+  messageDesc(file_tidings_content_v1_events, 26);
 

@@ -2,20 +2,20 @@
 // @generated from file tidings/content/v1/sms.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file tidings/content/v1/sms.proto.
  */
 export const file_tidings_content_v1_sms: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiOQoXU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSI7ChhTZW5kU21zVG9Db250YWN0UmVzcG9uc2USDwoHaXNfc2VudBgBIAEoCBIOCgZzdGF0dXMYAiABKAkylgEKEFNtc01ldGhvZFNlcnZpY2UScwoQU2VuZFNtc1RvQ29udGFjdBIrLnRpZGluZ3MuY29udGVudC52MS5TZW5kU21zVG9Db250YWN0UmVxdWVzdBosLnRpZGluZ3MuY29udGVudC52MS5TZW5kU21zVG9Db250YWN0UmVzcG9uc2UiBJC1GAEaDYq1GAlzbXM6c21zZXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiOQoXU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSK6AQoYU2VuZFNtc1RvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYAyABKAkSLwoHcmVmdXNhbBgEIAEoDjIeLnRpZGluZ3MuY29udGVudC52MS5TbXNSZWZ1c2FsEg4KBnJlYXNvbhgFIAEoCRIMCgRuYW1lGAYgASgJEg8KB2NvbnRlbnQYByABKAkSEwoLaXNfZGVmZXJyZWQYCCABKAhKBAgBEAJKBAgCEANSB2lzX3NlbnRSBnN0YXR1cyIjChNBd2FpdFNtc1NlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiMAoPU21zU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCSqiAQoKU21zUmVmdXNhbBIbChdTTVNfUkVGVVNBTF9VTlNQRUNJRklFRBAAEhwKGFNNU19SRUZVU0FMX05PX1RSQU5TUE9SVBABEhsKF1NNU19SRUZVU0FMX1VOUFVCTElTSEVEEAISHwobU01TX1JFRlVTQUxfTk9UX0NPTlRBQ1RBQkxFEAMSGwoXU01TX1JFRlVTQUxfTk9UX1dSSVRURU4QBDL9AQoQU21zTWV0aG9kU2VydmljZRJzChBTZW5kU21zVG9Db250YWN0EisudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXF1ZXN0GiwudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXNwb25zZSIEkLUYARJlCgxBd2FpdFNtc1NlbmQSJy50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTbXNTZW5kUmVxdWVzdBojLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kUHJvZ3Jlc3MiB5ACAZC1GAEaDYq1GAlzbXM6c21zZXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * A text message.
@@ -147,14 +147,44 @@ export const SendSmsToContactRequestSchema: GenMessage<SendSmsToContactRequest> 
  */
 export type SendSmsToContactResponse = Message<"tidings.content.v1.SendSmsToContactResponse"> & {
   /**
-   * @generated from field: bool is_sent = 1;
+   * Names the send; empty where the contact was not chosen, which the refusal explains.
+   *
+   * @generated from field: string hash = 3;
    */
-  isSent: boolean;
+  hash: string;
 
   /**
-   * @generated from field: string status = 2;
+   * @generated from field: tidings.content.v1.SmsRefusal refusal = 4;
    */
-  status: string;
+  refusal: SmsRefusal;
+
+  /**
+   * Why the message could not be written.
+   *
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * The name of the text message.
+   *
+   * @generated from field: string name = 6;
+   */
+  name: string;
+
+  /**
+   * The text as the contact gets it.
+   *
+   * @generated from field: string content = 7;
+   */
+  content: string;
+
+  /**
+   * The contact has had enough messages for now: the send waits.
+   *
+   * @generated from field: bool is_deferred = 8;
+   */
+  isDeferred: boolean;
 };
 
 /**
@@ -165,13 +195,100 @@ export const SendSmsToContactResponseSchema: GenMessage<SendSmsToContactResponse
   messageDesc(file_tidings_content_v1_sms, 2);
 
 /**
+ * @generated from message tidings.content.v1.AwaitSmsSendRequest
+ */
+export type AwaitSmsSendRequest = Message<"tidings.content.v1.AwaitSmsSendRequest"> & {
+  /**
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.AwaitSmsSendRequest.
+ * Use `create(AwaitSmsSendRequestSchema)` to create a new message.
+ */
+export const AwaitSmsSendRequestSchema: GenMessage<AwaitSmsSendRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 3);
+
+/**
+ * @generated from message tidings.content.v1.SmsSendProgress
+ */
+export type SmsSendProgress = Message<"tidings.content.v1.SmsSendProgress"> & {
+  /**
+   * waiting, started, unknown, sent, failed or suppressed.
+   *
+   * @generated from field: string state = 1;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.SmsSendProgress.
+ * Use `create(SmsSendProgressSchema)` to create a new message.
+ */
+export const SmsSendProgressSchema: GenMessage<SmsSendProgress> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 4);
+
+/**
+ * Why a contact was not chosen.
+ *
+ * @generated from enum tidings.content.v1.SmsRefusal
+ */
+export const SmsRefusal = {
+  /**
+   * @generated from enum value: SMS_REFUSAL_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: SMS_REFUSAL_NO_TRANSPORT = 1;
+   */
+  NO_TRANSPORT: 1,
+
+  /**
+   * @generated from enum value: SMS_REFUSAL_UNPUBLISHED = 2;
+   */
+  UNPUBLISHED: 2,
+
+  /**
+   * @generated from enum value: SMS_REFUSAL_NOT_CONTACTABLE = 3;
+   */
+  NOT_CONTACTABLE: 3,
+
+  /**
+   * @generated from enum value: SMS_REFUSAL_NOT_WRITTEN = 4;
+   */
+  NOT_WRITTEN: 4,
+} as const;
+
+/**
+ * Why a contact was not chosen.
+ *
+ * @generated from enum tidings.content.v1.SmsRefusal
+ */
+export type SmsRefusal = (typeof SmsRefusal)[keyof typeof SmsRefusal] | UnknownEnum;
+
+/**
+ * Describes the enum tidings.content.v1.SmsRefusal.
+ */
+export const SmsRefusalSchema: GenEnum<SmsRefusal> = /*@__PURE__*/
+  enumDesc(file_tidings_content_v1_sms, 0);
+
+/**
  * The methods of text messages beyond the standard ones (AIP-136).
  *
  * @generated from service tidings.content.v1.SmsMethodService
  */
 export const SmsMethodService: GenService<{
   /**
-   * Sends a text message to a contact. NOT_FOUND for an unknown text message or contact. Without a transport nothing is sent, and the status says so.
+   * Chooses one contact for a text message. NOT_FOUND for an unknown text message or contact. The answer comes before the message leaves: AwaitSmsSend
+   * says what became of it.
    *
    * @generated from rpc tidings.content.v1.SmsMethodService.SendSmsToContact
    */
@@ -179,6 +296,16 @@ export const SmsMethodService: GenService<{
     methodKind: "unary";
     input: typeof SendSmsToContactRequestSchema;
     output: typeof SendSmsToContactResponseSchema;
+  },
+  /**
+   * Waits until a send of a text message is decided, or until the deadline comes near. NOT_FOUND for an unknown send.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.AwaitSmsSend
+   */
+  awaitSmsSend: {
+    methodKind: "unary";
+    input: typeof AwaitSmsSendRequestSchema;
+    output: typeof SmsSendProgressSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_content_v1_sms, 0);

@@ -1,0 +1,47 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { backgroundDeadline, queryable } from "@tidings/database/database";
+import { factSource } from "@tidings/messaging/facts";
+import { SmsSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { type Sms, SmsMethodService } from "@tidings/proto/tidings/content/v1/sms";
+import type { FindVisible } from "@tidings/resource/needs";
+import type { Repository } from "@tidings/resource/repository-options";
+import { implement } from "@tidings/rpc/server";
+import type { Foundation, Parts } from "@tidings/service/start-service";
+import type { ContentConfig } from "../config.ts";
+import type { MailParts } from "../send/mail-parts.ts";
+import { idsOfSmses, smsesOfSends, TEXT_COLUMNS, textsOf } from "./text-facts.ts";
+import { textMethods } from "./text-methods.ts";
+import type { TextParts } from "./text-parts.ts";
+
+interface Texts {
+  rows: Repository<Sms>;
+  findVisible: FindVisible;
+  mail: MailParts;
+  text: TextParts;
+}
+
+/** The methods about text messages, and what became of them. */
+export function openTexts(
+  { database }: Foundation<ContentConfig>,
+  { rows, findVisible, mail, text }: Texts,
+): Required<Pick<Parts, "facts" | "services">> {
+  const { askContactable, wake } = mail;
+  const { render, way } = text;
+  const hasTransport = way !== undefined;
+  const methods = textMethods({ database, rows, findVisible, askContactable, render, hasTransport, wake });
+  return {
+    services: [implement(SmsMethodService, methods)],
+    facts: [
+      factSource(database, {
+        type: SmsSendsSchema.typeName,
+        table: "text_sends",
+        key: "hash",
+        columns: [TEXT_COLUMNS],
+        async eventsOf(facts) {
+          const smses = await smsesOfSends(queryable(database, backgroundDeadline()), idsOfSmses(facts));
+          return [toBinary(SmsSendsSchema, create(SmsSendsSchema, textsOf(facts, smses)))];
+        },
+      }),
+    ],
+  };
+}
