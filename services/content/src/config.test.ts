@@ -19,3 +19,11 @@ test("a DKIM key that cannot be read ends the process with the name of its varia
       !message.includes("c2VjcmV0"),
   );
 });
+
+test("an SMS_URL that cannot be read ends the process with the name of the variable, and nothing of the URL", () => {
+  assert.throws(
+    () => contentConfig({ SMS_URL: "form+https://account:c2VjcmV0@api.example/" }),
+    ({ message }: Error) =>
+      /^ {2}SMS_URL: the URL names no sender \(from\)$/m.test(message) && !message.includes("c2VjcmV0"),
+  );
+});

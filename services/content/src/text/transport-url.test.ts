@@ -9,10 +9,19 @@ test("a URL of text messages says the address, the authorization, the sender and
     authorization: `Basic ${Buffer.from("ac@me:p:w").toString("base64")}`,
     template: undefined,
   });
-  assert.deepEqual(readTextUrl('json+https://t0ken@api.example/x?country=49&body={"to":["{to}"],"m":"{text}"}'), {
-    ...{ kind: "json", country: "49", url: "https://api.example/x", from: "", authorization: "Bearer t0ken" },
-    template: { to: ["{to}"], m: "{text}" },
-  });
+  assert.deepEqual(
+    readTextUrl('json+https://t0ken@api.example/x?country=49&body={"to":["{to}"],"m":"{text}"}'),
+    {
+      ...{
+        kind: "json",
+        country: "49",
+        url: "https://api.example/x",
+        from: "",
+        authorization: "Bearer t0ken",
+      },
+      template: { to: ["{to}"], m: "{text}" },
+    },
+  );
   assert.deepEqual(readTextUrl("log:?country=49"), { kind: "log", country: "49" });
 });
 
@@ -20,7 +29,12 @@ test("a URL that cannot be read is refused in words without what is secret in it
   const urls = [
     ...["", "x", "log", "log:x", "https://u:secret@h/", "form+ftp://h/", "form+https://", "log:?country=0"],
     ...["form+https://u:secret@h/", "form+https://:secret@h/?from=1", "form+https://u:secret%@h/?from=1"],
-    ...["json+https://h/", "json+https://h/?body=secret", 'json+https://h/?body={"to":"{to}"}', "json+https://h/?body=1"],
+    ...[
+      "json+https://h/",
+      "json+https://h/?body=secret",
+      'json+https://h/?body={"to":"{to}"}',
+      "json+https://h/?body=1",
+    ],
     ...['json+https://h/?body={"a":"{to} {text} {from}"}', "form+https://secret%0a@h/?from=1"],
   ];
   for (const url of urls) {
