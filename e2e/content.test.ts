@@ -136,6 +136,18 @@ test("HTML stays where it belongs, and is taken out where it does not", async ()
   assert.deepEqual((await email({ utmTags: tags })).utmTags, { utmSource: "letter" });
 });
 
+test("without SMS_URL a text message is not sent, and the answer is an object that says so", async () => {
+  const text = await make(api, "smses", "sms", { name: name(), message: "Hello" });
+  const contact = await make(api, "contacts", "contact", { mobile: "+4915112345678" });
+  const { status, body } = await api("POST", `smses/${text.id}/contact/${contact.id}/send`);
+  const message = "SMS transport is disabled.";
+  const errors = [{ message }];
+  assert.deepEqual(
+    [status, body],
+    [200, { success: false, status: message, errors, error: { message, code: 417 } }],
+  );
+});
+
 test("a marketing message has one entity in a channel, which its writer may view", async () => {
   const text = await make(api, "smses", "sms", { name: "A text", message: "Hello" });
   const message = await make(api, "messages", "message", {

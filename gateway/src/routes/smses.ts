@@ -72,9 +72,8 @@ export function smsRoutes({ clients }: RoutesContext): Route[] {
       async handle({ parameters, options }) {
         const sent = await smses.sendSmsToContact(parameters, options);
         if (sent.refusal === SmsRefusal.NO_TRANSPORT) return noTransport();
-        const { hash, isDeferred } = sent;
-        // A contact who has had enough for now gets it within hours: nobody waits for that.
-        const progress = hash && !isDeferred ? await smses.awaitSmsSend({ hash }, options) : undefined;
+        const { hash } = sent;
+        const progress = hash ? await smses.awaitSmsSend({ hash }, options) : undefined;
         return answerOf(parameters.id, sent, progress);
       },
     }),

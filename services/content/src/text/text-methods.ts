@@ -50,8 +50,7 @@ export function textMethods({
       if (!open) return { name, refusal: SmsRefusal.UNPUBLISHED };
       const { refusal } = await askContactable("sms", contactId);
       if (refusal === "not_found") throw notFound();
-      const isDeferred = LIMITS.has(refusal);
-      if (refusal !== "" && !isDeferred) return { name, refusal: SmsRefusal.NOT_CONTACTABLE };
+      if (refusal !== "" && !LIMITS.has(refusal)) return { name, refusal: SmsRefusal.NOT_CONTACTABLE };
       const written = await render({ smsId: id, message, language }, contactId).catch(reasonOf);
       if (typeof written !== "string") return { name, refusal: SmsRefusal.NOT_WRITTEN, ...written };
       const hash = await database.transaction(call.deadlineMs, async (transaction) => {
@@ -60,7 +59,7 @@ export function textMethods({
         return chooseText(transaction, { ...of, smsId: id, contactId, content: written }, database.now());
       });
       if (hash === undefined) throw notFound();
-      return { hash, name, content: written, isDeferred };
+      return { hash, name, content: written };
     },
     async awaitSmsSend({ hash }, call) {
       const progress = await awaitSend(hash, call.deadlineMs);

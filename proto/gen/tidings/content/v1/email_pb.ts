@@ -1272,7 +1272,7 @@ export const EmailMethodService: GenService<{
     output: typeof ExplainSendResponseSchema;
   },
   /**
-   * Waits until a send is decided, or until the deadline comes near. NOT_FOUND for an unknown send.
+   * Waits until a send is decided or put off, or until the deadline comes near. NOT_FOUND for an unknown send.
    *
    * @generated from rpc tidings.content.v1.EmailMethodService.AwaitSend
    */
