@@ -30,7 +30,7 @@ export function bodyOf(trigger: string, occurrence: Occurrence, { contact, compa
     ...(deletedId === undefined ? [] : [`"id":${deletedId}`]),
     ...(contact === undefined ? [] : [`"contact":${shown(contact)}`]),
     ...(company === undefined ? [] : [`"company":${shown(company)}`]),
-    ...(lead !== undefined && occurrence.lead?.isFlat ? [`"${occurrence.lead.of}":${lead}`] : []),
+    ...(lead !== undefined && occurrence.lead?.as ? [`"${occurrence.lead.of}":${lead}`] : []),
     ...Object.entries(members).map(([name, value]) => `"${name}":${member(name, JSON.stringify(value))}`),
     `"timestamp":${JSON.stringify(isoSeconds(new Date(event.time)))}`,
   ];

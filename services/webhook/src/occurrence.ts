@@ -28,8 +28,8 @@ export interface Occurrence {
 export interface Lead {
   /** The name of the member in which the contact stands as its lead: a hit, a submission, a stat. */
   of: string;
-  /** The member is the contact itself, by the aliases of its fields. */
-  isFlat?: boolean;
+  /** The member is the contact itself: by the aliases of its fields, or whole. */
+  as?: "flat" | "whole";
   /** 0: nobody. */
   contactId: number;
 }

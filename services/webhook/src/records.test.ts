@@ -157,7 +157,7 @@ test("the lead of a hit has its id, points, colour and fields; a merged contact 
   assert.deepEqual(merged, here);
   assert.equal(erased, undefined);
   assert.deepEqual(nobody, { json: "null", ownerId: 0 });
-  const [recipient] = await writer.leads([{ contactId: 7, isFlat: true, time: recently() }]);
+  const [recipient] = await writer.leads([{ contactId: 7, as: "flat", time: recently() }]);
   const values = { id: 7, firstname: "Ada", attribution: null, colour: null };
   assert.deepEqual(JSON.parse(recipient?.json ?? ""), values);
 });

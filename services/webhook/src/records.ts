@@ -38,6 +38,7 @@ export interface RecordOwner {
 
 /** The lead of a submission whose sender is unknown: only owners who may view all contacts receive it. */
 const NOBODY: Rendered = { json: "null", ownerId: 0 };
+const LEADS = { flat: flatContactJson, whole: contactJson, lead: leadJson };
 /** A field that is not known so long after an event is gone: its definition reaches this service sooner. */
 const UNKNOWN_FIELD_MS = 30_000;
 
@@ -69,7 +70,7 @@ export function recordWriter(database: Database, owner: RecordOwner): Records {
     contacts: writer({ read: owner.contacts, json: contactJson, ownerId: (contact) => contact.ownerId }),
     companies: writer({ read: owner.companies, json: companyJson, ownerId: (company) => company.createdBy }),
     async leads(sources) {
-      const named = sources.map(({ contactId, isFlat, time }) => ({ id: contactId, isFlat, time }));
+      const named = sources.map(({ contactId, as, time }) => ({ id: contactId, as, time }));
       const contacts = await readContacts(
         database,
         owner.contacts,
@@ -77,9 +78,9 @@ export function recordWriter(database: Database, owner: RecordOwner): Records {
       );
       const found = named.map((source) => ({ ...source, snapshot: contacts.get(source.id) }));
       const known = await definitionsFor(found, definitions);
-      return found.map(({ id, isFlat, snapshot }) => {
+      return found.map(({ id, as, snapshot }) => {
         if (id === 0) return NOBODY;
-        const json = isFlat ? flatContactJson : leadJson;
+        const json = LEADS[as ?? "lead"];
         return snapshot && { json: json(snapshot, known), ownerId: snapshot.ownerId ?? 0 };
       });
     },

@@ -3,7 +3,11 @@ import { randomUUID } from "node:crypto";
 import { test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type EmailSendSchema, EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import {
+  type EmailSendSchema,
+  EmailSendsSchema,
+  SmsSendsSchema,
+} from "@tidings/proto/tidings/content/v1/events";
 import { BatchRenderSendsResponseSchema } from "@tidings/proto/tidings/content/v1/send";
 import { jsonBytes } from "@tidings/resource/json-member";
 import { mailReader, type ReadMails } from "./sent-mails.ts";
@@ -126,6 +130,26 @@ test("each mail and each open makes one delivery, however often its event comes,
   );
   assert.deepEqual(made, [one, other, [one, 1], [other, 1], [other, 2], [one, 2]]);
   assert.equal(new Set((await items(scene)).map(({ id }) => id)).size, 6);
+});
+
+test("a text message is sent with its contact and its content, once, and not of an erased contact", async () => {
+  await using scene = await openScene();
+  await hook(scene, ["svc.sms_on_send"]);
+  const id = randomUUID();
+  const sent = event(
+    "sent",
+    SmsSendsSchema,
+    { sends: [{ id, contactId: 7, smsId: 9, content: "Hello" }] },
+    "sms",
+  );
+  await fanOut(scene, [sent, sent]);
+  const contact = { id: 7, points: 5 };
+  assert.deepEqual(await items(scene), [
+    { id, trigger: "svc.sms_on_send", item: { contact, smsId: 9, content: "Hello", timestamp: ISO } },
+  ]);
+  await scene.query("delete from deliveries; delete from inbox");
+  await fanOut(scene, [sent], { leads: async (sources) => sources.map(() => undefined) });
+  assert.deepEqual(await items(scene), []);
 });
 
 test("mails and opens reach only owners who may view their contact, and none is sent of an erased contact", async () => {

@@ -17,7 +17,7 @@ export function sendOccurrences(event: Event): Occurrence[] {
     trigger: "email_on_send" as const,
     id: send.id,
     event,
-    lead: { of: "contact", contactId: send.contactId, isFlat: true },
+    lead: { of: "contact", contactId: send.contactId, as: "flat" },
     mail: { hash: send.id },
     members: {
       email: shown(send),
@@ -53,7 +53,7 @@ export function textOccurrences(event: Event): Occurrence[] {
     trigger: "sms_on_send" as const,
     id,
     event,
-    contact: { id: contactId },
+    lead: { of: "contact", contactId, as: "whole" },
     members: { smsId, content },
   }));
 }
