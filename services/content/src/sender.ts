@@ -79,12 +79,12 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
 const TEXTS_AT_ONCE = 16;
 
 function startTextLane(
-  { database, outbox, log }: Foundation<ContentConfig>,
+  { config, database, outbox, log }: Foundation<ContentConfig>,
   { rendering: { contacts }, askContactable }: MailParts,
   { transport, country }: NonNullable<TextParts["way"]>,
 ) {
   return startLane(textLane, {
-    ...{ database, log, connections: TEXTS_AT_ONCE },
+    ...{ database, log, connections: TEXTS_AT_ONCE, stopLimitMs: stopLimits(config).mails },
     send: messageSender({
       log,
       write: (send) => writeText({ contacts, country }, send),
