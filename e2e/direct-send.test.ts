@@ -70,6 +70,8 @@ test("a tracked link leads to its target byte for byte, and its visitor is the c
   await api("POST", `emails/${await email()}/contact/${id}/send`);
   const { html } = await parsed(mailsTo(address)[0]);
   const link = /href="([^"]*\/r\/[^"]*)"/.exec(String(html))?.[1]?.replaceAll("&amp;", "&") ?? "";
+  // A click in a mail whose picture nobody has seen waits.
+  await browser().ask(pathOf(/src="([^"]*\.gif)"/.exec(String(html))?.[1] ?? ""));
   const response = await browser().ask(pathOf(link));
   assert.deepEqual([response.status, response.headers.location], [302, "https://shop.example/?a=1&b=2"]);
   await eventually(async () => {

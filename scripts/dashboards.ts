@@ -307,6 +307,12 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       "{{transport}} {{outcome}}",
       rate("tidings_mail_hand_overs_total", "transport, outcome"),
     ),
+    each(
+      "Opens of mails and clicks in unread ones a second, by verdict",
+      "reqps",
+      "{{by}} {{verdict}}",
+      rate("tidings_mail_opens_total", "by, verdict"),
+    ),
     {
       title: "Sends that wait, by lane",
       unit: "short",

@@ -61,6 +61,7 @@ import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
+import { holdClicks } from "./send/hold-clicks.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { openSends } from "./send/service.ts";
 import { openSender, openSendingProcess, watchSends } from "./sender.ts";
@@ -112,7 +113,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
-  const visits = await openVisits(foundation);
+  const visits = await openVisits(foundation, holdClicks);
   const { settings, contacts, ids, recordHit, see, fields } = visits;
   const { PUBLIC_URL: publicUrl } = config;
   const linkPreview = previewLinks({ tokens: settings.tokens.preview, publicUrl, findVisible });
@@ -145,7 +146,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const recordShown = shownRecorder({ database, outbox });
   const emailRows = emails(context);
   const smsRows = smses(context);
-  const sends = openSends(foundation, { rows: emailRows, findVisible, settings, mail });
+  const sends = openSends(foundation, { rows: emailRows, findVisible, settings, ids, mail });
   const callbacks = openCallbacks(foundation);
   const text = textParts(foundation, mail);
   const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, text });

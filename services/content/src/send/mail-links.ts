@@ -33,8 +33,9 @@ export function mailLinks(keys: string[], publicUrl: string): MailLinks {
   const clicks = clickLinks(keys, publicUrl);
   const known = new WeakMap<LinkedSend, ClickLinks>();
   const clicksOf = (send: LinkedSend) => {
-    const { contactId, emailId } = send;
-    const links = known.get(send) ?? clicks({ contactId, channel: "email", channelId: emailId, emailId });
+    const { hash: sendHash, contactId, emailId } = send;
+    const links =
+      known.get(send) ?? clicks({ contactId, channel: "email", channelId: emailId, emailId, sendHash });
     known.set(send, links);
     return links;
   };

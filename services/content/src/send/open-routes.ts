@@ -3,11 +3,12 @@ import { isOutage } from "@tidings/rpc/outage";
 import { BLANK_IMAGE } from "@tidings/runtime/blank-image";
 import type { Log } from "@tidings/runtime/log";
 import { type Request, type Response, Router } from "express";
-import { verdictOf } from "../visit/machine.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { sandboxPolicy } from "../web/policy.ts";
 import type { MailLinks } from "./mail-links.ts";
-import type { Open, RecordOpen } from "./record-opens.ts";
+import { readerVerdict } from "./reader-verdict.ts";
+import type { RecordOpen } from "./record-opens.ts";
+import type { RecordView } from "./record-views.ts";
 import type { RenderSend } from "./render-send.ts";
 import { STORED_COLUMNS, storedSend } from "./stored-send.ts";
 
@@ -17,6 +18,7 @@ export interface OpenRouteOptions {
   settings: VisitSettings;
   links: MailLinks;
   recordOpen: RecordOpen;
+  recordView: RecordView;
   /** Without the picture. */
   render: RenderSend;
 }
@@ -25,14 +27,28 @@ const findStatement = prepared("sends_view", `select ${STORED_COLUMNS} from send
 const PIXEL = /^([\w-]+\.[\w-]{22})\.gif$/;
 
 /** `/email/<token>.gif`, the picture in a mail, and `/email/view/<token>`, the mail as a page (engines.md 6.6). */
-export function openRoutes({ database, log, settings, links, recordOpen, render }: OpenRouteOptions): Router {
+export function openRoutes({
+  database,
+  log,
+  settings,
+  links,
+  recordOpen,
+  recordView,
+  render,
+}: OpenRouteOptions): Router {
   const router = Router({ caseSensitive: true });
-  /** Machines open mails, too; they are nobody. An open is lost while the database is away, and the picture is shown. */
-  const note = async (request: Request, open: Open) => {
+  /** An open is lost while the database is away, and the picture is shown. */
+  const note = async (request: Request, hash: string, by: "picture" | "web view") => {
     const { headers, method } = request;
     const ip = String(headers["x-forwarded-for"] ?? "");
-    if (verdictOf({ method, headers, ip }, settings.machines).verdict === "machine") return;
-    await recordOpen(open).catch((error) => {
+    const { verdict, reason } = readerVerdict({ method, headers, ip }, settings.machines);
+    const machine = reason === "prefetch" ? "prefetch" : "machine";
+    const recording = async () => {
+      if (verdict === "machine") await recordOpen({ hash, by, verdict: machine });
+      else if (by === "picture") await recordOpen({ hash, by });
+      else await recordView(hash, settings.now());
+    };
+    await recording().catch((error) => {
       if (!isOutage(error)) log.error({ err: error }, "an open was not recorded");
     });
   };
@@ -40,7 +56,7 @@ export function openRoutes({ database, log, settings, links, recordOpen, render 
     const token = PIXEL.exec(String(request.params.file))?.[1];
     const send = token === undefined ? undefined : links.read("open", token);
     if (!send) return next();
-    await note(request, { hash: send.hash, by: "picture" });
+    await note(request, send.hash, "picture");
     response.setHeader("cache-control", "no-store, no-cache, max-age=0");
     response.type("image/gif").send(BLANK_IMAGE);
   });
@@ -49,7 +65,7 @@ export function openRoutes({ database, log, settings, links, recordOpen, render 
     const [row] = send ? await database.query(findStatement, [send.hash], backgroundDeadline()) : [];
     if (!send || !row) return next();
     const { mail } = await render(storedSend(row));
-    await note(request, { hash: send.hash, by: "web view" });
+    await note(request, send.hash, "web view");
     response.setHeader("content-security-policy", sandboxPolicy());
     response.setHeader("referrer-policy", "no-referrer");
     response.setHeader("x-robots-tag", "noindex, nofollow");

@@ -1,34 +1,50 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
+import { noteOpen } from "./send-metrics.ts";
 
-/** A person opened a mail, or answered it. */
+/** Somebody opened a mail, answered it, or followed a link in it. */
 export interface Open {
   hash: string;
-  by: "picture" | "web view" | "reply";
+  by: "picture" | "web view" | "reply" | "click";
+  /** `prefetch`: a proxy that loads pictures before anybody reads; `scanner`: one that follows links. Human when absent. */
+  verdict?: "human" | "machine" | "prefetch" | "scanner";
 }
 
-/** An open proves that a mail of unknown outcome was sent. */
+/**
+ * An open proves that a mail of unknown outcome was sent, whoever made it. A click is an open of a mail that nobody has opened. Opens and clicks of machines
+ * are counted apart, and are no change of a send.
+ */
 const openStatement = prepared(
   "sends_open",
   `with opens as (
-     select hash, (count(*) filter (where by <> 'reply'))::integer as times, bool_or(by = 'web view') as in_browser,
-       (count(*) filter (where by = 'reply'))::integer as replies
-     from unnest($1::uuid[], $2::text[]) as o (hash, by) group by hash
+     select hash, (count(*) filter (where is_human and by in ('picture', 'web view')))::integer as times, bool_or(is_human and by = 'web view') as in_browser,
+       (count(*) filter (where is_human and by = 'reply'))::integer as replies, bool_or(is_human and by = 'click') as is_clicked,
+       (count(*) filter (where not is_human and by <> 'click'))::integer as machine_opens,
+       (count(*) filter (where not is_human and by = 'click'))::integer as machine_clicks
+     from unnest($1::uuid[], $2::text[], $3::boolean[]) as o (hash, by, is_human) group by hash
    ), held as (
-     select s.id, s.is_read, s.state, s.broadcast_id, o.times, o.in_browser, o.replies from sends s join opens o on o.hash = s.hash order by s.id for update of s
+     select s.id, s.hash as send_hash, s.is_read as was_read, s.state = 'unknown' as is_unknown, s.broadcast_id, o.in_browser, o.replies, o.machine_opens, o.machine_clicks,
+       case when o.times = 0 and o.is_clicked and not s.is_read then 1 else o.times end as times
+     from sends s join opens o on o.hash = s.hash order by s.id for update of s
    ), opened as (
-     update sends s set open_count = s.open_count + h.times, last_opened = case when h.times > 0 then now() else s.last_opened end, is_read = true, date_read = coalesce(s.date_read, now()),
-       viewed_in_browser = s.viewed_in_browser or h.in_browser, version = s.version + 1,
+     update sends s set open_count = s.open_count + h.times, last_opened = case when h.times > 0 then now() else s.last_opened end,
+       is_read = s.is_read or h.times + h.replies > 0, date_read = case when h.times + h.replies > 0 then coalesce(s.date_read, now()) else s.date_read end,
+       viewed_in_browser = s.viewed_in_browser or h.in_browser,
+       version = s.version + case when h.times + h.replies > 0 or h.is_unknown then 1 else 0 end,
        state = case s.state when 'unknown' then 'sent' else s.state end,
-       date_sent = coalesce(s.date_sent, s.started_at)
-     from held h where s.id = h.id
-     returning s.*, h.times as opens, not h.is_read as is_first, h.state = 'unknown' as is_settled, h.replies
+       date_sent = coalesce(s.date_sent, s.started_at),
+       machine_open_count = s.machine_open_count + h.machine_opens, machine_click_count = s.machine_click_count + h.machine_clicks
+     from held h
+     where s.id = h.id and (h.times + h.replies + h.machine_opens + h.machine_clicks > 0 or h.is_unknown)
+     returning s.*, h.times as opens, h.times + h.replies > 0 as is_opened, not h.was_read and h.times + h.replies > 0 as is_first,
+       h.is_unknown as is_settled, h.replies
    ), replied as (
      insert into send_replies (send_hash) select hash from opened cross join lateral generate_series(1, replies)
    ), recounted as (
-     update broadcasts b set counts = null from held h where b.id = h.broadcast_id and h.state = 'unknown'
+     update broadcasts b set counts = null from held h where b.id = h.broadcast_id and h.is_unknown
    ), counted as (
      update emails e set read_count = e.read_count + c.first, sent_count = e.sent_count + c.settled,
        variant_read_count = e.variant_read_count + case when e.variant_start_date is null then 0 else c.first end,
@@ -36,7 +52,7 @@ const openStatement = prepared(
      from (select email_id, (count(*) filter (where is_first))::integer as first, (count(*) filter (where is_settled))::integer as settled
        from opened where is_first or is_settled group by email_id order by email_id) c
      where e.id = c.email_id)
-   select opens, is_settled, ${FACT_COLUMNS} from opened`,
+   select send_hash, opens, is_opened, is_settled, ${FACT_COLUMNS} from held left join opened on hash = send_hash`,
 );
 const TOGETHER_MAX = 500;
 
@@ -47,18 +63,31 @@ export type RecordOpen = (open: Open) => Promise<boolean>;
 export function openRecorder(database: Database, outbox: Outbox): RecordOpen {
   const record = coalesce(
     (opens: Open[]) =>
-      database.transaction(backgroundDeadline(), async (transaction) => {
-        const values = [opens.map(({ hash }) => hash), opens.map(({ by }) => by)];
-        const rows = await transaction.query(openStatement, values);
-        const emails = await emailsOfSends(transaction, idsOfEmails(rows));
-        const settled = rows.filter(({ is_settled }) => is_settled === "t");
-        outbox.append(transaction, [
-          ...sendEvents("sent", settled, emails),
-          ...sendEvents("opened", rows, emails),
-        ]);
-        return new Set(rows.map(({ hash }) => hash));
-      }),
+      database.transaction(backgroundDeadline(), (transaction) => recordOpensIn(transaction, outbox, opens)),
     { itemsMax: TOGETHER_MAX },
   );
   return async (open) => (await record("opens", open)).has(open.hash);
+}
+
+/** Records opens as a part of a transaction, with their events. Answers the hashes of the sends that are there. */
+export async function recordOpensIn(
+  transaction: Transaction,
+  outbox: Outbox,
+  opens: Open[],
+): Promise<ReadonlySet<string>> {
+  if (opens.length === 0) return new Set();
+  const isHuman = ({ verdict = "human" }: Open) => verdict === "human";
+  const values = [opens.map(({ hash }) => hash), opens.map(({ by }) => by), opens.map(isHuman)];
+  const rows = await transaction.query(openStatement, values);
+  const settled = rows.filter(({ is_settled }) => is_settled === "t");
+  const opened = rows.filter(({ is_opened }) => is_opened === "t");
+  const emails = await emailsOfSends(transaction, idsOfEmails([...settled, ...opened]));
+  outbox.append(transaction, [
+    ...sendEvents("sent", settled, emails),
+    ...sendEvents("opened", opened, emails),
+  ]);
+  transaction.afterCommit(() => {
+    for (const { by, verdict = "human" } of opens) noteOpen(by, verdict);
+  });
+  return new Set(rows.map(({ send_hash }) => send_hash ?? ""));
 }

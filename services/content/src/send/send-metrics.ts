@@ -46,6 +46,12 @@ const unasked = new Counter({
   help: "Attempts of sends that ended because the contact service did not answer",
 });
 
+const opens = new Counter({
+  name: "tidings_mail_opens_total",
+  help: "Opens of mails, replies, and clicks that may prove one, by the verdict on who made them",
+  labelNames: ["by", "verdict"],
+});
+
 const COUNTED_MAX = 10_000;
 const count = (rows: string) =>
   `(select count(*) from (select from ${rows} limit ${COUNTED_MAX}) as counted)`;
@@ -100,6 +106,11 @@ export function sendsSource(database: Database, lanes: Counted[]): Source {
 /** An attempt ended because nobody could say whether its contact may be written to. */
 export function noteUnasked(): void {
   unasked.inc();
+}
+
+/** Somebody, or a machine, opened a mail or followed a link in it. */
+export function noteOpen(by: string, verdict: string): void {
+  opens.inc({ by, verdict });
 }
 
 const OUTCOMES = ["taken", "refused", "deferred", "away", "not begun", "unknown"] as const;

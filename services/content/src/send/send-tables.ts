@@ -67,3 +67,16 @@ export const SEND_TABLES = [
     contact_id integer not null, channel text not null, reason smallint not null, id bigint generated always as identity,
     date_added timestamptz not null default now(), primary key (contact_id, channel))`,
 ];
+
+/** SQL of a migration: clicks in mails that wait for a verdict, and what machines did with mails. */
+export const MAIL_CLICKS = [
+  // Opens and clicks of machines count apart. `last_scanned`: a scanner followed links of the mail.
+  `alter table sends add column machine_open_count integer not null default 0, add column machine_click_count integer not null default 0,
+    add column last_scanned timestamptz`,
+  // `hit` is recorded with the verdict; null where it was recorded at once.
+  `create table mail_clicks (
+    id uuid primary key, send_hash uuid not null, target text not null, clicked_at timestamptz not null,
+    due_at timestamptz not null, hit jsonb)`,
+  "create index mail_clicks_due on mail_clicks (due_at)",
+  "create index mail_clicks_of_send on mail_clicks (send_hash)",
+];

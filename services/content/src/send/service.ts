@@ -11,11 +11,14 @@ import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
+import type { ContactIds } from "../visit/contact-ids.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { emailMethods, type SendMethods } from "./email-methods.ts";
+import { clickJudgement } from "./judge-clicks.ts";
 import type { MailParts } from "./mail-parts.ts";
 import { openRoutes } from "./open-routes.ts";
 import { openRecorder } from "./record-opens.ts";
+import { viewRecorder } from "./record-views.ts";
 import { sendMethods } from "./render-again.ts";
 import { sendRenderer } from "./render-send.ts";
 import { sendReplays } from "./replay-sends.ts";
@@ -26,6 +29,7 @@ interface SendParts {
   rows: Repository<Email>;
   findVisible: FindVisible;
   settings: VisitSettings;
+  ids: ContactIds;
   mail: MailParts;
 }
 
@@ -37,7 +41,7 @@ type Sends = Required<Pick<Parts, "facts" | "jobs" | "services">> & {
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
   { database, outbox, log, upstreams }: Foundation<ContentConfig>,
-  { rows, findVisible, settings, mail }: SendParts,
+  { rows, findVisible, settings, ids, mail }: SendParts,
 ): Sends {
   const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
@@ -55,8 +59,8 @@ export function openSends(
       hasTransport: way !== undefined,
       wake,
     }),
-    jobs: [sendReplays({ database, outbox, log, wake })],
     services: [implement(SendMethodService, sendMethods({ database, log, links, render }))],
+    jobs: [sendReplays({ database, outbox, log, wake }), clickJudgement({ database, outbox, log, ids })],
     facts: [
       factSource(database, {
         type: EmailSendsSchema.typeName,
@@ -77,6 +81,7 @@ export function openSends(
         settings,
         links,
         recordOpen,
+        recordView: viewRecorder(database, outbox),
         render: sendRenderer({ ...rendering, database, hasPixel: false }),
       }),
     ],

@@ -9,23 +9,29 @@ export interface Click {
   channel: string;
   channelId: number;
   emailId?: number;
+  /** The send whose mail the link stands in. */
+  sendHash?: string;
 }
 
 const CHANNEL = /^[a-z][a-z_.]{0,29}$/;
 
-export function signClick(tokens: PublicTokens, { contactId, channel, channelId, emailId }: Click): string {
-  return tokens.sign([contactId, channel, channelId, emailId ?? ""].join(" "));
+export function signClick(
+  tokens: PublicTokens,
+  { contactId, channel, channelId, emailId, sendHash }: Click,
+): string {
+  return tokens.sign([contactId, channel, channelId, emailId ?? "", sendHash ?? ""].join(" "));
 }
 
 /** Undefined for a token that is not ours. */
 export function readClick(tokens: PublicTokens, token: string): Click | undefined {
-  const [contactId, channel = "", channelId, emailId] = tokens.read(token)?.split(" ") ?? [];
+  const [contactId, channel = "", channelId, emailId, sendHash] = tokens.read(token)?.split(" ") ?? [];
   if (!Number(contactId) || !CHANNEL.test(channel)) return undefined;
   return {
     contactId: Number(contactId),
     channel,
     channelId: Number(channelId),
     ...(emailId && { emailId: Number(emailId) }),
+    ...(sendHash && { sendHash }),
   };
 }
 
@@ -45,6 +51,7 @@ export function sourceOf(click: Click | undefined) {
     source: click?.channel ?? "",
     sourceId: click?.channelId,
     emailId: click?.emailId,
+    sendHash: click?.sendHash,
     provenContactId: click?.contactId,
   };
 }

@@ -36,10 +36,16 @@ export interface Visits {
   ids: ContactIds;
 }
 
+/** The parts that hits are recorded with. */
+export interface HitsRecording extends Visits {
+  /** Answers the hits that are recorded now; it keeps the others until their verdict is final. */
+  holdHits(transaction: Transaction, outbox: Outbox, hits: Hit[]): Promise<Hit[]>;
+}
+
 /** Records a hit and answers who the visitor is, once it is durable; undefined for a machine, and for who may not be known. */
 export type RecordHit = (hit: Hit) => Promise<Visitor | undefined>;
 
-export function hitRecorder(visits: Visits): RecordHit {
+export function hitRecorder(visits: HitsRecording): RecordHit {
   return groupCommit((hits) => recordHits(visits, hits));
 }
 
@@ -70,7 +76,7 @@ export function leavingRecorder({ database, outbox }: Visits): Leave {
 }
 
 /** Records hits in one transaction. */
-async function recordHits(visits: Visits, hits: Hit[]): Promise<ReadonlyMap<Hit, Visitor>> {
+async function recordHits(visits: HitsRecording, hits: Hit[]): Promise<ReadonlyMap<Hit, Visitor>> {
   const { visitors, facts } = await visits.database.transaction(backgroundDeadline(), (transaction) =>
     recordHitsIn(transaction, visits, hits),
   );
@@ -79,8 +85,21 @@ async function recordHits(visits: Visits, hits: Hit[]): Promise<ReadonlyMap<Hit,
   return visitors;
 }
 
-/** Records hits as a part of a transaction: rows, counters, what follows from them, and their events. */
+/**
+ * Records hits as a part of a transaction: rows, counters, what follows from them, and their events. Clicks in mails that nobody has read yet
+ * are kept, and recorded when it is known whether a person made them.
+ */
 export async function recordHitsIn(
+  transaction: Transaction,
+  visits: HitsRecording,
+  arrived: Hit[],
+): Promise<Met<Hit>> {
+  const { outbox } = visits;
+  return recordJudgedHitsIn(transaction, visits, await visits.holdHits(transaction, outbox, arrived));
+}
+
+/** The same of hits whose verdict is final. */
+export async function recordJudgedHitsIn(
   transaction: Transaction,
   { outbox, ids }: Visits,
   sent: Hit[],

@@ -15,6 +15,7 @@ import { type KnownContacts, knownContacts } from "./known-contact.ts";
 import { openPlaces } from "./places.ts";
 import {
   eventOfStored,
+  type HitsRecording,
   hitRecorder,
   leavingRecorder,
   type RecordHit,
@@ -41,17 +42,14 @@ type Opened = Required<Pick<Parts, "services" | "jobs" | "facts" | "projections"
 };
 
 /** Visitors of the public web, and their hits. */
-export async function openVisits({
-  config,
-  database,
-  outbox,
-  log,
-  upstreams,
-}: Foundation<ContentConfig>): Promise<Opened> {
+export async function openVisits(
+  { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
+  holdHits: HitsRecording["holdHits"],
+): Promise<Opened> {
   const places = await openPlaces(config.GEOIP_FILE, log);
   const settings = visitSettings(config, { placeOf: places.placeOf, now: database.now });
   const ids = contactIds(database, upstreams);
-  const visits = { database, outbox, ids };
+  const visits = { database, outbox, ids, holdHits };
   const folder = config.HITS_DIR || join(config.FILES_DIR, "hits");
   const spill = await openSpill({ ...visits, log, folder, bytesMax: config.HITS_SPILL_BYTES_MAX });
   const recordHit = spillingRecorder(hitRecorder(visits), spill);

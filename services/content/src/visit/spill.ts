@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { backgroundDeadline, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
 import { exhausted } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
@@ -12,7 +12,7 @@ import { slices } from "@tidings/runtime/slices";
 import { Counter, Gauge } from "prom-client";
 import { type Hit, timeOfId } from "./hit.ts";
 import { isKept } from "./meet-visitors.ts";
-import { type RecordHit, recordHitsIn, type Visits } from "./record-hits.ts";
+import { type HitsRecording, type RecordHit, recordHitsIn } from "./record-hits.ts";
 
 /** Hits that wait on disk while the database is away. */
 export interface Spill {
@@ -22,7 +22,7 @@ export interface Spill {
   stop(): Promise<void>;
 }
 
-export interface SpillOptions extends Visits {
+export interface SpillOptions extends HitsRecording {
   log: Log;
   /** A folder for the files, of this process and of those before it. */
   folder: string;
@@ -148,7 +148,7 @@ async function hitsIn(path: string, log: Log): Promise<Hit[]> {
 }
 
 /** Records hits that are not there yet: a process may have ended between the commit and the removal of the file. */
-async function replay(visits: Visits & { database: Database }, hits: Hit[]): Promise<void> {
+async function replay(visits: HitsRecording, hits: Hit[]): Promise<void> {
   await visits.database.transaction(backgroundDeadline(), async (transaction) => {
     lock.exclusive(transaction);
     const sent = hits.map(({ id }) => ({ id, date_hit: timeOfId(id).toISOString() }));

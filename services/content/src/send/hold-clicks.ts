@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+import { prepared } from "@tidings/database/database";
+import type { Transaction } from "@tidings/database/transaction";
+import { jobsOf } from "@tidings/jobs/jobs";
+import type { Outbox } from "@tidings/messaging/outbox";
+import type { Hit } from "../visit/hit.ts";
+import { recordOpensIn } from "./record-opens.ts";
+
+/** A link of a mail that was followed: a tracked one, one to a page of ours, or the one to the web view. */
+export interface MailClick {
+  /** A UUIDv7, and the time in it. */
+  id: string;
+  at: number;
+  sendHash: string;
+  /** The name of the link: clicks on different links have different ones. */
+  target: string;
+  /** Recorded once it is known whether a person made it; undefined where that was done, or there is none. */
+  hit?: Hit;
+}
+
+/** A click waits so long for other links of the same mail. */
+export const WAIT_SECONDS = 10;
+/** More clicks of one mail do not wait: no person makes as many. */
+const WAITING_MAX = 50;
+
+/** The target of clicks on the link to the web view. */
+export const WEB_VIEW = "web view";
+
+export const clickJobs = jobsOf("mail_clicks");
+
+/** Mails that nobody has read yet. */
+const unreadStatement = prepared(
+  "sends_unread",
+  `select hash, (select count(*) from (select from mail_clicks c where c.send_hash = s.hash limit ${WAITING_MAX}) as counted) as waiting
+   from sends s where hash = any ($1::uuid[]) and not is_read`,
+);
+const holdStatement = prepared(
+  "mail_clicks_hold",
+  `insert into mail_clicks (id, send_hash, target, clicked_at, due_at, hit)
+   select x.id, x.send_hash, x.target, x.clicked_at, now() + interval '${WAIT_SECONDS} seconds', x.hit
+   from json_to_recordset($1::json) as x (id uuid, send_hash uuid, target text, clicked_at timestamptz, hit jsonb)
+   order by x.id on conflict do nothing`,
+);
+
+/** One job a second and process: two processes do not put off each other's. */
+const PROCESS = randomUUID();
+
+/** Lets clicks in mails that nobody has read wait. Answers those that need not, and those of them that are too many. */
+export async function holdMailClicks<C extends MailClick>(
+  transaction: Transaction,
+  clicks: C[],
+): Promise<{ free: C[]; tooMany: C[] }> {
+  if (clicks.length === 0) return { free: [], tooMany: [] };
+  const hashes = [...new Set(clicks.map(({ sendHash }) => sendHash))];
+  const rows = await transaction.query(unreadStatement, [hashes]);
+  const unread = new Map(rows.map(({ hash, waiting }) => [hash, Number(waiting)]));
+  const free = clicks.filter(({ sendHash }) => !unread.has(sendHash));
+  const tooMany = clicks.filter(({ sendHash }) => (unread.get(sendHash) ?? 0) >= WAITING_MAX);
+  const held = clicks.filter((click) => !free.includes(click) && !tooMany.includes(click));
+  if (held.length > 0) {
+    const values = held.map(({ id, at, sendHash, target, hit }) => ({
+      ...{ id, send_hash: sendHash, target, clicked_at: new Date(at).toISOString(), hit: hit ?? null },
+    }));
+    transaction.execute(holdStatement, [JSON.stringify(values)]);
+    const key = `${PROCESS}:${Math.floor(Date.now() / 1_000)}`;
+    clickJobs.add(transaction, [{ key, delaySeconds: WAIT_SECONDS }]);
+  }
+  return { free, tooMany };
+}
+
+/** A hit as one of a scanner of mails: it has no visitor. */
+export function scanned(hit: Hit): Hit {
+  return { ...hit, verdict: "machine", reason: "scanner", device: undefined };
+}
+
+/**
+ * Answers the hits that are recorded now. Those by links of unread mails wait, but for pages, whose visitors see them at once. Clicks of machines are
+ * noted with their mails.
+ */
+export async function holdClicks(transaction: Transaction, outbox: Outbox, hits: Hit[]): Promise<Hit[]> {
+  const clicks = hits.flatMap((hit) => clickOf(hit) ?? []);
+  if (clicks.length === 0) return hits;
+  const isMachine = ({ source }: { source: Hit }) => source.verdict === "machine";
+  const { free, tooMany } = await holdMailClicks(
+    transaction,
+    clicks.filter((click) => !isMachine(click)),
+  );
+  await recordOpensIn(transaction, outbox, [
+    ...clicks.filter(isMachine).map(({ sendHash }) => ({
+      ...{ hash: sendHash, by: "click" as const, verdict: "machine" as const },
+    })),
+    ...tooMany.map(({ sendHash }) => ({
+      ...{ hash: sendHash, by: "click" as const, verdict: "scanner" as const },
+    })),
+  ]);
+  const going = new Set([...free, ...clicks.filter(isMachine)].map(({ source }) => source));
+  const scannedHits = new Set(tooMany.map(({ source }) => source));
+  const kept = new Set(clicks.filter(({ hit }) => hit).map(({ source }) => source));
+  return hits.flatMap((hit) => {
+    if (scannedHits.has(hit)) return scanned(hit);
+    return going.has(hit) || !kept.has(hit) ? hit : [];
+  });
+}
+
+function clickOf(hit: Hit): (MailClick & { source: Hit }) | undefined {
+  const { id, at, sendHash, redirectId, pageId } = hit;
+  if (!sendHash || (redirectId === undefined && pageId === undefined)) return undefined;
+  const click = { id, at, sendHash, source: hit };
+  return redirectId === undefined
+    ? { ...click, target: `page:${pageId}` }
+    : { ...click, target: `redirect:${redirectId}`, hit };
+}

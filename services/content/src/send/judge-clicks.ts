@@ -1,0 +1,86 @@
+import { type Database, prepared } from "@tidings/database/database";
+import { advisoryLock } from "@tidings/database/lock";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import type { Outbox } from "@tidings/messaging/outbox";
+import type { Log } from "@tidings/runtime/log";
+import type { ContactIds } from "../visit/contact-ids.ts";
+import type { Hit } from "../visit/hit.ts";
+import { recordJudgedHitsIn } from "../visit/record-hits.ts";
+import { clickJobs, scanned, WAIT_SECONDS, WEB_VIEW } from "./hold-clicks.ts";
+import { type Open, recordOpensIn } from "./record-opens.ts";
+
+/** No person follows two links of a mail, whose pictures they did not see, within so short a time. */
+const SCAN_SECONDS = 5;
+const MAILS_MAX = 100;
+
+/** One process at a time judges: all clicks of a mail are judged together. */
+const lock = advisoryLock("mail_clicks");
+/**
+ * Takes the clicks of mails whose first one has waited long enough. A scanner follows different links in quick succession, with no picture seen before;
+ * what it does just afterwards is a scanner's, too.
+ */
+const judgeStatement = prepared(
+  "mail_clicks_judge",
+  `with due as (
+     select send_hash from mail_clicks where due_at <= now() group by send_hash order by min(due_at) limit ${MAILS_MAX}
+   ), taken as (
+     delete from mail_clicks c using due where c.send_hash = due.send_hash
+     returning c.id, c.send_hash, c.target, c.clicked_at, c.hit
+   ), followed as (
+     select *, lag(target) over earlier <> target and clicked_at - lag(clicked_at) over earlier < interval '${SCAN_SECONDS} seconds' as is_hasty
+     from taken window earlier as (partition by send_hash order by clicked_at, id)
+   ), mails as (
+     select send_hash, coalesce(bool_or(is_hasty), false) as is_hasty, min(clicked_at) as first_at from followed group by send_hash
+   ), scanned as (
+     update sends s set last_scanned = now() from mails m
+     where s.hash = m.send_hash and coalesce(s.date_read > m.first_at, true)
+       and (m.is_hasty or s.last_scanned > m.first_at - interval '${WAIT_SECONDS} seconds')
+     returning s.hash)
+   select send_hash, target, hit, send_hash in (select hash from scanned) as is_scanned from taken order by id`,
+);
+/** Clicks for which no other job will come. */
+const leftStatement = prepared(
+  "mail_clicks_left",
+  `select greatest(0, extract(epoch from min(due_at) - now())) as seconds from mail_clicks
+   where not exists (select from jobs where kind = '${clickJobs.kind}' and state = 'waiting' and id <> $1)`,
+);
+
+interface JudgeOptions {
+  database: Database;
+  outbox: Outbox;
+  log: Log;
+  ids: ContactIds;
+}
+
+/** Decides whether clicks in mails that nobody had read are a person's, and records them. */
+export function clickJudgement({ database, outbox, log, ids }: JudgeOptions): JobOptions {
+  return {
+    database,
+    log,
+    jobs: clickJobs,
+    async work(transaction, { id, payload }) {
+      lock.exclusive(transaction);
+      const rows = await transaction.query(judgeStatement, []);
+      const hits = rows.flatMap(({ hit, is_scanned }) => {
+        if (!hit) return [];
+        const waited = JSON.parse(hit) as Hit;
+        return is_scanned === "t" ? scanned(waited) : waited;
+      });
+      if (hits.length > 0) await recordJudgedHitsIn(transaction, { database, outbox, ids }, hits);
+      await recordOpensIn(
+        transaction,
+        outbox,
+        rows.map(
+          ({ send_hash, target, is_scanned }): Open => ({
+            hash: send_hash ?? "",
+            by: target === WEB_VIEW ? "web view" : "click",
+            verdict: is_scanned === "t" ? "scanner" : "human",
+          }),
+        ),
+      );
+      const [left] = await transaction.query(leftStatement, [id]);
+      if (left?.seconds == null) return { state: "done" };
+      return { state: "again", payload, delaySeconds: Number(left.seconds) };
+    },
+  };
+}
