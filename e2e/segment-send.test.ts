@@ -228,7 +228,13 @@ test("members of excluded segments get nothing, and a dry run says beforehand wh
   const emailId = await newsletter([id], { excludedLists: [excluded], isPublished: false });
   const dryRun = async (body = {}): Promise<Any> =>
     (await api("POST", `emails/${emailId}/dry-run`, body)).body;
-  const none = { excluded_segment: 1, no_address: 0, malformed_address: 0, do_not_contact: 1 };
+  const none = {
+    excluded_segment: 1,
+    no_address: 0,
+    malformed_address: 0,
+    do_not_contact: 1,
+    refused_category: 0,
+  };
   const foreseen = await dryRun();
   assert.deepEqual(
     [foreseen.wouldSend, foreseen.excluded],

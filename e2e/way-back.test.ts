@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
+import AxeBuilder from "axe-core";
 import { simpleParser } from "mailparser";
+import { startBrowser } from "./browser.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { startVisitedStack } from "./visited-stack.ts";
-import { visitor } from "./visitor.ts";
+import { BROWSER, visitor } from "./visitor.ts";
 
-/** The way back from a mail by its reader: opens, clicks, and the verdict on who made them. */
+/** The way back from a mail by its reader: opens and clicks with the verdict on who made them, and the preference centre. */
 
 const sink = await startMailSink();
 after(() => sink.close());
@@ -15,6 +17,7 @@ const stack = await startVisitedStack({
   hasOwnHost: true,
   env: {
     content: {
+      SHOW_PREFERENCES: "true",
       ...{ MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
     },
   },
@@ -49,9 +52,9 @@ async function publishedEmail(): Promise<number> {
 }
 
 /** A mail to a contact of its own, as paths of the public web. */
-async function mailOf(emailId: number): Promise<Mail> {
+async function mailOf(emailId: number, members: object = {}): Promise<Mail> {
   const address = `reader-${++count}@example.org`;
-  const { contact } = await made("contacts/new", { email: address, firstname: "Ada" });
+  const { contact } = await made("contacts/new", { email: address, firstname: "Ada", ...members });
   await made(`emails/${emailId}/contact/${contact.id}/send`, {});
   const mail = sink.taken.find(({ to }) => to.includes(address));
   const { html } = await simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
@@ -179,4 +182,198 @@ test("a person's click marks its mail read once; clicks of scanners, bots and pr
   const { value } = await scrapeProcess(stack, "content");
   assert.equal(value("tidings_mail_opens_total", { by: "picture", verdict: "prefetch" }), 1);
   assert.equal(value("tidings_mail_opens_total", { by: "click", verdict: "scanner" }), 2);
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
+const segment = async (name: string, members: object = {}): Promise<number> =>
+  (
+    await made("segments/new", {
+      name,
+      isPublished: true,
+      isGlobal: true,
+      isPreferenceCenter: true,
+      ...members,
+    })
+  ).list.id;
+const contactOf = async ({ contactId }: Mail): Promise<Any> =>
+  ((await api("GET", `contacts/${contactId}`)).body as Any).contact;
+const segmentsOf = async ({ contactId }: Mail): Promise<number[]> =>
+  (
+    await query(
+      `select segment_id from contact.segment_contacts where contact_id = ${contactId} and not manually_removed order by segment_id`,
+    )
+  ).map(({ segment_id }) => segment_id);
+const tokenOf = ({ unsubscribe }: Mail) => unsubscribe.split("/").at(-1) ?? "";
+const choose = (token: string, form: [string, string][] | Record<string, string>) =>
+  browser().ask(`/email/preferences/${token}`, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams(form).toString(),
+  });
+
+test("the preference centre changes what the contact of the link may choose, and nothing else", async () => {
+  const emailId = await publishedEmail();
+  const reader = await mailOf(emailId, { mobile: "+43 1 2345" });
+  const other = await mailOf(emailId);
+  const [entered, left] = [await segment("Enter & win"), await segment("Leave")];
+  const [closed, secret] = [
+    await segment("Closed", { isPreferenceCenter: false }),
+    await segment("Unpublished", { isPublished: false }),
+  ];
+  const { category } = await made("categories/new", { title: "Offers", bundle: "global" });
+  const { category: ofPages } = await made("categories/new", { title: "Pages", bundle: "page" });
+  for (const id of [left, closed]) await made(`segments/${id}/contact/${reader.contactId}/add`, {});
+
+  const page = await browser().ask(reader.unsubscribe);
+  assert.match(page.text, /Enter &amp; win/);
+  assert.doesNotMatch(page.text, /Closed|Unpublished|Pages/);
+  assert.match(page.text, /Offers/);
+  assert.match(page.text, /id="sms_number"/);
+  assert.doesNotMatch((await browser().ask(other.unsubscribe)).text, /id="sms_number"/);
+  assert.deepEqual(await segmentsOf(reader), [left, closed]);
+
+  const wrong: [string, string][] = [
+    ["email_number", "0"],
+    ["email_number", "x"],
+    ["email_unit", "YEAR"],
+    ["email_pause_from", "2027-02-30"],
+    ["email_pause_to", "2027-02-01"],
+  ];
+  for (const [name, value] of wrong) {
+    const refused = await choose(tokenOf(reader), { email_number: "1", email_unit: "DAY", [name]: value });
+    assert.equal(refused.status, 400, `${name}=${value}`);
+    assert.match(refused.text, /aria-invalid="true"/);
+  }
+  const long = await choose(tokenOf(reader), { email_number: "1".repeat(30_000) });
+  assert.equal(long.status, 400);
+  // A forged token, and one for another purpose.
+  const forged = `${tokenOf(reader).slice(0, -2)}AA`;
+  const ofPixel = reader.pixel.slice("/email/".length, -".gif".length);
+  for (const token of [forged, ofPixel, "x"])
+    assert.equal((await choose(token, { email_number: "1" })).status, 404);
+  assert.deepEqual((await contactOf(reader)).frequencyRules ?? {}, {});
+
+  const ids = [entered, left, closed, secret, 2_000_000_00].map(String);
+  const saved = await choose(tokenOf(reader), [
+    ...Object.entries({ email_number: "2", email_unit: "WEEK", sms_number: "", sms_unit: "DAY" }),
+    ...Object.entries({ email_pause_from: "2027-01-01", email_pause_to: "2027-01-31", preferred: "email" }),
+    ...ids.map((id): [string, string] => ["segment_shown", id]),
+    ...[entered, secret].map((id): [string, string] => ["segment", String(id)]),
+    ...[category.id, ofPages.id].map((id): [string, string] => ["category_shown", String(id)]),
+    ["contact", String(other.contactId)],
+  ]);
+  assert.deepEqual([saved.status, /Saved/.test(saved.text)], [200, true]);
+  await eventually(async () => {
+    const { email } = (await contactOf(reader)).frequencyRules;
+    assert.deepEqual(
+      [email.frequencyNumber, email.frequencyTime, email.preferredChannel, email.pauseFromDate.slice(0, 10)],
+      [2, "WEEK", true, "2027-01-01"],
+    );
+    assert.deepEqual(await segmentsOf(reader), [entered, closed]);
+  });
+  const subscriptions = await query(
+    "select contact_id, category_id, is_subscribed from content.category_subscriptions",
+  );
+  assert.deepEqual(
+    subscriptions.map(({ ...row }) => row),
+    [{ contact_id: reader.contactId, category_id: category.id, is_subscribed: false }],
+  );
+  assert.deepEqual([await segmentsOf(other), (await contactOf(other)).frequencyRules ?? {}], [[], {}]);
+  // The page shows what was chosen.
+  await eventually(async () => {
+    const again = (await browser().ask(reader.unsubscribe)).text;
+    assert.match(again, /value="2027-01-31"/);
+    assert.match(again, new RegExp(`name="segment" value="${entered}" checked`));
+    assert.doesNotMatch(again, new RegExp(`name="category" value="${category.id}" checked`));
+  });
+
+  // A send to segments leaves out who does not hear of its category; one click still unsubscribes from everything.
+  const { email: news } = await made("emails/new", {
+    ...{ name: "Offers", subject: "Offers", emailType: "list", isPublished: true, lists: [entered] },
+    ...{ customHtml: "<p>Hi</p>", category: category.id },
+  });
+  await made(`segments/${entered}/contact/${other.contactId}/add`, {});
+  await eventually(async () => assert.equal((await segmentsOf(other)).length, 1));
+  const { wouldSend, excluded } = await made(`emails/${news.id}/dry-run`, {});
+  assert.deepEqual([wouldSend, excluded.refused_category], [1, 1]);
+  const { sentCount } = await made(`emails/${news.id}/send`, {});
+  assert.equal(sentCount, 1);
+  const [sent] = await query(`select contact_id from content.sends where email_id = ${news.id}`);
+  assert.equal(sent?.contact_id, other.contactId);
+  const explained = (await api("GET", `emails/${news.id}/contact/${reader.contactId}/explain`)).body as Any;
+  const rule = explained.rules.find(({ rule }: Any) => rule === "allowed");
+  assert.deepEqual([explained.verdict, rule.holds, rule.detail], ["wont", false, "category"]);
+  const click = await browser().ask(other.unsubscribe, {
+    method: "POST",
+    body: "List-Unsubscribe=One-Click",
+  });
+  assert.match(click.text, /You are unsubscribed/);
+  await eventually(async () => assert.equal((await contactOf(other)).doNotContact.length, 1));
+  assert.match((await browser().ask(other.unsubscribe)).text, /Subscribe again/);
+});
+
+test("axe finds nothing on the preference centre at 320 px, and it works without script", async () => {
+  const browser = await startBrowser();
+  after(() => browser.close());
+  const reader = await mailOf(await publishedEmail(), { mobile: "+43 1 2345" });
+  await segment("Lists of a very long name ".repeat(4).trim());
+  const options = { userAgent: BROWSER, viewport: { width: 320, height: 700 } };
+  const checked = await browser.newContext({ ...options, bypassCSP: true });
+  const page = await checked.newPage();
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.goto(publicUrl + reader.unsubscribe);
+    await page.fill("#email_pause_from", "2027-02-01");
+    for (const place of ["form", "problems"]) {
+      const { violations } = (await page.evaluate(`${AxeBuilder.source}; axe.run()`)) as Any;
+      assert.deepEqual(
+        violations.map(({ id, nodes }: Any) => [id, nodes[0]?.html]),
+        [],
+        place,
+      );
+      const width = await page.evaluate("document.documentElement.scrollWidth");
+      assert.equal(width, 320, place);
+      if (place === "form") await page.getByRole("button", { name: "Save" }).click();
+      await page.waitForLoadState();
+    }
+    assert.match((await page.getByRole("alert").textContent()) ?? "", /Nothing was changed/);
+  }
+  await checked.close();
+
+  const plain = await browser.newContext({ ...options, javaScriptEnabled: false });
+  const form = await plain.newPage();
+  await form.goto(publicUrl + reader.unsubscribe);
+  await form.getByLabel("At most").first().fill("3");
+  await form.getByLabel("in", { exact: true }).first().selectOption("MONTH");
+  await form.getByLabel(/very long name/).check();
+  await form.getByRole("button", { name: "Save" }).click();
+  assert.equal(await form.getByRole("heading").textContent(), "Saved");
+  await plain.close();
+  await eventually(async () => {
+    assert.equal((await contactOf(reader)).frequencyRules.email.frequencyNumber, 3);
+    assert.equal((await segmentsOf(reader)).length, 1);
+  });
+});
+
+test("while the contact service is away a reader can unsubscribe, and choices are kept and passed on later", async () => {
+  const reader = await mailOf(await publishedEmail());
+  const service = stack.process("contact");
+  service.kill("SIGKILL");
+  try {
+    const page = await browser().ask(reader.unsubscribe);
+    assert.match(page.text, /Do you want to get no more emails/);
+    const saved = await choose(tokenOf(reader), { email_number: "4", email_unit: "DAY" });
+    assert.deepEqual([saved.status, /Saved/.test(saved.text)], [200, true]);
+  } finally {
+    await service.restart();
+  }
+  await eventually(
+    async () => assert.equal((await contactOf(reader)).frequencyRules.email.frequencyNumber, 4),
+    {
+      timeoutMs: 40_000,
+      intervalMs: 200,
+    },
+  );
 });

@@ -141,6 +141,8 @@ export const contentVariables = {
   SMS_URL: smsUrl.optional(),
   /** A picture in HTML mails says that they were opened. */
   MAIL_TRACKING_PIXEL: flag.default(true),
+  /** At the unsubscribe link readers choose what they get, and how often. */
+  SHOW_PREFERENCES: flag.default(false),
   /** `name:base64 of 32 bytes`: what secrets in the actions of forms are kept under. */
   CONTENT_SECRET_KEYS: secretKeys,
   /** Private ranges where remote assets may be all the same. */

@@ -113,6 +113,10 @@ test("a merge moves what a contact has, also where the survivor has the like, an
   const tables = await tablesOfContacts();
   assert.ok(tables.size >= 9, [...tables.keys()].join(", "));
   const [survivor, merged] = [101, 102];
+  // Rows name it, and what a merge writes is checked.
+  await query(
+    "insert into content.categories (id, version, title, alias, bundle) values (7, 1, 'x', 'x', 'global')",
+  );
   await fill(tables, merged);
   const payload = toBinary(ContactMergedSchema, create(ContactMergedSchema, { mergedIntoId: survivor }));
   await follow(eventOf("merged", merged, payload), eventOf("deleted", merged, new Uint8Array()));
@@ -130,6 +134,7 @@ test("a merge moves what a contact has, also where the survivor has the like, an
     "dynamic_content_lead_data",
     "dynamic_content_stats",
     "send_refusals",
+    "category_subscriptions",
   ]);
   for (const table of tables.keys()) assert.equal(counts.get(table), oneEach.has(table) ? 1 : 2, table);
   const [shown] = await query("select sent_count from content.dynamic_content_stats");

@@ -20,6 +20,7 @@ export const SETS_OF_CONTACTS: SetOfContact[] = [
     columns: ["submission_key", "action_id"],
     others: ["form_id", "type", "state", "reason", "date_added"],
   },
+  { table: "category_subscriptions", columns: ["category_id"], others: ["is_subscribed", "version"] },
   { table: "send_refusals", columns: ["channel"], others: ["reason", "date_added"] },
   // The content that was put there for the survivor stays.
   {

@@ -17,7 +17,7 @@ import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { NOTICE_TABLES } from "./notice/notice-tables.ts";
-import { MAIL_CLICKS, SEND_TABLES } from "./send/send-tables.ts";
+import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import { TEXT_TABLES } from "./text/text-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
@@ -203,6 +203,7 @@ export const migrations: Migrations = {
   "0062_text_sends": statements(...TEXT_TABLES),
   "0063_callbacks": statements(...CALLBACK_TABLES),
   "0065_mail_clicks": statements(...MAIL_CLICKS),
+  "0066_category_subscriptions": statements(...CATEGORY_SUBSCRIPTIONS),
   "0067_excluded_lists": statements(
     "alter table emails add column excluded_lists jsonb not null default '[]'",
     "create index emails_excluded_lists on emails using gin (excluded_lists jsonb_path_ops)",

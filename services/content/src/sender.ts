@@ -121,7 +121,8 @@ function startMailLanes(
       lane,
       {
         write: (send) => writeSend({ database, render, attachmentsOf, links, marks, from, dkimKeys }, send),
-        ask: ({ contactId }) => askContactable("email", contactId),
+        ask: ({ contactId, emailId, isBulk }) =>
+          askContactable("email", contactId, isBulk ? emailId : undefined),
         isBulk: (send) => send.isBulk,
       },
       (results) => recordSends(database, outbox, results),

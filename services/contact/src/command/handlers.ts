@@ -12,7 +12,7 @@ import { awaitRows } from "@tidings/resource/await-rows";
 import { jsonBytes } from "@tidings/resource/json-member";
 import type { Call } from "@tidings/rpc/call";
 import type { Handlers } from "@tidings/rpc/definition";
-import { badRequest } from "@tidings/rpc/fault";
+import { badRequest, notFound } from "@tidings/rpc/fault";
 import { isOutdated, underCatalogue } from "../field/catalogue.ts";
 import { limit } from "../record/limit.ts";
 import { setCulpritsAside } from "../segment/build/culprits.ts";
@@ -20,6 +20,7 @@ import { type CommandContext, carryOut, type Effected, type KeyedCommand } from 
 import { contactableOf } from "./contactable.ts";
 import { listRecipients } from "./list-recipients.ts";
 import { readContactFields } from "./read-fields.ts";
+import { readPreferences } from "./read-preferences.ts";
 import { tryIdentification } from "./try-identification.ts";
 
 const KEY_LENGTH_MAX = 255;
@@ -94,6 +95,12 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
       limit(pageSize, READ_MAX);
       const slice = { segmentIds, excludedSegmentIds, after, size: Math.max(1, pageSize) };
       return listRecipients(database, slice, deadlineMs);
+    },
+
+    async readPreferences({ contactId }, { deadlineMs }) {
+      const preferences = await readPreferences(database, contactId, deadlineMs);
+      if (!preferences) throw notFound("Contact not found.");
+      return preferences;
     },
   };
 }

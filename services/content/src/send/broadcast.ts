@@ -10,6 +10,7 @@ import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
+import { hearingRecipients } from "./category-choices.ts";
 import { chooseRecipients, freshRecipients, type Recipient } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { COUNTS } from "./read-broadcast.ts";
@@ -30,7 +31,7 @@ const addStatement = prepared(
 );
 const readStatement = prepared(
   "broadcasts_read",
-  `select b.state, b.is_paused, b.position, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
+  `select b.state, b.is_paused, b.position, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
    from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid`,
 );
 const holdStatement = prepared(
@@ -112,18 +113,24 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
       segmentIds: idsIn(row.lists),
       excludedSegmentIds: idsIn(row.excluded_lists),
     };
-    const slice = await nextSlice(segments, Number(row.family_id), Number(row.position));
+    const family = { id: Number(row.family_id), emailId: Number(row.email_id) };
+    const slice = await nextSlice(segments, family, Number(row.position));
     return { ...job, payload: { ...job.payload, after: Number(row.position), slice } };
   };
-  /** The next recipients who have no mail of the family. */
-  const nextSlice = async (segments: Segments, familyId: number, position: number): Promise<Slice> => {
+  /** The next recipients who have no mail of the family, and hear of the category of the email. */
+  const nextSlice = async (
+    segments: Segments,
+    family: { id: number; emailId: number },
+    position: number,
+  ): Promise<Slice> => {
     const deadlineMs = backgroundDeadline();
     for (let after = position, slices = 1; ; slices++) {
       const { recipients, next } = await contacts.listRecipients(
         { ...segments, after, pageSize: SLICE },
         { actor, deadlineMs, requestId: "" },
       );
-      const fresh = await freshRecipients(database, familyId, recipients, deadlineMs);
+      const hearing = await hearingRecipients(database, family.emailId, recipients, deadlineMs);
+      const fresh = await freshRecipients(database, family.id, hearing, deadlineMs);
       if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
       after = next;
     }

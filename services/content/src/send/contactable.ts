@@ -3,55 +3,82 @@ import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command
 import { serviceActor } from "@tidings/rpc/actor";
 import { coalesce } from "@tidings/runtime/coalesce";
 import type { Upstreams } from "@tidings/service/upstreams";
+import { refusesCategory } from "./category-choices.ts";
 import { RefusalReason } from "./refusals.ts";
 
 /** An answer of the contact service, which is good for a second. */
 export interface Contactable {
-  /** Empty when the contact may be written to: "not_found", "unsubscribed", "bounced", "manual", "suppressed", "paused", "frequency". */
+  /** Empty when the contact may be written to: "not_found", "unsubscribed", "bounced", "manual", "suppressed", "category", "paused", "frequency". */
   refusal: string;
   isFresh(): boolean;
 }
 
 /** Asks whether a contact may be written to on a channel now. Throws while that cannot be found out. */
-export type AskContactable = (channel: string, contactId: number) => Promise<Contactable>;
+export type AskContactable = (
+  channel: string,
+  contactId: number,
+  /** The email of a send to segments: contacts may refuse its category. */
+  emailId?: number,
+) => Promise<Contactable>;
 
 /** No mail begins later than this after the contact service heard a no (decision 59). */
 const GOOD_MS = 1_000;
 const ASK_MS = 5_000;
 const ASKED_MAX = 1_000;
+/** Refusals for now: they hold back what nobody has to have at once. */
+export const LIMITS: ReadonlySet<string> = new Set(["paused", "frequency"]);
 const actor = serviceActor("Sends");
 
 const refusedStatement = prepared(
   "send_refusals_of",
-  "select contact_id, reason from send_refusals where channel = $1 and contact_id = any ($2::integer[])",
+  `select contact_id, null as email_id, reason from send_refusals where channel = $1 and contact_id = any ($2::integer[])
+   union all select a.contact_id, a.email_id, null from unnest($3::integer[], $4::integer[]) as a (contact_id, email_id)
+   where ${refusesCategory("a.contact_id", "a.email_id")}`,
 );
 
 /** Sends that ask at the same time share a question. A no that was said here counts before the contact service has heard of it. */
 export function contactableAsker(database: Database, upstreams: Upstreams): AskContactable {
   const contacts = upstreams.client("contact", ContactCommandService);
   const ask = coalesce(
-    async (asked: { channel: string; contactId: number }[]) => {
+    async (asked: { channel: string; contactId: number; emailId: number | undefined }[]) => {
       // The answer is as old as the question.
       const askedMs = performance.now();
       const outgoing = { actor, deadlineMs: Date.now() + ASK_MS, requestId: "" };
       const ids = [...new Set(asked.map(({ contactId }) => contactId))];
       const channel = asked[0]?.channel ?? "";
+      const ofEmails = asked.filter(({ emailId }) => emailId !== undefined);
       const [{ contacts: answers }, rows] = await Promise.all([
         contacts.checkContactable({ channel, ids }, outgoing),
-        database.query(refusedStatement, [channel, ids], outgoing.deadlineMs),
+        database.query(
+          refusedStatement,
+          [channel, ids, ofEmails.map(({ contactId }) => contactId), ofEmails.map(({ emailId }) => emailId)],
+          outgoing.deadlineMs,
+        ),
       ]);
       const refused = new Map(
-        rows.map(({ contact_id, reason }) => [Number(contact_id), wordOf(Number(reason))]),
+        rows.flatMap(({ contact_id, reason }) =>
+          reason ? [[Number(contact_id), wordOf(Number(reason))]] : [],
+        ),
       );
+      const uncategorised = new Set(rows.map(({ contact_id, email_id }) => `${contact_id} ${email_id}`));
+      const said = new Map(answers.map(({ id, refusal }) => [id, refusal]));
       const isFresh = () => performance.now() - askedMs < GOOD_MS;
-      const answerOf = ({ id, refusal }: { id: number; refusal: string }) =>
-        [id, { refusal: refused.get(id) ?? refusal, isFresh }] as const;
-      return new Map(answers.map(answerOf));
+      return new Map(
+        asked.flatMap((one) => {
+          const { contactId, emailId } = one;
+          const answer = said.get(contactId);
+          if (answer === undefined) return [];
+          const isLimit = answer === "" || LIMITS.has(answer);
+          const category = isLimit && uncategorised.has(`${contactId} ${emailId}`) ? "category" : undefined;
+          return [[one, { refusal: refused.get(contactId) ?? category ?? answer, isFresh }] as const];
+        }),
+      );
     },
     { atOnce: 4, itemsMax: ASKED_MAX },
   );
-  return async (channel, contactId) => {
-    const answer = (await ask(channel, { channel, contactId })).get(contactId);
+  return async (channel, contactId, emailId) => {
+    const asking = { channel, contactId, emailId };
+    const answer = (await ask(channel, asking)).get(asking);
     if (!answer) throw new Error(`nothing was said of contact ${contactId}`);
     return answer;
   };

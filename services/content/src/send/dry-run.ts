@@ -4,6 +4,7 @@ import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/co
 import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import { foreseeEmails } from "./assign-emails.ts";
+import { hearingRecipients } from "./category-choices.ts";
 import { freshRecipients, type Recipient } from "./choose-recipients.ts";
 
 export interface DryRun {
@@ -33,6 +34,7 @@ const NOBODY = {
   no_address: 0,
   malformed_address: 0,
   do_not_contact: 0,
+  refused_category: 0,
   already_chosen: 0,
   over_limit: 0,
 };
@@ -56,11 +58,13 @@ export async function dryRun(
   for (let after = 0; ; ) {
     const asked = { segmentIds, excludedSegmentIds, after, pageSize: SLICE };
     const slice = await contacts.listRecipients(asked, outgoing);
-    const fresh = await freshRecipients(database, familyId, slice.recipients, deadlineMs);
+    const hearing = await hearingRecipients(database, emailId, slice.recipients, deadlineMs);
+    const fresh = await freshRecipients(database, familyId, hearing, deadlineMs);
     excluded.excluded_segment += slice.excluded;
     excluded.no_address += slice.withoutAddress;
     excluded.do_not_contact += slice.refused;
-    excluded.already_chosen += slice.recipients.length - fresh.length;
+    excluded.refused_category += slice.recipients.length - hearing.length;
+    excluded.already_chosen += hearing.length - fresh.length;
     for (const recipient of fresh) {
       if (wireAddress(recipient.address) === undefined) excluded.malformed_address += 1;
       else if (wouldSend >= recipientsMax) excluded.over_limit += 1;

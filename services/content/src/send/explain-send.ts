@@ -58,7 +58,7 @@ export async function explainSend(
   const [[send], fields, { refusal }] = await Promise.all([
     database.query(sendStatement, [email.family_id, contactId], deadlineMs),
     contacts.fieldsOf(contactId, ["email", "segment_ids"]),
-    askContactable("email", contactId),
+    askContactable("email", contactId, emailId),
   ]);
   const address = fields.get("email") ?? "";
   const memberOf: number[] = JSON.parse(fields.get("segment_ids") || "[]");

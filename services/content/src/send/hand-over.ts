@@ -7,7 +7,7 @@ import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
 import { SendRefused } from "./compose-send.ts";
-import type { Contactable } from "./contactable.ts";
+import { type Contactable, LIMITS } from "./contactable.ts";
 import { noteUnasked } from "./send-metrics.ts";
 import { SendState } from "./send-tables.ts";
 
@@ -53,8 +53,6 @@ const REFUSED_SENDER_SECONDS = 300;
 const DEFERRED_SECONDS = 3_600;
 /** Bad destination mailbox, system or syntax, and a null MX (RFC 3463, 3.2; RFC 7505, 4). */
 const BAD_ADDRESS = /^5\.1\.(?:1|2|3|10)\b/;
-/** They hold back what nobody has to have at once. */
-const LIMITS = new Set(["paused", "frequency"]);
 
 /** Sends one message: writes, asks, commits the start, and hands over. Undefined where somebody else has the send, or the contact said no meanwhile. */
 export function messageSender<S extends Claimed, W extends { address: string }>({

@@ -1,5 +1,6 @@
 import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
 import { jobStarts } from "@tidings/jobs/starts";
+import { refusesCategory } from "./category-choices.ts";
 import { refusesEmails } from "./refusals.ts";
 import type { SendLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
@@ -19,6 +20,7 @@ const pausedIn = (condition: string) =>
 
 function sendLane(name: string, lane: number): SendLane<Send> {
   // A direct send is never paused: somebody waits for it.
+  const isRefused = lane === Lane.BULK ? refusesCategory("sends.contact_id", "sends.email_id") : "false";
   const isPaused = (condition: string) => (lane === Lane.BULK ? pausedIn(condition) : "false");
   const table: JobTable<Send> & { startedAt: string } = {
     name,
@@ -38,7 +40,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
     }),
     startedAt: "started_at",
     // A no that was said here, and a pause, hold at once.
-    mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isPaused("b.id = sends.broadcast_id")}`,
+    mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isPaused("b.id = sends.broadcast_id")}`,
   };
   return { name, queue: jobQueue(table), starts: jobStarts(table) };
 }

@@ -80,3 +80,11 @@ export const MAIL_CLICKS = [
   "create index mail_clicks_due on mail_clicks (due_at)",
   "create index mail_clicks_of_send on mail_clicks (send_hash)",
 ];
+
+/** SQL of a migration: the categories that contacts want, or do not want, to hear of. */
+export const CATEGORY_SUBSCRIPTIONS = [
+  `create table category_subscriptions (
+    contact_id integer not null, category_id integer not null references categories on delete cascade, is_subscribed boolean not null,
+    version integer not null default 1, id integer generated always as identity, primary key (contact_id, category_id))`,
+  "create index category_subscriptions_of_category on category_subscriptions (category_id)",
+];

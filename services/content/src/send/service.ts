@@ -17,6 +17,8 @@ import { emailMethods, type SendMethods } from "./email-methods.ts";
 import { clickJudgement } from "./judge-clicks.ts";
 import type { MailParts } from "./mail-parts.ts";
 import { openRoutes } from "./open-routes.ts";
+import { preferenceCentre } from "./preference-centre.ts";
+import { preferenceJobs } from "./preference-jobs.ts";
 import { openRecorder } from "./record-opens.ts";
 import { viewRecorder } from "./record-views.ts";
 import { sendMethods } from "./render-again.ts";
@@ -40,11 +42,15 @@ type Sends = Required<Pick<Parts, "facts" | "jobs" | "services">> & {
 
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
-  { database, outbox, log, upstreams }: Foundation<ContentConfig>,
+  { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
   { rows, findVisible, settings, ids, mail }: SendParts,
 ): Sends {
   const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
+  const contacts = upstreams.client("contact", ContactCommandService);
+  const preferences = config.SHOW_PREFERENCES
+    ? preferenceCentre({ database, outbox, contacts, now: settings.now })
+    : undefined;
   const recordOpen = openRecorder(database, outbox);
   return {
     methods: emailMethods({
@@ -53,14 +59,18 @@ export function openSends(
       rows,
       findVisible,
       askContactable,
-      contacts: upstreams.client("contact", ContactCommandService),
+      contacts,
       recordOpen,
       rendering,
       hasTransport: way !== undefined,
       wake,
     }),
     services: [implement(SendMethodService, sendMethods({ database, log, links, render }))],
-    jobs: [sendReplays({ database, outbox, log, wake }), clickJudgement({ database, outbox, log, ids })],
+    jobs: [
+      sendReplays({ database, outbox, log, wake }),
+      clickJudgement({ database, outbox, log, ids }),
+      preferenceJobs(database, log, upstreams),
+    ],
     facts: [
       factSource(database, {
         type: EmailSendsSchema.typeName,
@@ -74,7 +84,7 @@ export function openSends(
       }),
     ],
     routes: [
-      unsubscribeRoutes({ database, links }),
+      unsubscribeRoutes({ database, links, preferences }),
       openRoutes({
         database,
         log,

@@ -2,12 +2,15 @@ import { backgroundDeadline, type Database } from "@tidings/database/database";
 import { type Request, type Response, Router } from "express";
 import { readBody } from "../web/read-body.ts";
 import type { LinkedSend, MailLinks } from "./mail-links.ts";
+import type { PreferenceCentre } from "./preference-centre.ts";
 import { keepRefusals, RefusalReason } from "./refusals.ts";
 import { UNSUBSCRIBE_POLICY, unsubscribePage } from "./unsubscribe-page.ts";
 
 export interface UnsubscribeOptions {
   database: Database;
   links: MailLinks;
+  /** Undefined where readers choose nothing but to get emails or not. */
+  preferences: PreferenceCentre | undefined;
 }
 
 interface Answer {
@@ -27,6 +30,14 @@ const UNSUBSCRIBED = {
   text: "You get no more emails from us. If that was a mistake, you can take it back.",
 };
 const LABELS = { unsubscribe: "Unsubscribe", resubscribe: "Subscribe again" };
+/** A form with all that a preference centre may show. */
+const CHOICES_BYTES_MAX = 20_000;
+const TOO_LONG = { isKept: false as const, page: undefined };
+const CHOSEN = unsubscribePage({ title: "Saved", text: "We keep to what you chose." });
+const NOT_CHOSEN = {
+  title: "Not saved",
+  text: "Something that you entered cannot be read. Please go back and look at it again.",
+};
 const ANSWERS: Answer[] = [
   {
     path: "unsubscribe",
@@ -66,15 +77,18 @@ const ANSWERS: Answer[] = [
  * `/email/unsubscribe/<token>`, `/email/dnc/<token>` and `/email/resubscribe/<token>` (engines.md 6.6). GET shows a page with one button and changes
  * nothing, for machines follow links. POST acts, once and again, whether or not the send is still there, and while other services are away.
  */
-export function unsubscribeRoutes({ database, links }: UnsubscribeOptions): Router {
+export function unsubscribeRoutes({ database, links, preferences }: UnsubscribeOptions): Router {
   const router = Router({ caseSensitive: true });
   for (const answer of ANSWERS) {
     const { path, asked, done, opposite } = answer;
     router
       .route(`/email/${path}/:token`)
-      .get((request: Request, response: Response, next) => {
+      .get(async (request: Request, response: Response, next) => {
         const token = String(request.params.token);
-        if (!links.read("unsubscribe", token)) return next();
+        const read = links.read("unsubscribe", token);
+        if (!read) return next();
+        const chosen = path === "unsubscribe" ? await preferences?.page(read, token) : undefined;
+        if (chosen) return send(response, chosen);
         const { title, text, label } = asked;
         send(response, unsubscribePage({ title, text, button: { label, path: `/email/${path}/${token}` } }));
       })
@@ -88,6 +102,17 @@ export function unsubscribeRoutes({ database, links }: UnsubscribeOptions): Rout
         send(response, unsubscribePage({ ...done, button }));
       });
   }
+  if (preferences)
+    router.post("/email/preferences/:token", async (request: Request, response: Response, next) => {
+      const token = String(request.params.token);
+      const read = links.read("unsubscribe", token);
+      if (!read) return next();
+      const { text, isCut } = await readBody(request, CHOICES_BYTES_MAX);
+      const kept = isCut ? TOO_LONG : await preferences.keep(read, token, text);
+      if (kept.isKept) return send(response, CHOSEN);
+      response.status(400);
+      send(response, kept.page ?? unsubscribePage(NOT_CHOSEN));
+    });
   return router;
 }
 

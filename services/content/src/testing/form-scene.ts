@@ -114,6 +114,7 @@ function away(): FollowOptions["contacts"] {
     reserveContactIds: refuse,
     checkContactable: refuse,
     listRecipients: refuse,
+    readPreferences: refuse,
   };
 }
 

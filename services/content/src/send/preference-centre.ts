@@ -1,0 +1,107 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Outbox } from "@tidings/messaging/outbox";
+import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import { serviceActor } from "@tidings/rpc/actor";
+import type { RpcClient } from "@tidings/rpc/client";
+import { Code, toFault } from "@tidings/rpc/fault";
+import { isOutage } from "@tidings/rpc/outage";
+import { chooseCategories, offeredCategories } from "./category-choices.ts";
+import type { LinkedSend } from "./mail-links.ts";
+import { keepPreferences } from "./preference-jobs.ts";
+import { type PreferencePage, preferencePage } from "./preference-page.ts";
+import { channelsOf, readChoices, rulesOf, type StoredRule } from "./preferences.ts";
+
+/** Where readers of mails choose what they get, and how often. */
+export interface PreferenceCentre {
+  /** The page; undefined while it cannot be written: readers then get that of an unsubscribe. */
+  page(send: LinkedSend, token: string): Promise<string | undefined>;
+  /** Keeps what was sent, or answers the page with what is wrong. */
+  keep(
+    send: LinkedSend,
+    token: string,
+    body: string,
+  ): Promise<{ isKept: true } | { isKept: false; page: string | undefined }>;
+}
+
+interface CentreOptions {
+  database: Database;
+  outbox: Outbox;
+  contacts: RpcClient<typeof ContactCommandService>;
+  now: () => number;
+}
+
+/** A reader does not wait longer for what the contact service knows. */
+const WAIT_MS = 2_000;
+const actor = serviceActor("Preferences");
+const refusedStatement = prepared(
+  "send_refusals_email",
+  "select from send_refusals where contact_id = $1 and channel = 'email'",
+);
+
+export function preferenceCentre({ database, outbox, contacts, now }: CentreOptions): PreferenceCentre {
+  const read = async ({ contactId }: LinkedSend, token: string): Promise<PreferencePage | undefined> => {
+    const deadlineMs = Date.now() + WAIT_MS;
+    const found = await contacts
+      .readPreferences({ contactId }, { actor, deadlineMs, requestId: "" })
+      .catch((error) => {
+        if (isOutage(error) || toFault(error).code === Code.DEADLINE_EXCEEDED) return undefined;
+        if (toFault(error).code === Code.NOT_FOUND) return undefined;
+        throw error;
+      });
+    if (!found) return undefined;
+    const [categories, refused] = await Promise.all([
+      offeredCategories(database, contactId, deadlineMs),
+      database.query(refusedStatement, [contactId], deadlineMs),
+    ]);
+    const rules = JSON.parse(Buffer.from(found.frequencyRules).toString()) as Record<string, StoredRule>;
+    return {
+      token,
+      ...channelsOf(rules, found.hasPhone ? ["email", "sms"] : ["email"]),
+      segments: found.segments.map(({ id, name, isMember }) => ({ id, name, isChosen: isMember })),
+      categories: categories.map(({ id, title, isSubscribed }) => ({
+        id,
+        name: title,
+        isChosen: isSubscribed,
+      })),
+      hasRefused: found.hasRefusedEmail || refused.length > 0,
+    };
+  };
+  return {
+    async page(send, token) {
+      const page = await read(send, token);
+      return page && preferencePage(page);
+    },
+    async keep(send, token, body) {
+      const { choices, problems } = readChoices(new URLSearchParams(body));
+      if (problems.size > 0) {
+        const page = await read(send, token);
+        // The page shows again what the reader entered, as far as the contact may choose it.
+        const chosenAgain = (offered: PreferencePage["segments"], { chosen }: { chosen: number[] }) =>
+          offered.map((offer) => ({ ...offer, isChosen: chosen.includes(offer.id) }));
+        return {
+          isKept: false,
+          page:
+            page &&
+            preferencePage({
+              ...page,
+              ...{
+                channels: { ...page.channels, ...choices.channels },
+                preferred: choices.preferred,
+                problems,
+              },
+              segments: chosenAgain(page.segments, choices.segments),
+              categories: chosenAgain(page.categories, choices.categories),
+            }),
+        };
+      }
+      const { contactId } = send;
+      await database.transaction(backgroundDeadline(), async (transaction) => {
+        await chooseCategories(transaction, outbox, { contactId, ...choices.categories });
+        keepPreferences(transaction, {
+          ...{ contactId, frequencyRules: rulesOf(choices), segments: choices.segments, at: now() },
+        });
+      });
+      return { isKept: true };
+    },
+  };
+}
