@@ -9,7 +9,7 @@ import { notFound } from "@tidings/rpc/fault";
 import { isOpen } from "../family/is-open.ts";
 import { sendAwaiter } from "../send/await-sends.ts";
 import { SendRefused } from "../send/compose-send.ts";
-import type { AskContactable } from "../send/contactable.ts";
+import { type AskContactable, LIMITS } from "../send/contactable.ts";
 import { requireContact } from "../send/require-contact.ts";
 import { chooseText } from "./choose-text.ts";
 import type { RenderText } from "./render-text.ts";
@@ -27,8 +27,6 @@ export interface TextMethodOptions {
 }
 
 const openStatement = prepared("smses_open", `select from smses s where s.id = $1 and ${isOpen("s")}`);
-/** They hold a message back until later. */
-const LIMITS = new Set(["paused", "frequency"]);
 
 /** The methods of text messages beyond the standard ones. */
 export function textMethods({
