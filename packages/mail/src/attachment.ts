@@ -1,3 +1,4 @@
+import MimeNode from "nodemailer/lib/mime-node";
 import { withoutControls } from "./header-line.ts";
 
 export interface MailAttachment {
@@ -14,17 +15,16 @@ const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]
 /** Parts of such a type may not be encoded as base64 (RFC 2046, 5.1 and 5.2.1). Their octets would be read as lines of this mail. */
 const COMPOSITE = /^(?:multipart|message)\//i;
 const OCTETS = "application/octet-stream";
+const CRLF = Buffer.from("\r\n");
 
-/** An attachment as the composer takes one: always base64, so that its octets arrive unchanged. */
-export function attachmentOf({ name, type, bytes }: MailAttachment) {
+/** An attachment with its MIME headers, ended by CRLF: always base64, so that its octets arrive unchanged. */
+export async function attachmentPart({ name, type, bytes }: MailAttachment): Promise<Buffer> {
   const contentType = MEDIA_TYPE.test(type) && !COMPOSITE.test(type) ? type : OCTETS;
-  return {
-    filename: attachmentName(name),
-    contentType,
-    contentDisposition: "attachment",
-    contentTransferEncoding: "base64",
-    content: bytes,
-  };
+  // The library writes names that are no ASCII (RFC 2231). Only its root has the headers of a mail.
+  const node = new MimeNode("multipart/mixed").createChild(contentType, { filename: attachmentName(name) });
+  node.setHeader("Content-Disposition", "attachment").setHeader("Content-Transfer-Encoding", "base64");
+  const part = await node.setContent(bytes).build();
+  return part.subarray(-2).equals(CRLF) ? part : Buffer.concat([part, CRLF]);
 }
 
 /**

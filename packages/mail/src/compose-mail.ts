@@ -1,5 +1,5 @@
-import MailComposer from "nodemailer/lib/mail-composer";
-import { attachmentOf, type MailAttachment } from "./attachment.ts";
+import { attachmentPart, type MailAttachment } from "./attachment.ts";
+import { bodyPart, multipart } from "./body-part.ts";
 import { type DkimKey, signMail } from "./dkim.ts";
 import { headerLine, headerPhrase, headerText, withoutControls } from "./header-line.ts";
 import { wireAddress } from "./mail-address.ts";
@@ -56,25 +56,17 @@ export async function composeMail(parts: MailParts, dkimKeys: DkimKey[] = []): P
   if (Number.isNaN(parts.date.getTime())) throw new MailInvalid("date", "is not a date");
   const html = bodyText(parts.html);
   const text = bodyText(parts.text);
-  // The composer writes the body and the headers about it: its own folding leaves long words on lines that are too long.
-  const composer = new MailComposer({
-    messageId: `<${parts.messageId}>`,
-    date: parts.date,
-    ...(html && { html }),
-    ...(text && { text }),
-    // Without a body a single attachment would become the body.
-    ...(!html && !text && { text: "\r\n" }),
-    attachments: parts.attachments.map(attachmentOf),
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
-  const body = await composer.compile().build();
-  const octets = Buffer.concat([Buffer.from(topHeaders(parts)), body]);
+  const body = bodyPart(text, html);
+  const files = await Promise.all(parts.attachments.map(attachmentPart));
+  const octets = Buffer.concat([
+    Buffer.from(topHeaders(parts)),
+    files.length > 0 ? multipart("mixed", [body, ...files]) : body,
+  ]);
   return signMail(octets, wireAddress(parts.from.address) ?? "", dkimKeys);
 }
 
 function topHeaders(parts: MailParts): string {
-  const { from, replyTo, to, cc = [], subject, headers } = parts;
+  const { from, replyTo, to, cc = [], subject, headers, messageId, date } = parts;
   const lines = [headerLine("From", mailbox("from", from))];
   if (to.length > 0) lines.push(headerLine("To", mailboxes("to", to)));
   if (cc.length > 0) lines.push(headerLine("Cc", mailboxes("cc", cc)));
@@ -85,6 +77,11 @@ function topHeaders(parts: MailParts): string {
     if (!isAddable(name) || text === "") continue;
     lines.push(headerLine(name, headerText(text)));
   }
+  lines.push(
+    headerLine("Message-ID", `<${messageId}>`),
+    headerLine("Date", date.toUTCString().replace("GMT", "+0000")),
+    headerLine("MIME-Version", "1.0"),
+  );
   return lines.join("");
 }
 
