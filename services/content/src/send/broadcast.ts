@@ -10,8 +10,7 @@ import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
-import { hearingRecipients } from "./category-choices.ts";
-import { chooseRecipients, freshRecipients, type Recipient } from "./choose-recipients.ts";
+import { chooseRecipients, type Recipient, standingOf } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { COUNTS } from "./read-broadcast.ts";
 
@@ -113,14 +112,14 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
       segmentIds: idsIn(row.lists),
       excludedSegmentIds: idsIn(row.excluded_lists),
     };
-    const family = { id: Number(row.family_id), emailId: Number(row.email_id) };
-    const slice = await nextSlice(segments, family, Number(row.position));
+    const sent = { familyId: Number(row.family_id), emailId: Number(row.email_id) };
+    const slice = await nextSlice(segments, sent, Number(row.position));
     return { ...job, payload: { ...job.payload, after: Number(row.position), slice } };
   };
   /** The next recipients who have no mail of the family, and hear of the category of the email. */
   const nextSlice = async (
     segments: Segments,
-    family: { id: number; emailId: number },
+    sent: { familyId: number; emailId: number },
     position: number,
   ): Promise<Slice> => {
     const deadlineMs = backgroundDeadline();
@@ -129,8 +128,7 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
         { ...segments, after, pageSize: SLICE },
         { actor, deadlineMs, requestId: "" },
       );
-      const hearing = await hearingRecipients(database, family.emailId, recipients, deadlineMs);
-      const fresh = await freshRecipients(database, family.id, hearing, deadlineMs);
+      const { fresh } = await standingOf(database, sent, recipients, deadlineMs);
       if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
       after = next;
     }

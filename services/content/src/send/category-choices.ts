@@ -3,7 +3,6 @@ import type { Transaction } from "@tidings/database/transaction";
 import { domainEvent, type Outbox } from "@tidings/messaging/outbox";
 import { contactsByFate, fatesLock } from "@tidings/projection/contact-fates";
 import { CategorySubscriptionChangedSchema } from "@tidings/proto/tidings/content/v1/events";
-import type { Recipient } from "./choose-recipients.ts";
 
 /** A category that contacts choose whether to hear of. */
 export interface OfferedCategory {
@@ -38,25 +37,6 @@ const chooseStatement = prepared(
      where k.is_subscribed <> excluded.is_subscribed
    returning id, version, contact_id, category_id, is_subscribed`,
 );
-
-const hearingStatement = prepared(
-  "sends_hearing",
-  `select contact_id from unnest($1::integer[]) as r (contact_id) where not ${refusesCategory("r.contact_id", "$2::integer")}`,
-);
-
-/** The recipients who hear of the category of an email. */
-export async function hearingRecipients(
-  database: Database,
-  emailId: number,
-  recipients: Recipient[],
-  deadlineMs: number,
-): Promise<Recipient[]> {
-  if (recipients.length === 0) return [];
-  const asked = [recipients.map(({ contactId }) => contactId), emailId];
-  const rows = await database.query(hearingStatement, asked, deadlineMs);
-  const hearing = new Set(rows.map(({ contact_id }) => Number(contact_id)));
-  return recipients.filter(({ contactId }) => hearing.has(contactId));
-}
 
 export async function offeredCategories(
   database: Database,

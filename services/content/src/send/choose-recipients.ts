@@ -3,6 +3,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
+import { refusesCategory } from "./category-choices.ts";
 import { keepRevisions } from "./email-revision.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { Lane } from "./send-tables.ts";
@@ -31,13 +32,14 @@ const LIST = "list";
 const MERGED_SEND = (familyId: string) =>
   `select from sends s where s.contact_id = r.contact_id and s.family_id = ${familyId} and s.occasion = '${LIST}'`;
 
-/** Members of a slice without a mail of the family: neither they, nor a contact that was merged into them, nor their address have one. */
-const freshStatement = prepared(
-  "sends_fresh",
-  `select r.contact_id from unnest($2::integer[], $3::text[]) as r (contact_id, address)
-   where not exists (select from sends s where s.family_id = $1 and s.chosen_contact_id = r.contact_id and s.occasion = '${LIST}')
-     and not exists (select from sends s where s.family_id = $1 and lower(s.address) = lower(r.address) and s.occasion = '${LIST}')
-     and not exists (${MERGED_SEND("$1")})`,
+/** Members of a slice: who refuses the category, and who has a mail of the family: the member, a contact that was merged into it, or its address. */
+const standingStatement = prepared(
+  "sends_standing",
+  `select r.contact_id, ${refusesCategory("r.contact_id", "$4::integer")} as has_refused,
+     exists (select from sends s where s.family_id = $1 and s.chosen_contact_id = r.contact_id and s.occasion = '${LIST}')
+     or exists (select from sends s where s.family_id = $1 and lower(s.address) = lower(r.address) and s.occasion = '${LIST}')
+     or exists (${MERGED_SEND("$1")}) as is_chosen
+   from unnest($2::integer[], $3::text[]) as r (contact_id, address)`,
 );
 const chooseStatement = prepared(
   "sends_choose",
@@ -49,18 +51,32 @@ const chooseStatement = prepared(
    on conflict do nothing returning ${FACT_COLUMNS}`,
 );
 
-/** The members of a slice who have no mail of the family yet. */
-export async function freshRecipients(
+/** Recipients of a slice as they stand before a send of an email. */
+export interface Standing {
+  /** They have no mail of the family yet. */
+  fresh: Recipient[];
+  /** Those who do not want to hear of the email's category. */
+  refusing: number;
+}
+
+export async function standingOf(
   database: Database,
-  familyId: number,
+  { emailId, familyId }: Pick<Choosing, "emailId" | "familyId">,
   slice: Recipient[],
   deadlineMs: number,
-): Promise<Recipient[]> {
-  if (slice.length === 0) return [];
-  const asked = [familyId, slice.map(({ contactId }) => contactId), slice.map(({ address }) => address)];
-  const rows = await database.query(freshStatement, asked, deadlineMs);
-  const fresh = new Set(rows.map(({ contact_id }) => Number(contact_id)));
-  return slice.filter(({ contactId }) => fresh.has(contactId));
+): Promise<Standing> {
+  if (slice.length === 0) return { fresh: [], refusing: 0 };
+  const [ids, addresses] = [slice.map(({ contactId }) => contactId), slice.map(({ address }) => address)];
+  const rows = await database.query(standingStatement, [familyId, ids, addresses, emailId], deadlineMs);
+  const standing = new Map(rows.map((row) => [Number(row.contact_id), row]));
+  const isFresh = ({ contactId }: Recipient) => {
+    const { has_refused, is_chosen } = standing.get(contactId) ?? {};
+    return has_refused === "f" && is_chosen === "f";
+  };
+  return {
+    fresh: slice.filter(isFresh),
+    refusing: rows.filter(({ has_refused }) => has_refused === "t").length,
+  };
 }
 
 /** Chooses fresh recipients for an email, `most` at most. Returns how many were chosen: each contact and each address once for a family. */

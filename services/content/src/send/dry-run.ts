@@ -4,8 +4,7 @@ import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/co
 import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import { foreseeEmails } from "./assign-emails.ts";
-import { hearingRecipients } from "./category-choices.ts";
-import { freshRecipients, type Recipient } from "./choose-recipients.ts";
+import { type Recipient, standingOf } from "./choose-recipients.ts";
 
 export interface DryRun {
   wouldSend: number;
@@ -58,13 +57,13 @@ export async function dryRun(
   for (let after = 0; ; ) {
     const asked = { segmentIds, excludedSegmentIds, after, pageSize: SLICE };
     const slice = await contacts.listRecipients(asked, outgoing);
-    const hearing = await hearingRecipients(database, emailId, slice.recipients, deadlineMs);
-    const fresh = await freshRecipients(database, familyId, hearing, deadlineMs);
+    const sent = { emailId, familyId };
+    const { fresh, refusing } = await standingOf(database, sent, slice.recipients, deadlineMs);
     excluded.excluded_segment += slice.excluded;
     excluded.no_address += slice.withoutAddress;
     excluded.do_not_contact += slice.refused;
-    excluded.refused_category += slice.recipients.length - hearing.length;
-    excluded.already_chosen += hearing.length - fresh.length;
+    excluded.refused_category += refusing;
+    excluded.already_chosen += slice.recipients.length - refusing - fresh.length;
     for (const recipient of fresh) {
       if (wireAddress(recipient.address) === undefined) excluded.malformed_address += 1;
       else if (wouldSend >= recipientsMax) excluded.over_limit += 1;
