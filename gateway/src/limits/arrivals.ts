@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { exhausted } from "@tidings/rpc/fault";
-import { type ShareLimits, type Shares, sharesByAddress } from "./shares.ts";
+import type { ShareLimits } from "@tidings/runtime/shares";
+import { type Shares, sharesOfCallers } from "./shares.ts";
 
 /** Counts the bodies that are on their way. One that came with its request is none of them. */
 export interface Arrivals extends Shares {
@@ -18,7 +19,7 @@ export const ARRIVAL_LIMITS: ArrivalLimits = { perAddress: 200, inAll: 2_000, by
 export function bodyArrivals({ bytesMax, ...limits }: ArrivalLimits = ARRIVAL_LIMITS): Arrivals {
   let bytesHeld = 0;
   return {
-    ...sharesByAddress(limits, "Too many of your requests are still arriving."),
+    ...sharesOfCallers(limits, "Too many of your requests are still arriving."),
     hold(bytes) {
       if (bytesHeld + bytes > bytesMax) throw exhausted("The service is busy.");
       bytesHeld += bytes;

@@ -4,7 +4,7 @@ import type { RateLimiterAbstract } from "rate-limiter-flexible";
 import type { ClientIp } from "../client-ip.ts";
 import { type Redis, rateLimiter } from "./rate-limit.ts";
 import type { Rate } from "./rate-setting.ts";
-import { type Shares, sharesByAddress } from "./shares.ts";
+import { type Shares, sharesOfCallers } from "./shares.ts";
 import { loadShedding, type Shedding } from "./shedding.ts";
 
 /** Limits of the public web. The API has a budget of its own: neither can use up the other's. */
@@ -70,7 +70,7 @@ export function webLimits({
     rate: limiterOf("public", all),
     byKind: new Map(byKind),
     ofForm: limiterOf("public-form-all", rates.ofForm),
-    open: sharesByAddress(shares, "Too many of your requests are still being answered."),
+    open: sharesOfCallers(shares, "Too many of your requests are still being answered."),
     shedding: loadShedding(inFlightMax),
   };
 }

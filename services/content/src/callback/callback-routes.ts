@@ -2,13 +2,13 @@ import type { Database } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { arrivesWithin } from "@tidings/runtime/http-server";
 import type { Log } from "@tidings/runtime/log";
+import { sharesByAddress } from "@tidings/runtime/shares";
 import { type Request, type Response, Router } from "express";
 import { readBody } from "../web/read-body.ts";
 import { beginCounting, noteRecorded, noteRefused, noteUnread, type RefusedFor } from "./callback-metrics.ts";
 import type { Callback } from "./callback-secrets.ts";
 import type { CallbackRequest, Checked } from "./check.ts";
 import type { Feedback } from "./feedback.ts";
-import { limitedPlaces } from "./places.ts";
 import { EVENT_DAYS, recordFeedback } from "./record-feedback.ts";
 
 export interface CallbackRouteOptions {
@@ -44,10 +44,10 @@ export function callbackRoutes(options: CallbackRouteOptions): Router {
   const named = new Map<string, Callback>(callbacks.map((callback) => [callback.name, callback]));
   if (callbacks.length === 1 && callbacks[0]) named.set("", callbacks[0]);
   for (const { name } of callbacks) beginCounting(name);
-  const places = limitedPlaces(AT_ONCE);
+  const shares = sharesByAddress(AT_ONCE);
   const take = async (request: Request, response: Response, callback: Callback) => {
     const address = String(request.headers["x-forwarded-for"] ?? "");
-    if (!places.take(address)) return refuse(response, callback, "busy");
+    if (shares.take(address)) return refuse(response, callback, "busy");
     try {
       arrivesWithin(request, ARRIVAL_MAX_MS);
       const { text: body, isCut } = await readBody(request, BODY_BYTES_MAX);
@@ -59,7 +59,7 @@ export function callbackRoutes(options: CallbackRouteOptions): Router {
       if (checked.items.length > ITEMS_MAX) return refuse(response, callback, "size");
       response.json(await record(options, callback, { ...checked, now }));
     } finally {
-      places.leave(address);
+      shares.giveBack(address);
     }
   };
   router.post(["/mailer/callback", "/mailer/callback/:name"], async (request: Request, response, next) => {
