@@ -1,9 +1,8 @@
-import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
-import { jobStarts } from "@tidings/jobs/starts";
+import type { Claimed } from "@tidings/jobs/queue";
 import type { Mailbox } from "@tidings/mail/compose-mail";
 import { refusesEmails } from "../send/refusals.ts";
 import type { RenderedMail } from "../send/render-mail.ts";
-import type { SendLane } from "../send/run-sends.ts";
+import { EVERY_GROUP, laneOf } from "../send/run-sends.ts";
 
 /** A mail as it was written when its recipient was chosen. */
 export interface NoticeMail extends RenderedMail {
@@ -25,7 +24,7 @@ export interface Notice extends Claimed {
   contactId: number | undefined;
 }
 
-const table: JobTable<Notice> & { startedAt: string } = {
+export const noticeLane = laneOf<Notice>({
   name: "send_notice",
   table: "notices",
   where: "true",
@@ -33,8 +32,7 @@ const table: JobTable<Notice> & { startedAt: string } = {
   due: "due_at",
   order: "due_at, id",
   columns: "hash, address, mail, case when is_to_contact then contact_id end as for_contact_id",
-  groups:
-    "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null",
+  groups: EVERY_GROUP,
   jobOf: (claimed, row) => ({
     ...claimed,
     hash: row.hash ?? "",
@@ -44,10 +42,4 @@ const table: JobTable<Notice> & { startedAt: string } = {
   }),
   startedAt: "started_at",
   mayStart: `not (is_to_contact and ${refusesEmails("notices.contact_id")})`,
-};
-
-export const noticeLane: SendLane<Notice> = {
-  name: table.name,
-  queue: jobQueue(table),
-  starts: jobStarts(table),
-};
+});

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Database } from "@tidings/database/database";
-import { type Claimed, LEASE_MS, type Queue } from "@tidings/jobs/queue";
-import type { Starts } from "@tidings/jobs/starts";
+import { type Claimed, type JobTable, jobQueue, LEASE_MS, type Queue } from "@tidings/jobs/queue";
+import { jobStarts, type Starts } from "@tidings/jobs/starts";
 import { type Begin, type Result, startWork, type Worker } from "@tidings/jobs/work";
 import { isOutage } from "@tidings/rpc/outage";
 import { coalesce } from "@tidings/runtime/coalesce";
@@ -15,6 +15,14 @@ export interface SendLane<S extends Claimed> {
   name: string;
   queue: Queue<S>;
   starts: Starts<S>;
+}
+
+/** SQL: every group of messages that wait. */
+export const EVERY_GROUP =
+  "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null";
+
+export function laneOf<S extends Claimed>(table: JobTable<S> & { startedAt: string }): SendLane<S> {
+  return { name: table.name, queue: jobQueue(table), starts: jobStarts(table) };
 }
 
 export interface RunSendsOptions<S extends Claimed> {

@@ -1,8 +1,7 @@
-import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
-import { jobStarts } from "@tidings/jobs/starts";
+import type { Claimed } from "@tidings/jobs/queue";
 import { refusesCategory } from "./category-choices.ts";
 import { refusesEmails } from "./refusals.ts";
-import type { SendLane } from "./run-sends.ts";
+import { EVERY_GROUP, laneOf, type SendLane } from "./run-sends.ts";
 import { Lane } from "./send-tables.ts";
 import { STORED_COLUMNS, type StoredSend, storedSend } from "./stored-send.ts";
 
@@ -22,7 +21,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
   // A direct send is never paused: somebody waits for it.
   const isRefused = lane === Lane.BULK ? refusesCategory("sends.contact_id", "sends.email_id") : "false";
   const isPaused = (condition: string) => (lane === Lane.BULK ? pausedIn(condition) : "false");
-  const table: JobTable<Send> & { startedAt: string } = {
+  return laneOf<Send>({
     name,
     table: "sends",
     where: `lane = ${lane}`,
@@ -30,8 +29,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
     due: "due_at",
     order: "due_at, id",
     columns: `${STORED_COLUMNS}, address, attachments`,
-    groups: `select id as group_id, false as is_failing, null::text as turn from waiting_group
-      where id is not null and not ${isPaused("b.family_id = waiting_group.id")}`,
+    groups: `${EVERY_GROUP} and not ${isPaused("b.family_id = waiting_group.id")}`,
     jobOf: (claimed, row) => ({
       ...claimed,
       ...storedSend(row),
@@ -41,8 +39,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
     startedAt: "started_at",
     // A no that was said here, and a pause, hold at once.
     mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isPaused("b.id = sends.broadcast_id")}`,
-  };
-  return { name, queue: jobQueue(table), starts: jobStarts(table) };
+  });
 }
 
 export const directLane = sendLane("send_direct", Lane.DIRECT);

@@ -1,6 +1,5 @@
-import { type Claimed, type JobTable, jobQueue } from "@tidings/jobs/queue";
-import { jobStarts } from "@tidings/jobs/starts";
-import type { SendLane } from "../send/run-sends.ts";
+import type { Claimed } from "@tidings/jobs/queue";
+import { EVERY_GROUP, laneOf } from "../send/run-sends.ts";
 
 /** A claimed text message. Its group is the text message of the API that it was made of. */
 export interface TextSend extends Claimed {
@@ -9,7 +8,7 @@ export interface TextSend extends Claimed {
   content: string;
 }
 
-const table: JobTable<TextSend> & { startedAt: string } = {
+export const textLane = laneOf<TextSend>({
   name: "send_text",
   table: "text_sends",
   where: "true",
@@ -17,8 +16,7 @@ const table: JobTable<TextSend> & { startedAt: string } = {
   due: "due_at",
   order: "due_at, id",
   columns: "sms_id, contact_id, content",
-  groups:
-    "select id as group_id, false as is_failing, null::text as turn from waiting_group where id is not null",
+  groups: EVERY_GROUP,
   jobOf: (claimed, row) => ({
     ...claimed,
     smsId: Number(row.sms_id),
@@ -26,10 +24,4 @@ const table: JobTable<TextSend> & { startedAt: string } = {
     content: row.content ?? "",
   }),
   startedAt: "started_at",
-};
-
-export const textLane: SendLane<TextSend> = {
-  name: table.name,
-  queue: jobQueue(table),
-  starts: jobStarts(table),
-};
+});
