@@ -54,39 +54,47 @@ export function sendsOf(rows: Row[], emails: SentEmail[]): MessageInitShape<type
 }
 
 function sendOf(row: Row): MessageInitShape<typeof EmailSendSchema> {
-  const { text, number, optional, flag, time } = factReader(row);
-  const [dateQueued, dateSent] = [time("date_queued"), time("date_sent")];
-  const [dateRead, lastOpened] = [time("date_read"), time("last_opened")];
+  const { text, number, flag, time } = factReader(row);
+  const [dateSent, dateRead, lastOpened] = [time("date_sent"), time("date_read"), time("last_opened")];
   const [dateBounced, dateComplained] = [time("date_bounced"), time("date_complained")];
-  const [code, listId, sourceId] = [optional("code"), optional("list_id"), optional("source_id")];
   const tokens = text("tokens");
   return {
-    id: text("hash"),
-    version: number("version"),
-    contactId: number("contact_id"),
+    ...carriedByAll(row),
     emailId: number("email_id"),
-    ...(dateQueued && { dateQueued }),
     ...(dateSent && { dateSent }),
     ...(dateRead && { dateRead }),
     readCount: number("open_count"),
     ...(lastOpened && { lastOpened }),
     opens: number("opens"),
     viewedInBrowser: flag("viewed_in_browser"),
+    isFailed: text("state") === SendState.FAILED || text("bounce") === "hard",
+    isBulk: number("lane") === Lane.BULK,
+    bounce: text("bounce"),
+    ...(dateBounced && { dateBounced }),
+    ...(dateComplained && { dateComplained }),
+    tokens: tokens.length > TOKENS_LENGTH_MAX ? new Uint8Array() : Buffer.from(tokens),
+  };
+}
+
+/** The members that sends of every channel carry. */
+export function carriedByAll(row: Row) {
+  const { text, number, optional, time } = factReader(row);
+  const dateQueued = time("date_queued");
+  const [code, listId, sourceId] = [optional("code"), optional("list_id"), optional("source_id")];
+  return {
+    id: text("hash"),
+    version: number("version"),
+    contactId: number("contact_id"),
+    ...(dateQueued && { dateQueued }),
     state: text("state"),
     reason: text("reason"),
     ...(code !== undefined && { code }),
-    isFailed: text("state") === SendState.FAILED || text("bounce") === "hard",
     retryCount: Math.max(0, number("attempts") - 1),
     address: text("address"),
     ...(listId !== undefined && { listId }),
     occasion: text("occasion"),
     source: text("source"),
     ...(sourceId !== undefined && { sourceId }),
-    isBulk: number("lane") === Lane.BULK,
-    bounce: text("bounce"),
-    ...(dateBounced && { dateBounced }),
-    ...(dateComplained && { dateComplained }),
-    tokens: tokens.length > TOKENS_LENGTH_MAX ? new Uint8Array() : Buffer.from(tokens),
   };
 }
 

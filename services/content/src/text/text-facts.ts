@@ -10,6 +10,7 @@ import {
   SmsSendsSchema,
 } from "@tidings/proto/tidings/content/v1/events";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
+import { carriedByAll } from "../send/send-facts.ts";
 import { SendState } from "../send/send-tables.ts";
 import { factReader } from "../visit/fact-kind.ts";
 
@@ -59,26 +60,13 @@ export function textsOf(rows: Row[], smses: SentSms[]): MessageInitShape<typeof 
 }
 
 function textOf(row: Row): MessageInitShape<typeof SmsSendSchema> {
-  const { text, number, optional, time } = factReader(row);
-  const [dateQueued, dateAdded] = [time("date_queued"), time("date_sent")];
-  const [code, listId, sourceId] = [optional("code"), optional("list_id"), optional("source_id")];
+  const { text, number, time } = factReader(row);
+  const dateAdded = time("date_sent");
   return {
-    id: text("hash"),
-    version: number("version"),
-    contactId: number("contact_id"),
+    ...carriedByAll(row),
     smsId: number("sms_id"),
-    ...(dateQueued && { dateQueued }),
     ...(dateAdded && { dateAdded }),
-    state: text("state"),
-    reason: text("reason"),
-    ...(code !== undefined && { code }),
     isFailed: text("state") === SendState.FAILED,
-    retryCount: Math.max(0, number("attempts") - 1),
-    address: text("address"),
-    ...(listId !== undefined && { listId }),
-    occasion: text("occasion"),
-    source: text("source"),
-    ...(sourceId !== undefined && { sourceId }),
     content: text("content"),
   };
 }
