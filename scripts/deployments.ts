@@ -1,4 +1,5 @@
 import { SENDER_STOP_MS } from "@tidings/content/stop-limit";
+import { STOP_LIMIT_MS } from "@tidings/runtime/stop-limit";
 import { type ProcessRow, processes } from "./processes.ts";
 
 /** A process, or a role of one, that is deployed and scaled by itself. */
@@ -12,8 +13,6 @@ export interface Deployment extends Omit<ProcessRow, "name" | "callers"> {
 
 /** Content with CONTENT_ROLE=send (ADR 92): it has all that content has, calls the contact service, and is called by nobody. */
 export const SENDER = { name: "sender", process: "content", calls: "contact" } as const;
-
-const STOP_LIMIT_MS = 30_000;
 
 /** Every deployment of the product where the senders are apart. */
 export const deployments: Deployment[] = processes.flatMap((row): Deployment[] => {

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { register } from "prom-client";
 import type { Log } from "./log.ts";
 import { serveOps } from "./ops.ts";
+import { STOP_LIMIT_MS } from "./stop-limit.ts";
 import { startTelemetry, stopTelemetry } from "./telemetry.ts";
 
 /** Handed to a process while it starts: what it opens is closed again in reverse order. */
@@ -18,8 +19,6 @@ export interface Started {
   /** May this process get work now? Its own database counts, NATS and Redis do not. */
   isReady(): Promise<boolean>;
 }
-
-const STOP_LIMIT_MS = 30_000;
 
 export interface RunOptions {
   /** The name of the process in metrics and traces. */

@@ -1,10 +1,9 @@
 import { CONVERSATION_MS } from "@tidings/mail/smtp-conversation";
+import { STOP_LIMIT_MS } from "@tidings/runtime/stop-limit";
 import type { ContentConfig } from "./config.ts";
 
-/** For all else that is under way, as in other processes. */
-const OTHERS_MS = 30_000;
 /** How long stopping a process that sends may take: a mail whose server is slow to answer becomes `unknown` if nobody waits for the answer. */
-export const SENDER_STOP_MS = CONVERSATION_MS + OTHERS_MS;
+export const SENDER_STOP_MS = CONVERSATION_MS + STOP_LIMIT_MS;
 
 /** The limits of stopping; undefined where they are those of all processes. Where pages are served, too, they would be away for as long. */
 export function stopLimits({ CONTENT_ROLE: role }: ContentConfig): { process?: number; mails?: number } {
