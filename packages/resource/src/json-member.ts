@@ -5,6 +5,15 @@ export function parseJson(bytes: Uint8Array) {
   return JSON.parse(Buffer.from(bytes).toString());
 }
 
+/** The value of a JSON text; undefined for a text that is none. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The value of a member that is kept as JSON; an empty object where nothing was said, however that was written. */
 export function jsonOf(bytes: Uint8Array | undefined): unknown {
   return bytes && bytes.length > 0 ? parseJson(bytes) : [];
@@ -18,6 +27,11 @@ export type JsonObject = Record<string, unknown>;
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The members of a JSON object; none of any other value. */
+export function membersOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
 }
 
 /** An empty object, as older clients send it: PHP encodes it as a list. */

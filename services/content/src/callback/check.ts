@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { jsonIn } from "@tidings/resource/json-member";
 
 export interface CallbackRequest {
   headers: IncomingHttpHeaders;
@@ -46,18 +47,9 @@ export function headerOf({ headers }: CallbackRequest, name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The value of a JSON text; undefined for a text that is none. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The items of a body that is a list. */
 export function listedItems(body: string): Checked {
-  const items = jsonOf(body);
+  const items = jsonIn(body);
   return Array.isArray(items) ? { items } : UNREADABLE;
 }
 

@@ -1,7 +1,8 @@
 import { createHmac } from "node:crypto";
+import { membersOf } from "@tidings/resource/json-member";
 import { type Check, headerOf, isSame, listedItems, REFUSED } from "./check.ts";
 import { FEEDBACK_KINDS, type ReadItem } from "./feedback.ts";
-import { feedbackOf, hashOf, membersOf, wordsOf } from "./read-feedback.ts";
+import { feedbackOf, hashOf, wordsOf } from "./read-feedback.ts";
 
 /** Events of people and servers that change no send. */
 const IGNORED = new Set(["open", "click", "deferred", "processed"]);

@@ -1,12 +1,13 @@
 import { createHmac } from "node:crypto";
-import { type Check, isSame, isStale, jsonOf, REFUSED, STALE, UNREADABLE } from "./check.ts";
+import { type JsonObject, jsonIn, membersOf } from "@tidings/resource/json-member";
+import { type Check, isSame, isStale, REFUSED, STALE, UNREADABLE } from "./check.ts";
 import type { FeedbackKind, ReadItem } from "./feedback.ts";
-import { feedbackOf, hashOf, kindOfBounce, type Members, membersOf, wordsOf } from "./read-feedback.ts";
+import { feedbackOf, hashOf, kindOfBounce, wordsOf } from "./read-feedback.ts";
 
 /** The signature covers timestamp and token and not the event: a token is good for one callback. */
 export function mailgunCheck(signingKey: string): Check {
   return ({ body, now }) => {
-    const sent = jsonOf(body);
+    const sent = jsonIn(body);
     if (sent === undefined) return UNREADABLE;
     const { signature: signed, "event-data": event } = membersOf(sent);
     const { timestamp, token, signature } = membersOf(signed);
@@ -32,7 +33,12 @@ export const readMailgun: ReadItem = (item) => {
   return feedbackOf(kind, { id, hash, address, at, code: status.code, text });
 };
 
-function kindOf({ event, severity, reason, "delivery-status": status }: Members): FeedbackKind | undefined {
+function kindOf({
+  event,
+  severity,
+  reason,
+  "delivery-status": status,
+}: JsonObject): FeedbackKind | undefined {
   switch (wordsOf(event)) {
     case "delivered":
       return "delivered";
@@ -61,6 +67,6 @@ const FAILURES = new Map<string, FeedbackKind>([
   ["espblock", "blocked"],
 ]);
 
-function kindOfFailure(reason: string, status: Members): FeedbackKind {
+function kindOfFailure(reason: string, status: JsonObject): FeedbackKind {
   return FAILURES.get(reason) ?? kindOfBounce(status["enhanced-code"], status.message, status.description);
 }

@@ -1,11 +1,12 @@
-import { type Check, isBasic, jsonOf, REFUSED, UNREADABLE } from "./check.ts";
+import { type JsonObject, jsonIn, membersOf } from "@tidings/resource/json-member";
+import { type Check, isBasic, REFUSED, UNREADABLE } from "./check.ts";
 import type { FeedbackKind, ReadItem } from "./feedback.ts";
-import { feedbackOf, hashOf, type Members, membersOf, wordsOf } from "./read-feedback.ts";
+import { feedbackOf, hashOf, wordsOf } from "./read-feedback.ts";
 
 export function postmarkCheck(secret: string): Check {
   return (request) => {
     if (!isBasic(request, secret)) return REFUSED;
-    const event = jsonOf(request.body);
+    const event = jsonIn(request.body);
     return event === undefined ? UNREADABLE : { items: [event] };
   };
 }
@@ -29,7 +30,12 @@ export const readPostmark: ReadItem = (item) => {
   });
 };
 
-function kindOf({ RecordType, Type, SuppressSending, SuppressionReason }: Members): FeedbackKind | undefined {
+function kindOf({
+  RecordType,
+  Type,
+  SuppressSending,
+  SuppressionReason,
+}: JsonObject): FeedbackKind | undefined {
   switch (wordsOf(RecordType)) {
     case "Delivery":
       return "delivered";

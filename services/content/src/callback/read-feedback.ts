@@ -1,16 +1,9 @@
 import type { Feedback, FeedbackKind } from "./feedback.ts";
 
-export type Members = Record<string, unknown>;
-
 const TEXT_LENGTH_MAX = 1_000;
 const HASH = /^<?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:@|>?$)/i;
 /** Seconds since 1970 stay below it until the year 5138, milliseconds are above it since 1973. */
 const SECONDS_MAX = 100_000_000_000;
-
-/** The members of a JSON object; none of any other value. */
-export function membersOf(value: unknown): Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : {};
-}
 
 export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];

@@ -1,7 +1,8 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
+import { type JsonObject, membersOf } from "@tidings/resource/json-member";
 import { type Check, headerOf, isStale, listedItems, REFUSED, STALE } from "./check.ts";
 import type { FeedbackKind, ReadItem } from "./feedback.ts";
-import { feedbackOf, hashOf, kindOfBounce, type Members, membersOf, wordsOf } from "./read-feedback.ts";
+import { feedbackOf, hashOf, kindOfBounce, wordsOf } from "./read-feedback.ts";
 
 const SIGNATURE = "x-twilio-email-event-webhook-signature";
 const TIMESTAMP = "x-twilio-email-event-webhook-timestamp";
@@ -38,7 +39,7 @@ export const readSendgrid: ReadItem = (item) => {
   return feedbackOf(kind, { id, hash, address, at, code: kind === "delivered" ? undefined : code, text });
 };
 
-function kindOf({ event, type, status, reason }: Members): FeedbackKind | undefined {
+function kindOf({ event, type, status, reason }: JsonObject): FeedbackKind | undefined {
   switch (wordsOf(event)) {
     case "delivered":
       return "delivered";

@@ -1,18 +1,19 @@
-import { type Check, jsonOf, UNREADABLE } from "./check.ts";
+import { type JsonObject, jsonIn, membersOf } from "@tidings/resource/json-member";
+import { type Check, UNREADABLE } from "./check.ts";
 import type { Feedback, FeedbackKind, ReadItem } from "./feedback.ts";
-import { feedbackOf, hashOf, listOf, type Members, membersOf, wordsOf } from "./read-feedback.ts";
+import { feedbackOf, hashOf, listOf, wordsOf } from "./read-feedback.ts";
 import { isOfService, snsChecker, type Topic } from "./sns.ts";
 
 /** Notifications of one topic. Its subscription is confirmed, that of any other one is refused. */
 export function sesCheck(topic: Topic): Check {
   const refusalOf = snsChecker(topic);
   return async (request) => {
-    const sent = jsonOf(request.body);
+    const sent = jsonIn(request.body);
     if (sent === undefined) return UNREADABLE;
     const message = membersOf(sent);
     const refused = await refusalOf(message, request);
     if (refused) return { refused };
-    if (message.Type === "Notification") return { items: [jsonOf(String(message.Message))] };
+    if (message.Type === "Notification") return { items: [jsonIn(String(message.Message))] };
     const url = String(message.SubscribeURL);
     if (message.Type === "SubscriptionConfirmation") {
       if (!isOfService(url, topic) || (await request.fetchText(url)) === undefined) return UNREADABLE;
@@ -44,8 +45,8 @@ export const readSes: ReadItem = (item) => {
 
 /** One event for each recipient; undefined where one of them cannot be read. */
 function ofRecipients(
-  { mail }: Members,
-  event: Members,
+  { mail }: JsonObject,
+  event: JsonObject,
   name: string,
   kind: FeedbackKind,
 ): Feedback[] | undefined {
@@ -80,7 +81,7 @@ function ofRecipients(
 /** Refused for the content: another mail may be taken. */
 const OF_CONTENT = new Set(["ContentRejected", "AttachmentRejected", "MessageTooLarge"]);
 
-function kindOfBounce({ bounceType, bounceSubType }: Members): FeedbackKind {
+function kindOfBounce({ bounceType, bounceSubType }: JsonObject): FeedbackKind {
   if (bounceType === "Permanent") return "hard";
   return OF_CONTENT.has(wordsOf(bounceSubType)) ? "blocked" : "soft";
 }

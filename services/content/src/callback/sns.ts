@@ -1,6 +1,7 @@
 import { type KeyObject, verify, X509Certificate } from "node:crypto";
+import type { JsonObject } from "@tidings/resource/json-member";
 import { type CallbackRequest, isStale, type RefusalOfCallback } from "./check.ts";
-import { type Members, wordsOf } from "./read-feedback.ts";
+import { wordsOf } from "./read-feedback.ts";
 
 /** A topic of the Simple Notification Service, and where its region signs. */
 export interface Topic {
@@ -45,7 +46,7 @@ export function isOfService(text: string, { host }: Topic): boolean {
 /** Why a message is none of the topic's; undefined for one that the service signed. */
 export function snsChecker(topic: Topic) {
   const keys = new Map<string, KeyObject>();
-  return async (message: Members, request: CallbackRequest): Promise<RefusalOfCallback | undefined> => {
+  return async (message: JsonObject, request: CallbackRequest): Promise<RefusalOfCallback | undefined> => {
     const text = textToSign(message);
     const algorithm = ALGORITHMS.get(String(message.SignatureVersion));
     const { TopicArn, SigningCertURL, Signature, Timestamp } = message;
@@ -62,7 +63,7 @@ export function snsChecker(topic: Topic) {
   };
 }
 
-function textToSign(message: Members): string | undefined {
+function textToSign(message: JsonObject): string | undefined {
   const type = String(message.Type);
   if (!Object.hasOwn(COVERED, type)) return undefined;
   const covered = (COVERED[type] ?? []).filter((name) => name !== "Subject" || message.Subject != null);

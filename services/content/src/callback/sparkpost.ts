@@ -1,6 +1,7 @@
+import { type JsonObject, membersOf } from "@tidings/resource/json-member";
 import { type Check, isBasic, listedItems, REFUSED } from "./check.ts";
 import type { FeedbackKind, ReadItem } from "./feedback.ts";
-import { feedbackOf, hashOf, type Members, membersOf, wordsOf } from "./read-feedback.ts";
+import { feedbackOf, hashOf, wordsOf } from "./read-feedback.ts";
 
 export function sparkpostCheck(secret: string): Check {
   return (request) => (isBasic(request, secret) ? listedItems(request.body) : REFUSED);
@@ -18,7 +19,7 @@ export const readSparkpost: ReadItem = (item) => {
   return feedbackOf(kind, { id, hash: hashOf(membersOf(meta).tidings), address, at, code, text });
 };
 
-function kindOf({ type, bounce_class: bounceClass }: Members): FeedbackKind | undefined {
+function kindOf({ type, bounce_class: bounceClass }: JsonObject): FeedbackKind | undefined {
   switch (wordsOf(type)) {
     case "delivery":
       return "delivered";

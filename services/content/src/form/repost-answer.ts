@@ -1,6 +1,6 @@
 import type { Answer } from "@tidings/outbound/outbound";
 import type { Form, FormAction } from "@tidings/proto/tidings/content/v1/form";
-import { isObject, type JsonObject } from "@tidings/resource/json-member";
+import { isObject, type JsonObject, jsonIn, membersOf } from "@tidings/resource/json-member";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 import { isWebAddress } from "../family/web-address.ts";
 import type { RepostAnswer } from "./action-outcome.ts";
@@ -36,12 +36,7 @@ export function readRepostAnswer(answer: Answer, form: Form, action: FormAction)
 function bodyOf({ headers, text }: Answer): JsonObject {
   if (String(headers["content-type"] ?? "").startsWith(FORM_ENCODED))
     return Object.fromEntries([...new URLSearchParams(text)].slice(0, MEMBERS_MAX));
-  try {
-    const body: unknown = JSON.parse(text);
-    return isObject(body) ? body : {};
-  } catch {
-    return {}; // no JSON: the status alone counts
-  }
+  return membersOf(jsonIn(text));
 }
 
 function refusalIn(body: JsonObject, form: Form, action: FormAction): RepostAnswer | undefined {

@@ -1,6 +1,6 @@
 import type { HandOver } from "@tidings/mail/mail-transport";
 import type { Answer, Outbound } from "@tidings/outbound/outbound";
-import { isObject } from "@tidings/resource/json-member";
+import { isObject, jsonIn } from "@tidings/resource/json-member";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
 import type { TextMessage, TextTransport } from "./text-transport.ts";
 import type { TextApi } from "./transport-url.ts";
@@ -74,11 +74,7 @@ function messageIn({ status, text, headers }: Answer): string {
 }
 
 function saidIn(json: string): string | undefined {
-  try {
-    const body: unknown = JSON.parse(json);
-    const error = isObject(body) && isObject(body.error) ? body.error : body;
-    return isObject(error) ? textOf(error.message) : undefined;
-  } catch {
-    return undefined; // no JSON
-  }
+  const body = jsonIn(json);
+  const error = isObject(body) && isObject(body.error) ? body.error : body;
+  return isObject(error) ? textOf(error.message) : undefined;
 }

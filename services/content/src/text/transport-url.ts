@@ -1,4 +1,4 @@
-import { isObject } from "@tidings/resource/json-member";
+import { isObject, jsonIn } from "@tidings/resource/json-member";
 
 /** A URL that says how text messages leave. */
 export type TextUrl = { kind: "log"; country: string } | TextApi;
@@ -71,21 +71,13 @@ function authorizationOf({ username, password }: URL): string | undefined | Prob
 }
 
 function readTemplate(json: string): { isFrom: boolean; template?: unknown } | Problem {
-  const template = parsed(json);
+  const template = jsonIn(json);
   if (!isObject(template) && !Array.isArray(template))
     return { problem: "has no parameter body that is a JSON object" };
   const named = new Set(textsIn(template).flatMap((text) => text.match(/\{(?:to|from|text)\}/g) ?? []));
   if (!named.has("{to}") || !named.has("{text}"))
     return { problem: "has a parameter body without {to} or {text}" };
   return { isFrom: named.has("{from}"), template };
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined; // no JSON at all
-  }
 }
 
 function textsIn(value: unknown): string[] {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { jsonIn } from "@tidings/resource/json-member";
 import { readBody } from "../web/read-body.ts";
 import { serialisedMap } from "./serialised.ts";
 
@@ -78,12 +79,8 @@ function jsonEntries(text: string, source: string, leftOut: Set<string>): [strin
 }
 
 function objectIn(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined; // left out like all that cannot be read
-  }
+  const value = jsonIn(text);
+  return typeof value === "object" && value !== null ? value : undefined;
 }
 
 function isJson(contentType = ""): boolean {
