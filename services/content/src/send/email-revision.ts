@@ -1,6 +1,6 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
-import { LRUCache } from "lru-cache";
+import { madeOnce } from "./made-once.ts";
 
 /** An email as it was at some version: all that a mail is made of. */
 export interface EmailRevision {
@@ -62,16 +62,8 @@ export async function presentRevision(
 export function revisionReader(
   database: Database,
 ): (emailId: number, version: number) => Promise<EmailRevision> {
-  const read = new LRUCache<string, Promise<EmailRevision>>({ max: READ_MAX });
-  return (emailId, version) => {
-    const key = `${emailId} ${version}`;
-    const known = read.get(key);
-    if (known) return known;
-    const reading = readRevision(database, emailId, version);
-    read.set(key, reading);
-    reading.catch(() => read.delete(key));
-    return reading;
-  };
+  const once = madeOnce<EmailRevision>(READ_MAX);
+  return (emailId, version) => once(`${emailId} ${version}`, () => readRevision(database, emailId, version));
 }
 
 async function readRevision(database: Database, emailId: number, version: number): Promise<EmailRevision> {

@@ -6,6 +6,7 @@ import type { NamedToken } from "@tidings/rendering/token";
 import { html } from "@tidings/runtime/html";
 import { utmParameters } from "../family/utm-tags.ts";
 import type { EmailRevision } from "./email-revision.ts";
+import { keyOf } from "./token-addresses.ts";
 import type { TrackLinks } from "./track-links.ts";
 
 /** The tokens of emails beside fields of contacts and dates (engines.md 6.7). */
@@ -107,11 +108,6 @@ function filteredIn(contents: DynamicContent[]): string[] {
 
 function bytesOf(json: unknown): Buffer {
   return Buffer.from(JSON.stringify(json));
-}
-
-/** A token in a map of values. */
-export function keyOf({ name, argument = "" }: NamedToken): string {
-  return `${name} ${argument}`;
 }
 
 function followedIn(text: string): string[] {

@@ -6,7 +6,8 @@ import { withoutTags } from "@tidings/runtime/plain-text";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import type { LinkedSend, MailLinks } from "./mail-links.ts";
-import { type DynamicContent, keyOf, type MailTemplate } from "./mail-template.ts";
+import type { DynamicContent, MailTemplate } from "./mail-template.ts";
+import { keyOf, type TokenAddressOptions, tokenAddresses } from "./token-addresses.ts";
 
 /** A mail as its reader gets it, but for who it is from. */
 export interface RenderedMail {
@@ -51,10 +52,8 @@ export async function readReader(
   };
 }
 
-export interface RenderParts {
+export interface RenderParts extends TokenAddressOptions {
   links: MailLinks;
-  addressOfPage(id: string): Promise<string | undefined>;
-  addressOfAsset(id: string): Promise<string | undefined>;
 }
 
 const MAIL_LENGTH_MAX = 4_000_000;
@@ -66,7 +65,8 @@ export async function renderMail(
   reader: Reader,
   parts: RenderParts,
 ): Promise<RenderedMail> {
-  const found = await addressesOf(template.tokens, reader, parts);
+  const linked = (address: string) => parts.links.page(reader.send, address);
+  const found = await tokenAddresses(template.tokens, linked, parts);
   const dates = { now: reader.now, timeZone: reader.timeZone, locale: reader.locale };
   const render = (one: Template, look: (token: NamedToken) => string | Html | undefined) =>
     one.render({ contactFields: reader.fields, valueOf: look, dates, lengthMax: MAIL_LENGTH_MAX });
@@ -98,22 +98,6 @@ export async function renderMail(
     fromName: render(template.fromName, inText),
     headers: template.headers.map(([name, value]) => [name, render(value, inText)]),
   };
-}
-
-/** Values that stand in tables, found before the mail is written. */
-async function addressesOf(
-  tokens: NamedToken[],
-  { send }: Reader,
-  { addressOfPage, addressOfAsset, links }: RenderParts,
-): Promise<Map<string, string | undefined>> {
-  const addressOf = async ({ name, argument = "" }: NamedToken) => {
-    const find = { pagelink: addressOfPage, assetlink: addressOfAsset }[name];
-    const address = await find?.(argument);
-    return address && links.page(send, address);
-  };
-  return new Map(
-    await Promise.all(tokens.map(async (token) => [keyOf(token), await addressOf(token)] as const)),
-  );
 }
 
 function ownValue(

@@ -1,7 +1,7 @@
 import type { Database } from "@tidings/database/database";
-import { LRUCache } from "lru-cache";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import { type EmailRevision, revisionReader } from "./email-revision.ts";
+import { madeOnce } from "./made-once.ts";
 import { compileMail, type MailTemplate } from "./mail-template.ts";
 import { type RenderedMail, type RenderParts, readReader, renderMail } from "./render-mail.ts";
 import type { StoredSend } from "./stored-send.ts";
@@ -26,16 +26,11 @@ const COMPILED_MAX = 200;
 export function sendRenderer(options: RenderSendOptions): RenderSend {
   const { database, contacts, hasPixel } = options;
   const revisionOf = revisionReader(database);
-  const compiled = new LRUCache<string, Promise<MailTemplate>>({ max: COMPILED_MAX });
+  const once = madeOnce<MailTemplate>(COMPILED_MAX);
   const templateOf = (revision: EmailRevision, given: string[]): Promise<MailTemplate> => {
     const key = JSON.stringify([revision.emailId, revision.version, ...given.toSorted()]);
-    const known = compiled.get(key);
-    if (known) return known;
     const trackLinks = linkTracker(database, { channel: "email", channelId: revision.emailId });
-    const compiling = compileMail(revision, { given, trackLinks, hasPixel });
-    compiled.set(key, compiling);
-    compiling.catch(() => compiled.delete(key));
-    return compiling;
+    return once(key, () => compileMail(revision, { given, trackLinks, hasPixel }));
   };
   return async (send, now = database.now()) => {
     const revision = await revisionOf(send.emailId, send.emailVersion);

@@ -1,9 +1,10 @@
 import type { Database } from "@tidings/database/database";
-import { compileTemplate } from "@tidings/rendering/compile-template";
-import type { NamedToken } from "@tidings/rendering/token";
+import { compileTemplate, type Template } from "@tidings/rendering/compile-template";
 import { clickLinks } from "../send/click-links.ts";
 import { SendRefused } from "../send/compose-send.ts";
+import { madeOnce } from "../send/made-once.ts";
 import type { UnsentOptions } from "../send/render-unsent.ts";
+import { keyOf, tokenAddresses } from "../send/token-addresses.ts";
 import { linkTracker } from "../send/track-links.ts";
 
 /** The text of a message as its contact gets it. Throws SendRefused for an empty one, and TemplateError for one that is too long. */
@@ -25,6 +26,7 @@ export interface RenderTextOptions
 const NAMES = new Set(["pagelink", "assetlink", "trackedlink"]);
 /** Ten parts of a long message: providers take no longer ones. */
 const LENGTH_MAX = 1_600;
+const COMPILED_MAX = 200;
 const LINK = /\bhttps?:\/\/\S+/gi;
 /** Signs behind a link that end its sentence. */
 const AFTER_LINK = /[.,;:!?'")\]>]+$/;
@@ -32,24 +34,22 @@ const AFTER_LINK = /[.,;:!?'")\]>]+$/;
 export function textRenderer(options: RenderTextOptions): RenderText {
   const { database, contacts } = options;
   const linksOf = clickLinks(options.tokenKeys, options.publicUrl);
-  return async ({ smsId, message, language }, contactId) => {
+  const once = madeOnce<Template>(COMPILED_MAX);
+  const compile = async ({ smsId, message }: WrittenMessage): Promise<Template> => {
     const track = linkTracker(database, { channel: "sms", channelId: smsId });
-    const template = compileTemplate(withTrackedLinks(message, await track(linksIn(message))), "text", NAMES);
+    return compileTemplate(withTrackedLinks(message, await track(linksIn(message))), "text", NAMES);
+  };
+  return async (written, contactId) => {
+    const { smsId, message, language } = written;
+    const template = await once(`${smsId} ${message}`, () => compile(written));
     const { contactFields, tokens } = template;
     const fields = await contacts.fieldsOf(contactId, ["timezone", "preferred_locale", ...contactFields]);
     const links = linksOf({ contactId, channel: "sms", channelId: smsId });
-    const addressOf = async ({ name, argument = "" }: NamedToken) => {
-      if (name === "trackedlink") return links.tracked(argument);
-      const address = await (name === "pagelink" ? options.addressOfPage : options.addressOfAsset)(argument);
-      return address && links.page(address);
-    };
-    const keyOf = ({ name, argument }: NamedToken) => `${name} ${argument}`;
-    const found = new Map(
-      await Promise.all(tokens.map(async (token) => [keyOf(token), await addressOf(token)] as const)),
-    );
+    const found = await tokenAddresses(tokens, links.page, options);
     const text = template.render({
       contactFields: fields,
-      valueOf: (token) => found.get(keyOf(token)),
+      valueOf: (token) =>
+        token.name === "trackedlink" ? links.tracked(token.argument ?? "") : found.get(keyOf(token)),
       dates: {
         now: database.now(),
         timeZone: fields.get("timezone") || "UTC",
