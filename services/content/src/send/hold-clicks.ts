@@ -45,18 +45,24 @@ const holdStatement = prepared(
 /** One job a second and process: two processes do not put off each other's. */
 const PROCESS = randomUUID();
 
-/** Lets clicks in mails that nobody has read wait. Answers those that need not, and those of them that are too many. */
+/** Lets clicks in mails that nobody has read wait. Answers those that wait, those that need not, and those that are too many. */
 export async function holdMailClicks<C extends MailClick>(
   transaction: Transaction,
   clicks: C[],
-): Promise<{ free: C[]; tooMany: C[] }> {
-  if (clicks.length === 0) return { free: [], tooMany: [] };
+): Promise<{ free: C[]; tooMany: C[]; held: C[] }> {
+  if (clicks.length === 0) return { free: [], tooMany: [], held: [] };
   const hashes = [...new Set(clicks.map(({ sendHash }) => sendHash))];
   const rows = await transaction.query(unreadStatement, [hashes]);
   const unread = new Map(rows.map(({ hash, waiting }) => [hash, Number(waiting)]));
-  const free = clicks.filter(({ sendHash }) => !unread.has(sendHash));
-  const tooMany = clicks.filter(({ sendHash }) => (unread.get(sendHash) ?? 0) >= WAITING_MAX);
-  const held = clicks.filter((click) => !free.includes(click) && !tooMany.includes(click));
+  const {
+    free = [],
+    tooMany = [],
+    held = [],
+  } = Object.groupBy(clicks, ({ sendHash }) => {
+    const waiting = unread.get(sendHash);
+    if (waiting === undefined) return "free";
+    return waiting < WAITING_MAX ? "held" : "tooMany";
+  });
   if (held.length > 0) {
     const values = held.map(({ id, at, sendHash, target, hit }) => ({
       ...{ id, send_hash: sendHash, target, clicked_at: new Date(at).toISOString(), hit: hit ?? null },
@@ -65,7 +71,7 @@ export async function holdMailClicks<C extends MailClick>(
     const key = `${PROCESS}:${Math.floor(Date.now() / 1_000)}`;
     clickJobs.add(transaction, [{ key, delaySeconds: WAIT_SECONDS }]);
   }
-  return { free, tooMany };
+  return { free, tooMany, held };
 }
 
 /** A hit as one of a scanner of mails: it has no visitor. */
@@ -80,29 +86,25 @@ export function scanned(hit: Hit): Hit {
 export async function holdClicks(transaction: Transaction, outbox: Outbox, hits: Hit[]): Promise<Hit[]> {
   const clicks = hits.flatMap((hit) => clickOf(hit) ?? []);
   if (clicks.length === 0) return hits;
-  const isMachine = ({ source }: { source: Hit }) => source.verdict === "machine";
-  const { free, tooMany } = await holdMailClicks(
-    transaction,
-    clicks.filter((click) => !isMachine(click)),
+  const { machines = [], others = [] } = Object.groupBy(clicks, ({ source }) =>
+    source.verdict === "machine" ? "machines" : "others",
   );
-  await recordOpensIn(transaction, outbox, [
-    ...clicks.filter(isMachine).map(({ sendHash }) => ({
-      ...{ hash: sendHash, by: "click" as const, verdict: "machine" as const },
-    })),
-    ...tooMany.map(({ sendHash }) => ({
-      ...{ hash: sendHash, by: "click" as const, verdict: "scanner" as const },
-    })),
-  ]);
-  const going = new Set([...free, ...clicks.filter(isMachine)].map(({ source }) => source));
-  const scannedHits = new Set(tooMany.map(({ source }) => source));
-  const kept = new Set(clicks.filter(({ hit }) => hit).map(({ source }) => source));
+  const { held, tooMany } = await holdMailClicks(transaction, others);
+  const noted = (some: SourcedClick[], verdict: "machine" | "scanner") =>
+    some.map(({ sendHash }) => ({ hash: sendHash, by: "click" as const, verdict }));
+  await recordOpensIn(transaction, outbox, [...noted(machines, "machine"), ...noted(tooMany, "scanner")]);
+  const sourcesOf = (some: SourcedClick[]) => new Set(some.map(({ source }) => source));
+  const [waiting, scannedHits] = [sourcesOf(held.filter(({ hit }) => hit)), sourcesOf(tooMany)];
   return hits.flatMap((hit) => {
-    if (scannedHits.has(hit)) return scanned(hit);
-    return going.has(hit) || !kept.has(hit) ? hit : [];
+    if (waiting.has(hit)) return [];
+    return scannedHits.has(hit) ? scanned(hit) : hit;
   });
 }
 
-function clickOf(hit: Hit): (MailClick & { source: Hit }) | undefined {
+/** A click and the hit that it is a part of. */
+type SourcedClick = MailClick & { source: Hit };
+
+function clickOf(hit: Hit): SourcedClick | undefined {
   const { id, at, sendHash, redirectId, pageId } = hit;
   if (!sendHash || (redirectId === undefined && pageId === undefined)) return undefined;
   const click = { id, at, sendHash, source: hit };
