@@ -13,6 +13,7 @@ import { idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
+import { isOpenSend } from "./send-progress.ts";
 
 const TO_CONTACT = objectBody({
   type: "object",
@@ -99,7 +100,6 @@ const EXPLANATION = jsonAnswer(
   }),
 );
 const NOTHING_SENT = { success: 1, sentCount: 0, failedCount: 0, failedRecipients: 0, queuedCount: 0 };
-const OPEN = new Set(["waiting", "started"]);
 
 /** Routes of emails beyond the standard operations: sending them. */
 export function emailRoutes({ clients }: RoutesContext): Route[] {
@@ -295,8 +295,9 @@ function broadcastJson({ id, sent, failed, suppressed, queued, deferred, sending
 }
 
 /** A send that is not decided goes on. One whose outcome nobody knows is not made again. */
-function sentJson({ state, reason }: SendProgress) {
+function sentJson(progress: SendProgress) {
+  const { state, reason } = progress;
   if (state === "sent") return { success: 1 };
-  if (OPEN.has(state)) return { success: 1, status: "queued" };
+  if (isOpenSend(progress)) return { success: 1, status: "queued" };
   return { success: false, failed: reason || state };
 }

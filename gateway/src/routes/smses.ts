@@ -9,6 +9,7 @@ import { entityId } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
 import type { RoutesContext } from "./routes-context.ts";
+import { isOpenSend } from "./send-progress.ts";
 
 const RESULT = closed(
   { sent: SWITCH, type: TEXT, status: TEXT, id: WHOLE_NUMBER, name: TEXT, content: TEXT, statId: TEXT },
@@ -49,7 +50,6 @@ const MISSING_NUMBER = {
 };
 const NO_TRANSPORT = "SMS transport is disabled.";
 const EXPECTATION_FAILED = 417;
-const OPEN = new Set(["waiting", "started"]);
 
 /** Routes of text messages beyond the standard operations: sending them. Older clients send with GET. */
 export function smsRoutes({ clients }: RoutesContext): Route[] {
@@ -107,7 +107,7 @@ function statusOf({ refusal, reason }: SendSmsToContactResponse, progress?: SmsS
   if (refusal === SmsRefusal.UNPUBLISHED) return UNPUBLISHED;
   if (refusal === SmsRefusal.NOT_CONTACTABLE) return NOT_CONTACTABLE;
   if (refusal === SmsRefusal.NOT_WRITTEN) return { key: reason, text: reason };
-  if (!progress || OPEN.has(progress.state)) return SCHEDULED;
+  if (!progress || isOpenSend(progress)) return SCHEDULED;
   if (progress.state === "sent") return DELIVERED;
   if (progress.state === "suppressed") return NOT_CONTACTABLE;
   if (progress.reason === MISSING_NUMBER.text) return MISSING_NUMBER;

@@ -55,7 +55,7 @@ const chooseStatement = prepared(
 export interface Standing {
   /** They have no mail of the family yet. */
   fresh: Recipient[];
-  /** Those who do not want to hear of the email's category. */
+  /** How many do not want to hear of the email's category. */
   refusing: number;
 }
 
