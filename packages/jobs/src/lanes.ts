@@ -7,10 +7,12 @@ export interface Lanes<J extends Claimed> {
   readonly inFlight: number;
   /** How many more jobs of each group may be claimed. */
   free(): Map<number, number>;
+  /** Has a group used up half of the jobs that it may hold, and are there others? They are claimed together, and not one for each that ends. */
+  isLow(): boolean;
   /** Adds a job that was claimed at `fromMs` of the monotonic clock. */
   add(job: J, fromMs: number): void;
-  /** Removes lanes that are empty although the last claim asked for more of their jobs. */
-  prune(asked: Map<number, number>): void;
+  /** After a claim of up to `limit` jobs, `asked` of each group: lanes that are empty all the same are removed. */
+  claimed(jobs: J[], asked: Map<number, number>, limit: number): void;
   /** Takes the jobs that may be attempted now. They are in flight until `end`. */
   next(): J[];
   /** Ends an attempt; `isFailure` is undefined when it came to no outcome. */
@@ -28,6 +30,8 @@ interface Lane<J> {
   inFlight: Set<J>;
   isOrdered: boolean;
   isFailing: boolean;
+  /** The last claim found fewer of its jobs than it asked for. */
+  isDrained: boolean;
   /** An attempt succeeded since the lane was opened. Before that, all attempts may hang. */
   isProven: boolean;
 }
@@ -45,6 +49,7 @@ export function createLanes<J extends Claimed>({
   const hold = (job: J, fromMs: number) => heldUntil.set(job, fromMs + LEASE_MS);
   // The lease may have expired while this process was paused.
   const isHeld = (job: J) => (heldUntil.get(job) ?? 0) > performance.now();
+  const shareOf = (lane: Lane<J>) => (isSingle(lane) ? 1 : share);
   return {
     get size() {
       return sum(lanes, sizeOf);
@@ -53,9 +58,10 @@ export function createLanes<J extends Claimed>({
       return sum(lanes, ({ inFlight }) => inFlight.size);
     },
     free() {
-      const free = (lane: Lane<J>) => Math.max(0, (isSingle(lane) ? 1 : share) - sizeOf(lane));
+      const free = (lane: Lane<J>) => Math.max(0, shareOf(lane) - sizeOf(lane));
       return new Map([...lanes].map(([group, lane]) => [group, free(lane)]));
     },
+    isLow: () => [...lanes.values()].some((lane) => !lane.isDrained && sizeOf(lane) <= shareOf(lane) / 2),
     add(job, fromMs) {
       hold(job, fromMs);
       const lane = lanes.get(job.group) ?? newLane<J>();
@@ -64,10 +70,14 @@ export function createLanes<J extends Claimed>({
       lane.isFailing = job.isFailing;
       lane.waiting.push(job);
     },
-    prune(asked) {
-      // A lane that became empty during the claim was not asked for more jobs, so its state is kept.
-      for (const [group, lane] of lanes)
-        if (sizeOf(lane) === 0 && asked.get(group) !== 0) lanes.delete(group);
+    claimed(jobs, asked, limit) {
+      const found = Map.groupBy(jobs, ({ group }) => group);
+      for (const [group, lane] of lanes) {
+        const wanted = asked.get(group) ?? 1;
+        lane.isDrained = jobs.length < limit && (found.get(group)?.length ?? 0) < wanted;
+        // A lane that became empty during the claim was not asked for more jobs, so its state is kept.
+        if (sizeOf(lane) === 0 && wanted > 0) lanes.delete(group);
+      }
     },
     next() {
       return [...lanes.values()].flatMap((lane) => {
@@ -101,7 +111,14 @@ export function createLanes<J extends Claimed>({
 }
 
 function newLane<J>(): Lane<J> {
-  return { waiting: [], inFlight: new Set(), isOrdered: false, isFailing: false, isProven: false };
+  return {
+    waiting: [],
+    inFlight: new Set(),
+    isOrdered: false,
+    isFailing: false,
+    isDrained: false,
+    isProven: false,
+  };
 }
 
 function sizeOf<J>({ waiting, inFlight }: Lane<J>): number {

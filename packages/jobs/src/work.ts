@@ -65,6 +65,12 @@ interface Work<J extends Claimed, O> {
   /** Commits that a job is started, where that matters; false when this process has lost it. Concurrent starts share a statement. */
   begin(job: J): Promise<boolean>;
   isStopping: boolean;
+  /** There may be new jobs. */
+  isNudged: boolean;
+  /** The process holds as many jobs as it may. */
+  isFull: boolean;
+  /** By the monotonic clock, when the database is asked for jobs although nothing says that there are any. */
+  claimAt: number;
   /** The group that was served last. */
   after: number;
 }
@@ -73,6 +79,8 @@ const CLAIM_MAX = 500;
 /** Results and new jobs within this time share one statement. */
 const GATHER_MS = 5;
 const RENEW_MS = LEASE_MS / 3;
+/** The part of all jobs that a process may hold at which it claims again after it was full. */
+const FULL = 0.9;
 /** The shortest sleep while due jobs are held by other replicas. */
 const POLL_MIN_MS = 250;
 const BACKOFF_MAX_MS = 5_000;
@@ -92,11 +100,17 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
     results: [],
     begin: async (job) => !begun || (await begun(options.name, job)).has(job),
     isStopping: false,
+    isNudged: true,
+    isFull: false,
+    claimAt: 0,
     after: 0,
   };
   const running = run(work);
   return {
-    nudge: () => work.wakeUp.nudge(),
+    nudge() {
+      work.isNudged = true;
+      work.wakeUp.nudge();
+    },
     drop: (group) => work.lanes.drop(group),
     async stop() {
       work.isStopping = true;
@@ -115,15 +129,15 @@ async function run<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
     try {
       await recordAll(work);
       await options.afterRecord?.();
-      await claimMore(work);
+      if (isClaimDue(work)) await claimMore(work);
       if (performance.now() > renewAt) {
         renewAt = performance.now() + RENEW_MS;
         await renewAll(work);
         await abandonAll(options);
       }
       failures = 0;
-      const restMs = wakeUp.isNudged() ? 0 : Math.max(1, await untilNext(work, renewAt));
-      if (await wakeUp.sleep(restMs)) await wakeUp.rest(GATHER_MS);
+      const restMs = Math.max(1, Math.min(work.claimAt, renewAt) - performance.now());
+      if (await wakeUp.sleep(wakeUp.isNudged() ? 0 : restMs)) await wakeUp.rest(GATHER_MS);
     } catch (error) {
       failures += 1;
       options.log.warn(
@@ -135,19 +149,36 @@ async function run<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
   }
 }
 
+/** Jobs are claimed many at a time: an attempt that ends is no reason while its group has others. */
+function isClaimDue<J extends Claimed, O>({
+  options: { inFlightMax },
+  lanes,
+  isNudged,
+  isFull,
+  claimAt,
+}: Work<J, O>): boolean {
+  if (isFull) return lanes.size <= FULL * inFlightMax;
+  return isNudged || lanes.isLow() || performance.now() >= claimAt;
+}
+
 async function claimMore<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
   const { options, lanes } = work;
+  work.isNudged = false;
+  work.claimAt = 0;
   const shares = lanes.free();
   const fromMs = performance.now();
   const limit = Math.min(options.inFlightMax - lanes.size, CLAIM_MAX);
-  if (limit <= 0) return;
   const claiming = { shares, size: 1, after: work.after, limit };
-  for (const job of await options.queue.claim(options.database, claiming)) {
+  const jobs = await options.queue.claim(options.database, claiming);
+  for (const job of jobs) {
     work.after = job.group;
     lanes.add(job, fromMs);
   }
   attemptNext(work);
-  lanes.prune(shares);
+  lanes.claimed(jobs, shares, limit);
+  work.isFull = lanes.size >= options.inFlightMax;
+  if (work.isFull) work.claimAt = Number.POSITIVE_INFINITY;
+  else if (!work.isNudged) work.claimAt = performance.now() + (await untilDue(options));
 }
 
 function attemptNext<J extends Claimed, O>(work: Work<J, O>): void {
@@ -163,6 +194,8 @@ async function attempt<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<
     if (outcome !== undefined) {
       isFailure = options.isFailure(outcome);
       results.push({ job, outcome });
+      // Recorded, the job may be due sooner than all others.
+      work.isNudged ||= isFailure;
     }
   } catch (error) {
     options.log.error({ err: error, job: job.id, queue: options.name }, "job could not be attempted");
@@ -217,16 +250,15 @@ async function abandonAll<J extends Claimed, O>(options: WorkOptions<J, O>): Pro
     );
 }
 
-/** Milliseconds until there is something to do that nothing wakes the loop for. */
-async function untilNext<J extends Claimed, O>(
-  { options, lanes }: Work<J, O>,
-  renewAt: number,
-): Promise<number> {
-  if (lanes.size >= options.inFlightMax) return renewAt - performance.now();
-  const dueMs = await options.queue.untilDue(options.database);
-  const pollMs = untilTick(options.pollMs);
-  const restMs = Math.min(Math.max(dueMs ?? pollMs, POLL_MIN_MS), pollMs);
-  return lanes.size > 0 ? Math.min(restMs, renewAt - performance.now()) : restMs;
+/** Milliseconds until a job is due that nothing wakes the loop for. */
+async function untilDue<J extends Claimed, O>({
+  queue,
+  database,
+  pollMs,
+}: WorkOptions<J, O>): Promise<number> {
+  const dueMs = await queue.untilDue(database);
+  const tickMs = untilTick(pollMs);
+  return Math.min(Math.max(dueMs ?? tickMs, POLL_MIN_MS), tickMs);
 }
 
 async function end<J extends Claimed, O>(work: Work<J, O>): Promise<void> {

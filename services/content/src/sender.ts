@@ -10,7 +10,7 @@ import { noticeLane } from "./notice/notice-queue.ts";
 import { askForNotice, recordNotices, writeNotice } from "./notice/send-notices.ts";
 import { broadcastJobs } from "./send/broadcast.ts";
 import type { WrittenSend } from "./send/compose-send.ts";
-import { type MessageSenderOptions, messageSender } from "./send/hand-over.ts";
+import { type MessageSenderOptions, messagePreparer } from "./send/hand-over.ts";
 import { type MailParts, mailParts, SENDS_CHOSEN } from "./send/mail-parts.ts";
 import { recordSends } from "./send/record-sends.ts";
 import { refusalJobs } from "./send/refusals.ts";
@@ -85,7 +85,7 @@ function startTextLane(
 ) {
   return startLane(textLane, {
     ...{ database, log, connections: TEXTS_AT_ONCE, stopLimitMs: stopLimits(config).mails },
-    send: messageSender({
+    prepare: messagePreparer({
       log,
       write: (send) => writeText({ contacts, country }, send),
       handOver: transport.handOver,
@@ -111,7 +111,7 @@ function startMailLanes(
   ) =>
     startLane(lane, {
       ...{ database, log, connections, record, stopLimitMs: stopLimits(config).mails },
-      send: messageSender({
+      prepare: messagePreparer({
         ...{ ...sending, log },
         handOver: ({ address: _, ...mail }, mayBegin) => transport.handOver({ ...mail, mayBegin }),
       }),

@@ -5,10 +5,11 @@ import { jobStarts, type Starts } from "@tidings/jobs/starts";
 import { type Begin, type Result, startWork, type Worker } from "@tidings/jobs/work";
 import { isOutage } from "@tidings/rpc/outage";
 import { coalesce } from "@tidings/runtime/coalesce";
+import { gather } from "@tidings/runtime/gather";
 import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
-import type { SendOutcome } from "./hand-over.ts";
+import type { Prepared, SendOutcome } from "./hand-over.ts";
 
 /** A queue of messages whose effects are not repeated. */
 export interface SendLane<S extends Claimed> {
@@ -32,7 +33,8 @@ export interface RunSendsOptions<S extends Claimed> {
   connections: number;
   /** How long `stop` waits for messages that are handed over; 10 seconds when absent. */
   stopLimitMs: number | undefined;
-  send(send: S, begin: Begin): Promise<SendOutcome | undefined>;
+  /** Does all that may be done before the start is committed. */
+  prepare(send: S): Promise<SendOutcome | Prepared>;
   /** Records what became of sends. Those that this process lost meanwhile stay as they are. */
   record(results: Result<S, SendOutcome>[]): Promise<void>;
 }
@@ -49,15 +51,36 @@ const POLL_MS = 1_000;
 const SHARE = 200;
 const HELD_MAX = 1_000;
 const RETRY_MS = 250;
+/** Outcomes within this time are recorded together, unless half of all messages in hand wait for that. */
+const GATHER_MS = 8;
 
 /** Sends what is due in a lane until it is stopped. Any number of processes may do so side by side. */
 export function startLane<S extends Claimed>(
   { name, queue, starts }: SendLane<S>,
-  { database, log, connections, stopLimitMs, send, record }: RunSendsOptions<S>,
+  { database, log, connections, stopLimitMs, prepare, record }: RunSendsOptions<S>,
 ): Worker {
   const recordTogether = coalesce(record);
+  let inHand = 0;
+  const gathered = gather({ waitMs: GATHER_MS, isEnough: (count) => 2 * count >= inHand });
+  const recorded = async (job: S, outcome: SendOutcome | undefined) => {
+    await gathered();
+    if (outcome !== undefined) await throughOutages(() => recordTogether(name, { job, outcome }));
+    ended.inc({ lane: name, state: outcome?.state ?? "lost" });
+    return outcome;
+  };
   // Groups share the connections, and none is free before its outcome is recorded: so many are unknown after a kill, and no more.
   const inTurn = limited(connections);
+  const handOver = (job: S, prepared: Prepared, begin: Begin) =>
+    inTurn(async () => {
+      inHand += 1;
+      try {
+        return await recorded(job, await prepared(begin));
+      } finally {
+        inHand -= 1;
+      }
+    });
+  // While one message is handed over for each connection, as many others are written.
+  const prepareInTurn = limited(2 * connections);
   return startWork<S, SendOutcome>({
     database,
     log,
@@ -65,17 +88,15 @@ export function startLane<S extends Claimed>(
     queue,
     starts,
     attempt: (job, begin) =>
-      inTurn(async () => {
-        const outcome = await send(job, begin);
-        if (outcome !== undefined) await throughOutages(() => recordTogether(name, { job, outcome }));
-        ended.inc({ lane: name, state: outcome?.state ?? "lost" });
-        return outcome;
+      prepareInTurn(async () => {
+        const prepared = await prepare(job);
+        return typeof prepared === "function" ? handOver(job, prepared, begin) : recorded(job, prepared);
       }),
     isFailure: ({ isEverybody }) => isEverybody,
     // Each attempt has recorded its outcome already.
     record: async (results) => new Set(results.map(({ job }) => job.id)),
     share: SHARE,
-    atOnce: connections,
+    atOnce: 2 * connections,
     inFlightMax: HELD_MAX,
     pollMs: POLL_MS,
     stopLimitMs,
