@@ -69,8 +69,9 @@ interface Work<J extends Claimed, O> {
   isNudged: boolean;
   /** The process holds as many jobs as it may. */
   isFull: boolean;
-  /** By the monotonic clock, when the database is asked for jobs although nothing says that there are any. */
-  claimAt: number;
+  /** By the monotonic clock, when jobs were claimed last, and when the next one is due; undefined where nobody has asked since. */
+  claimedAt: number;
+  dueAt: number | undefined;
   /** The group that was served last. */
   after: number;
 }
@@ -81,7 +82,7 @@ const GATHER_MS = 5;
 const RENEW_MS = LEASE_MS / 3;
 /** The part of all jobs that a process may hold at which it claims again after it was full. */
 const FULL = 0.9;
-/** The shortest sleep while due jobs are held by other replicas. */
+/** The shortest sleep while due jobs are held by other replicas, and the time after which a busy process claims for groups that it has no jobs of. */
 const POLL_MIN_MS = 250;
 const BACKOFF_MAX_MS = 5_000;
 const STOP_LIMIT_MS = 10_000;
@@ -102,7 +103,8 @@ export function startWork<J extends Claimed, O>(options: WorkOptions<J, O>): Wor
     isStopping: false,
     isNudged: true,
     isFull: false,
-    claimAt: 0,
+    claimedAt: 0,
+    dueAt: 0,
     after: 0,
   };
   const running = run(work);
@@ -136,8 +138,10 @@ async function run<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
         await abandonAll(options);
       }
       failures = 0;
-      const restMs = Math.max(1, Math.min(work.claimAt, renewAt) - performance.now());
-      if (await wakeUp.sleep(wakeUp.isNudged() ? 0 : restMs)) await wakeUp.rest(GATHER_MS);
+      const restMs = wakeUp.isNudged()
+        ? 0
+        : Math.max(1, Math.min(await nextDueAt(work), renewAt) - performance.now());
+      if (await wakeUp.sleep(restMs)) await wakeUp.rest(GATHER_MS);
     } catch (error) {
       failures += 1;
       options.log.warn(
@@ -155,16 +159,17 @@ function isClaimDue<J extends Claimed, O>({
   lanes,
   isNudged,
   isFull,
-  claimAt,
+  claimedAt,
+  dueAt = claimedAt + POLL_MIN_MS,
 }: Work<J, O>): boolean {
   if (isFull) return lanes.size <= FULL * inFlightMax;
-  return isNudged || lanes.isLow() || performance.now() >= claimAt;
+  return isNudged || lanes.isLow() || performance.now() >= dueAt;
 }
 
 async function claimMore<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
   const { options, lanes } = work;
   work.isNudged = false;
-  work.claimAt = 0;
+  work.dueAt = 0;
   const shares = lanes.free();
   const fromMs = performance.now();
   const limit = Math.min(options.inFlightMax - lanes.size, CLAIM_MAX);
@@ -177,8 +182,8 @@ async function claimMore<J extends Claimed, O>(work: Work<J, O>): Promise<void> 
   attemptNext(work);
   lanes.claimed(jobs, shares, limit);
   work.isFull = lanes.size >= options.inFlightMax;
-  if (work.isFull) work.claimAt = Number.POSITIVE_INFINITY;
-  else if (!work.isNudged) work.claimAt = performance.now() + (await untilDue(options));
+  work.claimedAt = performance.now();
+  work.dueAt = work.isFull ? Number.POSITIVE_INFINITY : undefined;
 }
 
 function attemptNext<J extends Claimed, O>(work: Work<J, O>): void {
@@ -250,15 +255,15 @@ async function abandonAll<J extends Claimed, O>(options: WorkOptions<J, O>): Pro
     );
 }
 
-/** Milliseconds until a job is due that nothing wakes the loop for. */
-async function untilDue<J extends Claimed, O>({
-  queue,
-  database,
-  pollMs,
-}: WorkOptions<J, O>): Promise<number> {
-  const dueMs = await queue.untilDue(database);
-  const tickMs = untilTick(pollMs);
-  return Math.min(Math.max(dueMs ?? tickMs, POLL_MIN_MS), tickMs);
+/** When jobs are claimed next although nothing says that there are any. The database is asked once between two claims. */
+async function nextDueAt<J extends Claimed, O>(work: Work<J, O>): Promise<number> {
+  const { queue, database, pollMs } = work.options;
+  if (work.dueAt === undefined) {
+    const dueMs = await queue.untilDue(database);
+    const tickMs = untilTick(pollMs);
+    work.dueAt = performance.now() + Math.min(Math.max(dueMs ?? tickMs, POLL_MIN_MS), tickMs);
+  }
+  return work.dueAt;
 }
 
 async function end<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
