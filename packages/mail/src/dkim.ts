@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { promisify } from "node:util";
 import { headerLine } from "./header-line.ts";
-import { wireDomain } from "./mail-address.ts";
+import { domainOf, wireDomain } from "./mail-address.ts";
 
 /** A key that signs the mails of a domain. Its public half stands in DNS, at `<selector>._domainkey.<domain>`. */
 export interface DkimKey {
@@ -60,7 +60,7 @@ function readKey(item: string): DkimKey | { problem: string } {
  * knows RSA alone, and leaves a mail unsigned where it fails.
  */
 export async function signMail(octets: Buffer, sender: string, keys: DkimKey[]): Promise<Buffer> {
-  const ours = keysOf(sender.slice(sender.lastIndexOf("@") + 1), keys);
+  const ours = keysOf(domainOf(sender), keys);
   if (ours.length === 0) return octets;
   const end = octets.indexOf("\r\n\r\n");
   const { names, text } = coveredFields(octets.toString("latin1", 0, end));
@@ -76,6 +76,11 @@ export async function signMail(octets: Buffer, sender: string, keys: DkimKey[]):
     }),
   );
   return Buffer.concat([Buffer.from(signatures.join("")), octets]);
+}
+
+/** Says whether a key signs the mails of an address as it stands on the wire. */
+export function isSigned(address: string, keys: DkimKey[]): boolean {
+  return keysOf(domainOf(address), keys).length > 0;
 }
 
 function keysOf(domain: string, keys: DkimKey[]): DkimKey[] {

@@ -28,6 +28,11 @@ function wireLocalPart(local: string): string {
   return `"${local.replace(/["\\]/g, "\\$&")}"`;
 }
 
+/** The domain of an address. */
+export function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf("@") + 1);
+}
+
 /** A domain in A-labels, or an address in brackets. Undefined for a text that is neither. */
 export function wireDomain(domain: string): string | undefined {
   if (DOMAIN_LITERAL.test(domain)) return domain;

@@ -139,6 +139,10 @@ export const contentVariables = {
   MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
   /** How text messages leave: `form+https://user:password@host/path?from=+49151`, `json+https://token@host/path?body=...`, or `log:`. None leave when absent. */
   SMS_URL: smsUrl.optional(),
+  /** Emails with `useOwnerAsMailer` come from the owner of the contact, as far as mails of that address are signed. */
+  MAIL_OWNER_AS_MAILER: flag.default(false),
+  /** The HTML of `{signature}` where the mail is not from an owner with a signature; `|FROM_NAME|` is the name of its sender. */
+  MAIL_SIGNATURE: z.string().max(10_000).default("Best regards,<br>|FROM_NAME|"),
   /** A picture in HTML mails says that they were opened. */
   MAIL_TRACKING_PIXEL: flag.default(true),
   /** At the unsubscribe link readers choose what they get, and how often. */

@@ -16,7 +16,7 @@ import { PRINT_TABLES } from "./form/same-twice.ts";
 import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
-import { NOTICE_TABLES } from "./notice/notice-tables.ts";
+import { NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import { TEXT_TABLES } from "./text/text-tables.ts";
@@ -208,4 +208,5 @@ export const migrations: Migrations = {
     "alter table emails add column excluded_lists jsonb not null default '[]'",
     "create index emails_excluded_lists on emails using gin (excluded_lists jsonb_path_ops)",
   ),
+  "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),
 };

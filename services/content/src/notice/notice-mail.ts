@@ -5,11 +5,7 @@ import type { NoticeMail } from "./notice-queue.ts";
 /** The mail that an email is for somebody else than a contact, without its copies and with its attachments. */
 export function noticeMailOf(
   rendered: RenderedMail,
-  { replyToAddress, assetAttachments }: Pick<EmailRevision, "replyToAddress" | "assetAttachments">,
+  { assetAttachments }: Pick<EmailRevision, "assetAttachments">,
 ): NoticeMail {
-  return {
-    ...{ ...rendered, to: [], cc: [] },
-    ...(replyToAddress && { replyTo: { name: "", address: replyToAddress } }),
-    attachments: assetAttachments,
-  };
+  return { ...rendered, to: [], cc: [], attachments: assetAttachments };
 }

@@ -6,7 +6,6 @@ import { EVERY_GROUP, laneOf } from "../send/run-sends.ts";
 
 /** A mail as it was written when its recipient was chosen. */
 export interface NoticeMail extends RenderedMail {
-  replyTo?: Mailbox;
   /** As the mail shows them; its recipient alone where both are empty. */
   to: Mailbox[];
   cc: Mailbox[];

@@ -20,3 +20,9 @@ export const NOTICE_TABLES = [
     id integer primary key, version integer not null, email text, first_name text, last_name text, is_published boolean)`,
   "create index users_email on users (lower(email))",
 ];
+
+/** SQL of a migration: what mails to the contacts of a user say of that user. Known users are listed anew. */
+export const OWNERS_OF_MAILS = [
+  "alter table users add column position text, add column signature text",
+  "select begin_projection_beside('users')",
+];

@@ -5,15 +5,20 @@ import type { Projection } from "@tidings/projection/projection";
 import { replicate } from "@tidings/projection/replicate";
 import { UserSchema } from "@tidings/proto/tidings/identity/v1/user";
 
-/** The table `users`: where users get mail. */
+/** The table `users`: where users get mail, and what mails to their contacts say of them. */
 export const users: Projection = replicate(UserSchema, {
   table: "users",
-  columns: { email: "text", first_name: "text", last_name: "text", is_published: "boolean" },
-  row: ({ email, firstName, lastName, isPublished }) => ({
+  columns: {
+    ...{ email: "text", first_name: "text", last_name: "text", is_published: "boolean" },
+    ...{ position: "text", signature: "text" },
+  },
+  row: ({ email, firstName, lastName, isPublished, position, signature }) => ({
     email,
     first_name: firstName,
     last_name: lastName,
     is_published: isPublished ?? false,
+    position: position ?? "",
+    signature: signature ?? "",
   }),
 });
 

@@ -13,6 +13,8 @@ export interface EmailRevision {
   fromName: string | null;
   replyToAddress: string | null;
   bccAddress: string | null;
+  /** Absent of revisions that were kept before there was a choice. */
+  useOwnerAsMailer?: boolean;
   utmTags: Record<string, string> | unknown[];
   preheaderText: string | null;
   customHtml: string | null;
@@ -24,7 +26,7 @@ export interface EmailRevision {
 }
 
 const COLUMNS =
-  `name subject language from_address from_name reply_to_address bcc_address utm_tags preheader_text custom_html
+  `name subject language from_address from_name reply_to_address bcc_address use_owner_as_mailer utm_tags preheader_text custom_html
   plain_text asset_attachments dynamic_content headers`.split(/\s+/);
 const CONTENT = COLUMNS.map((name) => `'${memberOf(name)}', e.${name}`).join(", ");
 

@@ -11,6 +11,7 @@ import { attachmentReader } from "./attachments.ts";
 import type { UsualSender } from "./compose-send.ts";
 import { type AskContactable, contactableAsker } from "./contactable.ts";
 import { mailLinks } from "./mail-links.ts";
+import { mailOwners } from "./owners.ts";
 import { type RenderSend, sendRenderer } from "./render-send.ts";
 import type { UnsentOptions } from "./render-unsent.ts";
 import { countedTransport } from "./send-metrics.ts";
@@ -47,6 +48,10 @@ export function mailParts(
   const { MAIL_URL: url, MAIL_FROM: from, MAIL_CONNECTIONS: connections, MAIL_DKIM_KEYS: dkimKeys } = config;
   const rendering = {
     contacts: knownContacts(database, upstreams, FOR_MAILS),
+    owners: mailOwners(database, {
+      ...{ from, dkimKeys, signature: config.MAIL_SIGNATURE },
+      isOwnerMailer: config.MAIL_OWNER_AS_MAILER,
+    }),
     links: mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL),
     addressOfPage: addresses.find,
     addressOfAsset: async (text: string) => {

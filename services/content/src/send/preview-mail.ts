@@ -1,3 +1,4 @@
+import type { Mailbox } from "@tidings/mail/compose-mail";
 import { htmlLinks } from "@tidings/rendering/html-links";
 import { scanHtml } from "@tidings/rendering/scan-html";
 import type { EmailRevision } from "./email-revision.ts";
@@ -28,7 +29,32 @@ export async function previewMail(
 ): Promise<MailPreview> {
   const mail = await renderUnsent(revision, { ...shown, tokens: {} }, options);
   const links = htmlLinks(mail.html).map((link) => ({ url: link.address, tracked: isTracked(link) }));
-  return { ...mail, links, bytes: Buffer.byteLength(mail.html), warnings: warningsOf(mail, links, isBulk) };
+  const headers = [...sendersIn(mail, options.owners.usual), ...mail.headers];
+  return {
+    ...mail,
+    headers,
+    links,
+    bytes: Buffer.byteLength(mail.html),
+    warnings: warningsOf(mail, links, isBulk),
+  };
+}
+
+function sendersIn(
+  { fromAddress, fromName, replyTo }: RenderedMail,
+  usual: Mailbox | undefined,
+): [name: string, value: string][] {
+  const from = {
+    address: fromAddress || (usual?.address ?? ""),
+    name: fromName || (fromAddress ? "" : (usual?.name ?? "")),
+  };
+  return [
+    ...(from.address ? [["From", written(from)] as [string, string]] : []),
+    ...(replyTo ? [["Reply-To", written(replyTo)] as [string, string]] : []),
+  ];
+}
+
+function written({ name, address }: Mailbox): string {
+  return name ? `${name} <${address}>` : address;
 }
 
 function warningsOf({ html, text }: RenderedMail, links: { url: string }[], isBulk: boolean): MailWarning[] {

@@ -24,7 +24,7 @@ const COMPILED_MAX = 200;
 
 /** Writes mails of sends. Each revision is read and compiled once. */
 export function sendRenderer(options: RenderSendOptions): RenderSend {
-  const { database, contacts, hasPixel } = options;
+  const { database, hasPixel } = options;
   const revisionOf = revisionReader(database);
   const once = madeOnce<MailTemplate>(COMPILED_MAX);
   const templateOf = (revision: EmailRevision, given: string[]): Promise<MailTemplate> => {
@@ -35,10 +35,7 @@ export function sendRenderer(options: RenderSendOptions): RenderSend {
   return async (send, now = database.now()) => {
     const revision = await revisionOf(send.emailId, send.emailVersion);
     const template = await templateOf(revision, Object.keys(send.tokens));
-    const about = await readReader(contacts, template, {
-      contactId: send.contactId,
-      language: revision.language,
-    });
+    const about = await readReader(options, template, { contactId: send.contactId, revision });
     const reader = { ...about, send, now, tokens: new Map(Object.entries(send.tokens)) };
     const mail = await renderMail(revision, template, reader, options);
     return { mail, revision, address: about.fields.get("email") ?? "" };

@@ -31,11 +31,10 @@ export async function renderUnsent(
     trackLinks: async () => new Map(),
     hasPixel: false,
   });
-  const { language } = revision;
   const about =
     contactId === undefined
-      ? nobody(template.contactFields, language)
-      : await readReader(options.contacts, template, { contactId, language });
+      ? nobody(template.contactFields, revision.language)
+      : await readReader(options, template, { contactId, revision });
   const reader = { ...about, send: NO_SEND, now, tokens: new Map(Object.entries(tokens)) };
   return renderMail(revision, template, reader, options);
 }
@@ -43,5 +42,5 @@ export async function renderUnsent(
 /** The names of fields stand for their values. */
 function nobody(contactFields: string[], locale: string) {
   const fields = new Map(contactFields.map((alias) => [alias, `[${alias}]`]));
-  return { fields, matched: undefined, timeZone: "UTC", locale };
+  return { fields, matched: undefined, timeZone: "UTC", locale, owner: undefined };
 }

@@ -29,7 +29,6 @@ export async function writeSend(
       hash: send.hash,
       address,
       bcc: revision.bccAddress,
-      ...(revision.replyToAddress && { replyTo: { name: "", address: revision.replyToAddress } }),
       to: [{ name: "", address }],
       headers: [...headersOf(mail.headers, send, links), ...marks(send.hash)],
       attachments: await attachmentsOf(send.attachments ?? revision.assetAttachments),

@@ -20,6 +20,7 @@ import type { Submitting } from "../form/submit.ts";
 import type { Submitters } from "../form/submitter.ts";
 import { submissionUpkeep } from "../form/upkeep.ts";
 import { mailLinks } from "../send/mail-links.ts";
+import { ownerSenders } from "../send/owners.ts";
 import { previewLinks } from "../web/preview.ts";
 
 /** For tests: forms and their submissions over a database of their own. Of contacts the ids alone are known. */
@@ -100,6 +101,10 @@ const noValue = async () => undefined;
 const UNWRITTEN: FollowOptions["rendering"] = {
   contacts: { fieldsOf: async () => new Map(), matched: noValue },
   links: mailLinks([generateSecretKey()], "https://www.example"),
+  owners: {
+    find: noValue,
+    ...ownerSenders({ from: undefined, dkimKeys: [], isOwnerMailer: false, signature: "" }),
+  },
   addressOfPage: noValue,
   addressOfAsset: noValue,
 };
