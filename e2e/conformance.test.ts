@@ -101,7 +101,7 @@ for (const { resource, message, bodies } of all) {
 
 /** Members of JSON that somewhere is read as a text or a number. */
 const JSON_MEMBERS =
-  `id field operator glue type filter value values weight winnerCriteria tokenName content filters list
+  `id field operator glue type filter value values weight winnerCriteria totalWeight tokenName content filters list
   label placeholder labelAttributes text captcha errorMessage precision timeout colors email points stage`.split(
     /\s+/,
   );

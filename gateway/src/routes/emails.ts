@@ -2,8 +2,10 @@ import {
   type Broadcast,
   BroadcastSchema,
   EmailMethodService,
+  EmailSchema,
   type SendProgress,
 } from "@tidings/proto/tidings/content/v1/email";
+import { EmailTestSchema } from "@tidings/proto/tidings/content/v1/variant_test";
 import { jsonBytes, parseJson } from "@tidings/resource/json-member";
 import { messageWriter } from "../rest/message-json.ts";
 import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
@@ -39,7 +41,13 @@ const TESTED = jsonAnswer(
 );
 const TO_SEGMENTS = objectBody({
   type: "object",
-  properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER, batch: WHOLE_NUMBER },
+  properties: {
+    ...{ lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER, batch: WHOLE_NUMBER },
+    winnerAfterHours: {
+      ...{ type: "integer", minimum: 1, maximum: 168 },
+      description: "The rest of the recipients get the winner of the A/B test after so many hours",
+    },
+  },
 });
 const COUNT = { type: "integer", minimum: 0 };
 const BROADCAST_SENT = jsonAnswer(
@@ -175,6 +183,24 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
     }),
     route({
       method: "GET",
+      path: "/emails/:id/test",
+      summary: "Get how the A/B test of an email stands",
+      rpc: rpc.getEmailTest,
+      parameters: { id: entityId("emails", "view") },
+      answer: messageAnswer("test", EmailTestSchema),
+      handle: ({ parameters, options }) => emails.getEmailTest(parameters, options),
+    }),
+    route({
+      method: "POST",
+      path: "/emails/:id/winner",
+      summary: "Make a variant of an email the winner of its A/B test",
+      rpc: rpc.makeEmailWinner,
+      parameters: { id: entityId("emails", "edit") },
+      answer: messageAnswer("email", EmailSchema),
+      handle: ({ parameters, options }) => emails.makeEmailWinner(parameters, options),
+    }),
+    route({
+      method: "GET",
       path: "/emails/:id/contact/:contactId/explain",
       summary: "Get why a contact gets a segment email, or does not",
       rpc: rpc.explainSend,
@@ -212,7 +238,7 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
       errors: [409],
       async handle({ parameters: { id }, body, options }) {
         const { broadcastId } = await emails.sendEmail(
-          { id, ...sentMembers(body, ["lists", "limit", "batch"]) },
+          { id, ...sentMembers(body, ["lists", "limit", "batch", "winnerAfterHours"]) },
           options,
         );
         if (broadcastId === "") return NOTHING_SENT;

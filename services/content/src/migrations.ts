@@ -17,7 +17,7 @@ import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
-import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES } from "./send/send-tables.ts";
+import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import { TEXT_TABLES } from "./text/text-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
@@ -209,4 +209,5 @@ export const migrations: Migrations = {
     "create index emails_excluded_lists on emails using gin (excluded_lists jsonb_path_ops)",
   ),
   "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),
+  "0078_winner_of_sends": statements(...WINNER_OF_SENDS),
 };

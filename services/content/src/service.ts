@@ -144,9 +144,9 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visiting = { database, outbox, ids };
   const recordDownload = factRecorder(visiting, DOWNLOADS);
   const recordShown = shownRecorder({ database, outbox });
-  const emailRows = emails(context);
+  const { rows: emailRows, makeWinner } = emails(context);
   const smsRows = smses(context);
-  const sends = openSends(foundation, { rows: emailRows, findVisible, settings, ids, mail });
+  const sends = openSends(foundation, { rows: emailRows, makeWinner, findVisible, settings, ids, mail });
   const callbacks = openCallbacks(foundation);
   const text = textParts(foundation, mail);
   const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, text });

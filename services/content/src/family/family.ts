@@ -6,7 +6,7 @@ import { isNothing, isObject, jsonOf, kept, notValid } from "@tidings/resource/j
 import { placeOf } from "@tidings/resource/resource";
 import type { Call } from "@tidings/rpc/call";
 import { notOneOf, type Violation } from "@tidings/rpc/fault";
-import { textOf } from "@tidings/runtime/plain-text";
+import { textOf, wholeNumberOf } from "@tidings/runtime/plain-text";
 import { type RawBuilder, sql } from "kysely";
 import { isWinnerCriterion, WINNER_CRITERIA } from "./winner.ts";
 
@@ -104,8 +104,14 @@ function parentless(ties: Tie[]): RawBuilder<unknown> {
   );
 }
 
-/** `{weight, winnerCriteria}` of a variant: its share in percent, and the criterion of the winner. */
-export function checkVariantSettings(draft: { variantSettings?: Uint8Array | undefined }): Violation[] {
+/**
+ * `{weight, winnerCriteria}` of a variant: its share in percent, and the criterion of the winner. With `hasTestShare` also `totalWeight`: the percentage of
+ * recipients that take part in the test before the rest gets the winner.
+ */
+export function checkVariantSettings(
+  draft: { variantSettings?: Uint8Array | undefined },
+  { hasTestShare = false } = {},
+): Violation[] {
   const sent = jsonOf(draft.variantSettings);
   if (isNothing(sent)) {
     draft.variantSettings = kept({});
@@ -118,6 +124,13 @@ export function checkVariantSettings(draft: { variantSettings?: Uint8Array | und
   const { winnerCriteria } = sent;
   if (winnerCriteria !== undefined && winnerCriteria !== null && !isWinnerCriterion(textOf(winnerCriteria)))
     return [notValid("variantSettings.winnerCriteria", notOneOf(WINNER_CRITERIA))];
-  draft.variantSettings = kept({ weight, winnerCriteria: winnerCriteria ?? null });
+  const totalWeight = hasTestShare ? (sent.totalWeight ?? null) : null;
+  const share = totalWeight === null ? 100 : wholeNumberOf(totalWeight);
+  if (share === undefined || share < 1 || share > 100)
+    return [notValid("variantSettings.totalWeight", "It is a whole number of percent from 1 to 100.")];
+  draft.variantSettings = kept({
+    ...{ weight, winnerCriteria: winnerCriteria ?? null },
+    ...(totalWeight !== null && { totalWeight: share }),
+  });
   return [];
 }

@@ -25,7 +25,12 @@ interface Tested extends Resource {
 const MEMBERS_MAX = 1_000;
 
 /** Makes a variant the parent of its test, and answers it as it is then. */
-export type MakeWinner<T> = (id: number, call: Call) => Promise<T>;
+export type MakeWinner<T> = (transaction: Transaction, id: number, call: Call) => Promise<T>;
+
+interface WinnerOptions<T extends Resource> extends Pick<RepositoryOptions<T>, "changed" | "show"> {
+  /** Called in the transaction in which a winner takes the place of its parent. */
+  swapped?(transaction: Transaction, places: { winnerId: number; rootId: number }): void;
+}
 
 /**
  * Ends tests (engines.md 6.8): the winner and its parent change places, with the settings of these. All other variants, and the translations, are
@@ -35,7 +40,7 @@ export type MakeWinner<T> = (id: number, call: Call) => Promise<T>;
 export function winnerMaker<T extends Tested>(
   context: ResourceContext,
   schema: DescMessage,
-  { changed, show }: Pick<RepositoryOptions<T>, "changed" | "show">,
+  { changed, show, swapped: noteSwap }: WinnerOptions<T>,
 ): MakeWinner<T> {
   const { table } = placeOf(schema);
   const parts = repositoryParts<T, undefined>(context, schema, { ...(show && { show }) });
@@ -68,26 +73,26 @@ export function winnerMaker<T extends Tested>(
     }
   };
 
-  return (id, call) =>
-    context.database.transaction(call.deadlineMs, async (transaction) => {
-      const rootId = await lockRoot(transaction, id);
-      const members = await transaction.query(memberStatement, [rootId]);
-      if (members.length > MEMBERS_MAX)
-        throw badRequest(`It has more than ${MEMBERS_MAX} variants and translations.`);
-      const ids = members.map((row) => Number(row.id));
-      const rows = (await transaction.query(statements.lock, [ids, call.actor.id])).map(toLocked);
-      const winner = editable(rows, id, call);
-      requireExpected(call, schema.typeName, { id, version: winner.version });
-      const outcomes = rootId === id ? [] : swapped(rows, { winner, rootId }, schema);
-      const isDenied = rows.some((row) => changeable(row, Verb.EDIT, call) instanceof Fault);
-      if (outcomes.length > 0 && isDenied) throw denied();
-      for (const { saved } of outcomes) stampModified(saved.message, columns, call);
-      await write(transaction, outcomes satisfies Outcome<T>[]);
-      const saved = outcomes.find((outcome) => outcome.saved.message.id === id)?.saved ?? winner;
-      await parts.show([saved.message], call, joined(context.database, transaction));
-      call.showsVersion?.(saved.version);
-      return saved.message;
-    });
+  return async (transaction, id, call) => {
+    const rootId = await lockRoot(transaction, id);
+    const members = await transaction.query(memberStatement, [rootId]);
+    if (members.length > MEMBERS_MAX)
+      throw badRequest(`It has more than ${MEMBERS_MAX} variants and translations.`);
+    const ids = members.map((row) => Number(row.id));
+    const rows = (await transaction.query(statements.lock, [ids, call.actor.id])).map(toLocked);
+    const winner = editable(rows, id, call);
+    requireExpected(call, schema.typeName, { id, version: winner.version });
+    const outcomes = rootId === id ? [] : swapped(rows, { winner, rootId }, schema);
+    const isDenied = rows.some((row) => changeable(row, Verb.EDIT, call) instanceof Fault);
+    if (outcomes.length > 0 && isDenied) throw denied();
+    for (const { saved } of outcomes) stampModified(saved.message, columns, call);
+    if (outcomes.length > 0) noteSwap?.(transaction, { winnerId: id, rootId });
+    await write(transaction, outcomes satisfies Outcome<T>[]);
+    const saved = outcomes.find((outcome) => outcome.saved.message.id === id)?.saved ?? winner;
+    await parts.show([saved.message], call, joined(context.database, transaction));
+    call.showsVersion?.(saved.version);
+    return saved.message;
+  };
 }
 
 function editable<T extends Tested>(rows: Locked<T>[], id: number, call: Call): Locked<T> {

@@ -1,16 +1,19 @@
+import type { Transaction } from "@tidings/database/transaction";
 import { checkFilters } from "@tidings/filters/check";
 import { thingsNamedInFilters } from "@tidings/filters/named-things";
 import { type Email, EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import { isNothing, isObject, type JsonObject, jsonOf, notValid } from "@tidings/resource/json-member";
 import type { NamedThings } from "@tidings/resource/needs";
 import { repository } from "@tidings/resource/repository";
-import type { Repository, ResourceContext } from "@tidings/resource/repository-options";
+import type { Changed, Repository, ResourceContext } from "@tidings/resource/repository-options";
 import type { Violation } from "@tidings/rpc/fault";
 import { isEmailAddress } from "@tidings/runtime/email-address";
 import { checkVariantSettings, type Family, family } from "../family/family.ts";
+import { type MakeWinner, winnerMaker } from "../family/make-winner.ts";
 import { EMAIL_SHOWN } from "../family/references.ts";
 import { checkUtmTags } from "../family/utm-tags.ts";
 import { restartTests } from "../family/variant-test.ts";
+import { keepFamily } from "../send/email-family.ts";
 import { planSends } from "../send/schedule.ts";
 
 const TOKENS_MAX = 100;
@@ -21,10 +24,15 @@ const CONTACT_FIELD = /^\{contactfield=[a-z0-9_]+(?:\|[^{}]*)?\}$/;
 const HEADER_NAME = /^[!-9;-~]{1,191}$/;
 const HEADER_VALUE = /^[^\r\n\0]{0,998}$/;
 
-export function emails(context: ResourceContext): Repository<Email> {
+/** Emails, and the way in which a test of them ends. */
+export function emails(context: ResourceContext): { rows: Repository<Email>; makeWinner: MakeWinner<Email> } {
   const variants = family(EmailSchema, EMAIL_SHOWN, ["variant", "translation"]);
   const restart = restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]);
-  return repository<Email, Family>(context, EmailSchema, {
+  const changed = async (transaction: Transaction, changes: Changed<Email>[]) => {
+    await restart(transaction, changes);
+    planSends(transaction, changes, context.database.now());
+  };
+  const rows = repository<Email, Family>(context, EmailSchema, {
     listed: variants.listed,
     load: (transaction, _call, messages, ids) => variants.load(transaction, ids, messages),
     prepare(draft, { before, loaded }) {
@@ -34,7 +42,7 @@ export function emails(context: ResourceContext): Repository<Email> {
         ...checkAddresses(draft),
         ...checkLines(draft),
         ...checkUtmTags(draft),
-        ...checkVariantSettings(draft),
+        ...checkVariantSettings(draft, { hasTestShare: true }),
         ...checkDynamicContent(draft),
         ...checkHeaders(draft),
         ...(draft.emailType === "list" && draft.lists.length === 0
@@ -44,12 +52,13 @@ export function emails(context: ResourceContext): Repository<Email> {
       ];
     },
     needs: ({ dynamicContent }) => thingsNamed(jsonOf(dynamicContent)),
-    async changed(transaction, changes) {
-      await restart(transaction, changes);
-      planSends(transaction, changes, context.database.now());
-    },
+    changed,
     show: variants.show,
   });
+  const makeWinner = winnerMaker<Email>(context, EmailSchema, {
+    ...{ changed, show: variants.show, swapped: keepFamily },
+  });
+  return { rows, makeWinner };
 }
 
 /** Members that become header fields are one line (RFC 5322, 2.2). */

@@ -29,6 +29,7 @@ export function pageMethods({
       await rows.get(id, call);
       return readPageTest(database, id, call.deadlineMs);
     },
-    makePageWinner: ({ id }, call) => makeWinner(id, call),
+    makePageWinner: ({ id }, call) =>
+      database.transaction(call.deadlineMs, (transaction) => makeWinner(transaction, id, call)),
   };
 }

@@ -1,20 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { type Database, prepared } from "@tidings/database/database";
-import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import {
   TestedVariantSchema,
   type VariantTest,
   VariantTestSchema,
 } from "@tidings/proto/tidings/content/v1/variant_test";
-import { isObject, jsonOf } from "@tidings/resource/json-member";
-import { textOf } from "@tidings/runtime/plain-text";
-import { weightIn, weightOfParent } from "../family/variant-weight.ts";
-import { isWinnerCriterion, type WinnerCriterion, winnersOf } from "../family/winner.ts";
+import { criterionOf, rateOf, VARIANTS_MAX, weightOf } from "../family/tested-variants.ts";
+import { type WinnerCriterion, winnersOf } from "../family/winner.ts";
 
 /** Visits that rates are made of, of all variants of a test together: the latest ones. */
 const VISITS_MAX = 200_000;
-const VARIANTS_MAX = 100;
 
 const variantsStatement = prepared(
   "pages_tested",
@@ -83,7 +79,8 @@ export async function readPageTest(database: Database, id: number, deadlineMs: n
       title: row.title ?? "",
       isPublished: row.is_published === "t",
       weight: weightOf(row, rows),
-      ...ratedBy(byId.get(Number(row.id))),
+      visits: Number(byId.get(Number(row.id))?.visits ?? 0),
+      ...rateOf(byId.get(Number(row.id))),
     }),
   );
   return create(VariantTestSchema, {
@@ -92,26 +89,4 @@ export async function readPageTest(database: Database, id: number, deadlineMs: n
     variants,
     winners: criterion ? winnersOf(criterion, variants) : [],
   });
-}
-
-/** The criterion that the first variant with one names. */
-function criterionOf(rows: Row[]): WinnerCriterion | undefined {
-  return rows
-    .map(({ variant_settings }) => jsonOf(Buffer.from(variant_settings ?? "[]")))
-    .map((settings) => (isObject(settings) ? textOf(settings.winnerCriteria) : undefined))
-    .find(isWinnerCriterion);
-}
-
-function weightOf(row: Row, rows: Row[]): number {
-  const weight = ({ variant_settings }: Row) => weightIn(Buffer.from(variant_settings ?? "[]"));
-  if (row.is_parent !== "t") return weight(row);
-  return weightOfParent(
-    rows.filter(({ is_parent, is_published }) => is_parent !== "t" && is_published === "t").map(weight),
-  );
-}
-
-/** Rates are compared and shown with six digits behind the point. */
-function ratedBy(row: Row | undefined): { visits: number; rate?: number } {
-  const rate = row?.rate == null ? undefined : Math.round(Number(row.rate) * 1e6) / 1e6;
-  return { visits: Number(row?.visits ?? 0), ...(rate !== undefined && { rate }) };
 }

@@ -48,14 +48,15 @@ const countStatement = prepared(
 
 /**
  * The email that each recipient gets, in their order (engines.md 6.8 and 6.3): of an A/B test the variant that is furthest below its share so far, exact
- * over any number of small sends; of that one the translation into the language of the recipient.
+ * over any number of small sends; of that one the translation into the language of the recipient. Once the test is decided, the email itself.
  */
 export async function assignEmails(
   transaction: Transaction,
-  emailId: number,
+  { emailId, isDecided }: { emailId: number; isDecided: boolean },
   recipients: { locale: string }[],
 ): Promise<number[]> {
-  const members = await readMembers(transaction, emailId, holdStatement);
+  const all = await readMembers(transaction, emailId, holdStatement);
+  const members = isDecided ? all.slice(0, 1) : all;
   const before = members.map(({ chosen }) => chosen);
   const assigned = deal(members, recipients);
   if (members.length > 1) {

@@ -1,4 +1,5 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
@@ -12,7 +13,9 @@ import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
 import { chooseRecipients, type Recipient, standingOf } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
+import { planDecision } from "./plan-decision.ts";
 import { COUNTS } from "./read-broadcast.ts";
+import { shareOf, testShare } from "./test-share.ts";
 
 /** A send of an email to segments. */
 export interface NewBroadcast {
@@ -21,26 +24,36 @@ export interface NewBroadcast {
   /** No more recipients than these; all when undefined. */
   recipientsMax: number | undefined;
   createdBy: number | null;
+  /** Sends to a share of the recipients first, and hours later to the rest, which gets the winner of the test. */
+  test?: { winnerAfterHours: number; percent: number } | undefined;
 }
 
 const addStatement = prepared(
   "broadcasts_add",
-  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by)
-   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer from emails e where e.id = $2::integer`,
+  `insert into broadcasts (id, email_id, family_id, list_ids, recipients_max, created_by, winner_after_hours, test_share, is_of_root)
+   select $1::uuid, e.id, ${FAMILY_OF}, $3::integer[], $4::integer, $5::integer, $6::smallint, $7::smallint, e.variant_parent_id is null from emails e where e.id = $2::integer`,
 );
 const readStatement = prepared(
   "broadcasts_read",
   `select b.state, b.is_paused, b.position, b.email_id, b.family_id, array_to_json(b.list_ids) as lists, e.excluded_lists
    from broadcasts b left join emails e on e.id = b.email_id where b.id = $1::uuid`,
 );
+/** The recipients left get the winner, once there is one. A send of a whole family goes on with its root: somebody may make a winner by hand. */
 const holdStatement = prepared(
   "broadcasts_hold",
-  `select b.*, array_to_json(b.list_ids) as lists, coalesce((select ${isOpen("e")} from emails e where e.id = b.email_id), false) as is_open
-   from broadcasts b where b.id = $1::uuid for update of b`,
+  `select b.*, t.id as target_id, exists (select from emails e where e.id = t.id and ${isOpen("e")}) as is_open
+   from broadcasts b left join emails e on e.id = b.email_id
+   cross join lateral (
+     select coalesce(b.winner_id, case when b.is_of_root and ${FAMILY_OF} = b.family_id then e.variant_parent_id end, b.email_id) as id) t
+   where b.id = $1::uuid for update of b`,
 );
 const advanceStatement = prepared(
   "broadcasts_advance",
-  "update broadcasts set position = $2, chosen = chosen + $3, state = $4 where id = $1::uuid",
+  "update broadcasts set position = $2, chosen = chosen + $3, offered = offered + $4, state = $5 where id = $1::uuid",
+);
+const testStatement = prepared(
+  "broadcasts_test",
+  `update broadcasts set position = 0, state = 'testing', decides_at = now() + make_interval(hours => winner_after_hours) where id = $1::uuid`,
 );
 const cancelStatement = prepared(
   "sends_cancel",
@@ -69,10 +82,13 @@ const actor = serviceActor("Sends");
 /** Begins to send an email to segments. Its id is that of the broadcast. */
 export function addBroadcast(
   transaction: Transaction,
-  { emailId, segmentIds, recipientsMax, createdBy }: NewBroadcast,
+  { emailId, segmentIds, recipientsMax, createdBy, test }: NewBroadcast,
 ): string {
   const id = v7();
-  transaction.execute(addStatement, [id, emailId, segmentIds, recipientsMax ?? null, createdBy]);
+  transaction.execute(addStatement, [
+    ...[id, emailId, segmentIds, recipientsMax ?? null, createdBy],
+    ...[test?.winnerAfterHours ?? null, test?.percent ?? null],
+  ]);
   wakeBroadcast(transaction, id);
   return id;
 }
@@ -149,24 +165,45 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
         if (cancelled.length === SLICE) return again(0);
       }
       if (row.is_paused === "t" && row.state !== "cancelling") return again(LOOK_SECONDS);
+      // The decision wakes it, or a cancel.
+      if (row.state === "testing") return { state: "done" };
       if (row.state === "choosing") {
         // The broadcast was paused, or moved on, while its slice was read.
         if (!slice || after !== Number(row.position)) return again(0);
         const isClosed = row.is_open !== "t";
-        const left = row.recipients_max === null ? ALL : Number(row.recipients_max) - Number(row.chosen);
+        const { test, left } = shareLeft(row);
         const choosing = {
-          ...{ transaction, outbox, now: database.now(), broadcastId: key },
-          ...{ emailId: Number(row.email_id), familyId: Number(row.family_id) },
+          ...{ transaction, outbox, now: database.now(), broadcastId: key, familyId: Number(row.family_id) },
+          emailId: Number(row.target_id),
+          isDecided: row.winner_id !== null,
         };
-        const chosen = isClosed ? 0 : await chooseRecipients(choosing, slice.fresh, left);
+        const offered = test ? testShare(slice.fresh, test) : slice.fresh;
+        const chosen = isClosed ? 0 : await chooseRecipients(choosing, offered, left);
         const isOver = isClosed || slice.next === 0 || chosen >= left;
-        transaction.execute(advanceStatement, [key, slice.next, chosen, isOver ? "sending" : "choosing"]);
+        const state = isOver ? "sending" : "choosing";
+        transaction.execute(advanceStatement, [key, slice.next, chosen, slice.fresh.length, state]);
         transaction.afterCommit(wake);
         if (!isOver) return again(0);
+        if (test && !isClosed) {
+          transaction.execute(testStatement, [key]);
+          planDecision(transaction, key, Number(row.winner_after_hours));
+          return { state: "done" };
+        }
       }
       const finished = await transaction.query(finishStatement, [key]);
       return finished.length > 0 ? { state: "done" } : again(LOOK_SECONDS);
     },
+  };
+}
+
+/** How many recipients may still be chosen, and the test that they take part in, while it goes on. */
+function shareLeft(row: Row): { test?: { offered: number; percent: number }; left: number } {
+  const most = row.recipients_max === null ? ALL : Number(row.recipients_max);
+  if (row.winner_after_hours === null || row.decides_at !== null) return { left: most - Number(row.chosen) };
+  const percent = Number(row.test_share);
+  return {
+    test: { offered: Number(row.offered), percent },
+    left: shareOf(most, percent) - Number(row.chosen),
   };
 }
 

@@ -23,6 +23,8 @@ export interface Choosing {
   broadcastId: string;
   emailId: number;
   familyId: number;
+  /** All get the email itself, whatever variants it has. */
+  isDecided: boolean;
 }
 
 /** The occasion of a send to segments: a contact, and an address, gets one mail of a family. */
@@ -85,10 +87,10 @@ export async function chooseRecipients(
   fresh: Recipient[],
   most: number,
 ): Promise<number> {
-  const { transaction, outbox, now, broadcastId, emailId, familyId } = choosing;
+  const { transaction, outbox, now, broadcastId, emailId, familyId, isDecided } = choosing;
   const recipients = fresh.slice(0, most);
   if (recipients.length === 0) return 0;
-  const emailIds = await assignEmails(transaction, emailId, recipients);
+  const emailIds = await assignEmails(transaction, { emailId, isDecided }, recipients);
   keepRevisions(transaction, [...new Set(emailIds)]);
   const chosen = await transaction.query(chooseStatement, [
     recipients.map(() => newFactId(now).id),

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type Database, prepared } from "@tidings/database/database";
+import { type Database, prepared, queryable } from "@tidings/database/database";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
@@ -14,6 +14,7 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { isOpen } from "../family/is-open.ts";
+import type { MakeWinner } from "../family/make-winner.ts";
 import { withoutScripts } from "../slot/without-scripts.ts";
 import { sendAwaiter } from "./await-sends.ts";
 import { addBroadcast } from "./broadcast.ts";
@@ -23,11 +24,13 @@ import { controlBroadcast } from "./control-broadcast.ts";
 import { dryRun } from "./dry-run.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { presentRevision } from "./email-revision.ts";
+import { readEmailTest } from "./email-test.ts";
 import { explainSend } from "./explain-send.ts";
 import { ledgerMethods } from "./ledger.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
 import { previewMail } from "./preview-mail.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
+import { readTest } from "./read-test.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import type { UnsentOptions } from "./render-unsent.ts";
 import { requireContact } from "./require-contact.ts";
@@ -40,6 +43,7 @@ export interface EmailMethodOptions {
   askContactable: AskContactable;
   contacts: RpcClient<typeof ContactCommandService>;
   recordOpen: RecordOpen;
+  makeWinner: MakeWinner<Email>;
   rendering: UnsentOptions;
   /** Is there a way for mails to leave? */
   hasTransport: boolean;
@@ -101,12 +105,19 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       if (hash === undefined) throw notFound();
       return { hash, refusal: "" };
     },
-    async sendEmail({ id, lists, limit, batch }, call) {
+    async getEmailTest({ id }, call) {
+      await rows.get(id, call);
+      return readEmailTest(queryable(database, call.deadlineMs), id);
+    },
+    makeEmailWinner: ({ id }, call) =>
+      database.transaction(call.deadlineMs, (transaction) => options.makeWinner(transaction, id, call)),
+    async sendEmail({ id, lists, limit, batch, winnerAfterHours }, call) {
       const email = await rows.get(id, call);
       const segmentIds = readLists(lists, email);
       const recipientsMax = readCount("limit", limit);
       // Sends share their connections whatever the size of a batch: it is read for the clients that say one.
       readCount("batch", batch);
+      const test = await readTest(winnerAfterHours, email, { database, call });
       const [open] = await database.query(openStatement, [id], call.deadlineMs);
       if (!open) throw notFound();
       if (email.emailType !== "list" || segmentIds.length === 0) return { broadcastId: "" };
@@ -114,7 +125,7 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       const createdBy = call.actor.id;
       const broadcastId = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(options.wake);
-        return addBroadcast(transaction, { emailId: id, segmentIds, recipientsMax, createdBy });
+        return addBroadcast(transaction, { emailId: id, segmentIds, recipientsMax, createdBy, test });
       });
       return { broadcastId };
     },

@@ -20,7 +20,7 @@ export interface Owner {
   isPublished: boolean;
 }
 
-/** Who a mail is from, and how it is signed. */
+/** The sender of a mail, and the words that end it. */
 interface Sender {
   /** Empty where the usual sender is meant. */
   fromAddress: string;
@@ -30,7 +30,7 @@ interface Sender {
   signature: Html;
 }
 
-/** What mails say of the owner of their contact, and which of them are from the owner. */
+/** Owners of contacts, and the senders of mails to these contacts. */
 export interface Owners {
   /** The usual sender; undefined where no mails leave. */
   usual: Mailbox | undefined;

@@ -90,6 +90,12 @@ function toBroadcast(row: Row): Broadcast {
     ...(row.waiting_reason && { lastError: row.waiting_reason }),
     startedAt: timestampFromText(row.started_at ?? ""),
     ...(row.finished_at && { finishedAt: timestampFromText(row.finished_at) }),
+    ...(row.winner_after_hours && {
+      winnerAfterHours: Number(row.winner_after_hours),
+      testShare: Number(row.test_share),
+    }),
+    ...(row.decides_at && { decidesAt: timestampFromText(row.decides_at) }),
+    ...(row.winner_id && { winner: Number(row.winner_id) }),
   };
 }
 

@@ -88,3 +88,14 @@ export const CATEGORY_SUBSCRIPTIONS = [
     version integer not null default 1, id integer generated always as identity, primary key (contact_id, category_id))`,
   "create index category_subscriptions_of_category on category_subscriptions (category_id)",
 ];
+
+/** SQL of a migration: sends to segments that wait for the winner of a test. */
+export const WINNER_OF_SENDS = [
+  // `offered`: recipients that the test share was taken of. `decides_at` is null until they all were; `winner_id` until the winner is known. `is_of_root`:
+  // the email was no variant when it began.
+  `alter table broadcasts add column winner_after_hours smallint, add column test_share smallint, add column offered integer not null default 0,
+    add column decides_at timestamptz, add column winner_id integer, add column is_of_root boolean not null default false`,
+  // A winner that took the place of its parent keeps the family by which the ledger knows who got a mail of the test.
+  `create table email_families (
+    email_id integer primary key references emails on delete cascade, family_id integer not null)`,
+];

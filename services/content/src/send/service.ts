@@ -11,8 +11,10 @@ import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
+import type { MakeWinner } from "../family/make-winner.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
+import { winnerDecisions } from "./decide-winner.ts";
 import { emailMethods, type SendMethods } from "./email-methods.ts";
 import { clickJudgement } from "./judge-clicks.ts";
 import type { MailParts } from "./mail-parts.ts";
@@ -29,6 +31,7 @@ import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
 
 interface SendParts {
   rows: Repository<Email>;
+  makeWinner: MakeWinner<Email>;
   findVisible: FindVisible;
   settings: VisitSettings;
   ids: ContactIds;
@@ -43,7 +46,7 @@ type Sends = Required<Pick<Parts, "facts" | "jobs" | "services">> & {
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
   { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
-  { rows, findVisible, settings, ids, mail }: SendParts,
+  { rows, makeWinner, findVisible, settings, ids, mail }: SendParts,
 ): Sends {
   const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
@@ -61,6 +64,7 @@ export function openSends(
       askContactable,
       contacts,
       recordOpen,
+      makeWinner,
       rendering,
       hasTransport: way !== undefined,
       wake,
@@ -68,6 +72,7 @@ export function openSends(
     services: [implement(SendMethodService, sendMethods({ database, log, links, render }))],
     jobs: [
       sendReplays({ database, outbox, log, wake }),
+      winnerDecisions({ database, log, makeWinner, wake }),
       clickJudgement({ database, outbox, log, ids }),
       preferenceJobs(database, log, upstreams),
     ],

@@ -7,6 +7,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { EmailTestSchema } from "./variant_test_pb.ts";
+import { file_tidings_content_v1_variant_test } from "./variant_test_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/email.proto.
  */
 export const file_tidings_content_v1_email: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSLEEwoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQESRAoOZXhjbHVkZWRfbGlzdHMYKyADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQhDotRjoB/q1GAdzZWdtZW50Ojiithg0CgxlbWFpbDplbWFpbHMSBkVtYWlscyIFZW1haWwqBG5hbWUqB3N1YmplY3QyBG5hbWVAAUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQgsKCV9sYW5ndWFnZUINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQg8KDV9mcm9tX2FkZHJlc3NCDAoKX2Zyb21fbmFtZUITChFfcmVwbHlfdG9fYWRkcmVzc0IOCgxfYmNjX2FkZHJlc3NCFgoUX3VzZV9vd25lcl9hc19tYWlsZXJCCwoJX3V0bV90YWdzQhEKD19wcmVoZWFkZXJfdGV4dEIOCgxfY3VzdG9tX2h0bWxCDQoLX3BsYWluX3RleHRCCwoJX3RlbXBsYXRlQg0KC19lbWFpbF90eXBlQhEKD19wdWJsaWNfcHJldmlld0INCgtfcmVhZF9jb3VudEINCgtfc2VudF9jb3VudEILCglfcmV2aXNpb25CEwoRX3ZhcmlhbnRfY2hpbGRyZW5CEwoRX3ZhcmlhbnRfc2V0dGluZ3NCFQoTX3ZhcmlhbnRfc3RhcnRfZGF0ZUIVChNfdmFyaWFudF9zZW50X2NvdW50QhUKE192YXJpYW50X3JlYWRfY291bnRCFwoVX3RyYW5zbGF0aW9uX2NoaWxkcmVuQhIKEF9keW5hbWljX2NvbnRlbnRCCgoIX2hlYWRlcnMiZgoZU2VuZEVtYWlsVG9Db250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg4KBnRva2VucxgDIAEoDBIZChFhc3NldF9hdHRhY2htZW50cxgEIAEoDCI7ChpTZW5kRW1haWxUb0NvbnRhY3RSZXNwb25zZRIMCgRoYXNoGAEgASgJEg8KB3JlZnVzYWwYAiABKAkiSwoQU2VuZEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgVsaXN0cxgCIAEoDBINCgVsaW1pdBgDIAEoDBINCgViYXRjaBgEIAEoDCIpChFTZW5kRW1haWxSZXNwb25zZRIUCgxicm9hZGNhc3RfaWQYASABKAkiPgoSRHJ5UnVuRW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBWxpc3RzGAIgASgMEg0KBWxpbWl0GAMgASgMIkwKE0RyeVJ1bkVtYWlsUmVzcG9uc2USEgoKd291bGRfc2VuZBgBIAEoBRIQCghleGNsdWRlZBgCIAEoDBIPCgdzYW1wbGVzGAMgASgMIkEKE0dldEJyb2FkY2FzdFJlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSCgoCaWQYAiABKAkSDAoEd2FpdBgDIAEoCCIpChVMaXN0QnJvYWRjYXN0c1JlcXVlc3QSEAoIZW1haWxfaWQYASABKAUiSwoWTGlzdEJyb2FkY2FzdHNSZXNwb25zZRIxCgpicm9hZGNhc3RzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCJHChdDb250cm9sQnJvYWRjYXN0UmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBRIKCgJpZBgCIAEoCRIOCgZhY3Rpb24YAyABKAki8AIKCUJyb2FkY2FzdBIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIOCgZjaG9zZW4YAyABKAUSDgoGcXVldWVkGAQgASgFEhAKCGRlZmVycmVkGAUgASgFEg8KB3NlbmRpbmcYBiABKAUSDAoEc2VudBgHIAEoBRIOCgZmYWlsZWQYCCABKAUSEgoKc3VwcHJlc3NlZBgJIAEoBRIPCgd1bmtub3duGAogASgFEhEKCWNhbmNlbGxlZBgLIAEoBRIMCgRyYXRlGAwgASgBEhAKA2V0YRgNIAEoBUgAiAEBEhcKCmxhc3RfZXJyb3IYDiABKAlIAYgBARIuCgpzdGFydGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtmaW5pc2hlZF9hdBgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBgoEX2V0YUINCgtfbGFzdF9lcnJvciJpChBMaXN0U2VuZHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIkoKEUxpc3RTZW5kc1Jlc3BvbnNlEicKBXNlbmRzGAEgAygLMhgudGlkaW5ncy5jb250ZW50LnYxLlNlbmQSDAoEbmV4dBgCIAEoCSIsChJSZXNvbHZlU2VuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYXMYAiABKAkiNAoSUmVwbGF5U2VuZHNSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgwKBGNvZGUYAiABKAUiJQoTUmVwbGF5U2VuZHNSZXNwb25zZRIOCgZqb2JfaWQYASABKAkiqwQKBFNlbmQSCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIQCghlbWFpbF9pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESLQoJZGF0ZV9yZWFkGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpvcGVuX2NvdW50GA8gASgFEhMKBmJvdW5jZRgQIAEoCUgDiAEBEjAKDGRhdGVfYm91bmNlZBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPZGF0ZV9jb21wbGFpbmVkGBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlQgkKB19ib3VuY2UiNQoTUHJldmlld0VtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIoQBChRQcmV2aWV3RW1haWxSZXNwb25zZRIPCgdzdWJqZWN0GAEgASgJEgwKBGh0bWwYAiABKAkSDAoEdGV4dBgDIAEoCRIPCgdoZWFkZXJzGAQgASgMEg0KBWJ5dGVzGAUgASgFEg0KBWxpbmtzGAYgASgMEhAKCHdhcm5pbmdzGAcgASgMIlgKFFNlbmRUZXN0RW1haWxSZXF1ZXN0EgoKAmlkGAEgASgFEg0KBXVzZXJzGAIgASgMEhEKCWFkZHJlc3NlcxgDIAEoDBISCgpjb250YWN0X2lkGAQgASgFIisKFVNlbmRUZXN0RW1haWxSZXNwb25zZRISCgpyZWNpcGllbnRzGAEgASgMIjQKEkV4cGxhaW5TZW5kUmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIjUKE0V4cGxhaW5TZW5kUmVzcG9uc2USDwoHdmVyZGljdBgBIAEoCRINCgVydWxlcxgCIAEoDCIiChJSZWNvcmRSZXBseVJlcXVlc3QSDAoEaGFzaBgBIAEoCSIVChNSZWNvcmRSZXBseVJlc3BvbnNlIiAKEEF3YWl0U2VuZFJlcXVlc3QSDAoEaGFzaBgBIAEoCSItCgxTZW5kUHJvZ3Jlc3MSDQoFc3RhdGUYASABKAkSDgoGcmVhc29uGAIgASgJMsgLChJFbWFpbE1ldGhvZFNlcnZpY2USeQoSU2VuZEVtYWlsVG9Db250YWN0Ei0udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlcXVlc3QaLi50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsVG9Db250YWN0UmVzcG9uc2UiBJC1GAESXgoJU2VuZEVtYWlsEiQudGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFJlcXVlc3QaJS50aWRpbmdzLmNvbnRlbnQudjEuU2VuZEVtYWlsUmVzcG9uc2UiBJC1GAESZwoLRHJ5UnVuRW1haWwSJi50aWRpbmdzLmNvbnRlbnQudjEuRHJ5UnVuRW1haWxSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLkRyeVJ1bkVtYWlsUmVzcG9uc2UiB5ACAZC1GAESXwoMR2V0QnJvYWRjYXN0EicudGlkaW5ncy5jb250ZW50LnYxLkdldEJyb2FkY2FzdFJlcXVlc3QaHS50aWRpbmdzLmNvbnRlbnQudjEuQnJvYWRjYXN0IgeQAgGQtRgBEnAKDkxpc3RCcm9hZGNhc3RzEikudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGVudC52MS5MaXN0QnJvYWRjYXN0c1Jlc3BvbnNlIgeQAgGQtRgBEmQKEENvbnRyb2xCcm9hZGNhc3QSKy50aWRpbmdzLmNvbnRlbnQudjEuQ29udHJvbEJyb2FkY2FzdFJlcXVlc3QaHS50aWRpbmdzLmNvbnRlbnQudjEuQnJvYWRjYXN0IgSQtRgDEmEKCUxpc3RTZW5kcxIkLnRpZGluZ3MuY29udGVudC52MS5MaXN0U2VuZHNSZXF1ZXN0GiUudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTZW5kc1Jlc3BvbnNlIgeQAgGQtRgBElUKC1Jlc29sdmVTZW5kEiYudGlkaW5ncy5jb250ZW50LnYxLlJlc29sdmVTZW5kUmVxdWVzdBoYLnRpZGluZ3MuY29udGVudC52MS5TZW5kIgSQtRgDEmQKC1JlcGxheVNlbmRzEiYudGlkaW5ncy5jb250ZW50LnYxLlJlcGxheVNlbmRzUmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5SZXBsYXlTZW5kc1Jlc3BvbnNlIgSQtRgDEmQKC1JlY29yZFJlcGx5EiYudGlkaW5ncy5jb250ZW50LnYxLlJlY29yZFJlcGx5UmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5SZWNvcmRSZXBseVJlc3BvbnNlIgSQtRgBEmoKDFByZXZpZXdFbWFpbBInLnRpZGluZ3MuY29udGVudC52MS5QcmV2aWV3RW1haWxSZXF1ZXN0GigudGlkaW5ncy5jb250ZW50LnYxLlByZXZpZXdFbWFpbFJlc3BvbnNlIgeQAgGQtRgBEmoKDVNlbmRUZXN0RW1haWwSKC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFRlc3RFbWFpbFJlcXVlc3QaKS50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFRlc3RFbWFpbFJlc3BvbnNlIgSQtRgBEmcKC0V4cGxhaW5TZW5kEiYudGlkaW5ncy5jb250ZW50LnYxLkV4cGxhaW5TZW5kUmVxdWVzdBonLnRpZGluZ3MuY29udGVudC52MS5FeHBsYWluU2VuZFJlc3BvbnNlIgeQAgGQtRgBElwKCUF3YWl0U2VuZBIkLnRpZGluZ3MuY29udGVudC52MS5Bd2FpdFNlbmRSZXF1ZXN0GiAudGlkaW5ncy5jb250ZW50LnYxLlNlbmRQcm9ncmVzcyIHkAIBkLUYARoQirUYDGVtYWlsOmVtYWlsc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvZW1haWwucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSLEEwoFRW1haWwSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEhoKB3N1YmplY3QYCiABKAlCCeC1GAHotRi+ARIkCghsYW5ndWFnZRgLIAEoCUINyrUYBCJlbiLotRi/AUgGiAEBEjoKCGNhdGVnb3J5GAwgASgLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIM+rUYCGNhdGVnb3J5EjMKCnB1Ymxpc2hfdXAYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAeIAQESNQoMcHVibGlzaF9kb3duGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEiAKDGZyb21fYWRkcmVzcxgPIAEoCUIF6LUYvwFICYgBARIdCglmcm9tX25hbWUYECABKAlCBei1GL8BSAqIAQESJAoQcmVwbHlfdG9fYWRkcmVzcxgRIAEoCUIF6LUYvwFIC4gBARIfCgtiY2NfYWRkcmVzcxgSIAEoCUIF6LUYvwFIDIgBARIqChN1c2Vfb3duZXJfYXNfbWFpbGVyGBMgASgIQgjKtRgEdHJ1ZUgNiAEBEiYKCHV0bV90YWdzGBQgASgMQg+otRgByrUYAltd6LUYgBBIDogBARIiCg5wcmVoZWFkZXJfdGV4dBgVIAEoCUIF6LUYggFID4gBARIkCgtjdXN0b21faHRtbBgWIAEoCUIK2LUYAei1GMCEPUgQiAEBEh8KCnBsYWluX3RleHQYFyABKAlCBui1GMCEPUgRiAEBEicKCHRlbXBsYXRlGBggASgJQhDKtRgHImJsYW5rIui1GL8BSBKIAQESOwoKZW1haWxfdHlwZRgZIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgTiAEBEiYKDnB1YmxpY19wcmV2aWV3GBogASgIQgnKtRgFZmFsc2VIFIgBARIiCgpyZWFkX2NvdW50GBsgASgFQgmYtRgByrUYATBIFYgBARIiCgpzZW50X2NvdW50GBwgASgFQgmYtRgByrUYATBIFogBARIgCghyZXZpc2lvbhgdIAEoBUIJmLUYAcq1GAExSBeIAQESRQoRYXNzZXRfYXR0YWNobWVudHMYHiADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQg7otRjoB/q1GAVhc3NldBI9Cg52YXJpYW50X3BhcmVudBgfIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIrChB2YXJpYW50X2NoaWxkcmVuGCAgASgMQgyYtRgBqLUYAbi1GAFIGIgBARIuChB2YXJpYW50X3NldHRpbmdzGCEgASgMQg+otRgByrUYAltd6LUYgBBIGYgBARJBChJ2YXJpYW50X3N0YXJ0X2RhdGUYIiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgSYtRgBSBqIAQESKgoSdmFyaWFudF9zZW50X2NvdW50GCMgASgFQgmYtRgByrUYATBIG4gBARIqChJ2YXJpYW50X3JlYWRfY291bnQYJCABKAVCCZi1GAHKtRgBMEgciAEBEkEKEnRyYW5zbGF0aW9uX3BhcmVudBglIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCfq1GAVlbWFpbBIvChR0cmFuc2xhdGlvbl9jaGlsZHJlbhgmIAEoDEIMmLUYAai1GAG4tRgBSB2IAQESPgoQdW5zdWJzY3JpYmVfZm9ybRgnIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCCPq1GARmb3JtEi4KD2R5bmFtaWNfY29udGVudBgoIAEoDEIQqLUYAcq1GAJbXei1GMCEPUgeiAEBEjsKBWxpc3RzGCkgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBImCgdoZWFkZXJzGCogASgMQhCotRgByrUYAltd6LUY//8DSB+IAQESRAoOZXhjbHVkZWRfbGlzdHMYKyADKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQhDotRjoB/q1GAdzZWdtZW50Ojiithg0CgxlbWFpbDplbWFpbHMSBkVtYWlscyIFZW1haWwqBG5hbWUqB3N1YmplY3QyBG5hbWVAAUIPCg1faXNfcHVibGlzaGVkQg0KC19jcmVhdGVkX2J5QhIKEF9jcmVhdGVkX2J5X3VzZXJCEAoOX2RhdGVfbW9kaWZpZWRCDgoMX21vZGlmaWVkX2J5QhMKEV9tb2RpZmllZF9ieV91c2VyQgsKCV9sYW5ndWFnZUINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQg8KDV9mcm9tX2FkZHJlc3NCDAoKX2Zyb21fbmFtZUITChFfcmVwbHlfdG9fYWRkcmVzc0IOCgxfYmNjX2FkZHJlc3NCFgoUX3VzZV9vd25lcl9hc19tYWlsZXJCCwoJX3V0bV90YWdzQhEKD19wcmVoZWFkZXJfdGV4dEIOCgxfY3VzdG9tX2h0bWxCDQoLX3BsYWluX3RleHRCCwoJX3RlbXBsYXRlQg0KC19lbWFpbF90eXBlQhEKD19wdWJsaWNfcHJldmlld0INCgtfcmVhZF9jb3VudEINCgtfc2VudF9jb3VudEILCglfcmV2aXNpb25CEwoRX3ZhcmlhbnRfY2hpbGRyZW5CEwoRX3ZhcmlhbnRfc2V0dGluZ3NCFQoTX3ZhcmlhbnRfc3RhcnRfZGF0ZUIVChNfdmFyaWFudF9zZW50X2NvdW50QhUKE192YXJpYW50X3JlYWRfY291bnRCFwoVX3RyYW5zbGF0aW9uX2NoaWxkcmVuQhIKEF9keW5hbWljX2NvbnRlbnRCCgoIX2hlYWRlcnMiZgoZU2VuZEVtYWlsVG9Db250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg4KBnRva2VucxgDIAEoDBIZChFhc3NldF9hdHRhY2htZW50cxgEIAEoDCI7ChpTZW5kRW1haWxUb0NvbnRhY3RSZXNwb25zZRIMCgRoYXNoGAEgASgJEg8KB3JlZnVzYWwYAiABKAkiZwoQU2VuZEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgVsaXN0cxgCIAEoDBINCgVsaW1pdBgDIAEoDBINCgViYXRjaBgEIAEoDBIaChJ3aW5uZXJfYWZ0ZXJfaG91cnMYBSABKAwiIQoTR2V0RW1haWxUZXN0UmVxdWVzdBIKCgJpZBgBIAEoBSIkChZNYWtlRW1haWxXaW5uZXJSZXF1ZXN0EgoKAmlkGAEgASgFIikKEVNlbmRFbWFpbFJlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSI+ChJEcnlSdW5FbWFpbFJlcXVlc3QSCgoCaWQYASABKAUSDQoFbGlzdHMYAiABKAwSDQoFbGltaXQYAyABKAwiTAoTRHJ5UnVuRW1haWxSZXNwb25zZRISCgp3b3VsZF9zZW5kGAEgASgFEhAKCGV4Y2x1ZGVkGAIgASgMEg8KB3NhbXBsZXMYAyABKAwiQQoTR2V0QnJvYWRjYXN0UmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBRIKCgJpZBgCIAEoCRIMCgR3YWl0GAMgASgIIikKFUxpc3RCcm9hZGNhc3RzUmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBSJLChZMaXN0QnJvYWRjYXN0c1Jlc3BvbnNlEjEKCmJyb2FkY2FzdHMYASADKAsyHS50aWRpbmdzLmNvbnRlbnQudjEuQnJvYWRjYXN0IkcKF0NvbnRyb2xCcm9hZGNhc3RSZXF1ZXN0EhAKCGVtYWlsX2lkGAEgASgFEgoKAmlkGAIgASgJEg4KBmFjdGlvbhgDIAEoCSKgBAoJQnJvYWRjYXN0EgoKAmlkGAEgASgJEg0KBXN0YXRlGAIgASgJEg4KBmNob3NlbhgDIAEoBRIOCgZxdWV1ZWQYBCABKAUSEAoIZGVmZXJyZWQYBSABKAUSDwoHc2VuZGluZxgGIAEoBRIMCgRzZW50GAcgASgFEg4KBmZhaWxlZBgIIAEoBRISCgpzdXBwcmVzc2VkGAkgASgFEg8KB3Vua25vd24YCiABKAUSEQoJY2FuY2VsbGVkGAsgASgFEgwKBHJhdGUYDCABKAESEAoDZXRhGA0gASgFSACIAQESFwoKbGFzdF9lcnJvchgOIAEoCUgBiAEBEi4KCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2ZpbmlzaGVkX2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIfChJ3aW5uZXJfYWZ0ZXJfaG91cnMYESABKAVIAogBARIXCgp0ZXN0X3NoYXJlGBIgASgFSAOIAQESLgoKZGVjaWRlc19hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoGd2lubmVyGBQgASgFSASIAQFCBgoEX2V0YUINCgtfbGFzdF9lcnJvckIVChNfd2lubmVyX2FmdGVyX2hvdXJzQg0KC190ZXN0X3NoYXJlQgkKB193aW5uZXIiaQoQTGlzdFNlbmRzUmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg0KBXN0YXRlGAMgASgJEg0KBWFmdGVyGAQgASgJEhEKCXBhZ2Vfc2l6ZRgFIAEoBSJKChFMaXN0U2VuZHNSZXNwb25zZRInCgVzZW5kcxgBIAMoCzIYLnRpZGluZ3MuY29udGVudC52MS5TZW5kEgwKBG5leHQYAiABKAkiLAoSUmVzb2x2ZVNlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIjQKElJlcGxheVNlbmRzUmVxdWVzdBIQCghlbWFpbF9pZBgBIAEoBRIMCgRjb2RlGAIgASgFIiUKE1JlcGxheVNlbmRzUmVzcG9uc2USDgoGam9iX2lkGAEgASgJIqsECgRTZW5kEgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESEAoIZW1haWxfaWQYBiABKAUSEgoKY29udGFjdF9pZBgHIAEoBRIUCgdhZGRyZXNzGAggASgJSAGIAQESDAoEaGFzaBgJIAEoCRIqCgZkdWVfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnN0YXJ0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEY29kZRgNIAEoBUgCiAEBEi0KCWRhdGVfcmVhZBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKb3Blbl9jb3VudBgPIAEoBRITCgZib3VuY2UYECABKAlIA4gBARIwCgxkYXRlX2JvdW5jZWQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD2RhdGVfY29tcGxhaW5lZBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCQoHX3JlYXNvbkIKCghfYWRkcmVzc0IHCgVfY29kZUIJCgdfYm91bmNlIjUKE1ByZXZpZXdFbWFpbFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSKEAQoUUHJldmlld0VtYWlsUmVzcG9uc2USDwoHc3ViamVjdBgBIAEoCRIMCgRodG1sGAIgASgJEgwKBHRleHQYAyABKAkSDwoHaGVhZGVycxgEIAEoDBINCgVieXRlcxgFIAEoBRINCgVsaW5rcxgGIAEoDBIQCgh3YXJuaW5ncxgHIAEoDCJYChRTZW5kVGVzdEVtYWlsUmVxdWVzdBIKCgJpZBgBIAEoBRINCgV1c2VycxgCIAEoDBIRCglhZGRyZXNzZXMYAyABKAwSEgoKY29udGFjdF9pZBgEIAEoBSIrChVTZW5kVGVzdEVtYWlsUmVzcG9uc2USEgoKcmVjaXBpZW50cxgBIAEoDCI0ChJFeHBsYWluU2VuZFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSI1ChNFeHBsYWluU2VuZFJlc3BvbnNlEg8KB3ZlcmRpY3QYASABKAkSDQoFcnVsZXMYAiABKAwiIgoSUmVjb3JkUmVwbHlSZXF1ZXN0EgwKBGhhc2gYASABKAkiFQoTUmVjb3JkUmVwbHlSZXNwb25zZSIgChBBd2FpdFNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiLQoMU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCTKJDQoSRW1haWxNZXRob2RTZXJ2aWNlEnkKElNlbmRFbWFpbFRvQ29udGFjdBItLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxUb0NvbnRhY3RSZXF1ZXN0Gi4udGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFRvQ29udGFjdFJlc3BvbnNlIgSQtRgBEl4KCVNlbmRFbWFpbBIkLnRpZGluZ3MuY29udGVudC52MS5TZW5kRW1haWxSZXF1ZXN0GiUudGlkaW5ncy5jb250ZW50LnYxLlNlbmRFbWFpbFJlc3BvbnNlIgSQtRgBEl8KDEdldEVtYWlsVGVzdBInLnRpZGluZ3MuY29udGVudC52MS5HZXRFbWFpbFRlc3RSZXF1ZXN0Gh0udGlkaW5ncy5jb250ZW50LnYxLkVtYWlsVGVzdCIHkAIBkLUYARJeCg9NYWtlRW1haWxXaW5uZXISKi50aWRpbmdzLmNvbnRlbnQudjEuTWFrZUVtYWlsV2lubmVyUmVxdWVzdBoZLnRpZGluZ3MuY29udGVudC52MS5FbWFpbCIEkLUYAxJnCgtEcnlSdW5FbWFpbBImLnRpZGluZ3MuY29udGVudC52MS5EcnlSdW5FbWFpbFJlcXVlc3QaJy50aWRpbmdzLmNvbnRlbnQudjEuRHJ5UnVuRW1haWxSZXNwb25zZSIHkAIBkLUYARJfCgxHZXRCcm9hZGNhc3QSJy50aWRpbmdzLmNvbnRlbnQudjEuR2V0QnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiB5ACAZC1GAEScAoOTGlzdEJyb2FkY2FzdHMSKS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdEJyb2FkY2FzdHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RCcm9hZGNhc3RzUmVzcG9uc2UiB5ACAZC1GAESZAoQQ29udHJvbEJyb2FkY2FzdBIrLnRpZGluZ3MuY29udGVudC52MS5Db250cm9sQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiBJC1GAMSYQoJTGlzdFNlbmRzEiQudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTZW5kc1JlcXVlc3QaJS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNlbmRzUmVzcG9uc2UiB5ACAZC1GAESVQoLUmVzb2x2ZVNlbmQSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNlbmRSZXF1ZXN0GhgudGlkaW5ncy5jb250ZW50LnYxLlNlbmQiBJC1GAMSZAoLUmVwbGF5U2VuZHMSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVwbGF5U2VuZHNSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLlJlcGxheVNlbmRzUmVzcG9uc2UiBJC1GAMSZAoLUmVjb3JkUmVwbHkSJi50aWRpbmdzLmNvbnRlbnQudjEuUmVjb3JkUmVwbHlSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLlJlY29yZFJlcGx5UmVzcG9uc2UiBJC1GAESagoMUHJldmlld0VtYWlsEicudGlkaW5ncy5jb250ZW50LnYxLlByZXZpZXdFbWFpbFJlcXVlc3QaKC50aWRpbmdzLmNvbnRlbnQudjEuUHJldmlld0VtYWlsUmVzcG9uc2UiB5ACAZC1GAESagoNU2VuZFRlc3RFbWFpbBIoLnRpZGluZ3MuY29udGVudC52MS5TZW5kVGVzdEVtYWlsUmVxdWVzdBopLnRpZGluZ3MuY29udGVudC52MS5TZW5kVGVzdEVtYWlsUmVzcG9uc2UiBJC1GAESZwoLRXhwbGFpblNlbmQSJi50aWRpbmdzLmNvbnRlbnQudjEuRXhwbGFpblNlbmRSZXF1ZXN0GicudGlkaW5ncy5jb250ZW50LnYxLkV4cGxhaW5TZW5kUmVzcG9uc2UiB5ACAZC1GAESXAoJQXdhaXRTZW5kEiQudGlkaW5ncy5jb250ZW50LnYxLkF3YWl0U2VuZFJlcXVlc3QaIC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFByb2dyZXNzIgeQAgGQtRgBGhCKtRgMZW1haWw6ZW1haWxzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_variant_test, file_tidings_type_v1_reference]);
 
 /**
  * An email.
@@ -345,6 +347,13 @@ export type SendEmailRequest = Message<"tidings.content.v1.SendEmailRequest"> & 
    * @generated from field: bytes batch = 4;
    */
   batch: Uint8Array;
+
+  /**
+   * JSON: the hours after which the rest is sent to the winner of the test; no test share when it is empty.
+   *
+   * @generated from field: bytes winner_after_hours = 5;
+   */
+  winnerAfterHours: Uint8Array;
 };
 
 /**
@@ -353,6 +362,40 @@ export type SendEmailRequest = Message<"tidings.content.v1.SendEmailRequest"> & 
  */
 export const SendEmailRequestSchema: GenMessage<SendEmailRequest> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_email, 3);
+
+/**
+ * @generated from message tidings.content.v1.GetEmailTestRequest
+ */
+export type GetEmailTestRequest = Message<"tidings.content.v1.GetEmailTestRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.GetEmailTestRequest.
+ * Use `create(GetEmailTestRequestSchema)` to create a new message.
+ */
+export const GetEmailTestRequestSchema: GenMessage<GetEmailTestRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 4);
+
+/**
+ * @generated from message tidings.content.v1.MakeEmailWinnerRequest
+ */
+export type MakeEmailWinnerRequest = Message<"tidings.content.v1.MakeEmailWinnerRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.MakeEmailWinnerRequest.
+ * Use `create(MakeEmailWinnerRequestSchema)` to create a new message.
+ */
+export const MakeEmailWinnerRequestSchema: GenMessage<MakeEmailWinnerRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_email, 5);
 
 /**
  * @generated from message tidings.content.v1.SendEmailResponse
@@ -369,7 +412,7 @@ export type SendEmailResponse = Message<"tidings.content.v1.SendEmailResponse"> 
  * Use `create(SendEmailResponseSchema)` to create a new message.
  */
 export const SendEmailResponseSchema: GenMessage<SendEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 4);
+  messageDesc(file_tidings_content_v1_email, 6);
 
 /**
  * @generated from message tidings.content.v1.DryRunEmailRequest
@@ -398,7 +441,7 @@ export type DryRunEmailRequest = Message<"tidings.content.v1.DryRunEmailRequest"
  * Use `create(DryRunEmailRequestSchema)` to create a new message.
  */
 export const DryRunEmailRequestSchema: GenMessage<DryRunEmailRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 5);
+  messageDesc(file_tidings_content_v1_email, 7);
 
 /**
  * @generated from message tidings.content.v1.DryRunEmailResponse
@@ -429,7 +472,7 @@ export type DryRunEmailResponse = Message<"tidings.content.v1.DryRunEmailRespons
  * Use `create(DryRunEmailResponseSchema)` to create a new message.
  */
 export const DryRunEmailResponseSchema: GenMessage<DryRunEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 6);
+  messageDesc(file_tidings_content_v1_email, 8);
 
 /**
  * @generated from message tidings.content.v1.GetBroadcastRequest
@@ -456,7 +499,7 @@ export type GetBroadcastRequest = Message<"tidings.content.v1.GetBroadcastReques
  * Use `create(GetBroadcastRequestSchema)` to create a new message.
  */
 export const GetBroadcastRequestSchema: GenMessage<GetBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 7);
+  messageDesc(file_tidings_content_v1_email, 9);
 
 /**
  * @generated from message tidings.content.v1.ListBroadcastsRequest
@@ -473,7 +516,7 @@ export type ListBroadcastsRequest = Message<"tidings.content.v1.ListBroadcastsRe
  * Use `create(ListBroadcastsRequestSchema)` to create a new message.
  */
 export const ListBroadcastsRequestSchema: GenMessage<ListBroadcastsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 8);
+  messageDesc(file_tidings_content_v1_email, 10);
 
 /**
  * @generated from message tidings.content.v1.ListBroadcastsResponse
@@ -490,7 +533,7 @@ export type ListBroadcastsResponse = Message<"tidings.content.v1.ListBroadcastsR
  * Use `create(ListBroadcastsResponseSchema)` to create a new message.
  */
 export const ListBroadcastsResponseSchema: GenMessage<ListBroadcastsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 9);
+  messageDesc(file_tidings_content_v1_email, 11);
 
 /**
  * @generated from message tidings.content.v1.ControlBroadcastRequest
@@ -519,7 +562,7 @@ export type ControlBroadcastRequest = Message<"tidings.content.v1.ControlBroadca
  * Use `create(ControlBroadcastRequestSchema)` to create a new message.
  */
 export const ControlBroadcastRequestSchema: GenMessage<ControlBroadcastRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 10);
+  messageDesc(file_tidings_content_v1_email, 12);
 
 /**
  * A send of an email to segments. Its sends by state add up to those that were chosen.
@@ -533,7 +576,7 @@ export type Broadcast = Message<"tidings.content.v1.Broadcast"> & {
   id: string;
 
   /**
-   * choosing, sending, paused, cancelling, cancelled or finished.
+   * choosing, testing, sending, paused, cancelling, cancelled or finished. While it is testing, those who were left out of the test wait for the winner.
    *
    * @generated from field: string state = 2;
    */
@@ -620,6 +663,32 @@ export type Broadcast = Message<"tidings.content.v1.Broadcast"> & {
    * @generated from field: google.protobuf.Timestamp finished_at = 16;
    */
   finishedAt?: Timestamp | undefined;
+
+  /**
+   * The hours that the test of the email lasts, and the percentage of recipients that take part.
+   *
+   * @generated from field: optional int32 winner_after_hours = 17;
+   */
+  winnerAfterHours?: number | undefined;
+
+  /**
+   * @generated from field: optional int32 test_share = 18;
+   */
+  testShare?: number | undefined;
+
+  /**
+   * When the winner is computed; null until the recipients of the test are chosen.
+   *
+   * @generated from field: google.protobuf.Timestamp decides_at = 19;
+   */
+  decidesAt?: Timestamp | undefined;
+
+  /**
+   * The email that the rest gets; null until it is decided.
+   *
+   * @generated from field: optional int32 winner = 20;
+   */
+  winner?: number | undefined;
 };
 
 /**
@@ -627,7 +696,7 @@ export type Broadcast = Message<"tidings.content.v1.Broadcast"> & {
  * Use `create(BroadcastSchema)` to create a new message.
  */
 export const BroadcastSchema: GenMessage<Broadcast> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 11);
+  messageDesc(file_tidings_content_v1_email, 13);
 
 /**
  * @generated from message tidings.content.v1.ListSendsRequest
@@ -668,7 +737,7 @@ export type ListSendsRequest = Message<"tidings.content.v1.ListSendsRequest"> & 
  * Use `create(ListSendsRequestSchema)` to create a new message.
  */
 export const ListSendsRequestSchema: GenMessage<ListSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 12);
+  messageDesc(file_tidings_content_v1_email, 14);
 
 /**
  * @generated from message tidings.content.v1.ListSendsResponse
@@ -692,7 +761,7 @@ export type ListSendsResponse = Message<"tidings.content.v1.ListSendsResponse"> 
  * Use `create(ListSendsResponseSchema)` to create a new message.
  */
 export const ListSendsResponseSchema: GenMessage<ListSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 13);
+  messageDesc(file_tidings_content_v1_email, 15);
 
 /**
  * @generated from message tidings.content.v1.ResolveSendRequest
@@ -716,7 +785,7 @@ export type ResolveSendRequest = Message<"tidings.content.v1.ResolveSendRequest"
  * Use `create(ResolveSendRequestSchema)` to create a new message.
  */
 export const ResolveSendRequestSchema: GenMessage<ResolveSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 14);
+  messageDesc(file_tidings_content_v1_email, 16);
 
 /**
  * @generated from message tidings.content.v1.ReplaySendsRequest
@@ -740,7 +809,7 @@ export type ReplaySendsRequest = Message<"tidings.content.v1.ReplaySendsRequest"
  * Use `create(ReplaySendsRequestSchema)` to create a new message.
  */
 export const ReplaySendsRequestSchema: GenMessage<ReplaySendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 15);
+  messageDesc(file_tidings_content_v1_email, 17);
 
 /**
  * @generated from message tidings.content.v1.ReplaySendsResponse
@@ -757,7 +826,7 @@ export type ReplaySendsResponse = Message<"tidings.content.v1.ReplaySendsRespons
  * Use `create(ReplaySendsResponseSchema)` to create a new message.
  */
 export const ReplaySendsResponseSchema: GenMessage<ReplaySendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 16);
+  messageDesc(file_tidings_content_v1_email, 18);
 
 /**
  * One mail for one contact.
@@ -871,7 +940,7 @@ export type Send = Message<"tidings.content.v1.Send"> & {
  * Use `create(SendSchema)` to create a new message.
  */
 export const SendSchema: GenMessage<Send> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 17);
+  messageDesc(file_tidings_content_v1_email, 19);
 
 /**
  * @generated from message tidings.content.v1.PreviewEmailRequest
@@ -895,7 +964,7 @@ export type PreviewEmailRequest = Message<"tidings.content.v1.PreviewEmailReques
  * Use `create(PreviewEmailRequestSchema)` to create a new message.
  */
 export const PreviewEmailRequestSchema: GenMessage<PreviewEmailRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 18);
+  messageDesc(file_tidings_content_v1_email, 20);
 
 /**
  * @generated from message tidings.content.v1.PreviewEmailResponse
@@ -950,7 +1019,7 @@ export type PreviewEmailResponse = Message<"tidings.content.v1.PreviewEmailRespo
  * Use `create(PreviewEmailResponseSchema)` to create a new message.
  */
 export const PreviewEmailResponseSchema: GenMessage<PreviewEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 19);
+  messageDesc(file_tidings_content_v1_email, 21);
 
 /**
  * @generated from message tidings.content.v1.SendTestEmailRequest
@@ -988,7 +1057,7 @@ export type SendTestEmailRequest = Message<"tidings.content.v1.SendTestEmailRequ
  * Use `create(SendTestEmailRequestSchema)` to create a new message.
  */
 export const SendTestEmailRequestSchema: GenMessage<SendTestEmailRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 20);
+  messageDesc(file_tidings_content_v1_email, 22);
 
 /**
  * @generated from message tidings.content.v1.SendTestEmailResponse
@@ -1007,7 +1076,7 @@ export type SendTestEmailResponse = Message<"tidings.content.v1.SendTestEmailRes
  * Use `create(SendTestEmailResponseSchema)` to create a new message.
  */
 export const SendTestEmailResponseSchema: GenMessage<SendTestEmailResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 21);
+  messageDesc(file_tidings_content_v1_email, 23);
 
 /**
  * @generated from message tidings.content.v1.ExplainSendRequest
@@ -1029,7 +1098,7 @@ export type ExplainSendRequest = Message<"tidings.content.v1.ExplainSendRequest"
  * Use `create(ExplainSendRequestSchema)` to create a new message.
  */
 export const ExplainSendRequestSchema: GenMessage<ExplainSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 22);
+  messageDesc(file_tidings_content_v1_email, 24);
 
 /**
  * @generated from message tidings.content.v1.ExplainSendResponse
@@ -1055,7 +1124,7 @@ export type ExplainSendResponse = Message<"tidings.content.v1.ExplainSendRespons
  * Use `create(ExplainSendResponseSchema)` to create a new message.
  */
 export const ExplainSendResponseSchema: GenMessage<ExplainSendResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 23);
+  messageDesc(file_tidings_content_v1_email, 25);
 
 /**
  * @generated from message tidings.content.v1.RecordReplyRequest
@@ -1072,7 +1141,7 @@ export type RecordReplyRequest = Message<"tidings.content.v1.RecordReplyRequest"
  * Use `create(RecordReplyRequestSchema)` to create a new message.
  */
 export const RecordReplyRequestSchema: GenMessage<RecordReplyRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 24);
+  messageDesc(file_tidings_content_v1_email, 26);
 
 /**
  * @generated from message tidings.content.v1.RecordReplyResponse
@@ -1085,7 +1154,7 @@ export type RecordReplyResponse = Message<"tidings.content.v1.RecordReplyRespons
  * Use `create(RecordReplyResponseSchema)` to create a new message.
  */
 export const RecordReplyResponseSchema: GenMessage<RecordReplyResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 25);
+  messageDesc(file_tidings_content_v1_email, 27);
 
 /**
  * @generated from message tidings.content.v1.AwaitSendRequest
@@ -1102,7 +1171,7 @@ export type AwaitSendRequest = Message<"tidings.content.v1.AwaitSendRequest"> & 
  * Use `create(AwaitSendRequestSchema)` to create a new message.
  */
 export const AwaitSendRequestSchema: GenMessage<AwaitSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 26);
+  messageDesc(file_tidings_content_v1_email, 28);
 
 /**
  * @generated from message tidings.content.v1.SendProgress
@@ -1126,7 +1195,7 @@ export type SendProgress = Message<"tidings.content.v1.SendProgress"> & {
  * Use `create(SendProgressSchema)` to create a new message.
  */
 export const SendProgressSchema: GenMessage<SendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_email, 27);
+  messageDesc(file_tidings_content_v1_email, 29);
 
 /**
  * The methods of emails beyond the standard ones (AIP-136).
@@ -1148,7 +1217,8 @@ export const EmailMethodService: GenService<{
   /**
    * Begins to send an email to members of its segments: each contact and each address gets one mail of its family, however often this is called.
    * NOT_FOUND for an unknown email, and for one that is not published; INVALID_ARGUMENT for segments that are not the email's, and for a limit that is no
-   * whole number from 1 to a million. Nothing begins for an email that is no segment email: the id is empty.
+   * whole number from 1 to a million, and for hours until a winner that are none from 1 to 168, or of an email without a test that could have one.
+   * PERMISSION_DENIED where the winner could not be made by the caller. Nothing begins for an email that is no segment email: the id is empty.
    *
    * @generated from rpc tidings.content.v1.EmailMethodService.SendEmail
    */
@@ -1156,6 +1226,28 @@ export const EmailMethodService: GenService<{
     methodKind: "unary";
     input: typeof SendEmailRequestSchema;
     output: typeof SendEmailResponseSchema;
+  },
+  /**
+   * How the test stands that an email takes part in. NOT_FOUND for an unknown email.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.GetEmailTest
+   */
+  getEmailTest: {
+    methodKind: "unary";
+    input: typeof GetEmailTestRequestSchema;
+    output: typeof EmailTestSchema;
+  },
+  /**
+   * Ends a test: this variant and its parent change places, with weights, variants and translations, and counting begins anew. Recipients of the test
+   * get no other mail of it. An email without a parent stays as it is. NOT_FOUND for an unknown email; PERMISSION_DENIED where another email of the test
+   * may not be edited.
+   *
+   * @generated from rpc tidings.content.v1.EmailMethodService.MakeEmailWinner
+   */
+  makeEmailWinner: {
+    methodKind: "unary";
+    input: typeof MakeEmailWinnerRequestSchema;
+    output: typeof EmailSchema;
   },
   /**
    * How many would get an email if it were sent to its segments now, and how many not, by reason. Nothing is written. NOT_FOUND for an unknown email;

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/variant_test.proto.
  */
 export const file_tidings_content_v1_variant_test: GenFile = /*@__PURE__*/
-  fileDesc("CiV0aWRpbmdzL2NvbnRlbnQvdjEvdmFyaWFudF90ZXN0LnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEivQEKC1ZhcmlhbnRUZXN0EhwKD3dpbm5lcl9jcml0ZXJpYRgBIAEoCUgAiAEBEjYKEnZhcmlhbnRfc3RhcnRfZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoIdmFyaWFudHMYAyADKAsyIS50aWRpbmdzLmNvbnRlbnQudjEuVGVzdGVkVmFyaWFudBIPCgd3aW5uZXJzGAQgAygFQhIKEF93aW5uZXJfY3JpdGVyaWEifAoNVGVzdGVkVmFyaWFudBIKCgJpZBgBIAEoBRINCgV0aXRsZRgCIAEoCRIUCgxpc19wdWJsaXNoZWQYAyABKAgSDgoGd2VpZ2h0GAQgASgFEg4KBnZpc2l0cxgFIAEoBRIRCgRyYXRlGAYgASgBSACIAQFCBwoFX3JhdGViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiV0aWRpbmdzL2NvbnRlbnQvdjEvdmFyaWFudF90ZXN0LnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEivQEKC1ZhcmlhbnRUZXN0EhwKD3dpbm5lcl9jcml0ZXJpYRgBIAEoCUgAiAEBEjYKEnZhcmlhbnRfc3RhcnRfZGF0ZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoIdmFyaWFudHMYAyADKAsyIS50aWRpbmdzLmNvbnRlbnQudjEuVGVzdGVkVmFyaWFudBIPCgd3aW5uZXJzGAQgAygFQhIKEF93aW5uZXJfY3JpdGVyaWEifAoNVGVzdGVkVmFyaWFudBIKCgJpZBgBIAEoBRINCgV0aXRsZRgCIAEoCRIUCgxpc19wdWJsaXNoZWQYAyABKAgSDgoGd2VpZ2h0GAQgASgFEg4KBnZpc2l0cxgFIAEoBRIRCgRyYXRlGAYgASgBSACIAQFCBwoFX3JhdGUiuQEKCUVtYWlsVGVzdBIcCg93aW5uZXJfY3JpdGVyaWEYASABKAlIAIgBARI2ChJ2YXJpYW50X3N0YXJ0X2RhdGUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKCHZhcmlhbnRzGAMgAygLMh8udGlkaW5ncy5jb250ZW50LnYxLlRlc3RlZEVtYWlsEg8KB3dpbm5lcnMYBCADKAVCEgoQX3dpbm5lcl9jcml0ZXJpYSJ3CgtUZXN0ZWRFbWFpbBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhQKDGlzX3B1Ymxpc2hlZBgDIAEoCBIOCgZ3ZWlnaHQYBCABKAUSDAoEc2VudBgFIAEoBRIRCgRyYXRlGAYgASgBSACIAQFCBwoFX3JhdGViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * An A/B test, by what decides it (engines.md 6.8).
@@ -105,4 +105,94 @@ export type TestedVariant = Message<"tidings.content.v1.TestedVariant"> & {
  */
 export const TestedVariantSchema: GenMessage<TestedVariant> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_variant_test, 1);
+
+/**
+ * An A/B test of emails, by what decides it (engines.md 6.8).
+ *
+ * @generated from message tidings.content.v1.EmailTest
+ */
+export type EmailTest = Message<"tidings.content.v1.EmailTest"> & {
+  /**
+   * "email.openrate" or "email.clickthrough", of which the highest rate wins. Null where no variant names one.
+   *
+   * @generated from field: optional string winner_criteria = 1;
+   */
+  winnerCriteria?: string | undefined;
+
+  /**
+   * Null where nothing is tested yet: there is no published variant.
+   *
+   * @generated from field: google.protobuf.Timestamp variant_start_date = 2;
+   */
+  variantStartDate?: Timestamp | undefined;
+
+  /**
+   * The email itself first.
+   *
+   * @generated from field: repeated tidings.content.v1.TestedEmail variants = 3;
+   */
+  variants: TestedEmail[];
+
+  /**
+   * The ids of the published variants with the best rate. Several when their rates are the same; none before the first reader.
+   *
+   * @generated from field: repeated int32 winners = 4;
+   */
+  winners: number[];
+};
+
+/**
+ * Describes the message tidings.content.v1.EmailTest.
+ * Use `create(EmailTestSchema)` to create a new message.
+ */
+export const EmailTestSchema: GenMessage<EmailTest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_variant_test, 2);
+
+/**
+ * @generated from message tidings.content.v1.TestedEmail
+ */
+export type TestedEmail = Message<"tidings.content.v1.TestedEmail"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: bool is_published = 3;
+   */
+  isPublished: boolean;
+
+  /**
+   * Its share of the recipients in percent.
+   *
+   * @generated from field: int32 weight = 4;
+   */
+  weight: number;
+
+  /**
+   * Mails that went out since the start, also those of its translations: at most the latest 200,000 of all variants together are looked at.
+   *
+   * @generated from field: int32 sent = 5;
+   */
+  sent: number;
+
+  /**
+   * The part of these mails that a person read, or followed a link of. Null where no mail went out.
+   *
+   * @generated from field: optional double rate = 6;
+   */
+  rate?: number | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.TestedEmail.
+ * Use `create(TestedEmailSchema)` to create a new message.
+ */
+export const TestedEmailSchema: GenMessage<TestedEmail> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_variant_test, 3);
 
