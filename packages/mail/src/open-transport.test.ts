@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { openTransport, readTransportUrl } from "./open-transport.ts";
+import { openTransport, readTransportUrl, readTransportUrls } from "./open-transport.ts";
 
 test("a URL says how mails leave", () => {
   const server = { host: "mail.example", port: 587, tls: "required", user: "", password: "" };
@@ -18,6 +18,30 @@ test("a URL says how mails leave", () => {
   });
   assert.deepEqual(readTransportUrl("file:.data/mail"), { kind: "file", folder: ".data/mail" });
   assert.deepEqual(readTransportUrl("file:///var/mail"), { kind: "file", folder: "/var/mail" });
+});
+
+test("a list names transports in their order; a comma or blank that no scheme follows is part of its URL", () => {
+  const read = (text: string) => {
+    const urls = readTransportUrls(text);
+    assert.ok(Array.isArray(urls), text);
+    return urls.map((url) =>
+      url.kind === "file" ? url.folder : `${url.server.password}@${url.server.host}:${url.server.port}`,
+    );
+  };
+  assert.deepEqual(read(" smtp://u:a,b@one:25, smtps://two,file:my mail,old\nsmtp://three "), [
+    ...["a,b@one:25", "@two:465", "my mail,old", "@three:587"],
+  ]);
+  for (const text of [
+    "smtp://one,two",
+    "smtp://one, two:25",
+    "smtp://one:25,two",
+    "smtp://one/,two",
+    "smtp://one,https://secret",
+    "",
+  ]) {
+    const urls = readTransportUrls(text);
+    assert.ok("problem" in urls && !urls.problem.includes("secret"), text);
+  }
 });
 
 test("the reason why a text is no such URL names nothing of it", () => {

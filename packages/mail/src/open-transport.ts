@@ -7,7 +7,24 @@ import { smtpTransport } from "./smtp-transport.ts";
 /** A URL that says how mails leave. */
 export type TransportUrl = { kind: "file"; folder: string } | { kind: "smtp"; server: SmtpServer };
 
+/** A name or an address (RFC 5321, 2.3.5), or an address of IPv6 in brackets. */
+const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])$/i;
 const PORTS = { "smtp:": 587, "smtps:": 465 } as const;
+
+/** A comma or blanks, where the scheme of another URL follows: a folder or a password may have commas and blanks in it. */
+const BETWEEN_URLS = /[\s,]+(?=(?:smtps?|file):)/i;
+
+/** Reads a list of URLs, the preferred one first, with blanks or commas between them. */
+export function readTransportUrls(text: string): TransportUrl[] | { problem: string } {
+  const texts = text.trim().split(BETWEEN_URLS);
+  const urls: TransportUrl[] = [];
+  for (const [index, one] of texts.entries()) {
+    const url = readTransportUrl(one);
+    if ("problem" in url) return texts.length > 1 ? { problem: `at place ${index + 1} ${url.problem}` } : url;
+    urls.push(url);
+  }
+  return urls;
+}
 
 /**
  * Reads `smtp://user:password@host:587` (STARTTLS is required unless `?tls=off`), `smtps://host` or `file:FOLDER`. A text that says why it
@@ -29,6 +46,8 @@ export function readTransportUrl(text: string): TransportUrl | { problem: string
   if (tls !== null && (tls !== "off" || protocol === "smtps:"))
     return { problem: "has a parameter tls that is not off" };
   if (!url.hostname) return { problem: "names no host" };
+  if (!HOST.test(url.hostname) || !["", "/"].includes(url.pathname))
+    return { problem: "names something behind its host, or a host that is none" };
   const user = decoded(url.username);
   const password = decoded(url.password);
   if (user === undefined || password === undefined)

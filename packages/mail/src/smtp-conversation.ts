@@ -190,8 +190,9 @@ function outcomeOf(error: SmtpError, { envelope, isHeldBack, isGiven }: Message,
   const by = PARTS[refusal.command ?? ""];
   const code = refusal.responseCode ?? (refusal.code === "EMESSAGE" && !isGiven ? TOO_LARGE : undefined);
   const isRefusal = refusal.code === "EENVELOPE" || refusal.code === "EMESSAGE";
-  // 421 refuses everybody (RFC 5321, 4.2.2); as the answer to a mail it refuses that mail, too.
-  if (isRefusal && by && code !== undefined && code >= 400 && (code !== 421 || isGiven))
+  // 421 refuses everybody (RFC 5321, 4.2.2). As the answer to a recipient or a mail it is how servers slow down mails to one domain.
+  const isAboutMail = code !== 421 || by === "recipient" || isGiven;
+  if (isRefusal && by && code !== undefined && code >= 400 && isAboutMail)
     return {
       ...{ state: "refused", by: code === TOO_LARGE ? "message" : by, code, text: textOf(refusal) },
       isForGood: code >= PERMANENT,

@@ -161,7 +161,7 @@ test("a line that breaks after the last octet leaves it unknown; before, nothing
   assert.equal(await stateOf({ end: "nonsense" }), "unknown");
   for (const at of ["greeting", "EHLO", "MAIL", "RCPT", "DATA"]) {
     assert.equal(await stateOf({ [at]: "hang up" }), "away", at);
-    assert.equal(await stateOf({ [at]: "421 4.3.2 busy" }), "away", at);
+    assert.equal(await stateOf({ [at]: "421 4.3.2 busy" }), at === "RCPT" ? "refused" : "away", at);
   }
 });
 
