@@ -52,3 +52,16 @@ test("a budget refills with its rate up to its burst, and several are taken from
   // The fast one is full again after ten microseconds, which a call takes.
   assert.deepEqual(await take(50), [10, 0]);
 });
+
+test("tokens that a caller spares are left to one who spares none", async () => {
+  const [replica] = replicas as [Database];
+  const take = async (wanted: number, spared: number) => {
+    const request = { name: "spared", wanted, perSecond: 0.001, burst: 10, spared };
+    return (await takeTokens(replica, [request], deadline())).get("spared");
+  };
+  assert.equal((await take(20, 2))?.granted, 8);
+  const missed = await take(20, 2);
+  assert.equal(missed?.granted, 0);
+  assert.ok(missed.waitSeconds > 900 && missed.waitSeconds <= 1_000, String(missed.waitSeconds));
+  assert.equal((await take(20, 0))?.granted, 2);
+});

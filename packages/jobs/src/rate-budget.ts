@@ -21,6 +21,8 @@ export interface BudgetRequest {
   wanted: number;
   perSecond: number;
   burst: number;
+  /** Tokens that are left to callers who spare fewer; none when absent. */
+  spared?: number;
 }
 
 export interface Grant {
@@ -34,17 +36,18 @@ export interface Grant {
 const takeStatement = prepared(
   "rate_budgets_take",
   `insert into rate_budgets as b (name, per_second, burst, wanted, granted, tokens, refilled_at)
-   select x.name, x.per_second, x.burst, x.wanted, floor(least(x.wanted, x.burst)),
-     x.burst - floor(least(x.wanted, x.burst)), clock_timestamp()
-   from json_to_recordset($1::json) as x (name text, per_second float8, burst float8, wanted float8)
+   select x.name, x.per_second, x.burst, x.wanted, first.granted, x.burst - first.granted, clock_timestamp()
+   from json_to_recordset($1::json) as x (name text, per_second float8, burst float8, wanted float8, spared float8)
+   cross join lateral (select greatest(0, floor(least(x.wanted, x.burst - x.spared))) as granted) as first
    order by x.name
    on conflict (name) do update set
      (per_second, burst, wanted, granted, tokens, refilled_at) = (
        select excluded.per_second, excluded.burst, excluded.wanted, taken.granted, saved.tokens - taken.granted, clock_timestamp()
        from (select least(excluded.burst, b.tokens + excluded.per_second
            * greatest(0, extract(epoch from clock_timestamp() - b.refilled_at))) as tokens) as saved,
-         lateral (select floor(least(excluded.wanted, saved.tokens)) as granted) as taken)
-   returning b.name, b.granted, greatest(0, (1 - b.tokens) / b.per_second) as wait_seconds`,
+         lateral (select greatest(0, floor(least(excluded.wanted, saved.tokens - asked.spared))) as granted
+           from json_to_recordset($1::json) as asked (name text, spared float8) where asked.name = b.name) as taken)
+   returning b.name, b.granted, b.tokens`,
 );
 
 /**
@@ -56,17 +59,17 @@ export async function takeTokens(
   requests: BudgetRequest[],
   deadlineMs: number,
 ): Promise<Map<string, Grant>> {
-  const values = requests.map(({ name, wanted, perSecond, burst }) => ({
-    name,
-    wanted,
+  const values = requests.map(({ name, wanted, perSecond, burst, spared = 0 }) => ({
+    ...{ name, wanted, burst, spared },
     per_second: perSecond,
-    burst,
   }));
   const rows = await database.query(takeStatement, [JSON.stringify(values)], deadlineMs);
+  const asked = new Map(requests.map((request) => [request.name, request]));
   return new Map(
-    rows.map(({ name, granted, wait_seconds }) => [
-      name ?? "",
-      { granted: Number(granted), waitSeconds: Number(wait_seconds) },
-    ]),
+    rows.map(({ name, granted, tokens }) => {
+      const { perSecond = 1, spared = 0 } = asked.get(name ?? "") ?? {};
+      const waitSeconds = Math.max(0, (1 + spared - Number(tokens)) / perSecond);
+      return [name ?? "", { granted: Number(granted), waitSeconds }];
+    }),
   );
 }
