@@ -27,3 +27,19 @@ test("an SMS_URL that cannot be read ends the process with the name of the varia
       /^ {2}SMS_URL: the URL names no sender \(from\)$/m.test(message) && !message.includes("c2VjcmV0"),
   );
 });
+
+test("a mail transport or rate that cannot be read ends the process with the name of its variable, and nothing of its value", () => {
+  const MAIL_FROM = "shop@mail.example";
+  for (const [variables, message] of [
+    [
+      { MAIL_URL: "smtp://mail.example, smtp://user:c2VjcmV0@" },
+      /^ {2}MAIL_URL: the URL at place 2 is no URL$/m,
+    ],
+    [{ MAIL_RATE: "c2VjcmV0" }, /^ {2}MAIL_RATE: a rate is a number with/m],
+    [{ MAIL_DOMAIN_RATES: "example.org=5/s,c2VjcmV0" }, /^ {2}MAIL_DOMAIN_RATES: an entry is a domain/m],
+  ] as const)
+    assert.throws(
+      () => contentConfig({ MAIL_FROM, ...variables }),
+      (error: Error) => message.test(error.message) && !error.message.includes("c2VjcmV0"),
+    );
+});

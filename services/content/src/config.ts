@@ -1,21 +1,36 @@
 import { readDkimKeys } from "@tidings/mail/dkim";
 import { wireAddress } from "@tidings/mail/mail-address";
-import { readTransportUrl } from "@tidings/mail/open-transport";
+import { readTransportUrls } from "@tidings/mail/open-transport";
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
 import { apiDialect, flag, list, port, readConfig, serviceConfig, upstreams } from "@tidings/runtime/config";
 import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 import { readCallbacks } from "./callback/callback-secrets.ts";
+import { readDomainRates, readRate } from "./rate/rate.ts";
 import { readTextUrl } from "./text/transport-url.ts";
 
 const bytes = z.coerce.number().int().min(1);
 const MEGABYTE = 1024 * 1024;
 
 /** A reason names nothing of the URL: it may have a password. */
-const mailUrl = z.string().transform((text, { addIssue }) => {
-  const url = readTransportUrl(text);
-  if (!("problem" in url)) return url;
-  addIssue({ code: "custom", message: `the URL ${url.problem}` });
+const mailUrls = z.string().transform((text, { addIssue }) => {
+  const urls = readTransportUrls(text);
+  if (!("problem" in urls)) return urls;
+  addIssue({ code: "custom", message: `the URL ${urls.problem}` });
+  return z.NEVER;
+});
+
+const mailRate = z.string().transform((text, { addIssue }) => {
+  const rate = readRate(text);
+  if (typeof rate === "number") return rate;
+  addIssue({ code: "custom", message: rate.problem });
+  return z.NEVER;
+});
+
+const domainRates = list.transform((items, { addIssue }) => {
+  const rates = readDomainRates(items);
+  if (!("problem" in rates)) return rates;
+  addIssue({ code: "custom", message: rates.problem });
   return z.NEVER;
 });
 
@@ -125,8 +140,8 @@ export const contentVariables = {
   FORM_BLOCKED_IPS: allowedRanges.default([]),
   /** Days after which spam is deleted. */
   FORM_SPAM_DAYS: z.coerce.number().int().min(1).max(365).default(30),
-  /** How mails leave: `smtp://user:password@host:587`, `smtps://host`, or `file:FOLDER`, where they are kept and not sent. None leave when absent. */
-  MAIL_URL: mailUrl.optional(),
+  /** How mails leave: `smtp://user:password@host:587`, `smtps://host`, or `file:FOLDER`, where they are kept and not sent. Of several, with blanks or commas between them, the first that takes mails. None leave when absent. */
+  MAIL_URL: mailUrls.optional(),
   /** The sender of emails that name none: `Name <address>` or an address. Needed with MAIL_URL. */
   MAIL_FROM: mailbox.optional(),
   /** `serve`: mails are sent by other processes, those with `send`, which serve nobody; `all`: this process does both. */
@@ -137,6 +152,10 @@ export const contentVariables = {
   MAIL_CALLBACKS: callbacks.default([]),
   /** Mails that are handed over at a time. */
   MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
+  /** Mails that all processes together hand over in a second, a minute or an hour: `50/s`. Any number when absent. */
+  MAIL_RATE: mailRate.optional(),
+  /** The same by the domain of the recipient: `example.org=5/s`. */
+  MAIL_DOMAIN_RATES: domainRates.default(new Map()),
   /** How text messages leave: `form+https://user:password@host/path?from=+49151`, `json+https://token@host/path?body=...`, or `log:`. None leave when absent. */
   SMS_URL: smsUrl.optional(),
   /** Emails with `useOwnerAsMailer` come from the owner of the contact, as far as mails of that address are signed. */

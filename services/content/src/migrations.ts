@@ -1,6 +1,7 @@
 import type { Migrations } from "@tidings/database/migrate";
 import { statements } from "@tidings/database/statements";
 import { MONTH_PARTITIONS, monthPartitioned } from "@tidings/jobs/partitions";
+import { RATE_BUDGETS } from "@tidings/jobs/rate-budget";
 import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS, JOB_TABLE } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { PROJECTION_TABLES, SEGMENTS_TABLE } from "@tidings/projection/tables";
@@ -18,6 +19,7 @@ import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
+import { LEARNED_RATES } from "./rate/learned-rates.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import { TEXT_TABLES } from "./text/text-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
@@ -208,6 +210,8 @@ export const migrations: Migrations = {
     "alter table emails add column excluded_lists jsonb not null default '[]'",
     "create index emails_excluded_lists on emails using gin (excluded_lists jsonb_path_ops)",
   ),
+  "0070_rate_budgets": statements(...RATE_BUDGETS),
+  "0071_learned_rates": statements(...LEARNED_RATES),
   "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),
   "0078_winner_of_sends": statements(...WINNER_OF_SENDS),
 };

@@ -8,6 +8,7 @@ import type { ContentConfig } from "./config.ts";
 import { openStore } from "./file/open-store.ts";
 import { noticeLane } from "./notice/notice-queue.ts";
 import { askForNotice, recordNotices, writeNotice } from "./notice/send-notices.ts";
+import { openMailRates } from "./rate/mail-rates.ts";
 import { broadcastJobs } from "./send/broadcast.ts";
 import type { WrittenSend } from "./send/compose-send.ts";
 import { type MessageSenderOptions, messagePreparer } from "./send/hand-over.ts";
@@ -49,10 +50,8 @@ export async function openSendingProcess(foundation: Foundation<ContentConfig>):
 /** Chooses recipients and sends what is due, until it is stopped. Any number of processes may do so side by side. */
 export function openSender(foundation: Foundation<ContentConfig>, mail: MailParts, text: TextParts): Sender {
   const { database, outbox, log, upstreams, bus } = foundation;
-  const lanes = [
-    ...(mail.way ? startMailLanes(foundation, mail, mail.way) : []),
-    ...(text.way ? [startTextLane(foundation, mail, text.way)] : []),
-  ];
+  const mails = mail.way && startMailLanes(foundation, mail, mail.way);
+  const lanes = [...(mails?.lanes ?? []), ...(text.way ? [startTextLane(foundation, mail, text.way)] : [])];
   const wakeLanes = () => {
     for (const lane of lanes) lane.nudge();
   };
@@ -65,7 +64,9 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
     work: {
       sends: {
         async stop() {
-          await Promise.all(lanes.map((lane) => lane.stop()));
+          const stopped = Promise.all(lanes.map((lane) => lane.stop()));
+          mails?.rates.stop();
+          await stopped;
           mail.way?.transport.close();
           await text.way?.transport.close();
         },
@@ -102,18 +103,27 @@ function startMailLanes(
   { rendering, render, attachmentsOf, askContactable }: MailParts,
   { transport, connections, from, dkimKeys }: NonNullable<MailParts["way"]>,
 ) {
+  log.info({ transports: transport.name }, "mails leave by the first transport that takes them");
+  const { MAIL_RATE: rate, MAIL_DOMAIN_RATES: domainRates } = config;
+  const rates = openMailRates({ database, log, rate, domainRates });
   const { links } = rendering;
   const marks = marksOf(config.MAIL_CALLBACKS);
-  const start = <S extends Claimed>(
+  const start = <S extends Claimed & { address: string | undefined }>(
     lane: SendLane<S>,
     sending: Pick<MessageSenderOptions<S, WrittenSend>, "write" | "ask" | "isBulk">,
     record: RunSendsOptions<S>["record"],
   ) =>
     startLane(lane, {
       ...{ database, log, connections, record, stopLimitMs: stopLimits(config).mails },
+      takeTurn: (send) => rates.takeTurn(!sending.isBulk(send)),
+      waitOf: (send) => rates.waitOf(send.address, !sending.isBulk(send)),
       prepare: messagePreparer({
         ...{ ...sending, log },
-        handOver: ({ address: _, ...mail }, mayBegin) => transport.handOver({ ...mail, mayBegin }),
+        async handOver({ address, ...mail }, mayBegin) {
+          const handOver = await transport.handOver({ ...mail, mayBegin });
+          rates.heed(address, handOver);
+          return handOver;
+        },
       }),
     });
   const sends = [directLane, bulkLane].map((lane) =>
@@ -137,5 +147,5 @@ function startMailLanes(
     },
     (results) => recordNotices(database, results),
   );
-  return [...sends, notices];
+  return { lanes: [...sends, notices], rates };
 }

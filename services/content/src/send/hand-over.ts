@@ -6,6 +6,7 @@ import { TemplateError } from "@tidings/rendering/template-error";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import type { Log } from "@tidings/runtime/log";
+import type { Turn, Wait } from "../rate/mail-rates.ts";
 import { SendRefused } from "./compose-send.ts";
 import { type Contactable, LIMITS } from "./contactable.ts";
 import { noteUnasked } from "./send-metrics.ts";
@@ -55,9 +56,9 @@ const DEFERRED_SECONDS = 3_600;
 const BAD_ADDRESS = /^5\.1\.(?:1|2|3|10)\b/;
 
 /** A message that is written, for a contact who may be written to. Undefined where somebody else has the send, or the contact said no meanwhile. */
-export type Prepared = (begin: Begin) => Promise<SendOutcome | undefined>;
+export type Prepared = (begin: Begin, turn: Turn | undefined) => Promise<SendOutcome | undefined>;
 
-/** Prepares one message: writes, and asks. What it returns commits the start, and hands over. */
+/** Prepares one message: writes, and asks. What it returns waits for the rate of the domain, commits the start, and hands over. */
 export function messagePreparer<S extends Claimed, W extends { address: string }>({
   log,
   write,
@@ -81,7 +82,9 @@ export function messagePreparer<S extends Claimed, W extends { address: string }
     const { address } = message;
     const first = await askOnce(address);
     if ("state" in first) return first;
-    return async (begin) => {
+    return async (begin, turn) => {
+      const wait = await turn?.waitFor(address);
+      if (wait) return { ...waiting(wait), address };
       // The message may have waited for its turn.
       const contactable = first.isFresh() ? first : await askOnce(address);
       if ("state" in contactable) return contactable;
@@ -116,6 +119,11 @@ function decidedBy(error: unknown, { id, attempts }: Claimed, log: Log): SendOut
 }
 
 const DECIDED = { delaySeconds: 0, isAttempt: true, isEverybody: false };
+
+/** The outcome of a message that waits for its turn, which is no attempt. */
+export function waiting({ delaySeconds, reason }: Wait): SendOutcome {
+  return { ...DECIDED, state: SendState.WAITING, delaySeconds, reason, isAttempt: false };
+}
 
 /** The outcome for a contact who may not be written to now; undefined where they may. */
 function noOf(refusal: string, isBulk: boolean): SendOutcome | undefined {

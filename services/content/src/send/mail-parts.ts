@@ -1,6 +1,7 @@
 import type { MailAttachment } from "@tidings/mail/attachment";
+import { failoverTransport } from "@tidings/mail/failover-transport";
 import type { MailTransport } from "@tidings/mail/mail-transport";
-import { openTransport } from "@tidings/mail/open-transport";
+import { openTransport, type TransportUrl } from "@tidings/mail/open-transport";
 import type { Foundation } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
 import type { FileStore } from "../file/store.ts";
@@ -45,7 +46,7 @@ export function mailParts(
   { config, database, upstreams, bus }: Foundation<ContentConfig>,
   { store, addresses, assetAddress }: Linked,
 ): MailParts {
-  const { MAIL_URL: url, MAIL_FROM: from, MAIL_CONNECTIONS: connections, MAIL_DKIM_KEYS: dkimKeys } = config;
+  const { MAIL_URL: urls, MAIL_FROM: from, MAIL_CONNECTIONS: connections, MAIL_DKIM_KEYS: dkimKeys } = config;
   const rendering = {
     contacts: knownContacts(database, upstreams, FOR_MAILS),
     owners: mailOwners(database, {
@@ -65,9 +66,14 @@ export function mailParts(
     attachmentsOf: attachmentReader(database, store),
     askContactable: contactableAsker(database, upstreams),
     wake: () => bus.nudge(SENDS_CHOSEN),
-    way:
-      url && from
-        ? { transport: countedTransport(openTransport(url)), from, dkimKeys, connections }
-        : undefined,
+    way: urls && from ? { transport: openTransports(urls), from, dkimKeys, connections } : undefined,
   };
+}
+
+/** The transports of these URLs as one. Each counts its mails. */
+function openTransports(urls: TransportUrl[]): MailTransport {
+  const transports = urls.map((url) => countedTransport(openTransport(url)));
+  const [only, ...others] = transports;
+  // A lone transport is tried each time: there is none to go to.
+  return only && others.length === 0 ? only : failoverTransport(transports);
 }

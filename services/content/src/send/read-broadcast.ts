@@ -14,8 +14,9 @@ const readStatement = prepared(
   "broadcasts_show",
   `select b.*, extract(epoch from coalesce(b.finished_at, now()) - b.started_at) as seconds,
      coalesce(b.counts::text, ${COUNTS("b.id")}::text) as sends,
-     (select reason from (select reason from sends where broadcast_id = b.id and state = 'waiting' limit 1000) w
-      where reason is not null limit 1) as waiting_reason
+     -- The words of a server rather than those about a rate.
+     (select reason from (select reason, code from sends where broadcast_id = b.id and state = 'waiting' limit 1000) w
+      where reason is not null order by code is null limit 1) as waiting_reason
    from broadcasts b where b.email_id = $1::integer and ($2::uuid is null or b.id = $2::uuid)
    order by b.id desc limit 100`,
 );

@@ -9,7 +9,8 @@ import { gather } from "@tidings/runtime/gather";
 import { limited } from "@tidings/runtime/limited";
 import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
-import type { Prepared, SendOutcome } from "./hand-over.ts";
+import type { Turn, Wait } from "../rate/mail-rates.ts";
+import { type Prepared, type SendOutcome, waiting } from "./hand-over.ts";
 
 /** A queue of messages whose effects are not repeated. */
 export interface SendLane<S extends Claimed> {
@@ -33,6 +34,10 @@ export interface RunSendsOptions<S extends Claimed> {
   connections: number;
   /** How long `stop` waits for messages that are handed over; 10 seconds when absent. */
   stopLimitMs: number | undefined;
+  /** Waits until the rate of the lane has a place for a message; messages have no rate when absent. */
+  takeTurn?(send: S): Promise<Turn>;
+  /** How long a message has to wait, where that is known before it is written. */
+  waitOf?(send: S): Wait | undefined;
   /** Does all that may be done before the start is committed. */
   prepare(send: S): Promise<SendOutcome | Prepared>;
   /** Records what became of sends. Those that this process lost meanwhile stay as they are. */
@@ -57,7 +62,7 @@ const GATHER_MS = 8;
 /** Sends what is due in a lane until it is stopped. Any number of processes may do so side by side. */
 export function startLane<S extends Claimed>(
   { name, queue, starts }: SendLane<S>,
-  { database, log, connections, stopLimitMs, prepare, record }: RunSendsOptions<S>,
+  { database, log, connections, stopLimitMs, takeTurn, waitOf, prepare, record }: RunSendsOptions<S>,
 ): Worker {
   const recordTogether = coalesce(record);
   let inHand = 0;
@@ -72,9 +77,15 @@ export function startLane<S extends Claimed>(
   const inTurn = limited(connections);
   const handOver = (job: S, prepared: Prepared, begin: Begin) =>
     inTurn(async () => {
+      // A place at the rate is taken once the message is next: after a wait for others it would go at another time than its place.
+      const turn = await takeTurn?.(job);
+      let isBegun = false;
+      const noted = async () => (isBegun = await begin());
       inHand += 1;
       try {
-        return await recorded(job, await prepared(begin));
+        const outcome = await prepared(noted, turn);
+        if (!isBegun) turn?.giveBack();
+        return await recorded(job, outcome);
       } finally {
         inHand -= 1;
       }
@@ -89,6 +100,8 @@ export function startLane<S extends Claimed>(
     starts,
     attempt: (job, begin) =>
       prepareInTurn(async () => {
+        const wait = waitOf?.(job);
+        if (wait) return recorded(job, waiting(wait));
         const prepared = await prepare(job);
         return typeof prepared === "function" ? handOver(job, prepared, begin) : recorded(job, prepared);
       }),

@@ -3,6 +3,7 @@ import { type Queue, queryByIndex } from "@tidings/jobs/queue";
 import type { HandOver, MailTransport } from "@tidings/mail/mail-transport";
 import type { Reading, Source } from "@tidings/runtime/scrape";
 import { Counter, Gauge } from "prom-client";
+import { HELD_BACK } from "../rate/learned-rates.ts";
 import { REFUSALS_UNHEARD } from "./refusals.ts";
 
 const waiting = new Gauge({
@@ -36,6 +37,10 @@ const unheard = new Gauge({
   name: "tidings_send_refusals_waiting",
   help: "Unsubscribes, bounces and their withdrawals that the contact service does not have yet, counted to 10000",
 });
+const heldBack = new Gauge({
+  name: "tidings_mail_domains_held_back",
+  help: "Domains that get fewer mails because they refused mails for now, counted to 10000",
+});
 const handOvers = new Counter({
   name: "tidings_mail_hand_overs_total",
   help: "Mails that a transport was given, by outcome; `refused`: for good, `deferred`: for now, `away`: the server takes none",
@@ -65,7 +70,8 @@ const countStatement = prepared(
      ${count("sends where state = 'unknown' order by id")}
        + ${count("text_sends where state = 'unknown' order by id")} as unknown,
      ${count("broadcasts where is_paused and finished_at is null order by family_id")} as paused,
-     ${count(REFUSALS_UNHEARD)} as unheard`,
+     ${count(REFUSALS_UNHEARD)} as unheard,
+     ${count(HELD_BACK)} as held_back`,
 );
 
 interface Counted {
@@ -78,7 +84,7 @@ export function sendsSource(database: Database, lanes: Counted[]): Source {
   return {
     name: "sends",
     asks: "database",
-    gauges: [waiting, deferred, overdue, started, unknown, paused, unheard],
+    gauges: [waiting, deferred, overdue, started, unknown, paused, unheard, heldBack],
     async read() {
       const readings: Reading[] = [];
       for (const { name, queue } of lanes) {
@@ -98,6 +104,7 @@ export function sendsSource(database: Database, lanes: Counted[]): Source {
         { gauge: unknown, value: Number(row?.unknown) },
         { gauge: paused, value: Number(row?.paused) },
         { gauge: unheard, value: Number(row?.unheard) },
+        { gauge: heldBack, value: Number(row?.held_back) },
       ];
     },
   };
