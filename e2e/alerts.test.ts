@@ -49,10 +49,10 @@ const broadcast = (sent: string): Series => ({
   'tidings_sends_total{process="content",lane="send_bulk",state="sent"}': sent,
   'tidings_sends_total{process="content",lane="send_bulk",state="waiting"}': "0+4x40",
 });
-const handOvers = (outcomes: Record<string, string>): Series =>
+const handOvers = (outcomes: Record<string, string>, transport = "smtp://mail.example:587"): Series =>
   Object.fromEntries(
     Object.entries(outcomes).map(([outcome, values]) => [
-      `tidings_mail_hand_overs_total{process="content",transport="smtp://mail.example:587",outcome="${outcome}"}`,
+      `tidings_mail_hand_overs_total{process="content",transport="${transport}",outcome="${outcome}"}`,
       values,
     ]),
   );
@@ -201,7 +201,11 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
     alert: "TidingsTransportDown",
     after: 20,
     fires: handOvers({ taken: "0+100x5 500x15", away: "0x5 0+4x15" }),
-    rests: handOvers({ taken: "0+100x20", away: "0+1x20" }),
+    // Another transport takes them.
+    rests: {
+      ...handOvers({ taken: "0x20", away: "0+4x20" }),
+      ...handOvers({ taken: "0+100x20" }, "smtp://other.example:587"),
+    },
   },
   {
     alert: "TidingsBounceRateHigh",
