@@ -6,6 +6,8 @@ import { startMailSink, type TakenMail } from "@tidings/testkit/mail-sink";
 import { simpleParser } from "mailparser";
 import { PDF } from "./multipart.ts";
 import { scrapeProcess } from "./scrape.ts";
+import { openSession } from "./session.ts";
+import { ADMINISTRATOR } from "./stack.ts";
 import { uploader } from "./uploader.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
@@ -393,4 +395,11 @@ test("tokens that are no map, and attachments that are not there, are named", as
   assert.deepEqual((await api("POST", `emails/${emailId}/contact/${id}/send`, { tokens: [] })).body, {
     success: 1,
   });
+});
+
+test("/mail says which mail server mails leave by when none is kept", async () => {
+  const administrator = await openSession(baseUrl, ADMINISTRATOR);
+  const page = await (await administrator("/mail")).text();
+  assert.match(page, new RegExp(`Mails leave by <code>smtp://127\\.0\\.0\\.1:${sink.port}</code>`));
+  assert.equal((await administrator("/mail/x@mail.example")).status, 404);
 });

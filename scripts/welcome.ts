@@ -24,7 +24,7 @@ Tidings is ready.
   User      ${username}
   Password  ${explain(password)}
   Logs      ${logs}
-  Mails     ${mails === undefined ? "leave by MAIL_URL" : `kept in ${mails}, none leaves; MAIL_URL=smtp://... npm start sends them`}
+  Mails     ${mails === undefined ? "leave by MAIL_URL" : `${address}/mail shows them: they are kept in ${mails}, and none leaves. MAIL_URL=smtp://... npm start sends them`}
 
 Create a contact:
 

@@ -9,6 +9,7 @@ import type { TokenEndpointOptions } from "./oauth/token-endpoint.ts";
 import { observe } from "./observe.ts";
 import { apiDocsRouter, DOCS_PATH } from "./pages/api-docs.ts";
 import { wantsPage } from "./pages/error-page.ts";
+import { mailRouter } from "./pages/mail-router.ts";
 import type { PagesOptions } from "./pages/pages-options.ts";
 import { pageErrors, pagesRouter } from "./pages/router.ts";
 import { sendError } from "./rest/error.ts";
@@ -25,7 +26,7 @@ export interface AppOptions extends ApiOptions {
 }
 
 /** How apps and people get to the API: off together with it. */
-const BESIDE_THE_API = ["/oauth", "/credentials", "/authorisations", "/password", "/sign-out"];
+const BESIDE_THE_API = ["/oauth", "/credentials", "/authorisations", "/password", "/mail", "/sign-out"];
 
 /** The public surface, from top to bottom. */
 export function createApp(options: AppOptions): Express {
@@ -58,6 +59,7 @@ export function createApp(options: AppOptions): Express {
   app.use(BESIDE_THE_API, requireEnabled(options.isEnabled), shedLoad(options));
   app.use("/oauth", oauthRouter(options.oauth, options.log));
   app.use(pagesRouter(options.pages, options.log));
+  app.use(mailRouter({ ...options.pages, clients: options.clients }, options.log));
   app.use(() => {
     throw notFound("The page was not found.");
   });

@@ -1,6 +1,6 @@
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { Request, Response } from "express";
-import { isPage, sendToSignIn } from "./next.ts";
+import { isPage, MAIL_PATH, sendToSignIn } from "./next.ts";
 import type { Menu } from "./page.ts";
 import { mayManageClients } from "./permission.ts";
 import { openVisit, type SignedIn, type Visit, type VisitOptions } from "./visit.ts";
@@ -28,12 +28,16 @@ export async function openMember(
 
 /** The menu over a page; `path` is the entry that the page belongs to. It offers what the user may open. */
 export function menuOf({ visit, user }: Member, path: string): Menu {
-  const places = PLACES.filter((place) => place.path !== "/credentials" || mayManageClients(user, Verb.VIEW));
+  const places = PLACES.filter((place) => {
+    if (place.path === MAIL_PATH) return user.admin;
+    return place.path !== "/credentials" || mayManageClients(user, Verb.VIEW);
+  });
   return { user, path, places, signOutToken: visit.formToken("sign-out") };
 }
 
 const PLACES = [
   { path: "/credentials", label: "API credentials" },
   { path: "/authorisations", label: "Authorised apps" },
+  { path: MAIL_PATH, label: "Mails" },
   { path: "/password", label: "Password" },
 ];

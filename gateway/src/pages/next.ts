@@ -8,10 +8,11 @@ import { sendOn } from "./page.ts";
 
 export const SIGN_IN_PATH = "/oauth/v2/authorize_login";
 export const START_PATH = "/authorisations";
+export const MAIL_PATH = "/mail";
 
 /** Where a sign-in may lead: pages of ours and nothing else. */
 const NEXT =
-  /^\/(?:oauth\/v2\/authorize\?|(?:credentials(?:\/new|\/\d+\/edit)?|authorisations|password)(?:\?|$))[\x21-\x5b\x5d-\x7e]*$/;
+  /^\/(?:oauth\/v2\/authorize\?|(?:credentials(?:\/new|\/\d+\/edit)?|authorisations|password|mail(?:\/[\w.@+%-]+)?)(?:\?|$))[\x21-\x5b\x5d-\x7e]*$/;
 
 export function nextOf(next: unknown): string {
   return typeof next === "string" && isPage(next) ? next : START_PATH;

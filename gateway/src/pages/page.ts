@@ -14,6 +14,8 @@ export interface Page {
   menu?: Menu | undefined;
   /** Where a form of the page may end besides here. */
   formAction?: string | undefined;
+  /** The origin of a frame that the page shows. */
+  frameOrigin?: string | undefined;
 }
 
 export interface Menu {
@@ -23,12 +25,13 @@ export interface Menu {
   signOutToken: string;
 }
 
-/** Answers with a page that loads nothing, runs nothing and cannot be framed. */
+/** Answers with a page that loads nothing but its frame, runs nothing and cannot be framed. */
 export function sendPage(response: Response, page: Page): void {
   const formAction = ["'self'", page.formAction].filter(Boolean).join(" ");
+  const frames = page.frameOrigin === undefined ? "" : ` frame-src ${page.frameOrigin};`;
   response.setHeader(
     "content-security-policy",
-    `default-src 'none'; img-src data:; style-src ${STYLE_HASH}; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
+    `default-src 'none'; img-src data:;${frames} style-src ${STYLE_HASH}; form-action ${formAction}; frame-ancestors 'none'; base-uri 'none'`,
   );
   response.setHeader("x-frame-options", "DENY");
   // The forms need their Origin header; other sites receive no referrer.

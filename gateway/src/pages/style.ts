@@ -92,6 +92,12 @@ li.sheet .actions > a { padding: .25rem 0; }
 details summary { cursor: pointer; font-weight: 600; padding: .25rem 0; max-width: 100%; }
 summary.danger { color: var(--danger); }
 details[open] summary { margin-bottom: .25rem; }
+details.sheet { padding: .75rem 1.25rem; margin-bottom: .75rem; }
+.search { margin: 0 0 1.5rem; }
+.search label { flex-basis: 100%; margin: 0; }
+.search input { flex: 1 1 12rem; width: auto; }
+/* Mails are written for a white ground. */
+iframe { display: block; width: 100%; height: 70vh; min-height: 20rem; margin: 0 0 1.5rem; background: #fff; color-scheme: light; border: 1px solid var(--line); border-radius: 12px; }
 @media (max-width: 34rem) {
   main, main.narrow { margin-top: 1.5rem; padding: 0 1rem; }
   .sheet { padding: 1.25rem; }

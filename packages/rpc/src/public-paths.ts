@@ -47,6 +47,7 @@ const OF_THE_GATEWAY = [
   "credentials",
   "authorisations",
   "password",
+  "mail",
   "sign-out",
   "livez",
   "readyz",

@@ -25,6 +25,8 @@ export const TOKEN_PURPOSES = {
   device: "ending",
   /** The page or form that is shown before it is published, the contact it is shown for, and the time. */
   preview: "ending",
+  /** The mail in the folder of mails that were not sent, and the part of it that is shown. */
+  "kept mail": "ending",
 } as const satisfies Record<string, "lasting" | "ending">;
 
 type Purposes = typeof TOKEN_PURPOSES;

@@ -50,6 +50,7 @@ import { formsInPages } from "./form/personal-form.ts";
 import { openForms } from "./form/service.ts";
 import { SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
+import { openKeptMails } from "./kept/service.ts";
 import { dynamicContents } from "./message/dynamic-content.ts";
 import { emails } from "./message/email.ts";
 import { marketingMessages } from "./message/marketing-message.ts";
@@ -148,6 +149,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const smsRows = smses(context);
   const sends = openSends(foundation, { rows: emailRows, makeWinner, findVisible, settings, ids, mail });
   const callbacks = openCallbacks(foundation);
+  const kept = openKeptMails(foundation, mail);
   const text = textParts(foundation, mail);
   const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, text });
   const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail, text) : { work: {}, jobs: [] };
@@ -169,6 +171,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     submissionFileRoutes(database, store),
     slotRoutes({ database, settings, see, contacts, recordShown }),
     assetRoutes({ database, store, settings, recordDownload }),
+    ...kept.routes,
     ...sends.routes,
     callbacks.routes,
     pagePreviewRoutes(pageShown),
@@ -202,6 +205,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implement(PageMethodService, pageMethods({ database, linkPreview, ...testedPages })),
       implementStandard(SmsService, smsRows),
       ...texts.services,
+      ...kept.services,
       implementResource(TweetService, context),
     ],
     ports: { web: web.port },
@@ -211,6 +215,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...visits.work,
       ...sender.work,
       ...callbacks.work,
+      ...kept.work,
       "metrics of sends": watchSends(database),
       "public web": { stop: web.drain },
     },
