@@ -289,6 +289,42 @@ test("GET of an unsubscribe link changes nothing; POST holds at once and reaches
   await eventually(async () => assert.deepEqual((await send()).body, { success: 1 }));
 });
 
+test("a reader who unsubscribed sees the form of the email, and can send it without script", async () => {
+  const { form } = await made("forms/new", {
+    ...{ name: "Why", isPublished: true, postAction: "message", postActionProperty: "Thank you" },
+    fields: [{ label: "Why do you leave?", alias: "why", type: "text" }],
+  });
+  const { id, email: address } = await contact();
+  await api("POST", `emails/${await email({ unsubscribeForm: form.id })}/contact/${id}/send`);
+  const { html } = await parsed(mailsTo(address)[0]);
+  const link = pathOf(/href="([^"]*\/email\/unsubscribe\/[^"]*)"/.exec(String(html))?.[1] ?? "");
+  const leave = () => browser().ask(link, { method: "POST" });
+  assert.doesNotMatch((await browser().ask(link)).text, /Why do you leave/, "the page before has one button");
+  const page = await leave();
+  assert.match(page.text, /You are unsubscribed.*Why do you leave\?/s);
+  assert.match(String(page.headers["content-security-policy"]), /^default-src 'none'/);
+  assert.doesNotMatch(page.text, new RegExp(address));
+  const action = /<form[^>]* action="([^"]*\/form\/submit[^"]*)"/.exec(page.text)?.[1] ?? "";
+  const values = new URLSearchParams({ "svcform[why]": "Too many mails" });
+  for (const [tag] of page.text.matchAll(/<input type="hidden"[^>]*>/g))
+    values.append(/name="([^"]*)"/.exec(tag)?.[1] ?? "", /value="([^"]*)"/.exec(tag)?.[1] ?? "");
+  const sent = await browser().ask(pathOf(action.replaceAll("&amp;", "&")), {
+    method: "POST",
+    // A browser says so where a page has the policy `no-referrer` (Fetch, 3.2).
+    headers: { "content-type": "application/x-www-form-urlencoded", origin: "null" },
+    body: values.toString(),
+  });
+  assert.ok(sent.status < 400, sent.text);
+  await eventually(async () => {
+    const { text } = await api("GET", `forms/${form.id}/submissions`);
+    assert.match(text, /Too many mails/);
+  });
+  await api("PATCH", `forms/${form.id}/edit`, { isPublished: false });
+  const closed = await leave();
+  assert.equal(closed.status, 200);
+  assert.doesNotMatch(closed.text, /Why do you leave/);
+});
+
 test("a contact who said no, without an address, or whose mailbox is gone, is answered with the reason", async () => {
   const emailId = await email();
   const send = async (id: number) => (await api("POST", `emails/${emailId}/contact/${id}/send`)).body;

@@ -46,7 +46,7 @@ import { contactFields } from "./form/contact-field.ts";
 import { submissionFileRoutes } from "./form/file-routes.ts";
 import { callOf } from "./form/form-options.ts";
 import { formRoutes } from "./form/form-routes.ts";
-import { formsInPages } from "./form/personal-form.ts";
+import { formsInPages, markupForNobody } from "./form/personal-form.ts";
 import { openForms } from "./form/service.ts";
 import { SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { contactsOfSubmissions } from "./form/upkeep.ts";
@@ -147,7 +147,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const recordShown = shownRecorder({ database, outbox });
   const { rows: emailRows, makeWinner } = emails(context);
   const smsRows = smses(context);
-  const sends = openSends(foundation, { rows: emailRows, makeWinner, findVisible, settings, ids, mail });
+  const sends = openSends(foundation, {
+    ...{ rows: emailRows, makeWinner, findVisible, settings, ids, mail },
+    formMarkup: (id) => markupForNobody(formOptions, id),
+  });
   const callbacks = openCallbacks(foundation);
   const kept = openKeptMails(foundation, mail);
   const text = textParts(foundation, mail);

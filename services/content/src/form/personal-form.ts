@@ -70,6 +70,12 @@ async function knownTo(
   }
 }
 
+/** A form by its id, as somebody gets it who is not known; undefined for one that takes nothing now. */
+export async function markupForNobody(options: FormRouteOptions, id: number): Promise<string | undefined> {
+  const form = await openForm(options, String(id)).catch(unlessClosed);
+  return form && markupOf(options, form, {});
+}
+
 /** The page that a form stands in, and for whom. */
 export interface FormPlace {
   pageId: number;

@@ -27,6 +27,7 @@ import { sendMethods } from "./render-again.ts";
 import { sendRenderer } from "./render-send.ts";
 import { sendReplays } from "./replay-sends.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendsOf } from "./send-facts.ts";
+import { unsubscribeForms } from "./unsubscribe-form.ts";
 import { unsubscribeRoutes } from "./unsubscribe-routes.ts";
 
 interface SendParts {
@@ -36,6 +37,8 @@ interface SendParts {
   settings: VisitSettings;
   ids: ContactIds;
   mail: MailParts;
+  /** The form that a page of the public web shows to somebody who is not known. */
+  formMarkup(formId: number): Promise<string | undefined>;
 }
 
 type Sends = Required<Pick<Parts, "facts" | "jobs" | "services">> & {
@@ -46,7 +49,7 @@ type Sends = Required<Pick<Parts, "facts" | "jobs" | "services">> & {
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
   { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
-  { rows, makeWinner, findVisible, settings, ids, mail }: SendParts,
+  { rows, makeWinner, findVisible, settings, ids, mail, formMarkup }: SendParts,
 ): Sends {
   const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
@@ -89,7 +92,7 @@ export function openSends(
       }),
     ],
     routes: [
-      unsubscribeRoutes({ database, links, preferences }),
+      unsubscribeRoutes({ database, links, preferences, formOf: unsubscribeForms(database, formMarkup) }),
       openRoutes({
         database,
         log,

@@ -4,13 +4,15 @@ import { readBody } from "../web/read-body.ts";
 import type { LinkedSend, MailLinks } from "./mail-links.ts";
 import type { PreferenceCentre } from "./preference-centre.ts";
 import { keepRefusals, RefusalReason } from "./refusals.ts";
-import { UNSUBSCRIBE_POLICY, unsubscribePage } from "./unsubscribe-page.ts";
+import type { UnsubscribeForm } from "./unsubscribe-form.ts";
+import { UNSUBSCRIBE_FORM_POLICY, UNSUBSCRIBE_POLICY, unsubscribePage } from "./unsubscribe-page.ts";
 
 export interface UnsubscribeOptions {
   database: Database;
   links: MailLinks;
   /** Undefined where readers choose nothing but to get emails or not. */
   preferences: PreferenceCentre | undefined;
+  formOf: UnsubscribeForm;
 }
 
 interface Answer {
@@ -75,9 +77,10 @@ const ANSWERS: Answer[] = [
 
 /**
  * `/email/unsubscribe/<token>`, `/email/dnc/<token>` and `/email/resubscribe/<token>` (engines.md 6.6). GET shows a page with one button and changes
- * nothing, for machines follow links. POST acts, once and again, whether or not the send is still there, and while other services are away.
+ * nothing, for machines follow links. POST acts, once and again, whether or not the send is still there, and while other services are away. Whoever
+ * unsubscribed sees the `unsubscribeForm` of the email.
  */
-export function unsubscribeRoutes({ database, links, preferences }: UnsubscribeOptions): Router {
+export function unsubscribeRoutes({ database, links, preferences, formOf }: UnsubscribeOptions): Router {
   const router = Router({ caseSensitive: true });
   for (const answer of ANSWERS) {
     const { path, asked, done, opposite } = answer;
@@ -99,7 +102,12 @@ export function unsubscribeRoutes({ database, links, preferences }: UnsubscribeO
         await readBody(request, BODY_BYTES_MAX);
         await keep(database, read, answer);
         const button = { label: LABELS[opposite], path: `/email/${opposite}/${token}` };
-        send(response, unsubscribePage({ ...done, button }));
+        const form = opposite === "resubscribe" ? await formOf(read.emailId) : undefined;
+        send(
+          response,
+          unsubscribePage({ ...done, button, form }),
+          form === undefined ? UNSUBSCRIBE_POLICY : UNSUBSCRIBE_FORM_POLICY,
+        );
       });
   }
   if (preferences)
@@ -126,8 +134,8 @@ async function keep(
   );
 }
 
-function send(response: Response, page: string): void {
-  response.setHeader("content-security-policy", UNSUBSCRIBE_POLICY);
+function send(response: Response, page: string, policy = UNSUBSCRIBE_POLICY): void {
+  response.setHeader("content-security-policy", policy);
   response.setHeader("referrer-policy", "no-referrer");
   response.setHeader("x-robots-tag", "noindex, nofollow");
   response.type("text/html").send(page);
