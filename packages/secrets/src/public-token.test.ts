@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { endingTokens, type PublicTokens, publicTokens } from "./public-token.ts";
+import { caselessTokens, endingTokens, type PublicTokens, publicTokens } from "./public-token.ts";
 import { generateSecretKey } from "./secret-box.ts";
 import { type EndingPurpose, type LastingPurpose, TOKEN_PURPOSES } from "./token-purpose.ts";
 
@@ -65,6 +65,37 @@ test("an ending token is none once its end has come", () => {
   assert.equal(tokens.read(tokens.sign("7", Date.now() + HOUR_MS)), "7");
   assert.equal(tokens.read(tokens.sign("7", Date.now())), undefined);
   assert.equal(tokens.read(tokens.sign("7", 0)), undefined);
+});
+
+test("a caseless token gives its octets back in upper and lower case, under each key that reads", () => {
+  const tokens = caselessTokens([key], "bounce");
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 40 }), (octets) => {
+      const token = tokens.sign(Buffer.from(octets));
+      assert.match(token, /^[a-z2-7]+$/);
+      for (const written of [token, token.toUpperCase()])
+        assert.deepEqual(tokens.read(written), Buffer.from(octets));
+    }),
+  );
+  const token = tokens.sign(Buffer.alloc(16, 7));
+  assert.equal(token.length, 45);
+  const next = generateSecretKey("next");
+  assert.ok(caselessTokens([next, key], "bounce").read(token));
+  assert.equal(caselessTokens([next], "bounce").read(token), undefined);
+  assert.equal(caselessTokens([key], "unsubscribe").read(token), undefined);
+});
+
+test("a caseless token that is changed anywhere, cut or continued is none", () => {
+  const tokens = caselessTokens([key], "bounce");
+  const token = tokens.sign(Buffer.alloc(16, 7));
+  for (let index = 0; index < token.length; index += 1) {
+    for (const other of ["a", "b", "7", "1", "-", "", "aa"]) {
+      const changed = token.slice(0, index) + other + token.slice(index + 1);
+      if (changed !== token) assert.equal(tokens.read(changed), undefined, changed);
+    }
+  }
+  for (const text of ["", "a", "=", `${token}a`, `${token}aaaaaaaa`, "a".repeat(100_000)])
+    assert.equal(tokens.read(text), undefined);
 });
 
 function sameBytes(one: string, other: string): boolean {

@@ -1,4 +1,5 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from "node:crypto";
+import { base32, octetsOfBase32 } from "./base32.ts";
 import { parseKey } from "./secret-box.ts";
 import type { EndingPurpose, LastingPurpose } from "./token-purpose.ts";
 
@@ -45,10 +46,44 @@ export function endingTokens(keys: string[], purpose: EndingPurpose): EndingToke
   };
 }
 
-function signedTexts(keys: string[], purpose: LastingPurpose | EndingPurpose): PublicTokens {
-  const derived = keys.map((key) => purposeKey(parseKey(key)[1], purpose));
-  const [first] = derived;
+/** Tokens of octets whose letters may change their case on the way, as those of an address do. */
+export interface CaselessTokens {
+  /** Lower-case letters and digits: eight for each five octets, of which twelve are the signature's. */
+  sign(octets: Buffer): string;
+  /** Undefined for a token that was not signed for this purpose, or under a key that is gone. */
+  read(token: string): Buffer | undefined;
+}
+
+/** The local part of an address has 64 octets at most (RFC 5321, 4.5.3.1.1); a MAC has 80 bits at least (RFC 2104, 5). */
+const CASELESS_MAC_BYTES = 12;
+
+/** Tokens `base32(octets mac)`, with the first 96 bits of HMAC-SHA256 (RFC 2104). Keys are used as `publicTokens` uses them. */
+export function caselessTokens(keys: string[], purpose: LastingPurpose): CaselessTokens {
+  const [first, ...others] = derivedKeys(keys, purpose);
+  const macFor = (octets: Buffer, key: KeyObject) =>
+    createHmac("sha256", key).update("caseless ").update(octets).digest().subarray(0, CASELESS_MAC_BYTES);
+  return {
+    sign: (octets) => base32(Buffer.concat([octets, macFor(octets, first)])),
+    read(token) {
+      const signed = token.length <= TOKEN_LENGTH_MAX ? octetsOfBase32(token) : undefined;
+      if (!signed || signed.length <= CASELESS_MAC_BYTES) return undefined;
+      const octets = signed.subarray(0, -CASELESS_MAC_BYTES);
+      const mac = signed.subarray(-CASELESS_MAC_BYTES);
+      const matches = [first, ...others].filter((key) => timingSafeEqual(mac, macFor(octets, key)));
+      return matches.length > 0 ? octets : undefined;
+    },
+  };
+}
+
+function derivedKeys(keys: string[], purpose: LastingPurpose | EndingPurpose): [KeyObject, ...KeyObject[]] {
+  const [first, ...others] = keys.map((key) => purposeKey(parseKey(key)[1], purpose));
   if (!first) throw new Error("a key for tokens is needed");
+  return [first, ...others];
+}
+
+function signedTexts(keys: string[], purpose: LastingPurpose | EndingPurpose): PublicTokens {
+  const derived = derivedKeys(keys, purpose);
+  const [first] = derived;
   return {
     sign(text) {
       const encoded = Buffer.from(text).toString("base64url");
