@@ -1,15 +1,17 @@
 import { fileURLToPath } from "node:url";
 import { fileTransport } from "./file-transport.ts";
 import type { MailTransport } from "./mail-transport.ts";
+import { readServerUrl } from "./server-url.ts";
 import type { SmtpServer } from "./smtp-conversation.ts";
 import { smtpTransport } from "./smtp-transport.ts";
 
 /** A URL that says how mails leave. */
 export type TransportUrl = { kind: "file"; folder: string } | { kind: "smtp"; server: SmtpServer };
 
-/** A name or an address (RFC 5321, 2.3.5), or an address of IPv6 in brackets. */
-const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])$/i;
-const PORTS = { "smtp:": 587, "smtps:": 465 } as const;
+const SCHEMES = {
+  "smtp:": { port: 587, isImplicit: false },
+  "smtps:": { port: 465, isImplicit: true },
+} as const;
 
 /** A comma or blanks, where the scheme of another URL follows: a folder or a password may have commas and blanks in it. */
 const BETWEEN_URLS = /[\s,]+(?=(?:smtps?|file):)/i;
@@ -40,29 +42,9 @@ export function readTransportUrl(text: string): TransportUrl | { problem: string
     return url.host ? { problem: "names another machine" } : { kind: "file", folder: fileURLToPath(url) };
   const { protocol } = url;
   if (protocol !== "smtp:" && protocol !== "smtps:") return { problem: "is none of smtp:, smtps: and file:" };
-  const unknown = [...url.searchParams.keys()].find((name) => name !== "tls");
-  if (unknown !== undefined) return { problem: "has a parameter that is not tls" };
-  const tls = url.searchParams.get("tls");
-  if (tls !== null && (tls !== "off" || protocol === "smtps:"))
-    return { problem: "has a parameter tls that is not off" };
-  if (!url.hostname) return { problem: "names no host" };
-  if (!HOST.test(url.hostname) || !["", "/"].includes(url.pathname))
-    return { problem: "names something behind its host, or a host that is none" };
-  const user = decoded(url.username);
-  const password = decoded(url.password);
-  if (user === undefined || password === undefined)
-    return { problem: "has a user or password that is not percent-encoded" };
-  if ((user === "") !== (password === "")) return { problem: "has a user or a password alone" };
-  return {
-    kind: "smtp",
-    server: {
-      host: url.hostname.replace(/^\[|\]$/g, ""),
-      port: Number(url.port) || PORTS[protocol],
-      tls: protocol === "smtps:" ? "implicit" : tls === "off" ? "off" : "required",
-      user,
-      password,
-    },
-  };
+  if (!["", "/"].includes(url.pathname)) return { problem: "names something behind its host" };
+  const server = readServerUrl(url, SCHEMES[protocol]);
+  return "problem" in server ? server : { kind: "smtp", server };
 }
 
 interface TransportOptions {
@@ -72,12 +54,4 @@ interface TransportOptions {
 
 export function openTransport(url: TransportUrl, { greetingName }: TransportOptions = {}): MailTransport {
   return url.kind === "file" ? fileTransport(url.folder) : smtpTransport({ ...url.server, greetingName });
-}
-
-function decoded(text: string): string | undefined {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return undefined; // a lone percent sign
-  }
 }

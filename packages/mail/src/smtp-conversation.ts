@@ -1,14 +1,9 @@
 import { Readable } from "node:stream";
 import SMTPConnection, { type SMTPConnectionOptions } from "nodemailer/lib/smtp-connection";
 import type { HandOver, RefusedPart, WrittenMail } from "./mail-transport.ts";
+import type { MailServer } from "./server-url.ts";
 
-export interface SmtpServer {
-  host: string;
-  port: number;
-  /** `implicit`: TLS from the first octet; `required`: STARTTLS, or nothing is sent; `off`: everybody on the way can read it. */
-  tls: "implicit" | "required" | "off";
-  user: string;
-  password: string;
+export interface SmtpServer extends MailServer {
   /** Certificates (PEM) that are trusted beside those of the system. */
   ca?: string | undefined;
   /** The name that this side greets with. */

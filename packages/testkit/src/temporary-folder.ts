@@ -7,7 +7,8 @@ export interface TemporaryFolder {
   remove(): Promise<void>;
 }
 
-export async function temporaryFolder(): Promise<TemporaryFolder> {
-  const path = await mkdtemp(join(tmpdir(), "tidings-"));
+/** A new folder in `parent`; where the system keeps temporary files when absent. */
+export async function temporaryFolder(parent = tmpdir()): Promise<TemporaryFolder> {
+  const path = await mkdtemp(join(parent, "tidings-"));
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
