@@ -363,6 +363,20 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       "{{provider}} {{reason}}",
       rate("tidings_callbacks_refused_total", "provider, reason"),
     ),
+    each(
+      "Mails of the inbox a second, by kind",
+      "reqps",
+      "{{kind}}",
+      rate("tidings_inbox_mails_total", "kind"),
+    ),
+    {
+      title: "Looks into the inbox, and mails that somebody has to look at, a second",
+      unit: "reqps",
+      lines: {
+        "looks: {{outcome}}": rate("tidings_inbox_looks_total", "outcome"),
+        "flagged: {{reason}}": rate("tidings_inbox_set_aside_total", "reason"),
+      },
+    },
   ],
   "Focus items and videos": [
     each(

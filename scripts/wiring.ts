@@ -127,7 +127,7 @@ function wiredCompose(text: string): string {
     wired(row, block) {
       const addresses = linesOf(addressesOf(row, `:${GRPC_PORT}`), ([name, at]) => `      ${name}: ${at}\n`);
       return block
-        .replaceAll(/^ {6}(?!INTERNAL)\w+_ADDRESS: .*\n/gm, "")
+        .replaceAll(/^ {6}(?!INTERNAL|MAIL_INBOX)\w+_ADDRESS: .*\n/gm, "")
         .replace(/^ {6}NATS_URL: .*\n/m, (line) => line + addresses);
     },
   });

@@ -262,6 +262,14 @@ test("senders alone may reach mail servers, and content where it sends", async (
     );
 });
 
+test("senders may reach an inbox only where its ports are named", async () => {
+  const isOpen = (manifests: Manifest[]) =>
+    portsOutside(manifests).some(({ component, opens }) => component === SENDER.name && opens(993));
+  assert.equal(isOpen(renders.get("networkpolicy") ?? []), false);
+  const set = ["global.networkPolicy.imap.ports={993}"];
+  assert.equal(isOpen(await render({ profile: "networkpolicy", set })), true);
+});
+
 test("senders sign in, and keep files, as content does", async () => {
   const set = [
     ...["content.data.persistent=true", "content.data.accessMode=ReadWriteMany", "content.secret=given"],

@@ -59,15 +59,19 @@
   ports: [{ port: {{ ternary "http" "grpc" (gt (len $parts) 1) }} }]
 {{- end }}
 {{- $smtp := .Values.global.networkPolicy.smtp }}
-{{- if and $smtp.ports (has (include "tidings.role" .) (list "all" "send")) }}
+{{- if has (include "tidings.role" .) (list "all" "send") }}
+{{- range $server := list $smtp .Values.global.networkPolicy.imap }}
+{{- if $server.ports }}
 - ports:
-    {{- range $smtp.ports }}
+    {{- range $server.ports }}
     - { port: {{ . }} }
     {{- end }}
-  {{- with $smtp.to }}
+  {{- with $server.to }}
   to:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- if .Values.internet }}
 {{- /* Public addresses only: what the process itself refuses is refused here once more. Mail servers take mails from senders alone. */}}

@@ -20,6 +20,32 @@ test("a DKIM key that cannot be read ends the process with the name of its varia
   );
 });
 
+test("an inbox that cannot be read, or has one variable of two, ends the process with the name of the variable, and nothing of the URL", () => {
+  const cases: [object, RegExp][] = [
+    [
+      { MAIL_INBOX_URL: "imaps://reader:c2VjcmV0@inbox.example/%zz" },
+      /^ {2}MAIL_INBOX_URL: the URL has a folder/m,
+    ],
+    [
+      { MAIL_INBOX_URL: "smtp://reader:c2VjcmV0@inbox.example" },
+      /^ {2}MAIL_INBOX_URL: the URL is neither imaps: nor imap:$/m,
+    ],
+    [
+      { MAIL_INBOX_ADDRESS: "bounces+c2VjcmV0@inbox.example" },
+      /^ {2}MAIL_INBOX_ADDRESS: it is no address of letters/m,
+    ],
+    [
+      { MAIL_INBOX_ADDRESS: "nineteen-characters@inbox.example" },
+      /^ {2}MAIL_INBOX_ADDRESS: its part before the @ has more than 18/m,
+    ],
+  ];
+  for (const [env, message] of cases)
+    assert.throws(
+      () => contentConfig({ ...env }),
+      (error: Error) => message.test(error.message) && !error.message.includes("c2VjcmV0"),
+    );
+});
+
 test("an SMS_URL that cannot be read ends the process with the name of the variable, and nothing of the URL", () => {
   assert.throws(
     () => contentConfig({ SMS_URL: "form+https://account:c2VjcmV0@api.example/" }),

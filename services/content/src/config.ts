@@ -1,4 +1,5 @@
 import { readDkimKeys } from "@tidings/mail/dkim";
+import { readInboxUrl } from "@tidings/mail/inbox-url";
 import { wireAddress } from "@tidings/mail/mail-address";
 import { readTransportUrls } from "@tidings/mail/open-transport";
 import { allowedRanges } from "@tidings/outbound/allowed-ranges";
@@ -7,6 +8,7 @@ import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 import { readCallbacks } from "./callback/callback-secrets.ts";
 import { readDomainRates, readRate } from "./rate/rate.ts";
+import { readInboxAddress } from "./send/return-addresses.ts";
 import { readTextUrl } from "./text/transport-url.ts";
 
 const bytes = z.coerce.number().int().min(1);
@@ -38,6 +40,20 @@ const smsUrl = z.string().transform((text, { addIssue }) => {
   const url = readTextUrl(text);
   if (!("problem" in url)) return url;
   addIssue({ code: "custom", message: `the URL ${url.problem}` });
+  return z.NEVER;
+});
+
+const inboxUrl = z.string().transform((text, { addIssue }) => {
+  const inbox = readInboxUrl(text);
+  if (!("problem" in inbox)) return inbox;
+  addIssue({ code: "custom", message: `the URL ${inbox.problem}` });
+  return z.NEVER;
+});
+
+const inboxAddress = z.string().transform((text, { addIssue }) => {
+  const address = readInboxAddress(text);
+  if (typeof address === "string") return address;
+  addIssue({ code: "custom", message: address.problem });
   return z.NEVER;
 });
 
@@ -150,6 +166,10 @@ export const contentVariables = {
   MAIL_DKIM_KEYS: dkimKeys.default([]),
   /** Providers whose reports of bounces and complaints are taken at `/mailer/callback/<name>`: `name:secret`. */
   MAIL_CALLBACKS: callbacks.default([]),
+  /** An inbox for mails that come back: `imaps://user:password@host/FOLDER`, or `imap://` with STARTTLS. None is read when absent. */
+  MAIL_INBOX_URL: inboxUrl.optional(),
+  /** The address of that inbox, which takes mails to `<local part>+<token>` too: the envelope sender of emails. Needed with MAIL_INBOX_URL. */
+  MAIL_INBOX_ADDRESS: inboxAddress.optional(),
   /** Mails that are handed over at a time. */
   MAIL_CONNECTIONS: z.coerce.number().int().min(1).max(200).default(16),
   /** Mails that all processes together hand over in a second, a minute or an hour: `50/s`. Any number when absent. */
@@ -175,6 +195,10 @@ export const contentVariables = {
 export function contentConfig(env: NodeJS.ProcessEnv) {
   const config = readConfig(contentVariables, env);
   if (config.MAIL_URL && !config.MAIL_FROM) throw new Error("MAIL_FROM: MAIL_URL needs a sender");
+  if (config.MAIL_INBOX_URL && !config.MAIL_INBOX_ADDRESS)
+    throw new Error("MAIL_INBOX_ADDRESS: MAIL_INBOX_URL needs the address of the inbox");
+  if (config.MAIL_INBOX_ADDRESS && !config.MAIL_INBOX_URL)
+    throw new Error("MAIL_INBOX_URL: nobody would read what comes to MAIL_INBOX_ADDRESS");
   return config;
 }
 

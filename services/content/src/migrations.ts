@@ -17,6 +17,7 @@ import { PRINT_TABLES } from "./form/same-twice.ts";
 import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
+import { INBOX_TABLES } from "./inbox/inbox-tables.ts";
 import { NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { LEARNED_RATES } from "./rate/learned-rates.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
@@ -210,6 +211,7 @@ export const migrations: Migrations = {
     "alter table emails add column excluded_lists jsonb not null default '[]'",
     "create index emails_excluded_lists on emails using gin (excluded_lists jsonb_path_ops)",
   ),
+  "0068_inbox": statements(...INBOX_TABLES),
   "0070_rate_budgets": statements(...RATE_BUDGETS),
   "0071_learned_rates": statements(...LEARNED_RATES),
   "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),

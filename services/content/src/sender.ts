@@ -6,6 +6,7 @@ import { assetAddresses } from "./asset/asset-address.ts";
 import { marksOf } from "./callback/marks.ts";
 import type { ContentConfig } from "./config.ts";
 import { openStore } from "./file/open-store.ts";
+import { inboxJobs } from "./inbox/read-inbox.ts";
 import { noticeLane } from "./notice/notice-queue.ts";
 import { askForNotice, recordNotices, writeNotice } from "./notice/send-notices.ts";
 import { openMailRates } from "./rate/mail-rates.ts";
@@ -72,8 +73,20 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
         },
       },
     },
-    jobs: [refusalJobs(database, log, upstreams), plannedSends(database, log), broadcasts],
+    jobs: [
+      refusalJobs(database, log, upstreams),
+      plannedSends(database, log),
+      broadcasts,
+      ...inboxReading(foundation, mail),
+    ],
   };
+}
+
+/** None where there is no inbox. */
+function inboxReading({ config, database, outbox, log }: Foundation<ContentConfig>, mail: MailParts) {
+  const { MAIL_INBOX_URL: inbox } = config;
+  const { returnAddresses: addresses } = mail.rendering.links;
+  return inbox && addresses ? [inboxJobs({ database, outbox, log, inbox, addresses })] : [];
 }
 
 /** Messages that a process gives to the provider at a time. */

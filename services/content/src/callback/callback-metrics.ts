@@ -5,12 +5,12 @@ import type { Recorded } from "./record-feedback.ts";
 
 const feedback = new Counter({
   name: "tidings_mail_feedback_total",
-  help: "What providers reported of our mails, each event once: hard, soft and blocked bounces, complaints, unsubscribes, deliveries",
+  help: "What providers, and servers that sent mails back to the `inbox`, reported of our mails, each event once: hard, soft and blocked bounces, complaints, unsubscribes, deliveries",
   labelNames: ["provider", "kind"],
 });
 const items = new Counter({
   name: "tidings_callback_items_total",
-  help: "Items of callbacks; `known`: came before, `ignored`: changes no send, `unmatched`: of no send of ours, or of several, `set_aside`: malformed, or older than events are remembered",
+  help: "Items of callbacks and of reports in the `inbox`; `known`: came before, `ignored`: changes no send, `unmatched`: of no send of ours, or of several, `set_aside`: malformed, or older than events are remembered",
   labelNames: ["provider", "outcome"],
 });
 const refused = new Counter({
@@ -24,8 +24,12 @@ export type RefusedFor = RefusalOfCallback | "size" | "busy";
 const REASONS: RefusedFor[] = ["signature", "stale", "body", "size", "busy"];
 
 /** Counts from zero on: a rate needs a sample from before the first event. */
-export function beginCounting(provider: string): void {
+export function beginCountingFeedback(provider: string): void {
   for (const kind of FEEDBACK_KINDS) feedback.inc({ provider, kind }, 0);
+}
+
+export function beginCounting(provider: string): void {
+  beginCountingFeedback(provider);
   for (const reason of REASONS) refused.inc({ provider, reason }, 0);
 }
 

@@ -63,10 +63,10 @@ const STATUS = /\b([245]\.\d{1,3}\.\d{1,3})\b/;
 
 /**
  * The kind of a bounce after which the provider tries no more, by the enhanced status code (RFC 3463) in one of its texts: a policy
- * (5.7.x) blocks the sender, a full mailbox (5.2.2) and what was refused for now (4.x.x) may take a later mail.
+ * (5.7.x) blocks the sender, a length (5.2.3, 5.3.4) or form (5.6.x) the one mail, a full mailbox (5.2.2) and what was refused for now (4.x.x) may take a later mail.
  */
 export function kindOfBounce(...texts: unknown[]): FeedbackKind {
   const [status = ""] = texts.flatMap((text) => STATUS.exec(wordsOf(text))?.[1] ?? []);
-  if (status.startsWith("5.7.")) return "blocked";
+  if (/^5\.(?:[67]\.|2\.3$|3\.4$)/.test(status)) return "blocked";
   return status.startsWith("4.") || status === "5.2.2" ? "soft" : "hard";
 }

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { keepRefusals, type Refusal, RefusalReason } from "../send/refusals.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "../send/send-facts.ts";
+import { eventKey, takeNew } from "./event-keys.ts";
 import type { Feedback, FeedbackKind } from "./feedback.ts";
 import { type Found, findSends } from "./find-sends.ts";
 
@@ -19,7 +19,7 @@ interface Callback {
   provider: string;
   feedback: Feedback[];
   /** Good for one callback. */
-  nonce: string | undefined;
+  nonce?: string | undefined;
 }
 
 /** Days for which it is remembered which events were taken. */
@@ -32,10 +32,6 @@ const LOOKED_AT_MAX = 100;
 const COMMENTS_LENGTH_MAX = 200;
 const LOST_MAILBOX = `${SOFT_BOUNCES_MIN} mails in a row came back over ${SOFT_BOUNCE_DAYS} days or more.`;
 
-const newStatement = prepared(
-  "callback_events_add",
-  "insert into callback_events (key) select k from unnest($1::uuid[]) as u (k) order by k on conflict do nothing returning key",
-);
 /**
  * A report proves that the mail went out. Whoever hands it over still, or saw the end of it and is slow to say so, has lost it: the token is
  * another one.
@@ -87,8 +83,8 @@ export function recordFeedback(database: Database, outbox: Outbox, callback: Cal
     async (transaction) => {
       if (!(await isFirstUse(transaction, callback)))
         return { kinds: [], known: callback.feedback.length, unmatched: 0 };
-      const fresh = await transaction.query(newStatement, [[...keyed.keys()]]);
-      const events = fresh.flatMap(({ key }) => keyed.get(key ?? "") ?? []);
+      const fresh = await takeNew(transaction, [...keyed.keys()]);
+      const events = fresh.flatMap((key) => keyed.get(key) ?? []);
       events.sort((a, b) => a.at - b.at);
       const found = await findSends(transaction, events);
       const matched = events.flatMap((event, index) => {
@@ -116,19 +112,13 @@ interface Matched extends Feedback {
 
 async function isFirstUse(transaction: Transaction, { provider, nonce }: Callback): Promise<boolean> {
   if (nonce === undefined) return true;
-  return (await transaction.query(newStatement, [[uuidOf(provider, "nonce", nonce)]])).length > 0;
+  return (await takeNew(transaction, [eventKey(provider, "nonce", nonce)])).length > 0;
 }
 
 function keyOf(provider: string, { id, kind, hash = "", address, at }: Feedback): string {
-  return id === "" ? uuidOf(provider, "event", kind, hash, address, String(at)) : uuidOf(provider, "id", id);
-}
-
-/** 128 bits of a hash (SHA-256): no two texts have the same. */
-function uuidOf(...parts: string[]): string {
-  const hex = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
-    "-",
-  );
+  return id === ""
+    ? eventKey(provider, "event", kind, hash, address, String(at))
+    : eventKey(provider, "id", id);
 }
 
 interface Change {

@@ -15,6 +15,8 @@ interface ComposedSend extends Omit<MailParts, "messageId" | "date" | "from"> {
   hash: string;
   /** The address that gets it. */
   address: string;
+  /** The address that bounces go to; the usual sender's when absent. */
+  returnAddress?: string | undefined;
   /** Addresses that get it too, as an email has them: with commas. */
   bcc?: string | null;
   /** Empty where the usual sender is meant. */
@@ -48,7 +50,7 @@ export class SendRefused extends Error {
 
 /** Writes a mail, whose message id is the same over all attempts. Throws SendRefused for a malformed address. */
 export async function composeSend(
-  { hash, address, bcc, fromAddress, fromName, ...parts }: ComposedSend,
+  { hash, address, returnAddress, bcc, fromAddress, fromName, ...parts }: ComposedSend,
   { from, dkimKeys, now }: Sender,
 ): Promise<WrittenSend> {
   const to = wireAddress(address);
@@ -64,6 +66,6 @@ export async function composeSend(
     dkimKeys,
   );
   const copied = (bcc ?? "").split(",").flatMap((text) => wireAddress(text) ?? []);
-  const envelope = { from: wireAddress(from.address) ?? from.address, to, bcc: copied };
+  const envelope = { from: returnAddress ?? wireAddress(from.address) ?? from.address, to, bcc: copied };
   return { messageId, address, envelope, octets };
 }

@@ -1,5 +1,6 @@
 import { type PublicTokens, publicTokens } from "@tidings/secrets/public-token";
 import { type ClickLinks, clickLinks } from "./click-links.ts";
+import { type ReturnAddresses, returnAddresses } from "./return-addresses.ts";
 
 /** The send that a link in a mail belongs to. */
 export interface LinkedSend {
@@ -19,11 +20,13 @@ export interface MailLinks {
   tracked(send: LinkedSend, redirectId: string, parameters: [string, string][]): string;
   /** The address of a page, by which its visitor is known. */
   page(send: LinkedSend, address: string): string;
+  /** Addresses of the inbox that is read; undefined where none is. */
+  returnAddresses: ReturnAddresses | undefined;
   /** The send of a token; undefined for one that we did not sign for this purpose. */
   read(purpose: "unsubscribe" | "open" | "web view", token: string): LinkedSend | undefined;
 }
 
-export function mailLinks(keys: string[], publicUrl: string): MailLinks {
+export function mailLinks(keys: string[], publicUrl: string, inboxAddress?: string): MailLinks {
   const tokens = {
     unsubscribe: publicTokens(keys, "unsubscribe"),
     open: publicTokens(keys, "open"),
@@ -46,6 +49,7 @@ export function mailLinks(keys: string[], publicUrl: string): MailLinks {
     pixel: (send) => address(`/email/${signed(tokens.open, send)}.gif`).href,
     tracked: (send, redirectId, parameters) => clicksOf(send).tracked(redirectId, parameters),
     page: (send, target) => clicksOf(send).page(target),
+    returnAddresses: inboxAddress === undefined ? undefined : returnAddresses(keys, inboxAddress),
     read(purpose, token) {
       const [hash = "", contactId, emailId] = tokens[purpose].read(token)?.split(" ") ?? [];
       if (!Number(contactId)) return undefined;

@@ -53,7 +53,7 @@ export function mailParts(
       ...{ from, dkimKeys, signature: config.MAIL_SIGNATURE },
       isOwnerMailer: config.MAIL_OWNER_AS_MAILER,
     }),
-    links: mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL),
+    links: mailLinks(config.PUBLIC_TOKEN_KEYS, config.PUBLIC_URL, config.MAIL_INBOX_ADDRESS),
     addressOfPage: addresses.find,
     addressOfAsset: async (text: string) => {
       const id = rowIdOf(text);

@@ -9,6 +9,8 @@ import { noteOpen } from "./send-metrics.ts";
 export interface Open {
   hash: string;
   by: "picture" | "web view" | "reply" | "click";
+  /** The Message-ID of a reply, where that is known. */
+  messageId?: string;
   /** `prefetch`: a proxy that loads pictures before anybody reads; `scanner`: one that follows links. Human when absent. */
   verdict?: "human" | "machine" | "prefetch" | "scanner";
 }
@@ -21,12 +23,12 @@ const openStatement = prepared(
   "sends_open",
   `with opens as (
      select hash, (count(*) filter (where is_human and by in ('picture', 'web view')))::integer as times, bool_or(is_human and by = 'web view') as in_browser,
-       (count(*) filter (where is_human and by = 'reply'))::integer as replies, bool_or(is_human and by = 'click') as is_clicked,
+       (count(*) filter (where is_human and by = 'reply'))::integer as replies, array_agg(nullif(message_id, '')) filter (where is_human and by = 'reply') as message_ids, bool_or(is_human and by = 'click') as is_clicked,
        (count(*) filter (where not is_human and by <> 'click'))::integer as machine_opens,
        (count(*) filter (where not is_human and by = 'click'))::integer as machine_clicks
-     from unnest($1::uuid[], $2::text[], $3::boolean[]) as o (hash, by, is_human) group by hash
+     from unnest($1::uuid[], $2::text[], $3::boolean[], $4::text[]) as o (hash, by, is_human, message_id) group by hash
    ), held as (
-     select s.id, s.hash as send_hash, s.is_read as was_read, s.state = 'unknown' as is_unknown, s.broadcast_id, o.in_browser, o.replies, o.machine_opens, o.machine_clicks,
+     select s.id, s.hash as send_hash, s.is_read as was_read, s.state = 'unknown' as is_unknown, s.broadcast_id, o.in_browser, o.replies, o.message_ids, o.machine_opens, o.machine_clicks,
        case when o.times = 0 and o.is_clicked and not s.is_read then 1 else o.times end as times
      from sends s join opens o on o.hash = s.hash order by s.id for update of s
    ), opened as (
@@ -40,9 +42,9 @@ const openStatement = prepared(
      from held h
      where s.id = h.id and (h.times + h.replies + h.machine_opens + h.machine_clicks > 0 or h.is_unknown)
      returning s.*, h.times as opens, h.times + h.replies > 0 as is_opened, not h.was_read and h.times + h.replies > 0 as is_first,
-       h.is_unknown as is_settled, h.replies
+       h.is_unknown as is_settled, h.message_ids
    ), replied as (
-     insert into send_replies (send_hash) select hash from opened cross join lateral generate_series(1, replies)
+     insert into send_replies (send_hash, message_id) select hash, r.message_id from opened cross join lateral unnest(message_ids) as r (message_id)
    ), recounted as (
      update broadcasts b set counts = null from held h where b.id = h.broadcast_id and h.is_unknown
    ), counted as (
@@ -77,7 +79,12 @@ export async function recordOpensIn(
 ): Promise<ReadonlySet<string>> {
   if (opens.length === 0) return new Set();
   const isHuman = ({ verdict = "human" }: Open) => verdict === "human";
-  const values = [opens.map(({ hash }) => hash), opens.map(({ by }) => by), opens.map(isHuman)];
+  const values = [
+    opens.map(({ hash }) => hash),
+    opens.map(({ by }) => by),
+    opens.map(isHuman),
+    opens.map(({ messageId = "" }) => messageId),
+  ];
   const rows = await transaction.query(openStatement, values);
   const settled = rows.filter(({ is_settled }) => is_settled === "t");
   const opened = rows.filter(({ is_opened }) => is_opened === "t");

@@ -6,6 +6,9 @@ import type { RenderSend } from "./render-send.ts";
 import type { Send } from "./send-queue.ts";
 import type { StoredSend } from "./stored-send.ts";
 
+/** The field of a mail with the signed name of its send. */
+export const SEND_FIELD = "X-Tidings-Send";
+
 export interface WriteSendOptions extends UsualSender {
   database: Database;
   render: RenderSend;
@@ -28,6 +31,7 @@ export async function writeSend(
       ...mail,
       hash: send.hash,
       address,
+      returnAddress: links.returnAddresses?.of(send.hash),
       bcc: revision.bccAddress,
       to: [{ name: "", address }],
       headers: [...headersOf(mail.headers, send, links), ...marks(send.hash)],
@@ -48,17 +52,23 @@ export function headersOf(
   return [...written.filter(([name]) => !names.has(name.toLowerCase())), ...own];
 }
 
-/** engines.md 6.11, and RFC 2369, 8058 and 2919 for mails to many. */
+/**
+ * engines.md 6.11, and RFC 2369, 8058 and 2919 for mails to many. A complaint has the mail's header, but often none of its addresses: so the signed
+ * name of the send stands there alone, too.
+ */
 function ownHeaders(send: StoredSend, links: MailLinks): [string, string][] {
   const { emailId, isBulk } = send;
+  const inbox = links.returnAddresses;
   const headers: [string, string][] = [["X-EMAIL-ID", String(emailId)]];
+  if (inbox) headers.push([SEND_FIELD, inbox.tokenOf(send.hash)]);
   if (!isBulk) return headers;
+  const byMail = inbox ? [`mailto:${inbox.of(send.hash)}?subject=unsubscribe`] : [];
   const host = new URL(links.webView(send)).hostname;
   return [
     ...headers,
     ["Precedence", "Bulk"],
     ["List-ID", `<email-${emailId}.${host}>`],
-    ["List-Unsubscribe", `<${links.unsubscribe(send)}>`],
+    ["List-Unsubscribe", [links.unsubscribe(send), ...byMail].map((url) => `<${url}>`).join(", ")],
     ["List-Unsubscribe-Post", "List-Unsubscribe=One-Click"],
     ["Feedback-ID", `${emailId}:email:${host}`],
   ];
