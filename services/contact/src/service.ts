@@ -80,7 +80,10 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
     services: [
       implement(ContactService, contactHandlers(context)),
       implement(ContactMethodService, contactMethods(context)),
-      implement(ContactCommandService, commandHandlers(context)),
+      implement(
+        ContactCommandService,
+        commandHandlers(context, { email: config.EMAIL_FREQUENCY, sms: config.SMS_FREQUENCY }),
+      ),
       implement(GroupScoreService, groupScoreHandlers(context)),
       implement(UtmTagService, utmTagHandlers(context)),
       implement(CompanyService, companies),

@@ -10,6 +10,7 @@ import {
 } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
+import { contactVariables } from "../config.ts";
 import { callAs } from "../testing/contact-scene.ts";
 import { segmentScene } from "../testing/segment-scene.ts";
 import { commandHandlers } from "./handlers.ts";
@@ -246,6 +247,53 @@ test("contacts that unsubscribed, are paused or had enough mails are refused wit
   };
   assert.deepEqual(await check("email"), ["", "unsubscribed", "paused", "frequency", "not_found"]);
   assert.deepEqual(await check("constructor"), ["", "", "", "", "not_found"]);
+});
+
+test("EMAIL_FREQUENCY holds for contacts without a rule of their own, and rules of channels are answered", async () => {
+  const limited = commandHandlers(scene.services, {
+    email: contactVariables.EMAIL_FREQUENCY.parse("2/week"),
+  });
+  const rule = { channel: "email", frequencyNumber: 3, frequencyTime: "WEEK", preferredChannel: true };
+  const [none, own] = [await scene.addContact({}), await scene.addContact({})];
+  await scene.query("update contacts set frequency_rules = $2::jsonb where id = $1", [
+    own,
+    JSON.stringify({ email: rule }),
+  ]);
+  const answers = async (channel = "email") => {
+    const request = create(CheckContactableRequestSchema, { channel, ids: [none, own] });
+    const { contacts = [] } = await limited.checkContactable(request, callAs(ENGINE));
+    return contacts.map(({ refusal, rule: known }) => [
+      refusal,
+      known?.isPreferred,
+      Math.round(known?.perMonth ?? 0),
+    ]);
+  };
+  const sent = (count: number) =>
+    scene.query(
+      "insert into email_sends (id, contact_id, email_id, date_sent) select gen_random_uuid(), c, 1, now() - interval '2 days' from unnest($1::integer[]) c, generate_series(1, $2)",
+      [[none, own], count],
+    );
+  await sent(1);
+  assert.deepEqual(await answers(), [
+    ["", undefined, 0],
+    ["", true, 13],
+  ]);
+  await sent(1);
+  assert.deepEqual(await answers(), [
+    ["frequency", undefined, 0],
+    ["", true, 13],
+  ]);
+  await sent(1);
+  assert.deepEqual(await answers(), [
+    ["frequency", undefined, 0],
+    ["frequency", true, 13],
+  ]);
+  assert.deepEqual(await answers("sms"), [
+    ["", undefined, 0],
+    ["", undefined, 0],
+  ]);
+  for (const odd of ["0/day", "3/year", "3", "-1/day", "3/week/", "1e3/day"])
+    assert.throws(() => contactVariables.EMAIL_FREQUENCY.parse(odd), /3\/week/);
 });
 
 test("a segment that cannot be evaluated fails no command that changes members of another", async () => {

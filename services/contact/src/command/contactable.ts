@@ -1,5 +1,25 @@
 import { type Database, prepared } from "@tidings/database/database";
 
+/** The rules of contacts without one of their own, by channel. */
+export interface UsualFrequencies {
+  email?: UsualFrequency | undefined;
+  sms?: UsualFrequency | undefined;
+}
+
+interface UsualFrequency {
+  frequencyNumber: number;
+  /** DAY, WEEK or MONTH. */
+  frequencyTime: string;
+}
+
+/** The answer about one contact. */
+export interface ContactableAnswer {
+  id: number;
+  refusal: string;
+  /** Its own rule of the channel, if it has one. */
+  rule?: { isPreferred: boolean; perMonth: number };
+}
+
 /** Where the sends of a channel are, and when each was made. Channels without sends have no limit of frequency. */
 const SENDS: Record<string, string> = {
   email: "select contact_id, date_sent as sent_at from email_sends where date_sent is not null",
@@ -11,7 +31,7 @@ const SENDS: Record<string, string> = {
 const REASONS = ["", "unsubscribed", "bounced", "manual"];
 
 /**
- * `$1` ids, `$2` channel. A pause is a rule with two dates; a limit counts the sends of the last day, week or month. One index look-up for
+ * `$1` ids, `$2` channel, `$3` the rule of contacts without one of their own. A pause is a rule with two dates; a limit counts the sends of the last day, week or month. One index look-up for
  * each contact with a limit.
  */
 const statements = new Map(
@@ -25,11 +45,13 @@ const statements = new Map(
              and now() <= (rule ->> 'pauseToDate')::timestamptz, false) as is_paused,
            coalesce((rule ->> 'frequencyNumber')::integer <= (
              select count(*) from (${sends}) s where s.contact_id = c.id
-               and s.sent_at > now() - ('1 ' || coalesce(rule ->> 'frequencyTime', 'DAY'))::interval), false) as is_frequent
+               and s.sent_at > now() - ('1 ' || coalesce(rule ->> 'frequencyTime', 'DAY'))::interval), false) as is_frequent,
+           c.frequency_rules -> $2 is not null as has_rule, coalesce((rule ->> 'preferredChannel')::boolean, false) as is_preferred,
+           coalesce((rule ->> 'frequencyNumber')::float8 * 30 / case rule ->> 'frequencyTime' when 'WEEK' then 7 when 'MONTH' then 30 else 1 end, 0) as per_month
          from unnest($1::integer[]) with ordinality as asked (id, position)
          left join contact_redirects r on r.merged_id = asked.id
          left join contacts c on c.id = coalesce(r.contact_id, asked.id)
-         left join lateral (select c.frequency_rules -> $2 as rule) rules on true
+         left join lateral (select coalesce(c.frequency_rules -> $2, $3::jsonb) as rule) rules on true
          order by asked.position`,
       ),
     ],
@@ -39,13 +61,21 @@ const statements = new Map(
 /** Says for each contact, in the order of the ids, why it may not receive a message of a channel now; "" when it may. */
 export async function contactableOf(
   database: Database,
-  { channel, ids }: { channel: string; ids: number[] },
+  { channel, ids, usual }: { channel: string; ids: number[]; usual: UsualFrequencies },
   deadlineMs: number,
-): Promise<{ id: number; refusal: string }[]> {
+): Promise<ContactableAnswer[]> {
   const statement = statements.get(Object.hasOwn(SENDS, channel) ? channel : "other");
   if (!statement || ids.length === 0) return [];
-  const rows = await database.query(statement, [ids, channel], deadlineMs);
-  return rows.map((row) => ({ id: Number(row.asked_id), refusal: refusalOf(row) }));
+  const rule = channel === "email" || channel === "sms" ? usual[channel] : undefined;
+  const values = [ids, channel, rule ? JSON.stringify(rule) : null];
+  const rows = await database.query(statement, values, deadlineMs);
+  return rows.map((row) => ({
+    id: Number(row.asked_id),
+    refusal: refusalOf(row),
+    ...(row.has_rule === "t" && {
+      rule: { isPreferred: row.is_preferred === "t", perMonth: Number(row.per_month) },
+    }),
+  }));
 }
 
 /** A no comes before a limit. */

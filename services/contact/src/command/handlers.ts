@@ -17,7 +17,7 @@ import { isOutdated, underCatalogue } from "../field/catalogue.ts";
 import { limit } from "../record/limit.ts";
 import { setCulpritsAside } from "../segment/build/culprits.ts";
 import { type CommandContext, carryOut, type Effected, type KeyedCommand } from "./carry-out.ts";
-import { contactableOf } from "./contactable.ts";
+import { contactableOf, type UsualFrequencies } from "./contactable.ts";
 import { listRecipients } from "./list-recipients.ts";
 import { readContactFields } from "./read-fields.ts";
 import { readPreferences } from "./read-preferences.ts";
@@ -35,7 +35,10 @@ const reserveStatement = prepared(
 );
 
 /** Changes and questions of other services, each about many contacts at once. */
-export function commandHandlers(context: CommandContext): Handlers<typeof ContactCommandService> {
+export function commandHandlers(
+  context: CommandContext,
+  usual: UsualFrequencies = {},
+): Handlers<typeof ContactCommandService> {
   const { database, catalogues } = context;
   return {
     async carryOutCommands({ commands }, call) {
@@ -86,7 +89,7 @@ export function commandHandlers(context: CommandContext): Handlers<typeof Contac
 
     async checkContactable({ channel, ids }, { deadlineMs }) {
       limit(ids.length, READ_MAX);
-      return { contacts: await contactableOf(database, { channel, ids }, deadlineMs) };
+      return { contacts: await contactableOf(database, { channel, ids, usual }, deadlineMs) };
     },
 
     async listRecipients({ segmentIds, excludedSegmentIds, after, pageSize }, { deadlineMs }) {

@@ -34,7 +34,7 @@ before(async () => {
     catalogues,
     references: references(other, catalogues),
   };
-  replicas = [scene.services, second].map(commandHandlers);
+  replicas = [scene.services, second].map((context) => commandHandlers(context));
   ids = await Promise.all(
     Array.from({ length: CONTACTS }, (_, index) => scene.addContact({ firstname: `N${index}` })),
   );
