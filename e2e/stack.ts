@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { freePort } from "@tidings/embedded/free-port";
 import { type Nats, startNats } from "@tidings/embedded/nats";
+import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { type Stack, type StackOptions, startStack } from "@tidings/scripts/stack";
 import { createTestDatabase, type TestDatabase } from "@tidings/testkit/postgres";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
@@ -16,6 +17,8 @@ export interface TestStackOptions {
   nats?: Nats;
   /** Likewise. */
   database?: TestDatabase;
+  /** Keys of a test that calls services itself. */
+  actorKeyRing?: NonNullable<StackOptions["actorKeyRing"]>;
   /** The public web has a host of its own; beside the API when absent. */
   hasOwnHost?: boolean;
 }
@@ -44,6 +47,7 @@ export async function startTestStack({
   nats: givenNats,
   database: givenDatabase,
   hasOwnHost = false,
+  actorKeyRing = generateActorKeyRing(),
 }: TestStackOptions = {}): Promise<TestStack> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.adopt(await temporaryFolder(), ({ remove }) => remove());
@@ -62,6 +66,7 @@ export async function startTestStack({
     redisUrl,
     filesDir: filesFolder,
     replicas,
+    actorKeyRing,
     administrator: ADMINISTRATOR,
     env: { ...env, webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...env.webhook } },
     log: lines.add,

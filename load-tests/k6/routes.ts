@@ -274,6 +274,7 @@ export type RouteName =
   | "POST /hooks/batch/new"
   | "POST /hooks/new"
   | "POST /jobs/:id/cancel"
+  | "POST /messages/:id/contact/:contactId/send"
   | "POST /messages/batch/new"
   | "POST /messages/new"
   | "POST /notes/batch/new"

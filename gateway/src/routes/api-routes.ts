@@ -16,6 +16,7 @@ import { focusRoutes } from "./focus.ts";
 import { formRoutes } from "./forms.ts";
 import { hookRoutes } from "./hooks.ts";
 import { jobRoutes } from "./jobs.ts";
+import { messageRoutes } from "./messages.ts";
 import { pageRoutes } from "./pages.ts";
 import { pointRoutes } from "./points.ts";
 import { previewRoutes } from "./previews.ts";
@@ -43,6 +44,7 @@ const OWN = [
   formRoutes,
   hookRoutes,
   jobRoutes,
+  messageRoutes,
   pageRoutes,
   pointRoutes,
   previewRoutes,

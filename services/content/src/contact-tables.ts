@@ -10,6 +10,7 @@ export const TABLES_OF_CONTACTS = [
   "sends",
   "notices",
   "text_sends",
+  "message_sends",
 ];
 
 /** Tables whose rows of a contact differ in some columns. */

@@ -9,6 +9,7 @@ import { resourceTable } from "@tidings/resource/resource-table";
 import { keepTotal, TOTALS_TABLE } from "@tidings/resource/totals";
 import { ASSET_DOWNLOAD_TABLES } from "./asset/download-tables.ts";
 import { CALLBACK_TABLES } from "./callback/callback-tables.ts";
+import { ASKED_ADDRESSES, MESSAGE_SENDS } from "./chain/message-tables.ts";
 import { FOCUS_TABLES } from "./focus/focus-fact.ts";
 import { ACTION_OUTCOMES, OUTCOME_ANSWERS } from "./form/action-outcome.ts";
 import { LATEST_ASSETS } from "./form/offered-download.ts";
@@ -214,6 +215,8 @@ export const migrations: Migrations = {
   "0068_inbox": statements(...INBOX_TABLES),
   "0070_rate_budgets": statements(...RATE_BUDGETS),
   "0071_learned_rates": statements(...LEARNED_RATES),
+  "0072_message_sends": statements(...MESSAGE_SENDS),
+  "0073_asked_addresses": statements(...ASKED_ADDRESSES),
   "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),
   "0078_winner_of_sends": statements(...WINNER_OF_SENDS),
 };

@@ -1,9 +1,13 @@
 import type { Database } from "@tidings/database/database";
 import type { Claimed } from "@tidings/jobs/queue";
+import { startWork } from "@tidings/jobs/work";
 import { addSource } from "@tidings/runtime/scrape";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import { assetAddresses } from "./asset/asset-address.ts";
 import { marksOf } from "./callback/marks.ts";
+import { type MessageSend, messageQueue } from "./chain/message-queue.ts";
+import { nextChannel, type Step } from "./chain/next-channel.ts";
+import { recordSteps } from "./chain/record-steps.ts";
 import type { ContentConfig } from "./config.ts";
 import { openStore } from "./file/open-store.ts";
 import { inboxJobs } from "./inbox/read-inbox.ts";
@@ -28,9 +32,11 @@ import { textLane } from "./text/text-queue.ts";
 import { writeText } from "./text/write-text.ts";
 import { pageAddresses } from "./web/page-address.ts";
 
+const MESSAGES = { name: "send_message", queue: messageQueue };
+
 /** Has each scrape look up how sends stand, in every process: those that send may be away. */
 export function watchSends(database: Database): { stop(): void } {
-  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane, textLane])) };
+  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane, textLane, MESSAGES])) };
 }
 
 type Sender = Required<Pick<Parts, "work" | "jobs">>;
@@ -52,7 +58,11 @@ export async function openSendingProcess(foundation: Foundation<ContentConfig>):
 export function openSender(foundation: Foundation<ContentConfig>, mail: MailParts, text: TextParts): Sender {
   const { database, outbox, log, upstreams, bus } = foundation;
   const mails = mail.way && startMailLanes(foundation, mail, mail.way);
-  const lanes = [...(mails?.lanes ?? []), ...(text.way ? [startTextLane(foundation, mail, text.way)] : [])];
+  const lanes = [
+    ...(mails?.lanes ?? []),
+    ...(text.way ? [startTextLane(foundation, mail, text.way)] : []),
+    startMessages(foundation, mail, text),
+  ];
   const wakeLanes = () => {
     for (const lane of lanes) lane.nudge();
   };
@@ -89,12 +99,35 @@ function inboxReading({ config, database, outbox, log }: Foundation<ContentConfi
   return inbox && addresses ? [inboxJobs({ database, outbox, log, inbox, addresses })] : [];
 }
 
+/** Marketing messages that are given to channels at a time. */
+const MESSAGES_AT_ONCE = 200;
+const MESSAGES_HELD_MAX = 1_000;
+const MESSAGES_POLL_MS = 1_000;
+
+/** Gives marketing messages to their channels, also where none of these has a transport: then nobody waits for them. */
+function startMessages(
+  { database, outbox, log }: Foundation<ContentConfig>,
+  { rendering: { contacts }, askContactable, wake, way }: MailParts,
+  text: TextParts,
+) {
+  const ways = new Set([...(way ? ["email"] : []), ...(text.way ? ["sms"] : [])]);
+  const step = nextChannel({ database, log, contacts, askContactable, renderText: text.render, ways });
+  return startWork<MessageSend, Step>({
+    ...{ database, log, name: "send_message", queue: messageQueue },
+    attempt: step,
+    isFailure: ({ delaySeconds }) => delaySeconds !== undefined,
+    record: (results) => recordSteps({ database, outbox, wake }, results),
+    ...{ share: MESSAGES_AT_ONCE, atOnce: MESSAGES_AT_ONCE },
+    ...{ inFlightMax: MESSAGES_HELD_MAX, pollMs: MESSAGES_POLL_MS },
+  });
+}
+
 /** Messages that a process gives to the provider at a time. */
 const TEXTS_AT_ONCE = 16;
 
 function startTextLane(
   { config, database, outbox, log }: Foundation<ContentConfig>,
-  { rendering: { contacts }, askContactable }: MailParts,
+  { rendering: { contacts }, askContactable, wake }: MailParts,
   { transport, country }: NonNullable<TextParts["way"]>,
 ) {
   return startLane(textLane, {
@@ -107,13 +140,13 @@ function startTextLane(
       // Limits of what a contact gets hold back each text message (engines.md 9.1).
       isBulk: () => true,
     }),
-    record: (results) => recordTexts(database, outbox, results),
+    record: (results) => recordTexts({ database, outbox, wake }, results),
   });
 }
 
 function startMailLanes(
   { config, database, outbox, log }: Foundation<ContentConfig>,
-  { rendering, render, attachmentsOf, askContactable }: MailParts,
+  { rendering, render, attachmentsOf, askContactable, wake }: MailParts,
   { transport, connections, from, dkimKeys }: NonNullable<MailParts["way"]>,
 ) {
   log.info({ transports: transport.name }, "mails leave by the first transport that takes them");
@@ -148,7 +181,7 @@ function startMailLanes(
           askContactable("email", contactId, isBulk ? emailId : undefined),
         isBulk: (send) => send.isBulk,
       },
-      (results) => recordSends(database, outbox, results),
+      (results) => recordSends({ database, outbox, wake }, results),
     ),
   );
   const notices = start(

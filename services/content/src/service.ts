@@ -11,12 +11,16 @@ import { EmailService } from "@tidings/proto/tidings/content/v1/email_service";
 import { FocusItemSchema, FocusMethodService } from "@tidings/proto/tidings/content/v1/focus_item";
 import { FocusItemService } from "@tidings/proto/tidings/content/v1/focus_item_service";
 import { FormSchema } from "@tidings/proto/tidings/content/v1/form";
-import { MarketingMessageSchema } from "@tidings/proto/tidings/content/v1/marketing_message";
+import {
+  MarketingMessageMethodService,
+  MarketingMessageSchema,
+} from "@tidings/proto/tidings/content/v1/marketing_message";
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
 import { NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
 import { PageMethodService, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
+import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
 import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
 import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
@@ -35,6 +39,7 @@ import { DOWNLOADS } from "./asset/record-downloads.ts";
 import { browserScript } from "./browser-folder.ts";
 import { openCallbacks } from "./callback/service.ts";
 import { categories } from "./category/category.ts";
+import { messageMethods } from "./chain/message-methods.ts";
 import type { ContentConfig } from "./config.ts";
 import { forgetSegments } from "./family/forget.ts";
 import { references } from "./family/references.ts";
@@ -62,6 +67,7 @@ import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
+import { openSendRequests } from "./request/service.ts";
 import { holdClicks } from "./send/hold-clicks.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { openSends } from "./send/service.ts";
@@ -147,13 +153,14 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const recordShown = shownRecorder({ database, outbox });
   const { rows: emailRows, makeWinner } = emails(context);
   const smsRows = smses(context);
+  const text = textParts(foundation, mail);
   const sends = openSends(foundation, {
     ...{ rows: emailRows, makeWinner, findVisible, settings, ids, mail },
     formMarkup: (id) => markupForNobody(formOptions, id),
   });
   const callbacks = openCallbacks(foundation);
   const kept = openKeptMails(foundation, mail);
-  const text = textParts(foundation, mail);
+  const messageRows = marketingMessages(context);
   const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, text });
   const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail, text) : { work: {}, jobs: [] };
   const notices = openNotices(foundation, { rows: emailRows, findVisible, mail });
@@ -199,10 +206,14 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(DynamicContentService, dynamicContents(context)),
       implementStandard(EmailService, emailRows),
       implement(EmailMethodService, { ...sends.methods, ...notices.methods }),
-      ...sends.services,
+      implement(SendMethodService, { ...sends.written, ...openSendRequests(foundation, { mail, text }) }),
       implementStandard(FocusItemService, focuses),
       implement(FocusMethodService, focusMethods(focuses, focusScript)),
-      implementStandard(MarketingMessageService, marketingMessages(context)),
+      implementStandard(MarketingMessageService, messageRows),
+      implement(
+        MarketingMessageMethodService,
+        messageMethods({ database, rows: messageRows, findVisible, wake: mail.wake }),
+      ),
       implementStandard(NotificationService, notifications(context)),
       implementStandard(PageService, testedPages.rows),
       implement(PageMethodService, pageMethods({ database, linkPreview, ...testedPages })),

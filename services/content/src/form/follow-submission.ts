@@ -211,7 +211,7 @@ async function work(options: FollowOptions, transaction: Transaction, { payload 
     await emailContact(choosing, { form, action, key, contactId, results });
     transaction.afterCommit(options.wake);
   }
-  for (const notice of notices) chooseNotices(transaction, notice, options.database.now());
+  if (notices.length > 0) chooseNotices(transaction, notices, options.database.now());
   if (notices.length > 0) transaction.afterCommit(options.wake);
   const actionsDone = task.actionsDone === undefined ? 0 : task.actionsDone + 1;
   if (form && actionsDone < form.actions.length) return { state: "again", payload: { ...rest, actionsDone } };

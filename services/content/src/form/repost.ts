@@ -81,7 +81,7 @@ export function reposting(options: RepostOptions): JobOptions {
       const { outcome, isTakenBack, notice, ...repost } = job.payload as unknown as Done;
       if (isTakenBack) await takeBack(transaction, repost);
       recordOutcome(transaction, repost, outcome);
-      if (notice) chooseNotices(transaction, notice, database.now());
+      if (notice) chooseNotices(transaction, [notice], database.now());
       return { state: "done" };
     },
   };

@@ -20,21 +20,38 @@ export interface ChosenNotice {
 }
 
 const chooseStatement = prepared(
-  "notices_choose",
+  "notices_choose_mails",
   `insert into notices (hash, occasion, source_id, mail, contact_id, is_to_contact, created_by, address)
-   select r.hash, $1, $2::integer, $3::jsonb, $4::integer, $5::boolean, $6::integer, r.address
-   from unnest($7::uuid[], $8::text[]) as r (hash, address)
+   select r.hash, m.occasion, m.source_id, m.mail::jsonb, m.contact_id, m.is_to_contact, m.created_by, r.address
+   from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::boolean[], $6::integer[]) with ordinality
+     as m (occasion, source_id, mail, contact_id, is_to_contact, created_by, place)
+   join unnest($7::integer[], $8::uuid[], $9::text[]) as r (place, hash, address) on r.place = m.place
+   order by m.occasion, lower(r.address)
    on conflict do nothing`,
 );
 
-/** Chooses addresses for a mail. Returns the names of its notices by address. */
+/** Chooses addresses for mails. Returns the names of the notices by address, for each mail. */
 export function chooseNotices(
   transaction: Transaction,
-  { occasion, sourceId, mail, addresses, contactId, isToContact = false, createdBy }: ChosenNotice,
+  chosen: ChosenNotice[],
   now: number,
-): Map<string, string> {
-  const hashes = new Map(addresses.map((address) => [address, newFactId(now).id]));
-  const of = [occasion, sourceId, JSON.stringify(mail), contactId ?? null, isToContact, createdBy ?? null];
-  transaction.execute(chooseStatement, [...of, [...hashes.values()], [...hashes.keys()]]);
+): Map<string, string>[] {
+  const hashes = chosen.map(
+    ({ addresses }) => new Map(addresses.map((address) => [address, newFactId(now).id])),
+  );
+  const rows = hashes.flatMap((names, index) =>
+    [...names].map(([address, hash]) => ({ place: index + 1, hash, address })),
+  );
+  transaction.execute(chooseStatement, [
+    chosen.map(({ occasion }) => occasion),
+    chosen.map(({ sourceId }) => sourceId),
+    chosen.map(({ mail }) => JSON.stringify(mail)),
+    chosen.map(({ contactId }) => contactId ?? null),
+    chosen.map(({ isToContact = false }) => isToContact),
+    chosen.map(({ createdBy }) => createdBy ?? null),
+    rows.map(({ place }) => place),
+    rows.map(({ hash }) => hash),
+    rows.map(({ address }) => address),
+  ]);
   return hashes;
 }

@@ -68,13 +68,16 @@ export function testMailMethods({
         headers: [...rendered.headers, ["X-EMAIL-ID", String(id)] as [string, string]],
       };
       const createdBy = call.actor.id ?? 0;
-      const hashes = await database.transaction(call.deadlineMs, async (transaction) => {
-        await holdToLimit(transaction, createdBy, recipients.length);
-        transaction.afterCommit(wake);
-        const of = { occasion: `test:${randomUUID()}`, sourceId: id, contactId: contactId || undefined };
-        const to = recipients.map(({ address }) => address);
-        return chooseNotices(transaction, { ...of, mail, addresses: to, createdBy }, database.now());
-      });
+      const [hashes = new Map<string, string>()] = await database.transaction(
+        call.deadlineMs,
+        async (transaction) => {
+          await holdToLimit(transaction, createdBy, recipients.length);
+          transaction.afterCommit(wake);
+          const of = { occasion: `test:${randomUUID()}`, sourceId: id, contactId: contactId || undefined };
+          const to = recipients.map(({ address }) => address);
+          return chooseNotices(transaction, [{ ...of, mail, addresses: to, createdBy }], database.now());
+        },
+      );
       const states = await Promise.all(
         [...hashes].map(async ([address, hash]) => ({
           address,

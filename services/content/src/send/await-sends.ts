@@ -18,15 +18,19 @@ const PUT_OFF_MS = LEASE_MS + 15_000;
 const OPEN: ReadonlySet<string> = new Set([SendState.WAITING, SendState.STARTED]);
 
 /**
- * Waits until a message of a table is decided or put off, or until the deadline comes near; undefined for an unknown one. All who wait share a
+ * Waits until a message of a table, or of rows with these columns, is decided or put off, or until the deadline comes near; undefined for an unknown one. All who wait share a
  * look.
  */
-export function sendAwaiter(database: Database, table: "sends" | "notices" | "text_sends") {
+export function sendAwaiter(
+  database: Database,
+  table: "sends" | "notices" | "text_sends" | "message_sends",
+  rows: string = table,
+) {
   const progressStatement = prepared(
     `${table}_progress`,
     `select hash, state, coalesce(reason, '') as reason,
        state = 'waiting' and due_at > now() + interval '${PUT_OFF_MS} milliseconds' as is_put_off
-     from ${table} where hash = any ($1::uuid[])`,
+     from ${rows} where hash = any ($1::uuid[])`,
   );
   const look = coalesce(
     async (asked: { hash: string; deadlineMs: number }[]) => {

@@ -4,7 +4,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { keepRevisions } from "./email-revision.ts";
-import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
+import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { Lane } from "./send-tables.ts";
 
 /** One contact who gets one email. */
@@ -19,37 +19,51 @@ export interface ChosenContact {
   tokens: Record<string, string>;
   /** Assets in place of those of the email. */
   attachments?: number[] | undefined;
+  /** Limits hold it back, and it may be unsubscribed from with one click. */
+  isBulk?: boolean;
+  /** The address that gets it; the contact's present one when absent. */
+  address?: string;
+}
+
+interface Choosing {
+  transaction: Transaction;
+  outbox: Outbox;
+  now: number;
 }
 
 const chooseStatement = prepared(
-  "sends_choose_contact",
-  `insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, source, source_id, tokens, attachments)
-   select $1::uuid, e.id, e.version, ${FAMILY_OF}, $3::integer, $3::integer, $4, ${Lane.DIRECT}, $5, $6::integer, $7::jsonb, $8::integer[]
-   from emails e where e.id = $2::integer
+  "sends_choose_contacts",
+  `insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, source, source_id, tokens, attachments, address)
+   select r.hash, e.id, e.version, ${FAMILY_OF}, r.contact_id, r.contact_id, r.occasion, r.lane, r.source, r.source_id, r.tokens, r.attachments, r.address
+   from jsonb_to_recordset($1::jsonb) as r (hash uuid, email_id integer, contact_id integer, occasion text, lane smallint, source text,
+     source_id integer, tokens jsonb, attachments integer[], address text)
+   join emails e on e.id = r.email_id
+   order by r.contact_id
    on conflict do nothing returning ${FACT_COLUMNS}`,
 );
 
-/** Chooses a contact for an email. Returns the name of the send; undefined where the occasion has one, or the email is gone. */
-export async function chooseContact(
-  { transaction, outbox, now }: { transaction: Transaction; outbox: Outbox; now: number },
-  { emailId, contactId, occasion, source, sourceId, tokens, attachments }: ChosenContact,
-): Promise<string | undefined> {
-  keepRevisions(transaction, [emailId]);
-  const { id: hash } = newFactId(now);
-  const values = [
-    hash,
-    emailId,
-    contactId,
-    occasion,
-    source,
-    sourceId,
-    JSON.stringify(tokens),
-    attachments ?? null,
-  ];
-  const [rows, emails] = await Promise.all([
-    transaction.query(chooseStatement, values),
-    emailsOfSends(transaction, [emailId]),
-  ]);
+/** Chooses contacts for emails. Returns the names of those whose occasion had no send yet, and whose email is there. */
+export async function chooseContacts(
+  { transaction, outbox, now }: Choosing,
+  chosen: ChosenContact[],
+): Promise<(string | undefined)[]> {
+  if (chosen.length === 0) return [];
+  const ids = [...new Set(chosen.map(({ emailId }) => emailId))];
+  keepRevisions(transaction, ids);
+  const hashes = chosen.map(() => newFactId(now).id);
+  const values = chosen.map((one, index) => ({
+    ...{ hash: hashes[index], email_id: one.emailId, contact_id: one.contactId, occasion: one.occasion },
+    ...{ source: one.source, source_id: one.sourceId, tokens: one.tokens, attachments: one.attachments },
+    ...{ lane: one.isBulk ? Lane.BULK : Lane.DIRECT, address: one.address },
+  }));
+  const rows = await transaction.query(chooseStatement, [JSON.stringify(values)]);
+  const emails = await emailsOfSends(transaction, idsOfEmails(rows));
   outbox.append(transaction, sendEvents("queued", rows, emails));
-  return rows.length > 0 ? hash : undefined;
+  const made = new Set(rows.map(({ hash }) => hash));
+  return hashes.map((hash) => (made.has(hash) ? hash : undefined));
+}
+
+/** Chooses a contact for an email. Returns the name of the send; undefined where the occasion has one, or the email is gone. */
+export async function chooseContact(choosing: Choosing, chosen: ChosenContact): Promise<string | undefined> {
+  return (await chooseContacts(choosing, [chosen]))[0];
 }

@@ -1,4 +1,5 @@
 import { type Database, prepared } from "@tidings/database/database";
+import type { ChannelRule } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import { serviceActor } from "@tidings/rpc/actor";
 import { coalesce } from "@tidings/runtime/coalesce";
@@ -10,6 +11,8 @@ import { RefusalReason } from "./refusals.ts";
 export interface Contactable {
   /** Empty when the contact may be written to: "not_found", "unsubscribed", "bounced", "manual", "suppressed", "category", "paused", "frequency". */
   refusal: string;
+  /** The contact's own frequency rule of the channel. */
+  rule?: ChannelRule | undefined;
   isFresh(): boolean;
 }
 
@@ -61,16 +64,17 @@ export function contactableAsker(database: Database, upstreams: Upstreams): AskC
         ),
       );
       const uncategorised = new Set(rows.map(({ contact_id, email_id }) => `${contact_id} ${email_id}`));
-      const said = new Map(answers.map(({ id, refusal }) => [id, refusal]));
+      const said = new Map(answers.map((answer) => [answer.id, answer]));
       const isFresh = () => performance.now() - askedMs < GOOD_MS;
       return new Map(
         asked.flatMap((one) => {
           const { contactId, emailId } = one;
-          const answer = said.get(contactId);
-          if (answer === undefined) return [];
+          const known = said.get(contactId);
+          if (known === undefined) return [];
+          const { refusal: answer, rule } = known;
           const isLimit = answer === "" || LIMITS.has(answer);
           const category = isLimit && uncategorised.has(`${contactId} ${emailId}`) ? "category" : undefined;
-          return [[one, { refusal: refused.get(contactId) ?? category ?? answer, isFresh }] as const];
+          return [[one, { refusal: refused.get(contactId) ?? category ?? answer, rule, isFresh }] as const];
         }),
       );
     },

@@ -5,7 +5,7 @@ import type { ContactCommandService } from "@tidings/proto/tidings/contact/v1/co
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { AssetSchema } from "@tidings/proto/tidings/content/v1/asset";
 import type { Email, EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
-import { isNothing, isObject, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
+import { isNothing, jsonBytes, jsonOf, notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Call } from "@tidings/rpc/call";
@@ -15,7 +15,6 @@ import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { isOpen } from "../family/is-open.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
-import { withoutScripts } from "../slot/without-scripts.ts";
 import { sendAwaiter } from "./await-sends.ts";
 import { addBroadcast } from "./broadcast.ts";
 import { chooseContact } from "./choose-contact.ts";
@@ -31,6 +30,7 @@ import { NO_TRANSPORT } from "./mail-parts.ts";
 import { previewMail } from "./preview-mail.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 import { readTest } from "./read-test.ts";
+import { readTokens } from "./read-tokens.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import type { UnsentOptions } from "./render-unsent.ts";
 import { requireContact } from "./require-contact.ts";
@@ -63,9 +63,6 @@ const REFUSALS: Record<string, string> = {
   manual: "Contact was marked as one to not be emailed.",
   suppressed: "The address is one to not be emailed.",
 };
-const TOKENS_MAX = 100;
-const TOKEN_NAME = /^\w{1,64}$/;
-const TOKEN_LENGTH_MAX = 100_000;
 const ATTACHMENTS_MAX = 100;
 const COUNT_MAX = 1_000_000;
 
@@ -202,28 +199,6 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       return progress;
     },
   };
-}
-
-/** `{"name": "<b>value</b>"}`, with braces about the names or without. An empty list is an empty map in the languages of older clients. */
-function readTokens(json: Uint8Array): Record<string, string> {
-  const sent = jsonOf(json);
-  if (isNothing(sent)) return {};
-  if (!isObject(sent)) throw invalid([notValid("tokens", "It is a map of values by the names of tokens.")]);
-  const entries = Object.entries(sent);
-  if (entries.length > TOKENS_MAX)
-    throw invalid([notValid("tokens", `At most ${TOKENS_MAX} tokens are supported.`)]);
-  const read = entries.map(([written, value]) => {
-    const name = written.replace(/^\{(.*)\}$/s, "$1");
-    const text = isNothing(value) ? "" : textOf(value);
-    if (!TOKEN_NAME.test(name))
-      throw invalid([notValid("tokens", "A name is 1 to 64 letters, digits and underscores.")]);
-    if (text === undefined || text.length > TOKEN_LENGTH_MAX)
-      throw invalid([
-        notValid(`tokens.${name}`, `A value is a text of at most ${TOKEN_LENGTH_MAX} characters.`),
-      ]);
-    return [name, withoutScripts(text)] as const;
-  });
-  return Object.fromEntries(read);
 }
 
 async function readAttachments(

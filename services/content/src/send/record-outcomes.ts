@@ -1,6 +1,15 @@
+import type { Database } from "@tidings/database/database";
 import { type Claimed, leases } from "@tidings/jobs/queue";
 import type { Result } from "@tidings/jobs/work";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { SendOutcome } from "./hand-over.ts";
+
+export interface RecordOptions {
+  database: Database;
+  outbox: Outbox;
+  /** Called once marketing messages are due in their next channel. */
+  wake(): void;
+}
 
 const REASON_LENGTH_MAX = 1_000;
 

@@ -1,8 +1,8 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { backgroundDeadline, prepared } from "@tidings/database/database";
 import type { Result } from "@tidings/jobs/work";
-import type { Outbox } from "@tidings/messaging/outbox";
 import type { SendOutcome } from "./hand-over.ts";
-import { outcomeValues, recordedRows } from "./record-outcomes.ts";
+import { moveOn } from "./move-on.ts";
+import { outcomeValues, type RecordOptions, recordedRows } from "./record-outcomes.ts";
 import { keepRefusals, type Refusal, RefusalReason } from "./refusals.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import type { Send } from "./send-queue.ts";
@@ -24,8 +24,7 @@ const PUBLISHED = [SendState.SENT, SendState.FAILED, SendState.SUPPRESSED] as co
 
 /** Records what became of sends, with the events of those that are decided. Those that this process lost meanwhile stay as they are. */
 export async function recordSends(
-  database: Database,
-  outbox: Outbox,
+  { database, outbox, wake }: RecordOptions,
   results: Result<Send, SendOutcome>[],
 ): Promise<void> {
   await database.transaction(
@@ -44,6 +43,7 @@ export async function recordSends(
         transaction,
         bounced.map(({ job, outcome }) => bounceOf(job, outcome)),
       );
+      moveOn(transaction, rows, wake);
       const became = (published: string) => rows.filter(({ state }) => state === published);
       outbox.append(
         transaction,

@@ -38,7 +38,7 @@ export function sendMethods({
   log,
   links,
   render,
-}: RenderAgainOptions): Handlers<typeof SendMethodService> {
+}: RenderAgainOptions): Pick<Handlers<typeof SendMethodService>, "batchRenderSends"> {
   const renderAgain = async (row: Row | undefined): Promise<Again> => {
     if (!row) return {};
     const send = storedSend(row);

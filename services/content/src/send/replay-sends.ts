@@ -7,6 +7,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { EmailSchema } from "@tidings/proto/tidings/content/v1/email";
 import type { Log } from "@tidings/runtime/log";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
+import { OF_MESSAGES } from "./send-tables.ts";
 
 const SLICE = 2_000;
 
@@ -32,7 +33,7 @@ const recordStatement = prepared(
   "sends_replay_record",
   "select id from job_records where kind = 'send_replay' and key = $1 order by id desc limit 1",
 );
-/** A slice of those that had failed: one that fails once more meanwhile is behind it. */
+/** A slice of those that had failed: one that fails once more meanwhile is behind it. A marketing message went on to its next channel: its mail stays failed. */
 const replayStatement = prepared(
   "sends_replay",
   `with slice as (
@@ -41,7 +42,7 @@ const replayStatement = prepared(
    ), replayed as (
      update sends s set state = 'waiting', version = s.version + 1, lease_token = s.lease_token + 1, due_at = now(), attempts = 0,
        started_at = null, code = null, reason = null
-     from slice where s.id = slice.id and ($4::smallint is null or slice.code = $4::smallint)
+     from slice where s.id = slice.id and s.occasion not like '${OF_MESSAGES}%' and ($4::smallint is null or slice.code = $4::smallint)
      returning s.*
    ), recounted as (
      update broadcasts b set counts = null where b.id in (select broadcast_id from replayed)

@@ -15,6 +15,9 @@ export const SendState = {
 /** Lanes: a send that somebody waits for is never behind those to segments. */
 export const Lane = { DIRECT: 0, BULK: 1 } as const;
 
+/** Occasions of sends that a marketing message made begin with this. */
+export const OF_MESSAGES = "message:";
+
 /** SQL of a migration: the ledger of sends, and what its mails are made of. */
 export const SEND_TABLES = [
   // A mail is of the email as it was when its recipient was chosen.

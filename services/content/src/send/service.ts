@@ -4,10 +4,8 @@ import { factSource } from "@tidings/messaging/facts";
 import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
 import type { Email } from "@tidings/proto/tidings/content/v1/email";
 import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
-import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
-import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
 import type { ContentConfig } from "../config.ts";
@@ -41,9 +39,11 @@ interface SendParts {
   formMarkup(formId: number): Promise<string | undefined>;
 }
 
-type Sends = Required<Pick<Parts, "facts" | "jobs" | "services">> & {
+type Sends = Required<Pick<Parts, "facts" | "jobs">> & {
   routes: Router[];
   methods: SendMethods;
+  /** Mails of the ledger, written again. */
+  written: ReturnType<typeof sendMethods>;
 };
 
 /** The methods about sends, and the way back from a mail. */
@@ -72,7 +72,7 @@ export function openSends(
       hasTransport: way !== undefined,
       wake,
     }),
-    services: [implement(SendMethodService, sendMethods({ database, log, links, render }))],
+    written: sendMethods({ database, log, links, render }),
     jobs: [
       sendReplays({ database, outbox, log, wake }),
       winnerDecisions({ database, log, makeWinner, wake }),

@@ -15,19 +15,42 @@ export interface ChosenText {
 }
 
 const chooseStatement = prepared(
-  "text_sends_choose",
+  "text_sends_choose_contacts",
   `insert into text_sends (hash, sms_id, contact_id, chosen_contact_id, occasion, source, source_id, content)
-   select $1::uuid, s.id, $3::integer, $3::integer, $4, $5, $6::integer, $7 from smses s where s.id = $2::integer
+   select r.hash, s.id, r.contact_id, r.contact_id, r.occasion, r.source, r.source_id, r.content
+   from unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::integer[], $7::text[])
+     as r (hash, sms_id, contact_id, occasion, source, source_id, content)
+   join smses s on s.id = r.sms_id
+   order by r.contact_id
    on conflict do nothing returning hash`,
 );
+
+/** Chooses contacts for text messages. Returns the names of those whose occasion had no send yet, and whose text message is there. */
+export async function chooseTexts(
+  transaction: Transaction,
+  chosen: ChosenText[],
+  now: number,
+): Promise<(string | undefined)[]> {
+  if (chosen.length === 0) return [];
+  const hashes = chosen.map(() => newFactId(now).id);
+  const rows = await transaction.query(chooseStatement, [
+    hashes,
+    chosen.map(({ smsId }) => smsId),
+    chosen.map(({ contactId }) => contactId),
+    chosen.map(({ occasion }) => occasion),
+    chosen.map(({ source }) => source),
+    chosen.map(({ sourceId }) => sourceId),
+    chosen.map(({ content }) => content),
+  ]);
+  const made = new Set(rows.map(({ hash }) => hash));
+  return hashes.map((hash) => (made.has(hash) ? hash : undefined));
+}
 
 /** Chooses a contact for a text message. Returns the name of the send; undefined where the occasion has one, or the text message is gone. */
 export async function chooseText(
   transaction: Transaction,
-  { smsId, contactId, occasion, source, sourceId, content }: ChosenText,
+  chosen: ChosenText,
   now: number,
 ): Promise<string | undefined> {
-  const values = [newFactId(now).id, smsId, contactId, occasion, source, sourceId, content];
-  const [row] = await transaction.query(chooseStatement, values);
-  return row?.hash ?? undefined;
+  return (await chooseTexts(transaction, [chosen], now))[0];
 }

@@ -1,8 +1,8 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { backgroundDeadline, prepared } from "@tidings/database/database";
 import type { Result } from "@tidings/jobs/work";
-import type { Outbox } from "@tidings/messaging/outbox";
 import type { SendOutcome } from "../send/hand-over.ts";
-import { outcomeValues, recordedRows } from "../send/record-outcomes.ts";
+import { moveOn } from "../send/move-on.ts";
+import { outcomeValues, type RecordOptions, recordedRows } from "../send/record-outcomes.ts";
 import { SendState } from "../send/send-tables.ts";
 import { smsesOfSends, TEXT_COLUMNS, textEvents } from "./text-facts.ts";
 import type { TextSend } from "./text-queue.ts";
@@ -22,8 +22,7 @@ const PUBLISHED = [SendState.SENT, SendState.FAILED, SendState.SUPPRESSED] as co
 
 /** Records what became of text messages, with the events of those that are decided. Those that this process lost meanwhile stay as they are. */
 export async function recordTexts(
-  database: Database,
-  outbox: Outbox,
+  { database, outbox, wake }: RecordOptions,
   results: Result<TextSend, SendOutcome>[],
 ): Promise<void> {
   await database.transaction(
@@ -34,6 +33,7 @@ export async function recordTexts(
         transaction.query(recordStatement, outcomeValues(results)),
         smsesOfSends(transaction, ids),
       ]);
+      moveOn(transaction, rows, wake);
       const became = (published: string) => rows.filter(({ state }) => state === published);
       outbox.append(
         transaction,

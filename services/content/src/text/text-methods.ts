@@ -1,15 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { type Database, prepared } from "@tidings/database/database";
 import { type Sms, type SmsMethodService, SmsRefusal } from "@tidings/proto/tidings/content/v1/sms";
-import { TemplateError } from "@tidings/rendering/template-error";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
 import { isOpen } from "../family/is-open.ts";
 import { sendAwaiter } from "../send/await-sends.ts";
-import { SendRefused } from "../send/compose-send.ts";
 import { type AskContactable, LIMITS } from "../send/contactable.ts";
+import { notWritten } from "../send/not-written.ts";
 import { requireContact } from "../send/require-contact.ts";
 import { chooseText } from "./choose-text.ts";
 import type { RenderText } from "./render-text.ts";
@@ -49,7 +48,7 @@ export function textMethods({
       const { refusal } = await askContactable("sms", contactId);
       if (refusal === "not_found") throw notFound();
       if (refusal !== "" && !LIMITS.has(refusal)) return { name, refusal: SmsRefusal.NOT_CONTACTABLE };
-      const written = await render({ smsId: id, message, language }, contactId).catch(reasonOf);
+      const written = await render({ smsId: id, message, language }, contactId).catch(notWritten);
       if (typeof written !== "string") return { name, refusal: SmsRefusal.NOT_WRITTEN, ...written };
       const hash = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(wake);
@@ -65,10 +64,4 @@ export function textMethods({
       return progress;
     },
   };
-}
-
-/** Why a message cannot be written for a contact. Throws what passes by itself. */
-function reasonOf(error: unknown): { reason: string } {
-  if (error instanceof SendRefused || error instanceof TemplateError) return { reason: error.message };
-  throw error;
 }

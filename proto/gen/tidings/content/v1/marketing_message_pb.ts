@@ -2,11 +2,13 @@
 // @generated from file tidings/content/v1/marketing_message.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { SendOutcomeSchema } from "./send_pb.ts";
+import { file_tidings_content_v1_send } from "./send_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/marketing_message.proto.
  */
 export const file_tidings_content_v1_marketing_message: GenFile = /*@__PURE__*/
-  fileDesc("Cip0aWRpbmdzL2NvbnRlbnQvdjEvbWFya2V0aW5nX21lc3NhZ2UucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSKMBgoQTWFya2V0aW5nTWVzc2FnZRIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESJAoLZGVzY3JpcHRpb24YCiABKAlCCti1GAHotRj//wNIBogBARI6CghjYXRlZ29yeRgLIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEjUKDHB1Ymxpc2hfZG93bhgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICIgBARI6CghjaGFubmVscxgOIAMoCzIiLnRpZGluZ3MuY29udGVudC52MS5NZXNzYWdlQ2hhbm5lbEIE6LUYFDo7orYYNwoQY2hhbm5lbDptZXNzYWdlcxIRTWFya2V0aW5nTWVzc2FnZXMiCG1lc3NhZ2VzKgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93biKKAgoOTWVzc2FnZUNoYW5uZWwSEAoCaWQYASABKAVCBJi1GAESVQoHY2hhbm5lbBgCIAEoCUJE4LUYAfK1GAVlbWFpbPK1GANzbXPytRgMbm90aWZpY2F0aW9u8rUYE21vYmlsZV9ub3RpZmljYXRpb27ytRgFdHdlZXQSFwoKY2hhbm5lbF9pZBgDIAEoBUgAiAEBEiMKDGNoYW5uZWxfbmFtZRgEIAEoCUIImLUYAbi1GAFIAYgBARIiCgppc19lbmFibGVkGAUgASgIQgnKtRgFZmFsc2VIAogBAUINCgtfY2hhbm5lbF9pZEIPCg1fY2hhbm5lbF9uYW1lQg0KC19pc19lbmFibGVkYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Cip0aWRpbmdzL2NvbnRlbnQvdjEvbWFya2V0aW5nX21lc3NhZ2UucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSKMBgoQTWFya2V0aW5nTWVzc2FnZRIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESJAoLZGVzY3JpcHRpb24YCiABKAlCCti1GAHotRj//wNIBogBARI6CghjYXRlZ29yeRgLIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgHiAEBEjUKDHB1Ymxpc2hfZG93bhgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICIgBARI6CghjaGFubmVscxgOIAMoCzIiLnRpZGluZ3MuY29udGVudC52MS5NZXNzYWdlQ2hhbm5lbEIE6LUYFDo7orYYNwoQY2hhbm5lbDptZXNzYWdlcxIRTWFya2V0aW5nTWVzc2FnZXMiCG1lc3NhZ2VzKgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIOCgxfZGVzY3JpcHRpb25CDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93biKKAgoOTWVzc2FnZUNoYW5uZWwSEAoCaWQYASABKAVCBJi1GAESVQoHY2hhbm5lbBgCIAEoCUJE4LUYAfK1GAVlbWFpbPK1GANzbXPytRgMbm90aWZpY2F0aW9u8rUYE21vYmlsZV9ub3RpZmljYXRpb27ytRgFdHdlZXQSFwoKY2hhbm5lbF9pZBgDIAEoBUgAiAEBEiMKDGNoYW5uZWxfbmFtZRgEIAEoCUIImLUYAbi1GAFIAYgBARIiCgppc19lbmFibGVkGAUgASgIQgnKtRgFZmFsc2VIAogBAUINCgtfY2hhbm5lbF9pZEIPCg1fY2hhbm5lbF9uYW1lQg0KC19pc19lbmFibGVkIj0KG1NlbmRNZXNzYWdlVG9Db250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIj0KHFNlbmRNZXNzYWdlVG9Db250YWN0UmVzcG9uc2USDAoEaGFzaBgBIAEoCRIPCgdyZWZ1c2FsGAIgASgJIicKF0F3YWl0TWVzc2FnZVNlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkyoQIKHU1hcmtldGluZ01lc3NhZ2VNZXRob2RTZXJ2aWNlEn8KFFNlbmRNZXNzYWdlVG9Db250YWN0Ei8udGlkaW5ncy5jb250ZW50LnYxLlNlbmRNZXNzYWdlVG9Db250YWN0UmVxdWVzdBowLnRpZGluZ3MuY29udGVudC52MS5TZW5kTWVzc2FnZVRvQ29udGFjdFJlc3BvbnNlIgSQtRgBEmkKEEF3YWl0TWVzc2FnZVNlbmQSKy50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRNZXNzYWdlU2VuZFJlcXVlc3QaHy50aWRpbmdzLmNvbnRlbnQudjEuU2VuZE91dGNvbWUiB5ACAZC1GAEaFIq1GBBjaGFubmVsOm1lc3NhZ2VzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_send, file_tidings_type_v1_reference]);
 
 /**
  * The same news in several channels, of which each contact gets the one it prefers.
@@ -141,4 +143,97 @@ export type MessageChannel = Message<"tidings.content.v1.MessageChannel"> & {
  */
 export const MessageChannelSchema: GenMessage<MessageChannel> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_marketing_message, 1);
+
+/**
+ * @generated from message tidings.content.v1.SendMessageToContactRequest
+ */
+export type SendMessageToContactRequest = Message<"tidings.content.v1.SendMessageToContactRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendMessageToContactRequest.
+ * Use `create(SendMessageToContactRequestSchema)` to create a new message.
+ */
+export const SendMessageToContactRequestSchema: GenMessage<SendMessageToContactRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_marketing_message, 2);
+
+/**
+ * @generated from message tidings.content.v1.SendMessageToContactResponse
+ */
+export type SendMessageToContactResponse = Message<"tidings.content.v1.SendMessageToContactResponse"> & {
+  /**
+   * Names the send. Empty where the contact was not chosen, which the refusal explains.
+   *
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+
+  /**
+   * @generated from field: string refusal = 2;
+   */
+  refusal: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendMessageToContactResponse.
+ * Use `create(SendMessageToContactResponseSchema)` to create a new message.
+ */
+export const SendMessageToContactResponseSchema: GenMessage<SendMessageToContactResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_marketing_message, 3);
+
+/**
+ * @generated from message tidings.content.v1.AwaitMessageSendRequest
+ */
+export type AwaitMessageSendRequest = Message<"tidings.content.v1.AwaitMessageSendRequest"> & {
+  /**
+   * @generated from field: string hash = 1;
+   */
+  hash: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.AwaitMessageSendRequest.
+ * Use `create(AwaitMessageSendRequestSchema)` to create a new message.
+ */
+export const AwaitMessageSendRequestSchema: GenMessage<AwaitMessageSendRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_marketing_message, 4);
+
+/**
+ * The methods of marketing messages beyond the standard ones (AIP-136).
+ *
+ * @generated from service tidings.content.v1.MarketingMessageMethodService
+ */
+export const MarketingMessageMethodService: GenService<{
+  /**
+   * Chooses one contact for a message. NOT_FOUND for an unknown message or contact. The answer comes before the message leaves: AwaitMessageSend says
+   * what became of it.
+   *
+   * @generated from rpc tidings.content.v1.MarketingMessageMethodService.SendMessageToContact
+   */
+  sendMessageToContact: {
+    methodKind: "unary";
+    input: typeof SendMessageToContactRequestSchema;
+    output: typeof SendMessageToContactResponseSchema;
+  },
+  /**
+   * Waits until a channel has sent a message, or none will, or it is put off, or until the deadline comes near. NOT_FOUND for an unknown one.
+   *
+   * @generated from rpc tidings.content.v1.MarketingMessageMethodService.AwaitMessageSend
+   */
+  awaitMessageSend: {
+    methodKind: "unary";
+    input: typeof AwaitMessageSendRequestSchema;
+    output: typeof SendOutcomeSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_marketing_message, 0);
 

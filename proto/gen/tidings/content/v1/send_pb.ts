@@ -11,7 +11,323 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/send.proto.
  */
 export const file_tidings_content_v1_send: GenFile = /*@__PURE__*/
-  fileDesc("Ch10aWRpbmdzL2NvbnRlbnQvdjEvc2VuZC5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIikKF0JhdGNoUmVuZGVyU2VuZHNSZXF1ZXN0Eg4KBmhhc2hlcxgBIAMoCSJLChhCYXRjaFJlbmRlclNlbmRzUmVzcG9uc2USLwoFc2VuZHMYASADKAsyIC50aWRpbmdzLmNvbnRlbnQudjEuUmVuZGVyZWRTZW5kIkwKDFJlbmRlcmVkU2VuZBIzCgRtYWlsGAEgASgLMiAudGlkaW5ncy5jb250ZW50LnYxLlJlbmRlcmVkTWFpbEgAiAEBQgcKBV9tYWlsIkEKDFJlbmRlcmVkTWFpbBIPCgdzdWJqZWN0GAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDwoHaGVhZGVycxgDIAEoDDKdAQoRU2VuZE1ldGhvZFNlcnZpY2USdgoQQmF0Y2hSZW5kZXJTZW5kcxIrLnRpZGluZ3MuY29udGVudC52MS5CYXRjaFJlbmRlclNlbmRzUmVxdWVzdBosLnRpZGluZ3MuY29udGVudC52MS5CYXRjaFJlbmRlclNlbmRzUmVzcG9uc2UiB5ACAZC1GAYaEIq1GAxlbWFpbDplbWFpbHNiBnByb3RvMw", [file_tidings_api_v1_options]);
+  fileDesc("Ch10aWRpbmdzL2NvbnRlbnQvdjEvc2VuZC5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIqkBChVTZW5kVG9Db250YWN0c1JlcXVlc3QSDwoHY2hhbm5lbBgBIAEoCRIPCgdpdGVtX2lkGAIgASgFEhMKC2NvbnRhY3RfaWRzGAMgAygFEhAKCG9jY2FzaW9uGAQgASgJEg4KBnNvdXJjZRgFIAEoCRIRCglzb3VyY2VfaWQYBiABKAUSFAoMaXNfbWFya2V0aW5nGAcgASgIEg4KBnRva2VucxgIIAEoDCJLChZTZW5kVG9Db250YWN0c1Jlc3BvbnNlEjEKCG91dGNvbWVzGAEgAygLMh8udGlkaW5ncy5jb250ZW50LnYxLlNlbmRPdXRjb21lIrwBCgtTZW5kT3V0Y29tZRISCgpjb250YWN0X2lkGAEgASgFEg0KBXN0YXRlGAIgASgJEg4KBnJlYXNvbhgDIAEoCRIMCgRoYXNoGAQgASgJEg4KBmlzX25ldxgFIAEoCBIRCgRjb2RlGAYgASgFSACIAQESDwoHY2hhbm5lbBgHIAEoCRIvCgV0cmllZBgIIAMoCzIgLnRpZGluZ3MuY29udGVudC52MS5UcmllZENoYW5uZWxCBwoFX2NvZGUiLwoMVHJpZWRDaGFubmVsEg8KB2NoYW5uZWwYASABKAkSDgoGcmVhc29uGAIgASgJImIKF1JlYWRTZW5kT3V0Y29tZXNSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSDwoHaXRlbV9pZBgCIAEoBRITCgtjb250YWN0X2lkcxgDIAMoBRIQCghvY2Nhc2lvbhgEIAEoCSJNChhSZWFkU2VuZE91dGNvbWVzUmVzcG9uc2USMQoIb3V0Y29tZXMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuU2VuZE91dGNvbWUiiwEKFlNlbmRUb0FkZHJlc3Nlc1JlcXVlc3QSEAoIZW1haWxfaWQYASABKAUSEwoLY29udGFjdF9pZHMYAiADKAUSEAoIb2NjYXNpb24YAyABKAkSEAoIdXNlcl9pZHMYBCADKAUSEQoJYWRkcmVzc2VzGAUgAygJEhMKC2lzX3RvX293bmVyGAYgASgIIk8KF1NlbmRUb0FkZHJlc3Nlc1Jlc3BvbnNlEjQKCG91dGNvbWVzGAEgAygLMiIudGlkaW5ncy5jb250ZW50LnYxLkFkZHJlc3NPdXRjb21lIqMBCg5BZGRyZXNzT3V0Y29tZRISCgpjb250YWN0X2lkGAEgASgFEj4KBnN0YXRlcxgCIAMoCzIuLnRpZGluZ3MuY29udGVudC52MS5BZGRyZXNzT3V0Y29tZS5TdGF0ZXNFbnRyeRIOCgZyZWFzb24YAyABKAkaLQoLU3RhdGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASIpChdCYXRjaFJlbmRlclNlbmRzUmVxdWVzdBIOCgZoYXNoZXMYASADKAkiSwoYQmF0Y2hSZW5kZXJTZW5kc1Jlc3BvbnNlEi8KBXNlbmRzGAEgAygLMiAudGlkaW5ncy5jb250ZW50LnYxLlJlbmRlcmVkU2VuZCJMCgxSZW5kZXJlZFNlbmQSMwoEbWFpbBgBIAEoCzIgLnRpZGluZ3MuY29udGVudC52MS5SZW5kZXJlZE1haWxIAIgBAUIHCgVfbWFpbCJBCgxSZW5kZXJlZE1haWwSDwoHc3ViamVjdBgBIAEoCRIPCgdjb250ZW50GAIgASgJEg8KB2hlYWRlcnMYAyABKAwy/AMKEVNlbmRNZXRob2RTZXJ2aWNlEnYKEEJhdGNoUmVuZGVyU2VuZHMSKy50aWRpbmdzLmNvbnRlbnQudjEuQmF0Y2hSZW5kZXJTZW5kc1JlcXVlc3QaLC50aWRpbmdzLmNvbnRlbnQudjEuQmF0Y2hSZW5kZXJTZW5kc1Jlc3BvbnNlIgeQAgGQtRgGEnAKDlNlbmRUb0NvbnRhY3RzEikudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUb0NvbnRhY3RzUmVxdWVzdBoqLnRpZGluZ3MuY29udGVudC52MS5TZW5kVG9Db250YWN0c1Jlc3BvbnNlIgeQAgGQtRgGEnYKEFJlYWRTZW5kT3V0Y29tZXMSKy50aWRpbmdzLmNvbnRlbnQudjEuUmVhZFNlbmRPdXRjb21lc1JlcXVlc3QaLC50aWRpbmdzLmNvbnRlbnQudjEuUmVhZFNlbmRPdXRjb21lc1Jlc3BvbnNlIgeQAgGQtRgGEnMKD1NlbmRUb0FkZHJlc3NlcxIqLnRpZGluZ3MuY29udGVudC52MS5TZW5kVG9BZGRyZXNzZXNSZXF1ZXN0GisudGlkaW5ncy5jb250ZW50LnYxLlNlbmRUb0FkZHJlc3Nlc1Jlc3BvbnNlIgeQAgGQtRgGGhCKtRgMZW1haWw6ZW1haWxzYgZwcm90bzM", [file_tidings_api_v1_options]);
+
+/**
+ * @generated from message tidings.content.v1.SendToContactsRequest
+ */
+export type SendToContactsRequest = Message<"tidings.content.v1.SendToContactsRequest"> & {
+  /**
+   * email, sms or message.
+   *
+   * @generated from field: string channel = 1;
+   */
+  channel: string;
+
+  /**
+   * The email, text message or marketing message.
+   *
+   * @generated from field: int32 item_id = 2;
+   */
+  itemId: number;
+
+  /**
+   * @generated from field: repeated int32 contact_ids = 3;
+   */
+  contactIds: number[];
+
+  /**
+   * Why, as `campaign:<event>:<rotation>` or `trigger:<event>`.
+   *
+   * @generated from field: string occasion = 4;
+   */
+  occasion: string;
+
+  /**
+   * The kind of entity that asks, which the sends are recorded with, and its id: `campaign.event`.
+   *
+   * @generated from field: string source = 5;
+   */
+  source: string;
+
+  /**
+   * @generated from field: int32 source_id = 6;
+   */
+  sourceId: number;
+
+  /**
+   * Contacts get it once whatever the occasion, behind their limits of frequency, and may unsubscribe with one click. Otherwise it is transactional:
+   * it goes out at once and to everybody who did not say no.
+   *
+   * @generated from field: bool is_marketing = 7;
+   */
+  isMarketing: boolean;
+
+  /**
+   * JSON: values of tokens by name, as HTML; of emails alone.
+   *
+   * @generated from field: bytes tokens = 8;
+   */
+  tokens: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendToContactsRequest.
+ * Use `create(SendToContactsRequestSchema)` to create a new message.
+ */
+export const SendToContactsRequestSchema: GenMessage<SendToContactsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 0);
+
+/**
+ * @generated from message tidings.content.v1.SendToContactsResponse
+ */
+export type SendToContactsResponse = Message<"tidings.content.v1.SendToContactsResponse"> & {
+  /**
+   * One for each contact, in the order of the ids.
+   *
+   * @generated from field: repeated tidings.content.v1.SendOutcome outcomes = 1;
+   */
+  outcomes: SendOutcome[];
+};
+
+/**
+ * Describes the message tidings.content.v1.SendToContactsResponse.
+ * Use `create(SendToContactsResponseSchema)` to create a new message.
+ */
+export const SendToContactsResponseSchema: GenMessage<SendToContactsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 1);
+
+/**
+ * @generated from message tidings.content.v1.SendOutcome
+ */
+export type SendOutcome = Message<"tidings.content.v1.SendOutcome"> & {
+  /**
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * waiting, started, unknown, sent, failed, suppressed or cancelled; `refused` where there is no send.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * Why, for failed and suppressed sends in words. Of those that were refused one of not_found, unpublished, no_transport, no_address, address_taken,
+   * already_received, category, unsubscribed, bounced, manual, suppressed, not_written.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * Names the send; empty where there is none.
+   *
+   * @generated from field: string hash = 4;
+   */
+  hash: string;
+
+  /**
+   * The send is chosen by this call.
+   *
+   * @generated from field: bool is_new = 5;
+   */
+  isNew: boolean;
+
+  /**
+   * The code of the server or provider.
+   *
+   * @generated from field: optional int32 code = 6;
+   */
+  code?: number | undefined;
+
+  /**
+   * The channel that has a marketing message, and the channels before it with their reasons.
+   *
+   * @generated from field: string channel = 7;
+   */
+  channel: string;
+
+  /**
+   * @generated from field: repeated tidings.content.v1.TriedChannel tried = 8;
+   */
+  tried: TriedChannel[];
+};
+
+/**
+ * Describes the message tidings.content.v1.SendOutcome.
+ * Use `create(SendOutcomeSchema)` to create a new message.
+ */
+export const SendOutcomeSchema: GenMessage<SendOutcome> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 2);
+
+/**
+ * A channel in which a marketing message was not sent.
+ *
+ * @generated from message tidings.content.v1.TriedChannel
+ */
+export type TriedChannel = Message<"tidings.content.v1.TriedChannel"> & {
+  /**
+   * @generated from field: string channel = 1;
+   */
+  channel: string;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.TriedChannel.
+ * Use `create(TriedChannelSchema)` to create a new message.
+ */
+export const TriedChannelSchema: GenMessage<TriedChannel> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 3);
+
+/**
+ * @generated from message tidings.content.v1.ReadSendOutcomesRequest
+ */
+export type ReadSendOutcomesRequest = Message<"tidings.content.v1.ReadSendOutcomesRequest"> & {
+  /**
+   * @generated from field: string channel = 1;
+   */
+  channel: string;
+
+  /**
+   * @generated from field: int32 item_id = 2;
+   */
+  itemId: number;
+
+  /**
+   * @generated from field: repeated int32 contact_ids = 3;
+   */
+  contactIds: number[];
+
+  /**
+   * @generated from field: string occasion = 4;
+   */
+  occasion: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ReadSendOutcomesRequest.
+ * Use `create(ReadSendOutcomesRequestSchema)` to create a new message.
+ */
+export const ReadSendOutcomesRequestSchema: GenMessage<ReadSendOutcomesRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 4);
+
+/**
+ * @generated from message tidings.content.v1.ReadSendOutcomesResponse
+ */
+export type ReadSendOutcomesResponse = Message<"tidings.content.v1.ReadSendOutcomesResponse"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.SendOutcome outcomes = 1;
+   */
+  outcomes: SendOutcome[];
+};
+
+/**
+ * Describes the message tidings.content.v1.ReadSendOutcomesResponse.
+ * Use `create(ReadSendOutcomesResponseSchema)` to create a new message.
+ */
+export const ReadSendOutcomesResponseSchema: GenMessage<ReadSendOutcomesResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 5);
+
+/**
+ * @generated from message tidings.content.v1.SendToAddressesRequest
+ */
+export type SendToAddressesRequest = Message<"tidings.content.v1.SendToAddressesRequest"> & {
+  /**
+   * @generated from field: int32 email_id = 1;
+   */
+  emailId: number;
+
+  /**
+   * @generated from field: repeated int32 contact_ids = 2;
+   */
+  contactIds: number[];
+
+  /**
+   * @generated from field: string occasion = 3;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: repeated int32 user_ids = 4;
+   */
+  userIds: number[];
+
+  /**
+   * @generated from field: repeated string addresses = 5;
+   */
+  addresses: string[];
+
+  /**
+   * The owner of each contact gets it, too.
+   *
+   * @generated from field: bool is_to_owner = 6;
+   */
+  isToOwner: boolean;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendToAddressesRequest.
+ * Use `create(SendToAddressesRequestSchema)` to create a new message.
+ */
+export const SendToAddressesRequestSchema: GenMessage<SendToAddressesRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 6);
+
+/**
+ * @generated from message tidings.content.v1.SendToAddressesResponse
+ */
+export type SendToAddressesResponse = Message<"tidings.content.v1.SendToAddressesResponse"> & {
+  /**
+   * One for each contact, in the order of the ids.
+   *
+   * @generated from field: repeated tidings.content.v1.AddressOutcome outcomes = 1;
+   */
+  outcomes: AddressOutcome[];
+};
+
+/**
+ * Describes the message tidings.content.v1.SendToAddressesResponse.
+ * Use `create(SendToAddressesResponseSchema)` to create a new message.
+ */
+export const SendToAddressesResponseSchema: GenMessage<SendToAddressesResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 7);
+
+/**
+ * @generated from message tidings.content.v1.AddressOutcome
+ */
+export type AddressOutcome = Message<"tidings.content.v1.AddressOutcome"> & {
+  /**
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * waiting, started, unknown, sent or failed, by address; none where the reason says why.
+   *
+   * @generated from field: map<string, string> states = 2;
+   */
+  states: { [key: string]: string };
+
+  /**
+   * not_found, unpublished, no_transport, no_address or not_written.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.AddressOutcome.
+ * Use `create(AddressOutcomeSchema)` to create a new message.
+ */
+export const AddressOutcomeSchema: GenMessage<AddressOutcome> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_send, 8);
 
 /**
  * @generated from message tidings.content.v1.BatchRenderSendsRequest
@@ -28,7 +344,7 @@ export type BatchRenderSendsRequest = Message<"tidings.content.v1.BatchRenderSen
  * Use `create(BatchRenderSendsRequestSchema)` to create a new message.
  */
 export const BatchRenderSendsRequestSchema: GenMessage<BatchRenderSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_send, 0);
+  messageDesc(file_tidings_content_v1_send, 9);
 
 /**
  * @generated from message tidings.content.v1.BatchRenderSendsResponse
@@ -45,7 +361,7 @@ export type BatchRenderSendsResponse = Message<"tidings.content.v1.BatchRenderSe
  * Use `create(BatchRenderSendsResponseSchema)` to create a new message.
  */
 export const BatchRenderSendsResponseSchema: GenMessage<BatchRenderSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_send, 1);
+  messageDesc(file_tidings_content_v1_send, 10);
 
 /**
  * @generated from message tidings.content.v1.RenderedSend
@@ -64,7 +380,7 @@ export type RenderedSend = Message<"tidings.content.v1.RenderedSend"> & {
  * Use `create(RenderedSendSchema)` to create a new message.
  */
 export const RenderedSendSchema: GenMessage<RenderedSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_send, 2);
+  messageDesc(file_tidings_content_v1_send, 11);
 
 /**
  * @generated from message tidings.content.v1.RenderedMail
@@ -95,7 +411,7 @@ export type RenderedMail = Message<"tidings.content.v1.RenderedMail"> & {
  * Use `create(RenderedMailSchema)` to create a new message.
  */
 export const RenderedMailSchema: GenMessage<RenderedMail> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_send, 3);
+  messageDesc(file_tidings_content_v1_send, 12);
 
 /**
  * Sends as other services ask about them.
@@ -113,6 +429,39 @@ export const SendMethodService: GenService<{
     methodKind: "unary";
     input: typeof BatchRenderSendsRequestSchema;
     output: typeof BatchRenderSendsResponseSchema;
+  },
+  /**
+   * Sends up to 500 contacts an email, a text message or a marketing message, each contact once for an occasion however often and at once this is
+   * called. It answers after all is chosen, before messages leave. Contacts that are refused now have no send: they are refused or chosen anew by the
+   * next call. INVALID_ARGUMENT for another channel, an occasion that is none, and too many contacts.
+   *
+   * @generated from rpc tidings.content.v1.SendMethodService.SendToContacts
+   */
+  sendToContacts: {
+    methodKind: "unary";
+    input: typeof SendToContactsRequestSchema;
+    output: typeof SendToContactsResponseSchema;
+  },
+  /**
+   * Reads the outcomes of sends of an occasion to up to 500 contacts. Contacts without a send are left out.
+   *
+   * @generated from rpc tidings.content.v1.SendMethodService.ReadSendOutcomes
+   */
+  readSendOutcomes: {
+    methodKind: "unary";
+    input: typeof ReadSendOutcomesRequestSchema;
+    output: typeof ReadSendOutcomesResponseSchema;
+  },
+  /**
+   * Sends an email with the values of up to 100 contacts to users and addresses: each of these gets a mail for each contact, once for an occasion.
+   * INVALID_ARGUMENT for more than 20 recipients, and addresses that are none.
+   *
+   * @generated from rpc tidings.content.v1.SendMethodService.SendToAddresses
+   */
+  sendToAddresses: {
+    methodKind: "unary";
+    input: typeof SendToAddressesRequestSchema;
+    output: typeof SendToAddressesResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_content_v1_send, 0);
