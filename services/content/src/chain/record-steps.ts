@@ -100,7 +100,7 @@ async function chooseEmails(
   for (const [emailId, some] of [...byEmail].toSorted(([one], [other]) => one - other)) {
     const emailIds = await assignEmails(
       transaction,
-      emailId,
+      { emailId, isDecided: false },
       some.map(({ next }) => next),
     );
     for (const [index, { job, next }] of some.entries()) {

@@ -77,7 +77,7 @@ export async function requestEmails(
     const chosen = addressed.filter(
       ({ contactId }) => !refusals.has(contactId) && !chosenSince.has(contactId),
     );
-    const emailIds = await assignEmails(transaction, itemId, chosen);
+    const emailIds = await assignEmails(transaction, { emailId: itemId, isDecided: false }, chosen);
     const sends = chosen.map(({ contactId, address }, index) => ({
       ...{ contactId, address, occasion, source, sourceId, tokens, isBulk: isMarketing },
       emailId: emailIds[index] ?? itemId,
