@@ -55,10 +55,10 @@ const DEFERRED_SECONDS = 3_600;
 /** Bad destination mailbox, system or syntax, and a null MX (RFC 3463, 3.2; RFC 7505, 4). */
 const BAD_ADDRESS = /^5\.1\.(?:1|2|3|10)\b/;
 
-/** A message that is written, for a contact who may be written to. Undefined where somebody else has the send, or the contact said no meanwhile. */
+/** A message that is written. Undefined where somebody else has the send, or the contact said no meanwhile. */
 export type Prepared = (begin: Begin, turn: Turn | undefined) => Promise<SendOutcome | undefined>;
 
-/** Prepares one message: writes, and asks. What it returns waits for the rate of the domain, commits the start, and hands over. */
+/** Prepares one message: writes it. What it returns waits for the rate of the domain, asks, commits the start, and hands over. */
 export function messagePreparer<S extends Claimed, W extends { address: string }>({
   log,
   write,
@@ -68,26 +68,20 @@ export function messagePreparer<S extends Claimed, W extends { address: string }
 }: MessageSenderOptions<S, W>): (send: S) => Promise<SendOutcome | Prepared> {
   return async (send) => {
     const decided = (error: unknown) => decidedBy(error, send, log);
-    const askOnce = async (address: string): Promise<SendOutcome | Contactable> => {
-      const contactable = await ask(send).catch(decided);
-      if ("state" in contactable) return contactable;
-      const no = noOf(contactable.refusal, isBulk(send));
-      return no ? { ...no, address } : contactable;
-    };
     const written = await write(send)
       .then((message) => ({ message }))
       .catch(decided);
     if ("state" in written) return written;
     const { message } = written;
     const { address } = message;
-    const first = await askOnce(address);
-    if ("state" in first) return first;
     return async (begin, turn) => {
       const wait = await turn?.waitFor(address);
       if (wait) return { ...waiting(wait), address };
-      // The message may have waited for its turn.
-      const contactable = first.isFresh() ? first : await askOnce(address);
+      // Not asked before: a no that comes while the message waits for its turn is heard.
+      const contactable = await ask(send).catch(decided);
       if ("state" in contactable) return contactable;
+      const no = noOf(contactable.refusal, isBulk(send));
+      if (no) return { ...no, address };
       if (!(await begin())) return undefined;
       const outcome = await handOver(message, contactable.isFresh);
       return { ...outcomeOf(outcome, send), address };

@@ -38,7 +38,7 @@ export interface RunSendsOptions<S extends Claimed> {
   takeTurn?(send: S): Promise<Turn>;
   /** How long a message has to wait, where that is known before it is written. */
   waitOf?(send: S): Wait | undefined;
-  /** Does all that may be done before the start is committed. */
+  /** Does what may be done long before the start is committed. */
   prepare(send: S): Promise<SendOutcome | Prepared>;
   /** Records what became of sends. Those that this process lost meanwhile stay as they are. */
   record(results: Result<S, SendOutcome>[]): Promise<void>;
