@@ -22,6 +22,7 @@ const OPTIONS: Omit<WorkOptions<Claimed, boolean>, "queue" | "attempt"> = {
   log: createLog("test", "silent"),
   name: "test",
   isFailure: (isDone) => !isDone,
+  isAgain: (isDone) => !isDone,
   record: async (results) => new Set(results.map(({ job }) => job.id)),
   pollMs: 60_000,
   share: SHARE,
@@ -54,6 +55,32 @@ test("jobs of a group are claimed by halves of its share, and all are attempted"
   await eventually(() => assert.equal(attempted.size, JOBS));
   await worker.stop();
   assert.ok(claims <= JOBS / (SHARE / 2) + 3, `${claims} claims`);
+});
+
+test("a job that is due again once its result is recorded is claimed at once, whatever the database said before", async () => {
+  const due = [newJob("1")];
+  let claims = 0;
+  const queue: Queue<Claimed> = {
+    ...EMPTY,
+    async claim(_database, { shares, size }) {
+      claims += 1;
+      return due.splice(0, shares.get(GROUP) ?? size);
+    },
+  };
+  const ends: boolean[] = [];
+  const { isAgain: _, ...options } = OPTIONS;
+  const worker = startWork<Claimed, boolean>({
+    ...options,
+    queue,
+    attempt: async () => ends.push(true) > 0,
+    async record(results) {
+      if (ends.length < 5) due.push(...results.map(({ job }) => job));
+      return new Set(results.map(({ job }) => job.id));
+    },
+  });
+  await eventually(() => assert.equal(ends.length, 5));
+  await worker.stop();
+  assert.ok(claims < 10, `${claims} claims`);
 });
 
 test("a group whose job succeeds while others are claimed gets its share at once", async () => {

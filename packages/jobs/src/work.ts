@@ -22,6 +22,8 @@ export interface WorkOptions<J extends Claimed, O> {
   attempt(job: J, begin: Begin): Promise<O | undefined>;
   /** After a failed attempt, the group is tried with one job at a time. */
   isFailure(outcome: O): boolean;
+  /** Says whether a job with this outcome is attempted again. Each job may be when absent, and jobs are claimed after each record. */
+  isAgain?(outcome: O): boolean;
   /** Records results. Returns the ids of the jobs that this process still held. */
   record(results: Result<J, O>[]): Promise<Set<string>>;
   /** Called in each pass after results are recorded; when it throws, the pass is repeated. */
@@ -199,13 +201,13 @@ async function attempt<J extends Claimed, O>(work: Work<J, O>, job: J): Promise<
     if (outcome !== undefined) {
       isFailure = options.isFailure(outcome);
       results.push({ job, outcome });
-      // Recorded, the job may be due sooner than all others.
-      work.isNudged ||= isFailure;
     }
   } catch (error) {
     options.log.error({ err: error, job: job.id, queue: options.name }, "job could not be attempted");
   }
   lanes.end(job, isFailure);
+  // Without an outcome the job was returned to the queue.
+  work.isNudged ||= isFailure === undefined;
   attemptNext(work);
   work.wakeUp.nudge();
 }
@@ -226,13 +228,16 @@ async function beginOrRelease<J extends Claimed, O>(work: Work<J, O>, job: J): P
   }
 }
 
-async function recordAll<J extends Claimed, O>({ options, results }: Work<J, O>): Promise<void> {
+async function recordAll<J extends Claimed, O>(work: Work<J, O>): Promise<void> {
+  const { options, results } = work;
   if (results.length === 0) return;
   const ended = results.splice(0);
   const recorded = await options.record(ended).catch((error) => {
     results.unshift(...ended);
     throw error;
   });
+  // A job that is attempted again may be due sooner than all others.
+  work.isNudged ||= ended.some(({ outcome }) => options.isAgain?.(outcome) ?? true);
   const lost = ended.length - recorded.size;
   if (lost > 0)
     options.log.warn({ lost, queue: options.name }, "results came after their leases had expired");

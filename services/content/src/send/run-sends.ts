@@ -11,6 +11,7 @@ import type { Log } from "@tidings/runtime/log";
 import { Counter } from "prom-client";
 import type { Turn, Wait } from "../rate/mail-rates.ts";
 import { type Prepared, type SendOutcome, waiting } from "./hand-over.ts";
+import { SendState } from "./send-tables.ts";
 
 /** A queue of messages whose effects are not repeated. */
 export interface SendLane<S extends Claimed> {
@@ -106,6 +107,7 @@ export function startLane<S extends Claimed>(
         return typeof prepared === "function" ? handOver(job, prepared, begin) : recorded(job, prepared);
       }),
     isFailure: ({ isEverybody }) => isEverybody,
+    isAgain: ({ state }) => state === SendState.WAITING,
     // Each attempt has recorded its outcome already.
     record: async (results) => new Set(results.map(({ job }) => job.id)),
     share: SHARE,
