@@ -108,6 +108,36 @@ test("however often senders are killed nobody gets a mail twice, and each one th
   );
 });
 
+test("a sender that stands still through its leases sends what it began at most once, and the other sends the rest", async () => {
+  const many = 200;
+  const { emailId } = await newsletterTo("still", many);
+  begin(emailId);
+  await eventually(() => assert.ok(takenBy("still").length > 10), PATIENCE);
+  const sender = stack.process("content-2");
+  sender.kill("SIGSTOP");
+  const finished = () =>
+    eventually(async () => {
+      const progress = await latest(emailId);
+      assert.equal(progress.state, "finished");
+      return progress;
+    }, PATIENCE);
+  const before = await finished();
+  sender.kill("SIGCONT");
+  // Both of them send again.
+  const { emailId: nextId } = await newsletterTo("onwards", 40);
+  await made(`emails/${nextId}/send`, {});
+  await eventually(() => assert.equal(takenBy("onwards").length, 40), PATIENCE);
+  const progress = await latest(emailId);
+  assertOnce("still");
+  assertAddsUp(progress);
+  assert.ok(before.unknown <= CONNECTIONS, `${before.unknown} are unknown`);
+  const taken = takenBy("still").length;
+  assert.ok(
+    progress.sent <= taken && taken <= progress.sent + progress.unknown,
+    `${taken} taken, ${progress.sent} sent`,
+  );
+});
+
 test("a no that was answered holds against every mail that begins a second later", async () => {
   const { emailId, contactIds } = await newsletterTo("refused", 300);
   begin(emailId);

@@ -49,9 +49,9 @@ async function send(to: string, subject: string, html: string): Promise<string> 
     headers: [],
     attachments: [],
   };
-  const octets = await composeMail({ ...parts, date: new Date(0) });
+  const pieces = await composeMail({ ...parts, date: new Date(0) });
   const envelope = { from: from.address, to, bcc: [] };
-  return (await transport.handOver({ messageId, envelope, octets, mayBegin: () => true })).state;
+  return (await transport.handOver({ messageId, envelope, pieces, mayBegin: () => true })).state;
 }
 const mail = async (mark: string, query: string) => fetch(`${url}/mails/${mark}?${query}`);
 

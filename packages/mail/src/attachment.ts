@@ -16,15 +16,29 @@ const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]
 const COMPOSITE = /^(?:multipart|message)\//i;
 const OCTETS = "application/octet-stream";
 const CRLF = Buffer.from("\r\n");
+const HEAD_END = "\r\n\r\n";
 
-/** An attachment with its MIME headers, ended by CRLF: always base64, so that its octets arrive unchanged. */
-export async function attachmentPart({ name, type, bytes }: MailAttachment): Promise<Buffer> {
+/** Parts of attachments that are still in use: one that goes with many mails is written once. */
+const written = new WeakMap<MailAttachment, Promise<Buffer[]>>();
+
+/** An attachment as a part of a mail: its MIME headers, and base64, so that its octets arrive unchanged, ended by CRLF. */
+export function attachmentPart(attachment: MailAttachment): Promise<Buffer[]> {
+  const known = written.get(attachment);
+  if (known) return known;
+  const part = writePart(attachment);
+  written.set(attachment, part);
+  return part;
+}
+
+async function writePart({ name, type, bytes }: MailAttachment): Promise<Buffer[]> {
   const contentType = MEDIA_TYPE.test(type) && !COMPOSITE.test(type) ? type : OCTETS;
   // The library writes names that are no ASCII (RFC 2231). Only its root has the headers of a mail.
   const node = new MimeNode("multipart/mixed").createChild(contentType, { filename: attachmentName(name) });
   node.setHeader("Content-Disposition", "attachment").setHeader("Content-Transfer-Encoding", "base64");
   const part = await node.setContent(bytes).build();
-  return part.subarray(-2).equals(CRLF) ? part : Buffer.concat([part, CRLF]);
+  const bodyAt = part.indexOf(HEAD_END) + HEAD_END.length;
+  const [head, body] = [part.subarray(0, bodyAt), part.subarray(bodyAt)];
+  return part.subarray(-2).equals(CRLF) ? [head, body] : [head, body, CRLF];
 }
 
 /**

@@ -13,19 +13,19 @@ const CRLF = Buffer.from("\r\n");
 export function bodyPart(text: string, html: string): Buffer {
   if (!html) return textPart("plain", text);
   if (!text) return textPart("html", html);
-  return multipart("alternative", [textPart("plain", text), textPart("html", html)]);
+  return Buffer.concat(multipart("alternative", [[textPart("plain", text)], [textPart("html", html)]]));
 }
 
-/** Parts with their headers, each ended by CRLF, as one (RFC 2046, 5.1). */
-export function multipart(subtype: "alternative" | "mixed", parts: Buffer[]): Buffer {
+/** Parts with their headers, each in pieces and ended by CRLF, as one in pieces (RFC 2046, 5.1). */
+export function multipart(subtype: "alternative" | "mixed", parts: Buffer[][]): Buffer[] {
   // Random, and with signs that quoted-printable never has (RFC 2045, 6.7): no part contains it.
   const boundary = `=_${randomBytes(16).toString("hex")}`;
   const between = Buffer.from(`--${boundary}\r\n`);
-  return Buffer.concat([
+  return [
     Buffer.from(`Content-Type: multipart/${subtype}; boundary="${boundary}"\r\n\r\n`),
-    ...parts.flatMap((part) => [between, part]),
+    ...parts.flatMap((part) => [between, ...part]),
     Buffer.from(`--${boundary}--\r\n`),
-  ]);
+  ];
 }
 
 /** The CRLF at its end belongs to the boundary behind it, where there is one (RFC 2046, 5.1.1). */

@@ -46,23 +46,21 @@ const OWN_FIELD =
   /^(?:from|to|cc|bcc|date|message-id|mime-version|content-.*|reply-to|subject|sender|return-path|dkim-signature|received)$/i;
 
 /**
- * The octets of a mail (RFC 5322, MIME by RFC 2045 to 2047): CRLF alone ends lines, none is longer than 998 octets. Text and HTML
+ * A mail in pieces, each of which ends with a line (RFC 5322, MIME by RFC 2045 to 2047): CRLF alone ends lines, none is longer than 998 octets. Text and HTML
  * become multipart/alternative, within multipart/mixed beside attachments. No value adds a header: control characters are spaces. Of
  * `headers`, a field without a valid name or with a name that the mail has of its own is left out. The keys of the sender's domain sign
- * it. Throws MailInvalid.
+ * it. Attachments are pieces that all their mails share. Throws MailInvalid.
  */
-export async function composeMail(parts: MailParts, dkimKeys: DkimKey[] = []): Promise<Buffer> {
+export async function composeMail(parts: MailParts, dkimKeys: DkimKey[] = []): Promise<Buffer[]> {
   if (!MESSAGE_ID.test(parts.messageId)) throw new MailInvalid("messageId", "is not a message id");
   if (Number.isNaN(parts.date.getTime())) throw new MailInvalid("date", "is not a date");
   const html = bodyText(parts.html);
   const text = bodyText(parts.text);
   const body = bodyPart(text, html);
   const files = await Promise.all(parts.attachments.map(attachmentPart));
-  const octets = Buffer.concat([
-    Buffer.from(topHeaders(parts)),
-    files.length > 0 ? multipart("mixed", [body, ...files]) : body,
-  ]);
-  return signMail(octets, wireAddress(parts.from.address) ?? "", dkimKeys);
+  const [head = body, ...pieces] = files.length > 0 ? multipart("mixed", [[body], ...files]) : [body];
+  const mail = [Buffer.concat([Buffer.from(topHeaders(parts)), head]), ...pieces];
+  return signMail(mail, wireAddress(parts.from.address) ?? "", dkimKeys);
 }
 
 function topHeaders(parts: MailParts): string {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import fc from "fast-check";
@@ -67,13 +67,41 @@ test("mails that a mail server took verify by each key of their sender's domain"
   const server = { host: "127.0.0.1", port: sink.port, tls: "off", user: "", password: "" } as const;
   const transport = smtpTransport(server);
   after(() => transport.close());
-  const octets = await composeMail(mail, BOTH);
+  const pieces = await composeMail(mail, BOTH);
   const { state } = await transport.handOver({
-    ...{ messageId: mail.messageId, octets, mayBegin: () => true },
+    ...{ messageId: mail.messageId, pieces, mayBegin: () => true },
     envelope: { from: "bounces@mail.example", to: "charles@example.org", bcc: [] },
   });
   assert.equal(state, "taken");
   assert.deepEqual(await verified(sink.taken[0]?.octets ?? ""), PASSED);
+});
+
+test("mails share the octets of a large attachment, which arrive unchanged, and verify", async () => {
+  const sink = await startMailSink();
+  after(() => sink.close());
+  const server = { host: "127.0.0.1", port: sink.port, tls: "off", user: "", password: "" } as const;
+  const transport = smtpTransport(server);
+  after(() => transport.close());
+  const attachments = [
+    { name: "ünder the\tbridge.bin", type: "application/x-two blanks", bytes: randomBytes(3_000_000) },
+  ];
+  const mails = await Promise.all(
+    ["one", "two"].map((text) => composeMail({ ...mail, text, attachments }, BOTH)),
+  );
+  const [one = [], two = []] = mails;
+  const shared = one.filter((piece) => two.includes(piece)).reduce((sum, { length }) => sum + length, 0);
+  assert.ok(shared > 4_000_000, `${shared} octets are shared`);
+  for (const pieces of mails) {
+    const { state } = await transport.handOver({
+      ...{ messageId: mail.messageId, pieces, mayBegin: () => true },
+      envelope: { from: "bounces@mail.example", to: "charles@example.org", bcc: [] },
+    });
+    assert.equal(state, "taken");
+  }
+  for (const [index, { octets }] of sink.taken.entries()) {
+    assert.equal(octets, Buffer.concat(mails[index] ?? []).toString("latin1"));
+    assert.deepEqual(await verified(octets), PASSED);
+  }
 });
 
 test("every mail that can be written verifies, whatever its values are", async () => {
@@ -85,14 +113,14 @@ test("every mail that can be written verifies, whatever its values are", async (
   );
   const property = fc.asyncProperty(text, text, text, text, async (subject, html, body, name) => {
     const attachments = [{ name, type: "text/plain", bytes: Buffer.from(body) }];
-    const octets = await composeMail({ ...mail, subject, html, text: body, attachments }, BOTH);
+    const octets = await composed({ ...mail, subject, html, text: body, attachments }, BOTH);
     assert.deepEqual(await verified(octets), PASSED);
   });
   await fc.assert(property, { seed: 20_261_125, numRuns: 100 });
 });
 
 test("a covered header that is changed, removed or added, and a changed body, break the signature", async () => {
-  const octets = (await composeMail(mail, BOTH)).toString("latin1");
+  const octets = (await composed(mail, BOTH)).toString("latin1");
   const names =
     `From To Cc Reply-To Subject Date Message-ID MIME-Version Content-Type List-ID List-Unsubscribe
     List-Unsubscribe-Post Precedence Feedback-ID`.split(/\s+/);
@@ -124,7 +152,7 @@ test("the keys of the nearest domain sign, and a mail of another domain is not s
     `bücher.example:b:${ED25519}`,
   );
   const signers = async (address: string) => {
-    const octets = await composeMail({ ...mail, from: { name: "", address } }, keys);
+    const octets = await composed({ ...mail, from: { name: "", address } }, keys);
     return [...octets.toString().matchAll(/\bd=(\S+);\s+s=(\S+);/g)].map(
       ([, domain, selector]) => `${selector} ${domain}`,
     );
@@ -160,3 +188,7 @@ test("a key is a PEM file or the base64 of it, and the reason why a text is no k
     assert.doesNotMatch(read.problem, /MII|MC4/);
   }
 });
+
+async function composed(...mail: Parameters<typeof composeMail>): Promise<Buffer> {
+  return Buffer.concat(await composeMail(...mail));
+}

@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { headerLine } from "./header-line.ts";
 import { domainOf, wireDomain } from "./mail-address.ts";
@@ -19,6 +20,9 @@ const SELECTOR = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]
 /** RFC 8301, 3.2. */
 const RSA_BITS_MIN = 1_024;
 const BASE64_LINE = /.{1,64}/g;
+const CRLF = Buffer.from("\r\n");
+const EMPTY = Buffer.alloc(0);
+const HASHED_AT_ONCE = 1024 * 1024;
 const signed = promisify(sign);
 
 /**
@@ -56,15 +60,16 @@ function readKey(item: string): DkimKey | { problem: string } {
 
 /**
  * Puts a signature by each key of the sender's domain before a mail (RFC 6376; Ed25519 by RFC 8463): of the domain itself, or else of the
- * nearest one above it. A mail of another domain stays as it is. `octets` are a mail whose lines end with CRLF. The signer of nodemailer
- * knows RSA alone, and leaves a mail unsigned where it fails.
+ * nearest one above it. A mail of another domain stays as it is. The lines of the mail end with CRLF. Its header is within the first piece, and the last of
+ * several has text. The signer of nodemailer knows RSA alone, and leaves a mail unsigned where it fails.
  */
-export async function signMail(octets: Buffer, sender: string, keys: DkimKey[]): Promise<Buffer> {
+export async function signMail(pieces: Buffer[], sender: string, keys: DkimKey[]): Promise<Buffer[]> {
   const ours = keysOf(domainOf(sender), keys);
-  if (ours.length === 0) return octets;
-  const end = octets.indexOf("\r\n\r\n");
-  const { names, text } = coveredFields(octets.toString("latin1", 0, end));
-  const bodyHash = sha256(relaxedBody(octets.toString("latin1", end + 4))).toString("base64");
+  const [first, ...others] = pieces;
+  if (ours.length === 0 || !first) return pieces;
+  const end = first.indexOf("\r\n\r\n");
+  const { names, text } = coveredFields(first.toString("latin1", 0, end));
+  const bodyHash = await hashOfBody([first.subarray(end + 4), ...others]);
   const signatures = await Promise.all(
     ours.map(async ({ domain, selector, key }) => {
       const isRsa = key.asymmetricKeyType === "rsa";
@@ -75,7 +80,7 @@ export async function signMail(octets: Buffer, sender: string, keys: DkimKey[]):
       return headerLine("DKIM-Signature", tags + lines.join(" "));
     }),
   );
-  return Buffer.concat([Buffer.from(signatures.join("")), octets]);
+  return [Buffer.from(signatures.join("")), ...pieces];
 }
 
 /** Says whether a key signs the mails of an address as it stands on the wire. */
@@ -116,12 +121,32 @@ function relaxedValue(value: string): string {
     .replace(/^ | $/g, "");
 }
 
-/** RFC 6376, 3.4.4. */
-function relaxedBody(body: string): string {
-  const text = body.replace(/[ \t]+/g, " ").replace(/ (?=\r\n|$)/g, "");
-  let end = text.length;
-  while (text.endsWith("\r\n", end)) end -= 2;
-  return end === 0 ? "" : `${text.slice(0, end)}\r\n`;
+/** The hash of a body in its canonical form (RFC 6376, 3.4.4). Others have a turn while that of a large attachment is taken. */
+async function hashOfBody(pieces: Buffer[]): Promise<string> {
+  const hash = createHash("sha256");
+  const last = pieces.length - 1;
+  for (const [index, piece] of pieces.entries()) {
+    const relaxed = relaxedLines(piece);
+    const octets = index === last ? withoutEmptyEnd(relaxed) : relaxed;
+    for (let at = 0; at < octets.length; at += HASHED_AT_ONCE) {
+      if (at > 0) await setImmediate();
+      hash.update(octets.subarray(at, at + HASHED_AT_ONCE));
+    }
+  }
+  return hash.digest("base64");
+}
+
+/** Base64 has no blanks, and stays as it is. */
+function relaxedLines(lines: Buffer): Buffer {
+  if (!lines.includes(" ") && !lines.includes("\t")) return lines;
+  const text = lines.toString("latin1").replace(/[ \t]+/g, " ");
+  return Buffer.from(text.replace(/ (?=\r\n|$)/g, ""), "latin1");
+}
+
+function withoutEmptyEnd(lines: Buffer): Buffer {
+  let end = lines.length;
+  while (lines.subarray(end - 2, end).equals(CRLF)) end -= 2;
+  return end === 0 ? EMPTY : Buffer.concat([lines.subarray(0, end), CRLF]);
 }
 
 function sha256(data: string | Buffer): Buffer {

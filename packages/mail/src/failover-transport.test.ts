@@ -6,7 +6,7 @@ import type { HandOver, MailTransport } from "./mail-transport.ts";
 const TAKEN: HandOver = { state: "taken", code: 250, text: "ok" };
 const AWAY: HandOver = { state: "away", isRefusedSignIn: false, code: undefined, text: "ECONNREFUSED" };
 const mail = {
-  ...{ messageId: "01@mail.example", octets: Buffer.from(""), mayBegin: () => true },
+  ...{ messageId: "01@mail.example", pieces: [Buffer.from("")], mayBegin: () => true },
   envelope: { from: "a@mail.example", to: "b@example.org", bcc: [] },
 };
 

@@ -13,13 +13,13 @@ export function fileTransport(folder: string): MailTransport {
   made.catch(() => undefined);
   return {
     name: pathToFileURL(folder).href,
-    async handOver({ messageId, envelope, octets, mayBegin }) {
+    async handOver({ messageId, envelope, pieces, mayBegin }) {
       const { from, to, bcc } = envelope;
       const fields = `X-Envelope-From: <${from}>\r\nX-Envelope-To: ${[to, ...bcc].map((address) => `<${address}>`).join(", ")}\r\n`;
       try {
         await made;
         if (!mayBegin()) return { state: "not begun" };
-        await writeWhole(join(folder, `${fileNameOf(messageId)}.eml`), [Buffer.from(fields), octets]);
+        await writeWhole(join(folder, `${fileNameOf(messageId)}.eml`), [Buffer.from(fields), ...pieces]);
         return { state: "taken", code: 250, text: "It is kept as a file." };
       } catch (error) {
         return { state: "away", isRefusedSignIn: false, code: undefined, text: reasonOf(error) };

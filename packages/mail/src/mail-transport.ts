@@ -11,8 +11,8 @@ export interface WrittenMail {
   /** The same over all attempts. */
   messageId: string;
   envelope: Envelope;
-  /** As `composeMail` writes them. */
-  octets: Buffer;
+  /** One after the other they are the mail, as `composeMail` writes it. */
+  pieces: Buffer[];
   /** Asked right before the first octet leaves. Where it says no, the mail is not sent. */
   mayBegin(): boolean;
 }

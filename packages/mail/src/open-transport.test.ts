@@ -62,7 +62,7 @@ test("a folder keeps each mail whole under its message id, with its envelope", a
   const mail = {
     messageId: "../01@mail.example",
     envelope: { from: "ada@mail.example", to: "a@example.org", bcc: ["b@example.org"] },
-    octets: Buffer.from("Subject: Hello\r\n\r\nHello\r\n"),
+    pieces: [Buffer.from("Subject: Hello\r\n\r\nHello\r\n")],
     mayBegin: () => true,
   };
   assert.equal((await transport.handOver(mail)).state, "taken");
@@ -80,7 +80,7 @@ test("a folder keeps each mail whole under its message id, with its envelope", a
 test("a folder that cannot be written to is away", async () => {
   const transport = openTransport({ kind: "file", folder: "/dev/null/mail" });
   const envelope = { from: "a@example.org", to: "b@example.org", bcc: [] };
-  const mail = { messageId: "01", envelope, octets: Buffer.from(""), mayBegin: () => true };
+  const mail = { messageId: "01", envelope, pieces: [Buffer.from("")], mayBegin: () => true };
   const outcome = await transport.handOver(mail);
   assert.equal(outcome.state, "away");
   assert.doesNotMatch(JSON.stringify(outcome), /dev/);

@@ -138,19 +138,24 @@ interface SentEnvelope {
   rejectedErrors?: SmtpError[];
 }
 
-function messageOf({ envelope: { from, to, bcc }, octets, mayBegin }: WrittenMail): Message {
+function messageOf({ envelope: { from, to, bcc }, pieces, mayBegin }: WrittenMail): Message {
   const recipients = [to, ...bcc.filter((address) => address !== to)];
-  const envelope: SentEnvelope = { from, to: recipients, size: octets.length, use8BitMime: true };
+  const size = pieces.reduce((sum, { length }) => sum + length, 0);
+  const envelope: SentEnvelope = { from, to: recipients, size, use8BitMime: true };
+  let left = size;
   let isHeldBack = false;
   let isGiven = false;
+  const chunks = chunksOf(pieces);
   const stream = new Readable({
     // The connection begins to read once the server waits for the mail.
     read() {
-      isHeldBack = refusalOf(envelope, to) !== undefined || !mayBegin();
+      if (left === size) isHeldBack = refusalOf(envelope, to) !== undefined || !mayBegin();
       if (isHeldBack) return void this.destroy(new Error("the mail may not begin"));
-      this.push(octets);
-      isGiven = true;
-      this.push(null);
+      const { value: chunk } = chunks.next();
+      left -= chunk?.length ?? 0;
+      this.push(chunk ?? null);
+      isGiven = left === 0;
+      if (chunk && isGiven) this.push(null);
     },
   });
   return {
@@ -163,6 +168,14 @@ function messageOf({ envelope: { from, to, bcc }, octets, mayBegin }: WrittenMai
       return isGiven;
     },
   };
+}
+
+const CHUNK_BYTES = 64 * 1024;
+
+/** A large attachment goes through the connection a little at a time. */
+function* chunksOf(pieces: Buffer[]): Generator<Buffer, undefined> {
+  for (const piece of pieces)
+    for (let at = 0; at < piece.length; at += CHUNK_BYTES) yield piece.subarray(at, at + CHUNK_BYTES);
 }
 
 function refusalOf({ rejectedErrors }: SentEnvelope, recipient: string): SmtpError | undefined {

@@ -15,7 +15,7 @@ function mailTo(to: string, members: Partial<WrittenMail> = {}): WrittenMail {
   return {
     messageId: "01@mail.example",
     envelope: { from: "ada@mail.example", to, bcc: [] },
-    octets: Buffer.from(MAIL),
+    pieces: [Buffer.from(MAIL)],
     mayBegin: () => true,
     ...members,
   };

@@ -8,7 +8,9 @@ import type { FileStore } from "../file/store.ts";
 
 /** Larger mails are refused by most servers. */
 const BYTES_MAX = 25 * 1024 * 1024;
-const CACHE_BYTES = 64 * 1024 * 1024;
+const CACHE_BYTES = 128 * 1024 * 1024;
+/** A file is kept with the part of a mail that is made of it. */
+const WITH_BASE64 = 2.4;
 
 /**
  * Reads the files of published assets, those of one email once. Assets that are gone, unpublished, elsewhere on the web, or above 25 MB together with those
@@ -17,7 +19,7 @@ const CACHE_BYTES = 64 * 1024 * 1024;
 export function attachmentReader(database: Database, store: FileStore) {
   const cache = new LRUCache<string, MailAttachment>({
     maxSize: CACHE_BYTES,
-    sizeCalculation: ({ bytes }) => bytes.length + 1,
+    sizeCalculation: ({ bytes }) => Math.ceil(bytes.length * WITH_BASE64) + 1,
   });
   const read = coalesce(async ([id = 0]: number[]) => {
     const asset = await findAsset(database, `/asset/${id}`);

@@ -8,7 +8,7 @@ export interface WrittenSend {
   messageId: string;
   address: string;
   envelope: Envelope;
-  octets: Buffer;
+  pieces: Buffer[];
 }
 
 interface ComposedSend extends Omit<MailParts, "messageId" | "date" | "from"> {
@@ -56,7 +56,7 @@ export async function composeSend(
   const to = wireAddress(address);
   if (to === undefined) throw new SendRefused("The email address is malformed.", true);
   const messageId = `${hash}@${from.address.slice(from.address.lastIndexOf("@") + 1)}`;
-  const octets = await composeMail(
+  const pieces = await composeMail(
     {
       ...parts,
       messageId,
@@ -67,5 +67,5 @@ export async function composeSend(
   );
   const copied = (bcc ?? "").split(",").flatMap((text) => wireAddress(text) ?? []);
   const envelope = { from: returnAddress ?? wireAddress(from.address) ?? from.address, to, bcc: copied };
-  return { messageId, address, envelope, octets };
+  return { messageId, address, envelope, pieces };
 }
