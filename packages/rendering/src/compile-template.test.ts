@@ -128,6 +128,16 @@ test("no value puts a control character or another line into a header", () => {
   assert.equal(fallback.render(valuesOf({})), "x Bcc: y");
 });
 
+test("a placeholder stands for a field that has neither a value nor a default", () => {
+  const template = compileTemplate(
+    "{contactfield=a}, {contactfield=b|friend}, {contactfield=c}",
+    "text",
+    names,
+  );
+  const values = { ...valuesOf({ c: "Ada" }), placeholderOf: (alias: string) => `[${alias}]` };
+  assert.equal(template.render(values), "[a], friend, Ada");
+});
+
 test("a text keeps line feeds and tabs of values and loses other control characters", () => {
   const template = compileTemplate("{contactfield=a}", "text", names);
   assert.equal(template.render(valuesOf({ a: "a\r\n\tb\0\x1b[31m<&\ud800" })), "a\n\tb[31m<&\ufffd");

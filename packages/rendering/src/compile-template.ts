@@ -23,6 +23,8 @@ export interface Template {
 export interface TemplateValues {
   /** Values of contact fields by alias. */
   contactFields: ReadonlyMap<string, string>;
+  /** The text of a field that has neither a value nor a default: none when absent. */
+  placeholderOf?: ((alias: string) => string) | undefined;
   /** The value of another token: a text, HTML, or undefined for none. HTML is left out where only text may stand. */
   valueOf(token: NamedToken): string | Html | undefined;
   dates: DateSettings;
@@ -86,9 +88,9 @@ function written(token: Token, place: Place, values: TemplateValues): string {
 function fieldValue(
   { alias, fallback, treatment }: ContactFieldToken,
   place: Place,
-  { contactFields, dates }: TemplateValues,
+  { contactFields, placeholderOf, dates }: TemplateValues,
 ): string {
-  const value = contactFields.get(alias) || fallback;
+  const value = contactFields.get(alias) || fallback || (placeholderOf?.(alias) ?? "");
   if (treatment === "none" || value === "") return value;
   if (treatment !== "percent-encode") return formatFieldDate(value, treatment, dates);
   return place.isPercentEncoded ? value : URL_PART.write(value);

@@ -29,6 +29,8 @@ export interface Reader {
   send: LinkedSend;
   /** Values of fields by alias. */
   fields: ReadonlyMap<string, string>;
+  /** The text of a field that has neither a value nor a default: none when absent. */
+  placeholderOf?: (alias: string) => string;
   /** The contact as filters ask about it; undefined where no content has filters. */
   matched: MatchedContact | undefined;
   timeZone: string;
@@ -86,7 +88,13 @@ export async function renderMail(
   const found = await tokenAddresses(template.tokens, linked, parts);
   const dates = { now: reader.now, timeZone: reader.timeZone, locale: reader.locale };
   const render = (one: Template, look: (token: NamedToken) => string | Html | undefined) =>
-    one.render({ contactFields: reader.fields, valueOf: look, dates, lengthMax: MAIL_LENGTH_MAX });
+    one.render({
+      contactFields: reader.fields,
+      placeholderOf: reader.placeholderOf,
+      valueOf: look,
+      dates,
+      lengthMax: MAIL_LENGTH_MAX,
+    });
   const looks = (signature: Html | undefined) => {
     const inContent = (token: NamedToken): string | Html | undefined => {
       const given = reader.tokens.get(

@@ -1,7 +1,7 @@
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import type { LinkedSend } from "./mail-links.ts";
-import { compileMail } from "./mail-template.ts";
+import { compileMail, type MailTemplate } from "./mail-template.ts";
 import { type RenderedMail, type RenderParts, readReader, renderMail } from "./render-mail.ts";
 
 export interface UnsentOptions extends RenderParts {
@@ -9,7 +9,7 @@ export interface UnsentOptions extends RenderParts {
 }
 
 interface Unsent {
-  /** The contact whose values it has; the names of fields stand in their place when undefined. */
+  /** The contact whose values it has. Undefined: nobody, so that defaults and names of fields stand in their place. */
   contactId: number | undefined;
   /** Values of tokens as HTML, by name. */
   tokens: Record<string, string>;
@@ -23,24 +23,38 @@ const NO_SEND: LinkedSend = { hash: "00000000-0000-0000-0000-000000000000", cont
 /** An email in a mail that is no send: a preview, or a mail to others than the contact. Its links are as they were written, and nothing is counted. */
 export async function renderUnsent(
   revision: EmailRevision,
+  unsent: Unsent,
+  options: UnsentOptions,
+): Promise<RenderedMail> {
+  const template = await compileUnsent(revision, Object.keys(unsent.tokens));
+  return renderCompiled(revision, template, unsent, options);
+}
+
+/** The template of an email in such mails, with tokens of these names. Throws TemplateError for a text that is too large. */
+export function compileUnsent(revision: EmailRevision, given: string[]): Promise<MailTemplate> {
+  return compileMail(revision, { given, trackLinks: async () => new Map(), hasPixel: false });
+}
+
+/** The same of an email that is compiled. */
+export async function renderCompiled(
+  revision: EmailRevision,
+  template: MailTemplate,
   { contactId, tokens, now }: Unsent,
   options: UnsentOptions,
 ): Promise<RenderedMail> {
-  const template = await compileMail(revision, {
-    given: Object.keys(tokens),
-    trackLinks: async () => new Map(),
-    hasPixel: false,
-  });
   const about =
     contactId === undefined
-      ? nobody(template.contactFields, revision.language)
+      ? nobody(revision.language)
       : await readReader(options, template, { contactId, revision });
   const reader = { ...about, send: NO_SEND, now, tokens: new Map(Object.entries(tokens)) };
   return renderMail(revision, template, reader, options);
 }
 
-/** The names of fields stand for their values. */
-function nobody(contactFields: string[], locale: string) {
-  const fields = new Map(contactFields.map((alias) => [alias, `[${alias}]`]));
-  return { fields, matched: undefined, timeZone: "UTC", locale, owner: undefined };
+/** Tokens have their defaults. The names of fields stand for those that have none (engines.md 6.6). */
+function nobody(locale: string) {
+  return {
+    fields: new Map<string, string>(),
+    placeholderOf: (alias: string) => `[${alias}]`,
+    ...{ matched: undefined, timeZone: "UTC", locale, owner: undefined },
+  };
 }
