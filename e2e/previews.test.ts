@@ -9,7 +9,7 @@ import { query } from "./query.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
-/** Pages and forms as a contact would find them on some day, by a signed address. */
+/** Pages, forms and emails as a contact would find them on some day, by a signed address; and emails that anybody may see. */
 
 const KEY = generateSecretKey();
 const stack = await startVisitedStack({ hasOwnHost: true, env: { content: { PUBLIC_TOKEN_KEYS: KEY } } });
@@ -39,6 +39,8 @@ const newForm = (members: object): Promise<Any> =>
     ],
     ...members,
   });
+const newEmail = (members: object): Promise<Any> =>
+  make(api, "emails", "email", { name: "News", subject: "News", customHtml: "<p>Text</p>", ...members });
 const linkTo = async (path: string, body: object = {}): Promise<string> => {
   const answer = await api("POST", `${path}/preview-link`, body);
   assert.equal(answer.status, 200, answer.text);
@@ -50,6 +52,7 @@ const pathOf = (url: string) => {
   return pathname + search;
 };
 const look = (path: string) => browse().ask(path);
+const answerOf = ({ status, text, headers }: Any) => [status, text, headers["content-security-policy"]];
 
 test("a preview link shows a page that is not published, with the values of its contact", async () => {
   const contact = await make(api, "contacts", "contact", {
@@ -219,11 +222,6 @@ test("a token that is forged, cut, over, or for something else is answered as no
   ];
   const unknown = await look(`/page/preview/2000000000?preview=${token}`);
   assert.equal(unknown.status, 404);
-  const answerOf = ({ status, text: body, headers }: Any) => [
-    status,
-    body,
-    headers["content-security-policy"],
-  ];
   for (const each of bad)
     assert.deepEqual(
       answerOf(await look(`/page/preview/${page.id}?preview=${each}`)),
@@ -270,4 +268,199 @@ test("POST /pages/<id>/preview-link refuses what the caller may not view, and li
   assert.equal((await reader.api("POST", path, { contactId: contact.id })).status, 400);
   await api("PATCH", `contacts/${contact.id}/edit`, { owner: reader.id });
   assert.equal((await reader.api("POST", path, { contactId: contact.id })).status, 200);
+});
+
+test("a preview link shows an email that is not published, with the values of its contact alone", async () => {
+  const contact = await make(api, "contacts", "contact", {
+    ...{ firstname: "<b>Ada", city: "Vienna", email: "ada@mail-preview.example" },
+    timezone: "Pacific/Kiritimati",
+  });
+  const email = await newEmail({
+    isPublished: false,
+    customHtml: `<p>Hi {contactfield=firstname|friend} of {contactfield=city}, {today|Y-m-d}</p>{dynamiccontent="Offer"}`,
+    dynamicContent: [
+      {
+        tokenName: "Offer",
+        content: "usual",
+        filters: [
+          {
+            content: "for {contactfield=city}",
+            filters: [
+              {
+                ...{ glue: "and", field: "city", object: "lead", type: "text", operator: "=" },
+                properties: { filter: "Vienna" },
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  const at = "2031-03-01T12:30:00Z";
+  const ofContact = await look(await linkTo(`emails/${email.id}`, { contactId: contact.id, at }));
+  assert.equal(ofContact.status, 200);
+  assert.match(ofContact.text, /<p>Hi (?:&lt;b&gt;)?Ada of Vienna, 2031-03-02<\/p>for Vienna/);
+  const path = await linkTo(`emails/${email.id}`, { at });
+  const ofNobody = await look(path);
+  assert.match(ofNobody.text, /<p>Hi friend of \[city\], 2031-03-01<\/p>usual/);
+  const withContact = await look(`${path}&contactId=${contact.id}`);
+  assert.equal(withContact.text, ofNobody.text);
+  await api("PATCH", `emails/${email.id}/edit`, {
+    customHtml: "",
+    plainText: "Hi {contactfield=firstname|you}",
+  });
+  const plain = await look(path);
+  assert.match(String(plain.headers["content-type"]), /^text\/plain/);
+  assert.equal(plain.text, "Hi you");
+  await api("DELETE", `emails/${email.id}/delete`);
+  assert.equal((await look(path)).status, 404);
+});
+
+test("a preview of an email runs and loads nothing but uploaded pictures, and counts nothing", async () => {
+  const contact = await make(api, "contacts", "contact", {
+    firstname: "Quiet",
+    email: "quiet@preview.example",
+  });
+  const page = await newPage({ title: "Linked from a mail" });
+  const email = await newEmail({
+    ...{ isPublished: true, publicPreview: true },
+    customHtml: `<body><a href="https://shop.example/a">a</a> <a href="{pagelink=${page.id}}">b</a>
+      <a href="{unsubscribe_url}">c</a> <a href="{webview_url}">d</a><img src="{tracking_pixel}" alt=""></body>`,
+  });
+  const rows = () =>
+    query(
+      database,
+      `select (select count(*) from content.sends) as sends, (select count(*) from content.page_hits) as hits,
+         (select count(*) from content.visitor_devices) as devices, (select count(*) from content.page_redirects) as redirects,
+         (select count(*) from content.send_refusals) as refusals,
+         (select row(read_count, sent_count, revision)::text from content.emails where id = ${email.id}) as email`,
+    );
+  const before = await rows();
+  const signed = await linkTo(`emails/${email.id}`, { contactId: contact.id });
+  for (const path of [signed, `/email/preview/${email.id}`]) {
+    const { status, headers, text } = await look(path);
+    assert.equal(status, 200);
+    assert.equal(headers["set-cookie"], undefined);
+    assert.equal(headers["cache-control"], "no-store");
+    assert.equal(headers["referrer-policy"], "no-referrer");
+    assert.match(String(headers["x-robots-tag"]), /noindex/);
+    const policy = String(headers["content-security-policy"]).split("; ");
+    assert.ok(policy.includes("default-src 'none'"), String(policy));
+    assert.ok(policy.includes(`img-src data: ${publicUrl}/media/`), String(policy));
+    assert.ok(policy.includes("form-action 'none'") && policy.includes("frame-ancestors 'none'"));
+    assert.doesNotMatch(String(policy), /allow-scripts|allow-same-origin|allow-forms/);
+    assert.match(text, /href="https:\/\/shop\.example\/a"/);
+    // Its own links are signed for no contact: they lead to no send.
+    const ownLinks = [...text.matchAll(/(?:src|href)="([^"]+\/email\/[^"]+)"/g)];
+    assert.equal(ownLinks.length, 3, text);
+    for (const [, own = ""] of ownLinks) {
+      const found = new URL(own).pathname;
+      assert.equal((await browse().ask(found)).status, 404, found);
+      assert.notEqual((await browse().ask(found, { method: "POST" })).status, 200, found);
+    }
+  }
+  assert.deepEqual(await rows(), before);
+});
+
+test("anybody sees a published email with publicPreview, and any other one is answered as an unknown one", async () => {
+  const shown = await newEmail({
+    ...{ isPublished: true, publicPreview: true },
+    customHtml: "<p>Hi {contactfield=firstname|friend}</p>",
+  });
+  const path = `/email/preview/${shown.id}`;
+  const unknown = answerOf(await look("/email/preview/2000000000"));
+  assert.equal(unknown[0], 404);
+  const contact = await make(api, "contacts", "contact", { firstname: "Hidden" });
+  for (const query of ["", `?contactId=${contact.id}`, "?utm_source=x"]) {
+    const seen = await look(path + query);
+    assert.deepEqual([seen.status, seen.text], [200, "<p>Hi friend</p>"], query);
+  }
+  const signed = await linkTo(`emails/${shown.id}`);
+  const over = endingTokens([KEY], "preview").sign(`email ${shown.id}  ${Date.now()}`, Date.now() - 1);
+  const id = String(shown.id);
+  for (const other of [
+    ...[`${path}?preview=`, `${path}?preview=x`, `${path}?preview=${over}`, `${path}/x`],
+    ...[
+      "0",
+      "-1",
+      `0${id}`,
+      `+${id}`,
+      `${id}.0`,
+      `${id}e0`,
+      `%20${id}`,
+      `${id}%00`,
+      "1".repeat(150),
+      "4294967297",
+      "x",
+      "%ff",
+      "..%2f1",
+      "",
+    ].map((text) => `/email/preview/${text}`),
+  ])
+    assert.ok([404, 400].includes((await look(other)).status), other);
+  assert.equal((await browse().ask(path, { method: "POST" })).status, 405);
+  const hidden = [
+    { isPublished: true, publicPreview: false },
+    { isPublished: false, publicPreview: true },
+    { isPublished: true, publicPreview: true, publishUp: "2099-01-01 00:00:00" },
+    { isPublished: true, publicPreview: true, publishDown: "2001-01-01 00:00:00" },
+  ];
+  for (const members of hidden) {
+    const { id: hiddenId } = await newEmail(members);
+    assert.deepEqual(answerOf(await look(`/email/preview/${hiddenId}`)), unknown, JSON.stringify(members));
+    assert.equal((await look(await linkTo(`emails/${hiddenId}`))).status, 200);
+  }
+  await api("PATCH", `emails/${shown.id}/edit`, { publicPreview: false });
+  assert.deepEqual(answerOf(await look(path)), unknown);
+  assert.equal((await look(signed)).status, 200);
+});
+
+test("a token of an email's preview that is forged, over, or for something else is answered as an unknown email", async () => {
+  const email = await newEmail({ customHtml: "<p>Secret</p>" });
+  const other = await newEmail({});
+  const good = await linkTo(`emails/${email.id}`);
+  const token = new URL(good, publicUrl).searchParams.get("preview") ?? "";
+  const [text = "", mac = ""] = token.split(".");
+  const at = Date.now();
+  const preview = endingTokens([KEY], "preview");
+  const signed = (kind: string, id: number) => preview.sign(`${kind} ${id}  ${at}`, at + 60_000);
+  const unknown = answerOf(await look(`/email/preview/2000000000?preview=${token}`));
+  assert.equal(unknown[0], 404);
+  for (const bad of [
+    ...["", "x", text, token.slice(0, -1), `${text}.${mac.split("").toReversed().join("")}`],
+    ...[signed("page", email.id), signed("form", email.id), signed("email", other.id)],
+    preview.sign(`email ${email.id}  ${at}`, at - 1),
+    endingTokens([KEY], "kept mail").sign(`email ${email.id}  ${at}`, at + 60_000),
+    endingTokens([generateSecretKey()], "preview").sign(`email ${email.id}  ${at}`, at + 60_000),
+  ])
+    assert.deepEqual(answerOf(await look(`/email/preview/${email.id}?preview=${bad}`)), unknown, bad);
+  assert.deepEqual(answerOf(await look(`/page/preview/${email.id}?preview=${token}`))[0], 404);
+  assert.match((await look(good)).text, /Secret/);
+});
+
+test("POST /emails/<id>/preview-link needs the right to view the email and its contact, and an email that is too large is refused", async () => {
+  const email = await newEmail({});
+  const path = `emails/${email.id}/preview-link`;
+  const contact = await make(api, "contacts", "contact", { firstname: "Hidden" });
+  for (const [body, field] of [
+    [{ hours: 721 }, "hours"],
+    [{ at: "05/01/2031" }, "at"],
+    [{ contactId: 2_000_000_000 }, "contactId"],
+    [{ contactId: "x" }, "contactId"],
+  ] as const) {
+    const refused = await api("POST", path, body);
+    assert.equal(refused.status, 400, JSON.stringify(body));
+    assert.match(refused.text, new RegExp(field));
+  }
+  assert.equal((await api("POST", "emails/2000000000/preview-link", {})).status, 404);
+  const author = await newPerson(stack, { "email:emails": ["viewown", "viewother"] });
+  assert.equal((await author.api("POST", path, {})).status, 200);
+  assert.equal((await author.api("POST", path, { contactId: contact.id })).status, 400);
+  const own = await newPerson(stack, { "email:emails": ["viewown"] });
+  assert.equal((await own.api("POST", path, {})).status, 404);
+  const other = await newPerson(stack, { "page:pages": ["viewown", "viewother"] });
+  assert.equal((await other.api("POST", path, {})).status, 403);
+  await api("PATCH", `emails/${email.id}/edit`, { customHtml: `{today}${"<p>".repeat(300_000)}{today}` });
+  assert.equal((await api("GET", `emails/${email.id}/preview`)).status, 409);
+  assert.equal((await look(await linkTo(`emails/${email.id}`))).status, 409);
 });

@@ -252,6 +252,7 @@ export type RouteName =
   | "POST /emails/:emailId/sends/:sendId/resume"
   | "POST /emails/:id/contact/:contactId/send"
   | "POST /emails/:id/dry-run"
+  | "POST /emails/:id/preview-link"
   | "POST /emails/:id/send"
   | "POST /emails/:id/test"
   | "POST /emails/:id/winner"
@@ -386,6 +387,7 @@ export const PUBLIC_ENDPOINTS = [
   "GET /asset/:name",
   "GET /dwc/:name",
   "GET /email/:name",
+  "GET /email/preview/:name",
   "GET /focus/:name",
   "GET /form/:name",
   "GET /form/preview/:name",

@@ -147,6 +147,7 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
       parameters: { id: entityId("emails", "view") },
       query: PREVIEW_QUERY,
       answer: PREVIEW,
+      errors: [409],
       async handle({ parameters: { id }, query, options }) {
         const { subject, html, text, bytes, headers, links, warnings } = await emails.previewEmail(
           { id, ...query },

@@ -1,4 +1,5 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { EmailMethodService } from "@tidings/proto/tidings/content/v1/email";
 import { FormMethodService } from "@tidings/proto/tidings/content/v1/form";
 import { PageMethodService } from "@tidings/proto/tidings/content/v1/page";
 import { type PreviewLink, PreviewSchema } from "@tidings/proto/tidings/content/v1/preview";
@@ -11,8 +12,9 @@ import type { RoutesContext } from "./routes-context.ts";
 
 const DATE_TIME = { type: "string", format: "date-time" };
 
-/** Signed addresses by which pages and forms are shown before they are published. Making one changes nothing. */
+/** Signed addresses by which pages, forms and emails are shown before they are published. Making one changes nothing. */
 export function previewRoutes({ clients }: RoutesContext): Route[] {
+  const emails = clients.of(EmailMethodService);
   const pages = clients.of(PageMethodService);
   const forms = clients.of(FormMethodService);
   const shared = {
@@ -39,6 +41,15 @@ export function previewRoutes({ clients }: RoutesContext): Route[] {
       parameters: { id: entityId("forms", "view") },
       handle: async ({ parameters: { id }, body: preview, options }) =>
         linkJson(await forms.linkFormPreview({ id, preview }, options)),
+    }),
+    route({
+      ...shared,
+      path: "/emails/:id/preview-link",
+      summary: "Get an address that shows an email as a contact would get it on some day",
+      rpc: EmailMethodService.method.linkEmailPreview,
+      parameters: { id: entityId("emails", "view") },
+      handle: async ({ parameters: { id }, body: preview, options }) =>
+        linkJson(await emails.linkEmailPreview({ id, preview }, options)),
     }),
   ];
 }

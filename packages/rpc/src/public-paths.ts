@@ -34,6 +34,7 @@ export const PUBLIC_PATHS: PublicPath[] = [
   { path: "/focus/event", kind: "tracking", methods: ["POST"] },
   { path: "/focus/", kind: "page", methods: ["GET"] },
   { path: "/video/hit", kind: "tracking", methods: ["POST"], isShared: true },
+  { path: "/email/preview/", kind: "preview", methods: ["GET"] },
   { path: "/email/", kind: "page", methods: ["GET", "POST"] },
   { path: "/mailer/", kind: "page", methods: ["POST"], takesCredentials: true },
   { path: "/sms/", kind: "page", methods: ["GET", "POST"] },

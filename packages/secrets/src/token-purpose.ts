@@ -23,7 +23,7 @@ export const TOKEN_PURPOSES = {
   bounce: "lasting",
   /** The browser in which a form of a page in a sandbox stands. */
   device: "ending",
-  /** The page or form that is shown before it is published, the contact it is shown for, and the time. */
+  /** The page, form or email that is shown before it is published, the contact it is shown for, and the time. */
   preview: "ending",
   /** The mail in the folder of mails that were not sent, and the part of it that is shown. */
   "kept mail": "ending",

@@ -155,7 +155,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const smsRows = smses(context);
   const text = textParts(foundation, mail);
   const sends = openSends(foundation, {
-    ...{ rows: emailRows, makeWinner, findVisible, settings, ids, mail },
+    ...{ rows: emailRows, makeWinner, findVisible, linkPreview, settings, ids, mail },
     formMarkup: (id) => markupForNobody(formOptions, id),
   });
   const callbacks = openCallbacks(foundation);

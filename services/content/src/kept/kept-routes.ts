@@ -4,6 +4,7 @@ import { limited } from "@tidings/runtime/limited";
 import type { EndingTokens } from "@tidings/secrets/public-token";
 import { type Request, type Response, Router } from "express";
 import { describeDownload } from "../file/describe-file.ts";
+import { mailPolicy } from "../web/policy.ts";
 import type { FolderMail, MailFolder } from "./mail-folder.ts";
 import { ownedMails } from "./owned-mails.ts";
 
@@ -52,7 +53,7 @@ export function keptLink({ tokens, publicUrl }: KeptOptions, id: string, part: K
  * near the API.
  */
 export function keptRoutes(options: KeptOptions): Router {
-  const policy = framePolicy(options.publicUrl);
+  const policy = mailPolicy(options.publicUrl);
   const router = Router({ caseSensitive: true });
   router.get("/email/kept/:token", async (request: Request, response: Response, next) => {
     const [part = "", id = ""] = options.tokens.read(String(request.params.token))?.split(" ") ?? [];
@@ -71,22 +72,6 @@ export function keptRoutes(options: KeptOptions): Router {
     response.end(attachment.bytes);
   });
   return router;
-}
-
-/**
- * Nothing in the mail runs, is sent or is loaded, except uploaded pictures: its own picture would count as an open. Links open pages as they do for
- * a reader.
- */
-function framePolicy(publicUrl: string): string {
-  const pictures = new URL("/media/", publicUrl).href;
-  return [
-    "default-src 'none'",
-    `img-src data: ${pictures}`,
-    "style-src 'unsafe-inline'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "sandbox allow-popups allow-popups-to-escape-sandbox",
-  ].join("; ");
 }
 
 const DOCTYPE = /^\s*(?:<!doctype[^>]*>)?/i;

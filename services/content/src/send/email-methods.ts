@@ -15,6 +15,7 @@ import { conflict, invalid, notFound } from "@tidings/rpc/fault";
 import { textOf } from "@tidings/runtime/plain-text";
 import { isOpen } from "../family/is-open.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
+import type { LinkPreview } from "../web/preview.ts";
 import { sendAwaiter } from "./await-sends.ts";
 import { addBroadcast } from "./broadcast.ts";
 import { chooseContact } from "./choose-contact.ts";
@@ -27,6 +28,7 @@ import { readEmailTest } from "./email-test.ts";
 import { explainSend } from "./explain-send.ts";
 import { ledgerMethods } from "./ledger.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
+import { notWritten } from "./not-written.ts";
 import { previewMail } from "./preview-mail.ts";
 import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
 import { readTest } from "./read-test.ts";
@@ -44,6 +46,7 @@ export interface EmailMethodOptions {
   contacts: RpcClient<typeof ContactCommandService>;
   recordOpen: RecordOpen;
   makeWinner: MakeWinner<Email>;
+  linkPreview: LinkPreview;
   rendering: UnsentOptions;
   /** Is there a way for mails to leave? */
   hasTransport: boolean;
@@ -171,13 +174,18 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
       if (!revision) throw notFound();
       const isBulk = emailType === "list";
       const shown = { contactId: contactId || undefined, isBulk, now: database.now() };
-      const preview = await previewMail(revision, shown, options.rendering);
+      const preview = await previewMail(revision, shown, options.rendering).catch(notWritten);
+      if ("reason" in preview) throw conflict(preview.reason);
       const { subject, html, text, bytes, links, warnings } = preview;
       const headers = preview.headers.map(([name, value]) => ({ name, value }));
       return {
         ...{ subject, html, text, bytes, headers: jsonBytes(headers) },
         ...{ links: jsonBytes(links), warnings: jsonBytes(warnings) },
       };
+    },
+    async linkEmailPreview(request, call) {
+      await rows.get(request.id, call);
+      return options.linkPreview("email", request, call);
     },
     async explainSend({ id, contactId }, call) {
       await rows.get(id, call);

@@ -12,8 +12,10 @@ import type { ContentConfig } from "../config.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
+import type { LinkPreview } from "../web/preview.ts";
 import { winnerDecisions } from "./decide-winner.ts";
 import { emailMethods, type SendMethods } from "./email-methods.ts";
+import { emailPreviewRoutes } from "./email-preview.ts";
 import { clickJudgement } from "./judge-clicks.ts";
 import type { MailParts } from "./mail-parts.ts";
 import { openRoutes } from "./open-routes.ts";
@@ -32,6 +34,7 @@ interface SendParts {
   rows: Repository<Email>;
   makeWinner: MakeWinner<Email>;
   findVisible: FindVisible;
+  linkPreview: LinkPreview;
   settings: VisitSettings;
   ids: ContactIds;
   mail: MailParts;
@@ -49,7 +52,7 @@ type Sends = Required<Pick<Parts, "facts" | "jobs">> & {
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
   { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
-  { rows, makeWinner, findVisible, settings, ids, mail, formMarkup }: SendParts,
+  { rows, makeWinner, findVisible, linkPreview, settings, ids, mail, formMarkup }: SendParts,
 ): Sends {
   const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
@@ -68,6 +71,7 @@ export function openSends(
       contacts,
       recordOpen,
       makeWinner,
+      linkPreview,
       rendering,
       hasTransport: way !== undefined,
       wake,
@@ -92,6 +96,7 @@ export function openSends(
       }),
     ],
     routes: [
+      emailPreviewRoutes({ database, settings, rendering }),
       unsubscribeRoutes({ database, links, preferences, formOf: unsubscribeForms(database, formMarkup) }),
       openRoutes({
         database,

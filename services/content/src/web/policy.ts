@@ -8,5 +8,21 @@ export function sandboxPolicy(frames: "'none'" | "*" = "'none'"): string {
   return `sandbox allow-forms allow-downloads ${SHOWN}; frame-ancestors ${frames}`;
 }
 
-/** The same for a preview: no form is sent from it, and nothing on it reports a visit. */
+/**
+ * The policy of mails that are shown as pages. Nothing in the mail runs, is sent or is loaded, except uploaded pictures: its own picture would count
+ * as an open. Links open pages as they do for a reader.
+ */
+export function mailPolicy(publicUrl: string): string {
+  const pictures = new URL("/media/", publicUrl).href;
+  return [
+    "default-src 'none'",
+    `img-src data: ${pictures}`,
+    "style-src 'unsafe-inline'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "sandbox allow-popups allow-popups-to-escape-sandbox",
+  ].join("; ");
+}
+
+/** The policy of pages for a preview: no form is sent from it, and nothing on it reports a visit. */
 export const PREVIEW_POLICY = `sandbox ${SHOWN}; connect-src 'none'; form-action 'none'; frame-ancestors 'none'`;

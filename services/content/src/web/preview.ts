@@ -9,9 +9,9 @@ import { invalid } from "@tidings/rpc/fault";
 import type { EndingTokens } from "@tidings/secrets/public-token";
 import { PREVIEW_POLICY } from "./policy.ts";
 
-/** A page or form as a contact would find it at a time. */
+/** A page, form or email as a contact would find it at a time. */
 export interface Preview {
-  kind: "page" | "form";
+  kind: "page" | "form" | "email";
   id: number;
   /** Undefined: somebody who is not known. */
   contactId: number | undefined;
@@ -30,7 +30,7 @@ export interface PreviewLinkOptions {
   findVisible: FindVisible;
 }
 
-/** Signs the address of a preview. The caller has checked that the page or form may be viewed. */
+/** Signs the address of a preview. The caller has checked that what it shows may be viewed. */
 export type LinkPreview = (
   kind: Preview["kind"],
   asked: { id: number; preview?: AskedPreview | undefined },
@@ -68,16 +68,21 @@ export function readPreview(
   return { kind, id: Number(id), contactId: Number(contactId) || undefined, at: Number(at) };
 }
 
+/** Does the address of a request say that it was signed for a preview, rightly or not? */
+export function claimsPreview({ url = "" }: IncomingMessage): boolean {
+  return new URL(url, "http://preview.invalid").searchParams.has(PARAMETER);
+}
+
 /** Is this the address of a preview? What a script on such a page reports is no visit. */
 export function isPreviewAddress(address: string, publicUrl: string): boolean {
   if (!URL.canParse(address)) return false;
   const { origin, pathname } = new URL(address);
-  return origin === new URL(publicUrl).origin && /^\/(?:page|form)\/preview\//.test(pathname);
+  return origin === new URL(publicUrl).origin && /^\/(?:page|form|email)\/preview\//.test(pathname);
 }
 
 /** The headers of every preview: its address is for nobody else, and what it shows is not sent from it. */
-export function setPreviewHeaders(response: ServerResponse): void {
-  response.setHeader("content-security-policy", PREVIEW_POLICY);
+export function setPreviewHeaders(response: ServerResponse, policy = PREVIEW_POLICY): void {
+  response.setHeader("content-security-policy", policy);
   response.setHeader("referrer-policy", "no-referrer");
   response.setHeader("x-robots-tag", "noindex, nofollow, noarchive");
 }

@@ -15,7 +15,7 @@ export const file_tidings_content_v1_preview: GenFile = /*@__PURE__*/
   fileDesc("CiB0aWRpbmdzL2NvbnRlbnQvdjEvcHJldmlldy5wcm90bxISdGlkaW5ncy5jb250ZW50LnYxIncKB1ByZXZpZXcSFwoKY29udGFjdF9pZBgBIAEoBUgAiAEBEiYKAmF0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgVob3VycxgDIAEoBUgBiAEBQg0KC19jb250YWN0X2lkQggKBl9ob3VycyJKCgtQcmV2aWV3TGluaxILCgN1cmwYASABKAkSLgoKZXhwaXJlc19hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * The contact and the time that a preview shows its page or form for.
+ * The contact and the time that a preview shows its page, form or email for.
  *
  * @generated from message tidings.content.v1.Preview
  */
