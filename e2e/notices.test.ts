@@ -117,6 +117,17 @@ test("a test mail reaches users alone, and those that the caller may see", async
   assert.equal(mailsTo(theirs).length, 1);
 });
 
+test("an email that is too large to be written is refused, and sends no test mail", async () => {
+  const { email } = await made("emails/new", {
+    name: "Large",
+    subject: "Large",
+    customHtml: `{today}${"<p>".repeat(300_000)}`,
+  });
+  const refused = await api("POST", `emails/${email.id}/test`);
+  assert.equal(refused.status, 409, refused.text);
+  assert.match(refused.text, /elements are supported/);
+});
+
 test("a user gets no more than 30 test mails sent an hour, however many are asked for at once", async () => {
   const person = await newPerson(stack, { "email:emails": ["full"] });
   await eventually(async () => {

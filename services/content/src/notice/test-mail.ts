@@ -14,6 +14,7 @@ import { textOf } from "@tidings/runtime/plain-text";
 import { sendAwaiter } from "../send/await-sends.ts";
 import { presentRevision } from "../send/email-revision.ts";
 import { NO_TRANSPORT } from "../send/mail-parts.ts";
+import { notWritten } from "../send/not-written.ts";
 import { renderUnsent, type UnsentOptions } from "../send/render-unsent.ts";
 import { requireContact } from "../send/require-contact.ts";
 import { chooseNotices } from "./choose-notices.ts";
@@ -61,7 +62,8 @@ export function testMailMethods({
       const revision = await presentRevision(database, id);
       if (!revision) throw notFound();
       const shown = { contactId: contactId || undefined, tokens: {}, now: database.now() };
-      const rendered = await renderUnsent(revision, shown, rendering);
+      const rendered = await renderUnsent(revision, shown, rendering).catch(notWritten);
+      if ("reason" in rendered) throw conflict(rendered.reason);
       const mail = {
         ...noticeMailOf(rendered, revision),
         subject: `[TEST] ${rendered.subject}`,
