@@ -57,6 +57,14 @@ const handOvers = (outcomes: Record<string, string>, transport = "smtp://mail.ex
     ]),
   );
 
+const textHandOvers = (outcomes: Record<string, string>): Series =>
+  Object.fromEntries(
+    Object.entries(outcomes).map(([outcome, values]) => [
+      `tidings_text_hand_overs_total{process="content",transport="form+https://api.example",outcome="${outcome}"}`,
+      values,
+    ]),
+  );
+
 const complaints = (values: string): Series => ({
   'tidings_mail_feedback_total{process="content",provider="ses",kind="complaint"}': values,
 });
@@ -206,6 +214,16 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
       ...handOvers({ taken: "0x20", away: "0+4x20" }),
       ...handOvers({ taken: "0+100x20" }, "smtp://other.example:587"),
     },
+  },
+  {
+    alert: "TidingsTextTransportDown",
+    after: 20,
+    fires: {
+      ...textHandOvers({ taken: "0+10x5 50x15", away: "0x5 0+4x15" }),
+      // Mails go out all the same.
+      ...handOvers({ taken: "0+100x20" }),
+    },
+    rests: textHandOvers({ taken: "0+1x20", away: "0+4x20" }),
   },
   {
     alert: "TidingsBounceRateHigh",

@@ -308,6 +308,12 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       rate("tidings_mail_hand_overs_total", "transport, outcome"),
     ),
     each(
+      "Text messages handed over a second, by transport and outcome",
+      "reqps",
+      "{{transport}} {{outcome}}",
+      rate("tidings_text_hand_overs_total", "transport, outcome"),
+    ),
+    each(
       "Opens of mails and clicks in unread ones a second, by verdict",
       "reqps",
       "{{by}} {{verdict}}",

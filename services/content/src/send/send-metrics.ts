@@ -74,13 +74,13 @@ const countStatement = prepared(
      ${count(HELD_BACK)} as held_back`,
 );
 
-interface Counted {
+interface CountedLane {
   name: string;
   queue: Pick<Queue<never>, "countWaiting" | "untilDue">;
 }
 
 /** How many sends are open, and how late those of each lane are. */
-export function sendsSource(database: Database, lanes: Counted[]): Source {
+export function sendsSource(database: Database, lanes: CountedLane[]): Source {
   return {
     name: "sends",
     asks: "database",
@@ -122,17 +122,27 @@ export function noteOpen(by: string, verdict: string): void {
 
 const OUTCOMES = ["taken", "refused", "deferred", "away", "not begun", "unknown"] as const;
 
-/** The same transport, whose outcomes are counted from zero on. */
+/** The same transport, whose outcomes are counted. */
 export function countedTransport(transport: MailTransport): MailTransport {
+  return { ...transport, handOver: counting(handOvers, transport) };
+}
+
+interface Counted<A extends unknown[]> {
+  name: string;
+  handOver(...message: A): Promise<HandOver>;
+}
+
+/** Hands messages over and counts the outcomes, from zero on. */
+export function counting<A extends unknown[]>(
+  counter: Counter,
+  transport: Counted<A>,
+): Counted<A>["handOver"] {
   const labels = { transport: transport.name };
-  for (const outcome of OUTCOMES) handOvers.inc({ ...labels, outcome }, 0);
-  return {
-    ...transport,
-    async handOver(mail) {
-      const handOver = await transport.handOver(mail);
-      handOvers.inc({ ...labels, outcome: outcomeOf(handOver) });
-      return handOver;
-    },
+  for (const outcome of OUTCOMES) counter.inc({ ...labels, outcome }, 0);
+  return async (...message) => {
+    const handOver = await transport.handOver(...message);
+    counter.inc({ ...labels, outcome: outcomeOf(handOver) });
+    return handOver;
   };
 }
 

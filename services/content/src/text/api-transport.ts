@@ -12,8 +12,9 @@ const MESSAGE_LENGTH_MAX = 500;
 
 /** Posts each message to the API of a provider, at most once. */
 export function apiTransport(api: TextApi, outbound: Outbound): TextTransport {
-  const { url, authorization } = api;
+  const { kind, url, authorization } = api;
   return {
+    name: `${kind}+${new URL(url).origin}`,
     async handOver(message, mayBegin) {
       const { type, body } = bodyOf(api, message);
       const headers = {

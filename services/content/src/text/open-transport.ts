@@ -17,6 +17,7 @@ export function openTextTransport(url: TextUrl, log: Log, allowed: Range[]): Tex
 /** For development: messages are lines of the log, and none leaves. */
 function logTransport(log: Log): TextTransport {
   return {
+    name: "log:",
     async handOver({ address, content }, mayBegin) {
       if (!mayBegin()) return { state: "not begun" };
       log.info({ to: address, content }, "a text message");

@@ -1,6 +1,7 @@
 import type { Foundation } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
 import type { MailParts } from "../send/mail-parts.ts";
+import { countedTextTransport } from "./counted-transport.ts";
 import { openTextTransport } from "./open-transport.ts";
 import { type RenderText, textRenderer } from "./render-text.ts";
 import type { TextTransport } from "./text-transport.ts";
@@ -20,7 +21,7 @@ export function textParts(
   return {
     render: textRenderer({ ...rendering, database, publicUrl, tokenKeys }),
     way: url && {
-      transport: openTextTransport(url, log, config.OUTBOUND_ALLOW_CIDRS),
+      transport: countedTextTransport(openTextTransport(url, log, config.OUTBOUND_ALLOW_CIDRS)),
       country: url.country,
     },
   };
