@@ -321,6 +321,11 @@ test("a message whose channel may have sent it goes to no other channel", async 
   answers.set(number, { drop: true });
   const { success, status, channel } = await sendMessage(id, contactId);
   assert.deepEqual([success, status, channel], [false, "unknown", "sms"]);
+  // Nor once somebody decides that it did not.
+  const { sends } = (await api("GET", `sends?channel=sms&contactId=${contactId}`)).body as Any;
+  assert.deepEqual([sends.length, sends[0].occasion.endsWith(":sms")], [1, true]);
+  const { body } = await api("POST", `sends/${sends[0].id}/resolve`, { as: "failed" });
+  assert.equal((body as Any).send.state, "failed");
   const after_ = await contact("unsure-after");
   await sendMessage(id, after_.id);
   assert.equal(mailsTo(address).length, 0);

@@ -12,6 +12,9 @@ import { visitor } from "./visitor.ts";
 
 /** Mails to users and to addresses: tests of emails, emails to colleagues, results of forms. */
 
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
 const sink = await startMailSink({
   onRecipient: (address) => (address.startsWith("gone") ? "550 5.1.1 no such mailbox" : undefined),
 });
@@ -87,6 +90,39 @@ test("a test mail goes to the caller, is marked, has the values of a contact, an
   assert.deepEqual(await query(`select id from content.sends where contact_id = ${contact.id}`), []);
   const [row] = await query(`select sent_count from content.emails where id = ${email.id}`);
   assert.equal(row?.sent_count, 0);
+});
+
+test("GET /sends?channel=notice lists mails to users and addresses for an administrator, by email, contact and state", async () => {
+  const { contact: other } = await made("contacts/new", { email: "bea@notices.example", firstname: "Bea" });
+  const tester = await newPerson(stack, { "email:emails": ["full"], "lead:leads": ["full"] });
+  for (let time = 0; time < 2; time += 1)
+    await eventually(async () => {
+      const answer = await tester.api("POST", `emails/${email.id}/test`, { contactId: other.id });
+      assert.equal(answer.status, 200, answer.text);
+    });
+  const listed = async (query: string): Promise<Any> => {
+    const answer = await api("GET", `sends?channel=notice&${query}`);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body;
+  };
+  const { sends, next } = await listed(`contactId=${other.id}&emailId=${email.id}`);
+  assert.deepEqual([sends.length, next], [2, null]);
+  const [{ id, occasion, hash, dueAt, startedAt, dateSent, ...row }] = sends;
+  assert.match(id, /^notice-\d+$/);
+  assert.match(occasion, /^test:/);
+  assert.ok(hash && [dueAt, startedAt, dateSent].every((time) => Date.parse(time) > 0));
+  assert.deepEqual(row, {
+    ...{ channel: "notice", state: "sent", reason: null, emailId: email.id, contactId: other.id, code: 250 },
+    address: `${tester.username}@example.com`,
+  });
+  for (const query of ["", `emailId=${email.id}`, "state=sent", `emailId=${email.id}&state=sent`]) {
+    const page = await listed(`${query}&limit=1`);
+    const rest = await listed(`${query}&limit=1&after=${page.next}`);
+    assert.deepEqual([page.sends[0].id, rest.sends[0].id], [sends[0].id, sends[1].id], query);
+  }
+  assert.deepEqual((await listed(`contactId=${other.id}&state=failed`)).sends, []);
+  assert.equal((await api("GET", "sends?channel=notice&smsId=1")).status, 400);
+  assert.equal((await tester.api("GET", "sends?channel=notice")).status, 403);
 });
 
 test("a test mail reaches users alone, and those that the caller may see", async () => {

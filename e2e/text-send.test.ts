@@ -5,6 +5,7 @@ import { eventually } from "@tidings/testkit/eventually";
 import { type Answer, type ReceivedRequest, startReceiver } from "@tidings/testkit/receiver";
 import { newPerson } from "./people.ts";
 import { publishedOn } from "./published.ts";
+import { scrapeProcess } from "./scrape.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { visitor } from "./visitor.ts";
 
@@ -235,6 +236,173 @@ test("sending needs the rights to view text messages and the contact, and ids th
     }
   }
   assert.equal(requestsTo(number).length, 0);
+});
+
+const listed = async (query: string, as = api): Promise<Any> => {
+  const answer = await as("GET", `sends?channel=sms&${query}`);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body;
+};
+const smsOf = async (id: number) => ((await api("GET", `smses/${id}`)).body as Any).sms;
+
+test("GET /sends?channel=sms lists text messages as they were sent, by text message, contact and state, page by page", async () => {
+  const smsId = await sms();
+  const [one, refused] = [await contact(), await contact()];
+  answers.set(refused.number, { status: 422, body: '{"message":"No such number"}' });
+  await send(smsId, refused.id);
+  const { result } = await send(smsId, one.id);
+  const { sends, next } = await listed(`smsId=${smsId}`);
+  const [{ id, dueAt, startedAt, dateSent, ...row }, { state, reason, code, contactId, text }] = sends;
+  assert.match(id, /^sms-\d+$/);
+  for (const time of [dueAt, startedAt, dateSent]) assert.ok(Date.parse(time) > 0, time);
+  assert.equal(typeof row.occasion, "string");
+  assert.deepEqual(row, {
+    ...{ channel: "sms", occasion: row.occasion, state: "sent", reason: null, smsId, contactId: one.id },
+    ...{ address: one.number, hash: result.statId, code: 201, text: "Hello Ada" },
+  });
+  const failed = ["failed", "No such number", 422, refused.id, "Hello Ada"];
+  assert.deepEqual([state, reason, code, contactId, text], failed);
+  assert.equal(next, null);
+  const idsOf = async (query: string) => (await listed(query)).sends.map((send: Any) => send.id);
+  const ids = sends.map((send: Any) => send.id);
+  assert.deepEqual(await idsOf(`smsId=${smsId}&state=failed`), [ids[1]]);
+  assert.deepEqual(await idsOf(`contactId=${one.id}`), [ids[0]]);
+  assert.deepEqual(await idsOf(`contactId=${one.id}&smsId=${await sms()}`), []);
+  await send(await sms(), one.id);
+  assert.deepEqual(await idsOf(`contactId=${one.id}&smsId=${smsId}`), [ids[0]]);
+  const page = await listed(`smsId=${smsId}&limit=1`);
+  assert.deepEqual([page.sends.length, page.next], [1, ids[0]]);
+  const rest = await listed(`smsId=${smsId}&limit=1&after=${page.next}`);
+  assert.deepEqual(
+    [rest.sends[0].id, (await listed(`smsId=${smsId}&after=${rest.next}`)).sends],
+    [ids[1], []],
+  );
+  assert.deepEqual(((await api("GET", `sends?contactId=${one.id}`)).body as Any).sends, []);
+  for (const [query, named] of [
+    ...[
+      ["channel=sms", "smsId"],
+      ["channel=fax&emailId=1", "channel"],
+      ["smsId=1", "channel=sms"],
+    ],
+    ...[
+      ["channel=sms&emailId=1", "emailId"],
+      ["channel=sms&smsId=x", "smsId"],
+      ["channel[]=sms", "channel"],
+    ],
+    ...[
+      ["channel=sms&smsId=1&after=1", "after"],
+      ["channel=sms&smsId=1&after=sms-x", "after"],
+    ],
+    ...[
+      ["channel=sms&smsId=1&state=lost", "state"],
+      ["channel=sms&state=sent", "smsId"],
+    ],
+  ] as [string, string][]) {
+    const { status, text: words } = await api("GET", `sends?${query}`);
+    assert.equal(status, 400, query);
+    assert.ok(words.includes(named), words);
+  }
+});
+
+test("POST /sends/ID/resolve decides a text message of unknown outcome once, with its count and its event, or sends it again", async () => {
+  const smsId = await sms();
+  const lost = [await contact(), await contact(), await contact()];
+  for (const { id, number } of lost) {
+    answers.set(number, { drop: true });
+    await send(smsId, id);
+  }
+  answers.clear();
+  const { sends } = await listed(`smsId=${smsId}&state=unknown`);
+  const unknown: string[] = (await listed("state=unknown")).sends.map((one: Any) => one.id);
+  assert.ok(sends.every(({ id }: Any) => unknown.includes(id)));
+  const [third, second, first] = sends.map(({ id }: Any) => id);
+  const resolve = (id: string, as: unknown) => api("POST", `sends/${id}/resolve`, { as });
+  assert.equal((await resolve(first, "perhaps")).status, 400);
+  const outcomes = await Promise.all([1, 2, 3].map(() => resolve(first, "sent")));
+  assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), [200, 409, 409]);
+  const sent = outcomes.find(({ status }) => status === 200)?.body as Any;
+  assert.deepEqual([sent.send.id, sent.send.state, sent.send.dateSent], [first, "sent", sent.send.startedAt]);
+  assert.equal(((await resolve(second, "failed")).body as Any).send.state, "failed");
+  assert.equal((await smsOf(smsId)).sentCount, 1);
+  const hashes = sends.map(({ hash }: Any) => hash);
+  for (const [verb, hash] of [
+    ["sent", hashes[2]],
+    ["failed", hashes[1]],
+  ] as const) {
+    const events = await publishedOn(stack, `tidings.content.sms.${verb}`, SmsSendsSchema);
+    const own = events.flatMap((event) => event.sends).filter((one) => hashes.includes(one.id));
+    assert.deepEqual(
+      own.map((one) => [one.id, one.state]),
+      [[hash, verb]],
+    );
+  }
+  assert.equal(((await resolve(third, "again")).body as Any).send.state, "waiting");
+  await eventually(async () => assert.equal((await smsOf(smsId)).sentCount, 2));
+  assert.deepEqual(
+    lost.map(({ number }) => requestsTo(number).length),
+    [1, 1, 2],
+  );
+  for (const odd of [
+    "sms-2000000000",
+    "sms-0",
+    "sms-",
+    "sms-1e3",
+    "sms-99999999999999999999",
+    "fax-1",
+    "notice-1",
+  ])
+    assert.equal((await resolve(odd, "sent")).status, 404, odd);
+});
+
+test("sends of text messages need the rights of the text message and the contact, and notices an administrator", async () => {
+  const smsId = await sms();
+  const { id, number } = await contact();
+  answers.set(number, { drop: true });
+  await send(smsId, id);
+  const [{ id: sendId }] = (await listed(`smsId=${smsId}`)).sends;
+  const asPerson = async (rights: Record<string, string[]>) => (await newPerson(stack, rights)).api;
+  const contacts = { "lead:leads": ["full"] };
+  const resolve = async (as: typeof api) =>
+    (await as("POST", `sends/${sendId}/resolve`, { as: "sent" })).status;
+
+  const mailer = await asPerson({ "email:emails": ["full"], ...contacts });
+  assert.equal((await mailer("GET", `sends?channel=sms&smsId=${smsId}`)).status, 403);
+  assert.equal((await mailer("GET", "sends?channel=notice")).status, 403);
+  assert.equal(await resolve(mailer), 403);
+  for (const rights of [
+    { "sms:smses": ["viewown", "editown"], ...contacts },
+    { "sms:smses": ["full"], "lead:leads": ["viewown"] },
+    { "sms:smses": ["full"] },
+  ]) {
+    const some = await asPerson(rights);
+    for (const query of [`smsId=${smsId}`, `contactId=${id}`, "state=unknown"])
+      assert.ok(
+        (await listed(query, some)).sends.every((one: Any) => one.id !== sendId),
+        query,
+      );
+    assert.equal(await resolve(some), 404);
+  }
+  const reader = await asPerson({ "sms:smses": ["viewown", "viewother"], ...contacts });
+  assert.equal((await listed(`contactId=${id}`, reader)).sends[0].id, sendId);
+  assert.equal(await resolve(reader), 403);
+  assert.equal((await reader("GET", `sends?contactId=${id}`)).status, 403);
+  assert.equal(await resolve(await asPerson({ "sms:smses": ["full"], ...contacts })), 200);
+});
+
+test("text messages are counted by transport and outcome, without what is secret in the URL", async () => {
+  const counts = async () => {
+    const { value } = await scrapeProcess(stack, "content");
+    const transport = `form+http://127.0.0.1:${provider.port}`;
+    return ["taken", "refused", "unknown"].map(
+      (outcome) => value("tidings_text_hand_overs_total", { transport, outcome }) ?? Number.NaN,
+    );
+  };
+  const [taken = 0, refused = 0, unknown = 0] = await counts();
+  const smsId = await sms();
+  const gone = await contact();
+  answers.set(gone.number, { status: 422 });
+  for (const { id } of [gone, await contact()]) await send(smsId, id);
+  assert.deepEqual(await counts(), [taken + 1, refused + 1, unknown]);
 });
 
 test("each text message arrives at a webhook once, with its contact and its content", async (t) => {

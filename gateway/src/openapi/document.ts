@@ -159,8 +159,8 @@ function operationOf(route: Route, components: Components): Operation {
   };
 }
 
-function neededRight({ base, verb, isOneOfSeveral }: Right): string {
-  return `Needs the right \`${base}:${verb}\`${isOneOfSeveral ? ", or another to create what uses it" : ""}.`;
+function neededRight({ base, verb, orElse }: Right): string {
+  return `Needs the right \`${base}:${verb}\`${orElse === undefined ? "" : `, or ${orElse}`}.`;
 }
 
 function parametersOf({ method, parameters, query, isWrite }: Route): object[] {

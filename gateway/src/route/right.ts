@@ -7,8 +7,8 @@ import { reachOfAction, requirementOf } from "@tidings/rpc/permission";
 export interface Right {
   base: string;
   verb: "view" | "create" | "edit" | "delete";
-  /** Another right does as well: the service that owns the method decides. */
-  isOneOfSeveral?: true;
+  /** Another right that does as well, in words: the service that owns the method decides. */
+  orElse?: string;
 }
 
 const VERBS: Partial<Record<Verb, Right["verb"]>> = {
@@ -29,5 +29,5 @@ export function rightOf(rpc: DescMethod): Right | undefined {
 
 /** Whether a caller may ask at all. The service that owns the method asks for the right again. */
 export function mayAsk(actor: Actor, right: Right | undefined): boolean {
-  return !right || right.isOneOfSeveral === true || reachOfAction(actor, right.base, right.verb) !== "none";
+  return !right || right.orElse !== undefined || reachOfAction(actor, right.base, right.verb) !== "none";
 }

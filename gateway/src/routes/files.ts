@@ -48,7 +48,7 @@ export function fileRoutes({ clients, transfer }: RoutesContext): Route[] {
       path: "/files/:directory/new",
       summary: "Upload a file",
       operation: "uploadFile",
-      right: { base: "asset:assets", verb: "create", isOneOfSeveral: true },
+      right: { base: "asset:assets", verb: "create", orElse: "another to create what uses it" },
       parameters: { directory },
       errors,
       body: UPLOAD,

@@ -19,11 +19,11 @@ import { SPAM_TABLES } from "./form/spam.ts";
 import { SUBMISSION_FILES } from "./form/submission-files.ts";
 import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts";
 import { INBOX_TABLES } from "./inbox/inbox-tables.ts";
-import { NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
+import { NOTICE_LEDGER, NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { LEARNED_RATES } from "./rate/learned-rates.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
-import { TEXT_TABLES } from "./text/text-tables.ts";
+import { TEXT_LEDGER, TEXT_TABLES } from "./text/text-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
 import { TRACKED_SITES } from "./visit/tracked-sites.ts";
@@ -219,4 +219,5 @@ export const migrations: Migrations = {
   "0073_asked_addresses": statements(...ASKED_ADDRESSES),
   "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),
   "0078_winner_of_sends": statements(...WINNER_OF_SENDS),
+  "0079_ledgers_listed": statements(...TEXT_LEDGER, ...NOTICE_LEDGER),
 };

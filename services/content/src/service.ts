@@ -219,6 +219,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implement(PageMethodService, pageMethods({ database, linkPreview, ...testedPages })),
       implementStandard(SmsService, smsRows),
       ...texts.services,
+      ...notices.services,
       ...kept.services,
       implementResource(TweetService, context),
     ],

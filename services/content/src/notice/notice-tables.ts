@@ -26,3 +26,9 @@ export const OWNERS_OF_MAILS = [
   "alter table users add column position text, add column signature text",
   "select begin_projection_beside('users')",
 ];
+
+/** SQL of a migration: notices in a state, and those of an email or a form in a state, are listed backwards. */
+export const NOTICE_LEDGER = [
+  "create index notices_by_state on notices (state, id)",
+  "create index notices_of_source on notices (source_id, state, id)",
+];

@@ -1,10 +1,13 @@
 import { retention } from "@tidings/jobs/retention";
 import type { Email } from "@tidings/proto/tidings/content/v1/email";
+import { NoticeService } from "@tidings/proto/tidings/content/v1/notice";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
+import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
 import type { MailParts } from "../send/mail-parts.ts";
+import { noticeMethods } from "./list-notices.ts";
 import { testMailMethods } from "./test-mail.ts";
 import { users } from "./users.ts";
 
@@ -14,14 +17,14 @@ interface NoticeParts {
   mail: MailParts;
 }
 
-type Notices = Required<Pick<Parts, "jobs" | "projections">> & {
+type Notices = Required<Pick<Parts, "jobs" | "projections" | "services">> & {
   methods: ReturnType<typeof testMailMethods>;
 };
 
 /** A notice has the mail itself, with values of people in it. */
 const RETAINED = { kind: "notice_retention", table: "notices", since: "date_queued", days: 30 };
 
-/** Tests of emails, and who can get them. */
+/** Tests of emails, the users who can get them, and the list of all notices. */
 export function openNotices(
   { database, log }: Foundation<ContentConfig>,
   { rows, findVisible, mail }: NoticeParts,
@@ -31,6 +34,7 @@ export function openNotices(
       ...{ database, rows, findVisible, rendering: mail.rendering, wake: mail.wake },
       hasTransport: mail.way !== undefined,
     }),
+    services: [implement(NoticeService, noticeMethods(database))],
     jobs: [retention(database, log, RETAINED)],
     projections: [users],
   };

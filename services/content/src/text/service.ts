@@ -10,6 +10,7 @@ import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
 import type { MailParts } from "../send/mail-parts.ts";
 import { idsOfSmses, smsesOfSends, TEXT_COLUMNS, textsOf } from "./text-facts.ts";
+import { textLedgerMethods } from "./text-ledger.ts";
 import { textMethods } from "./text-methods.ts";
 import type { TextParts } from "./text-parts.ts";
 
@@ -22,7 +23,7 @@ interface Texts {
 
 /** The methods about text messages, and what became of them. */
 export function openTexts(
-  { database }: Foundation<ContentConfig>,
+  { database, outbox }: Foundation<ContentConfig>,
   { rows, findVisible, mail, text }: Texts,
 ): Required<Pick<Parts, "facts" | "services">> {
   const { askContactable, wake } = mail;
@@ -30,7 +31,12 @@ export function openTexts(
   const hasTransport = way !== undefined;
   const methods = textMethods({ database, rows, findVisible, askContactable, render, hasTransport, wake });
   return {
-    services: [implement(SmsMethodService, methods)],
+    services: [
+      implement(SmsMethodService, {
+        ...methods,
+        ...textLedgerMethods({ database, outbox, findVisible, wake }),
+      }),
+    ],
     facts: [
       factSource(database, {
         type: SmsSendsSchema.typeName,

@@ -36,7 +36,7 @@ export function textMethods({
   render,
   hasTransport,
   wake,
-}: TextMethodOptions): Handlers<typeof SmsMethodService> {
+}: TextMethodOptions): Pick<Handlers<typeof SmsMethodService>, "sendSmsToContact" | "awaitSmsSend"> {
   const awaitSend = sendAwaiter(database, "text_sends");
   return {
     async sendSmsToContact({ id, contactId }, call) {

@@ -15,3 +15,6 @@ export const TEXT_TABLES = [
   "create index text_sends_started on text_sends (due_at) where state = 'started'",
   "create index text_sends_unknown on text_sends (id) where state = 'unknown'",
 ];
+
+/** SQL of a migration: sends of a text message in a state are listed backwards. */
+export const TEXT_LEDGER = ["create index text_sends_of_sms on text_sends (sms_id, state, id)"];

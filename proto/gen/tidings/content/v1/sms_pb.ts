@@ -15,7 +15,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/sms.proto.
  */
 export const file_tidings_content_v1_sms: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiOQoXU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSKlAQoYU2VuZFNtc1RvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYAyABKAkSLwoHcmVmdXNhbBgEIAEoDjIeLnRpZGluZ3MuY29udGVudC52MS5TbXNSZWZ1c2FsEg4KBnJlYXNvbhgFIAEoCRIMCgRuYW1lGAYgASgJEg8KB2NvbnRlbnQYByABKAlKBAgBEAJKBAgCEANSB2lzX3NlbnRSBnN0YXR1cyIjChNBd2FpdFNtc1NlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiMAoPU21zU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCSqiAQoKU21zUmVmdXNhbBIbChdTTVNfUkVGVVNBTF9VTlNQRUNJRklFRBAAEhwKGFNNU19SRUZVU0FMX05PX1RSQU5TUE9SVBABEhsKF1NNU19SRUZVU0FMX1VOUFVCTElTSEVEEAISHwobU01TX1JFRlVTQUxfTk9UX0NPTlRBQ1RBQkxFEAMSGwoXU01TX1JFRlVTQUxfTk9UX1dSSVRURU4QBDL9AQoQU21zTWV0aG9kU2VydmljZRJzChBTZW5kU21zVG9Db250YWN0EisudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXF1ZXN0GiwudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXNwb25zZSIEkLUYARJlCgxBd2FpdFNtc1NlbmQSJy50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTbXNTZW5kUmVxdWVzdBojLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kUHJvZ3Jlc3MiB5ACAZC1GAEaDYq1GAlzbXM6c21zZXNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiagoTTGlzdFNtc1NlbmRzUmVxdWVzdBIOCgZzbXNfaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRINCgVzdGF0ZRgDIAEoCRINCgVhZnRlchgEIAEoCRIRCglwYWdlX3NpemUYBSABKAUiUQoUTGlzdFNtc1NlbmRzUmVzcG9uc2USKwoFc2VuZHMYASADKAsyHC50aWRpbmdzLmNvbnRlbnQudjEuVGV4dFNlbmQSDAoEbmV4dBgCIAEoCSIvChVSZXNvbHZlU21zU2VuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYXMYAiABKAki8QIKCFRleHRTZW5kEgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESDgoGc21zX2lkGAYgASgFEhIKCmNvbnRhY3RfaWQYByABKAUSFAoHYWRkcmVzcxgIIAEoCUgBiAEBEgwKBGhhc2gYCSABKAkSKgoGZHVlX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3NlbnQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGNvZGUYDSABKAVIAogBARIMCgR0ZXh0GA4gASgJQgkKB19yZWFzb25CCgoIX2FkZHJlc3NCBwoFX2NvZGUiOQoXU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSKlAQoYU2VuZFNtc1RvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYAyABKAkSLwoHcmVmdXNhbBgEIAEoDjIeLnRpZGluZ3MuY29udGVudC52MS5TbXNSZWZ1c2FsEg4KBnJlYXNvbhgFIAEoCRIMCgRuYW1lGAYgASgJEg8KB2NvbnRlbnQYByABKAlKBAgBEAJKBAgCEANSB2lzX3NlbnRSBnN0YXR1cyIjChNBd2FpdFNtc1NlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiMAoPU21zU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCSqiAQoKU21zUmVmdXNhbBIbChdTTVNfUkVGVVNBTF9VTlNQRUNJRklFRBAAEhwKGFNNU19SRUZVU0FMX05PX1RSQU5TUE9SVBABEhsKF1NNU19SRUZVU0FMX1VOUFVCTElTSEVEEAISHwobU01TX1JFRlVTQUxfTk9UX0NPTlRBQ1RBQkxFEAMSGwoXU01TX1JFRlVTQUxfTk9UX1dSSVRURU4QBDLKAwoQU21zTWV0aG9kU2VydmljZRJzChBTZW5kU21zVG9Db250YWN0EisudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXF1ZXN0GiwudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXNwb25zZSIEkLUYARJlCgxBd2FpdFNtc1NlbmQSJy50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTbXNTZW5kUmVxdWVzdBojLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kUHJvZ3Jlc3MiB5ACAZC1GAESagoMTGlzdFNtc1NlbmRzEicudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTbXNTZW5kc1JlcXVlc3QaKC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNtc1NlbmRzUmVzcG9uc2UiB5ACAZC1GAESXwoOUmVzb2x2ZVNtc1NlbmQSKS50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNtc1NlbmRSZXF1ZXN0GhwudGlkaW5ncy5jb250ZW50LnYxLlRleHRTZW5kIgSQtRgDGg2KtRgJc21zOnNtc2VzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * A text message.
@@ -121,6 +121,193 @@ export const SmsSchema: GenMessage<Sms> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_sms, 0);
 
 /**
+ * @generated from message tidings.content.v1.ListSmsSendsRequest
+ */
+export type ListSmsSendsRequest = Message<"tidings.content.v1.ListSmsSendsRequest"> & {
+  /**
+   * @generated from field: int32 sms_id = 1;
+   */
+  smsId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
+   *
+   * @generated from field: string state = 3;
+   */
+  state: string;
+
+  /**
+   * The id of the last send of the page before; the first page when it is empty.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+
+  /**
+   * @generated from field: int32 page_size = 5;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListSmsSendsRequest.
+ * Use `create(ListSmsSendsRequestSchema)` to create a new message.
+ */
+export const ListSmsSendsRequestSchema: GenMessage<ListSmsSendsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 1);
+
+/**
+ * @generated from message tidings.content.v1.ListSmsSendsResponse
+ */
+export type ListSmsSendsResponse = Message<"tidings.content.v1.ListSmsSendsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.TextSend sends = 1;
+   */
+  sends: TextSend[];
+
+  /**
+   * `after` of the next page; empty when this is the last.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListSmsSendsResponse.
+ * Use `create(ListSmsSendsResponseSchema)` to create a new message.
+ */
+export const ListSmsSendsResponseSchema: GenMessage<ListSmsSendsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 2);
+
+/**
+ * @generated from message tidings.content.v1.ResolveSmsSendRequest
+ */
+export type ResolveSmsSendRequest = Message<"tidings.content.v1.ResolveSmsSendRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * sent, failed or again.
+   *
+   * @generated from field: string as = 2;
+   */
+  as: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ResolveSmsSendRequest.
+ * Use `create(ResolveSmsSendRequestSchema)` to create a new message.
+ */
+export const ResolveSmsSendRequestSchema: GenMessage<ResolveSmsSendRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 3);
+
+/**
+ * One text message for one contact.
+ *
+ * @generated from message tidings.content.v1.TextSend
+ */
+export type TextSend = Message<"tidings.content.v1.TextSend"> & {
+  /**
+   * `sms-` and a number: sends of emails have numbers alone.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+
+  /**
+   * Why it was chosen: direct:<uuid>, campaign:<event>:<rotation>, message:<occasion>:sms.
+   *
+   * @generated from field: string occasion = 3;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * Why it failed, was suppressed, or waits.
+   *
+   * @generated from field: optional string reason = 5;
+   */
+  reason?: string | undefined;
+
+  /**
+   * @generated from field: int32 sms_id = 6;
+   */
+  smsId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 7;
+   */
+  contactId: number;
+
+  /**
+   * The number that it was sent to.
+   *
+   * @generated from field: optional string address = 8;
+   */
+  address?: string | undefined;
+
+  /**
+   * The `statId` in the answer of the send.
+   *
+   * @generated from field: string hash = 9;
+   */
+  hash: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp due_at = 10;
+   */
+  dueAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 11;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_sent = 12;
+   */
+  dateSent?: Timestamp | undefined;
+
+  /**
+   * The status that the provider answered.
+   *
+   * @generated from field: optional int32 code = 13;
+   */
+  code?: number | undefined;
+
+  /**
+   * As the contact gets it.
+   *
+   * @generated from field: string text = 14;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.TextSend.
+ * Use `create(TextSendSchema)` to create a new message.
+ */
+export const TextSendSchema: GenMessage<TextSend> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 4);
+
+/**
  * @generated from message tidings.content.v1.SendSmsToContactRequest
  */
 export type SendSmsToContactRequest = Message<"tidings.content.v1.SendSmsToContactRequest"> & {
@@ -140,7 +327,7 @@ export type SendSmsToContactRequest = Message<"tidings.content.v1.SendSmsToConta
  * Use `create(SendSmsToContactRequestSchema)` to create a new message.
  */
 export const SendSmsToContactRequestSchema: GenMessage<SendSmsToContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 1);
+  messageDesc(file_tidings_content_v1_sms, 5);
 
 /**
  * @generated from message tidings.content.v1.SendSmsToContactResponse
@@ -185,7 +372,7 @@ export type SendSmsToContactResponse = Message<"tidings.content.v1.SendSmsToCont
  * Use `create(SendSmsToContactResponseSchema)` to create a new message.
  */
 export const SendSmsToContactResponseSchema: GenMessage<SendSmsToContactResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 2);
+  messageDesc(file_tidings_content_v1_sms, 6);
 
 /**
  * @generated from message tidings.content.v1.AwaitSmsSendRequest
@@ -202,7 +389,7 @@ export type AwaitSmsSendRequest = Message<"tidings.content.v1.AwaitSmsSendReques
  * Use `create(AwaitSmsSendRequestSchema)` to create a new message.
  */
 export const AwaitSmsSendRequestSchema: GenMessage<AwaitSmsSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 3);
+  messageDesc(file_tidings_content_v1_sms, 7);
 
 /**
  * @generated from message tidings.content.v1.SmsSendProgress
@@ -226,7 +413,7 @@ export type SmsSendProgress = Message<"tidings.content.v1.SmsSendProgress"> & {
  * Use `create(SmsSendProgressSchema)` to create a new message.
  */
 export const SmsSendProgressSchema: GenMessage<SmsSendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 4);
+  messageDesc(file_tidings_content_v1_sms, 8);
 
 /**
  * Why a contact was not chosen.
@@ -299,6 +486,28 @@ export const SmsMethodService: GenService<{
     methodKind: "unary";
     input: typeof AwaitSmsSendRequestSchema;
     output: typeof SmsSendProgressSchema;
+  },
+  /**
+   * The latest sends of a text message, of a contact, or of those whose outcome nobody knows; those whose text message and contact the caller may view.
+   * INVALID_ARGUMENT where none of the three is named.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.ListSmsSends
+   */
+  listSmsSends: {
+    methodKind: "unary";
+    input: typeof ListSmsSendsRequestSchema;
+    output: typeof ListSmsSendsResponseSchema;
+  },
+  /**
+   * Decides a send of a text message whose outcome nobody knows: it went out, it did not, or it is sent once more. NOT_FOUND for an unknown one;
+   * ABORTED for one that is in another state.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.ResolveSmsSend
+   */
+  resolveSmsSend: {
+    methodKind: "unary";
+    input: typeof ResolveSmsSendRequestSchema;
+    output: typeof TextSendSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_tidings_content_v1_sms, 0);

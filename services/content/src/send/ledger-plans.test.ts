@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { backgroundDeadline, type Database, openDatabase } from "@tidings/database/database";
+import { createOutbox } from "@tidings/messaging/outbox";
+import { ListSendsRequestSchema } from "@tidings/proto/tidings/content/v1/email";
+import { ListNoticesRequestSchema } from "@tidings/proto/tidings/content/v1/notice";
+import { ListSmsSendsRequestSchema } from "@tidings/proto/tidings/content/v1/sms";
+import type { Call } from "@tidings/rpc/call";
+import { createLog } from "@tidings/runtime/log";
+import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
+import { noticeMethods } from "../notice/list-notices.ts";
+import { textLedgerMethods } from "../text/text-ledger.ts";
+import { type LedgerOptions, ledgerMethods } from "./ledger.ts";
+
+const ROWS = 50_000;
+/** A page of ten rows: their pages, and a few of each index. */
+const PAGES_MAX = 60;
+const LAST = "9223372036854775807";
+
+let testDatabase: TestDatabase;
+let database: Database;
+before(async () => {
+  testDatabase = await createTestDatabase();
+  // One connection, so that its prepared statements can be explained.
+  const log = createLog("test", "silent");
+  database = openDatabase({ url: testDatabase.url("content"), log, connectionsMax: 1 });
+});
+after(async () => {
+  await database.close();
+  await testDatabase.drop();
+});
+
+const callNow = (): Call => ({
+  actor: { kind: "user", id: 1, name: "", admin: true, permissions: {} },
+  deadlineMs: backgroundDeadline(),
+  requestId: "",
+  reach: () => "all",
+});
+
+async function pagesOf(execute: string): Promise<number> {
+  const text = `explain (analyze, buffers, format json) execute ${execute}`;
+  const [row] = await database.transaction(backgroundDeadline(), ({ query }) => query({ text }));
+  const [{ Plan: plan }] = JSON.parse(row?.["QUERY PLAN"] ?? "");
+  return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+}
+
+test("a page of the ledgers of mails, text messages and notices reads few rows, however many there are", async () => {
+  await queryAsSuperuser(
+    testDatabase,
+    `set search_path = content;
+     insert into text_sends (hash, sms_id, contact_id, chosen_contact_id, occasion, content, state)
+       select gen_random_uuid(), 1 + i % 2, 1 + i % 5000, i, i::text, 'Hello', case when i % 10000 = 0 then 'failed' else 'sent' end
+       from generate_series(1, ${ROWS}) i;
+     insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, state)
+       select gen_random_uuid(), 1 + i % 2, 1, 1, 1 + i % 5000, i, 'list', 1, case when i % 10000 = 0 then 'failed' else 'sent' end
+       from generate_series(1, ${ROWS}) i;
+     insert into notices (hash, occasion, source_id, address, mail, contact_id, state)
+       select gen_random_uuid(), 'test:' || i, 1 + i % 2, i || '@example.com', '{}', 1 + i % 5000, case when i % 10000 = 0 then 'failed' else 'sent' end
+       from generate_series(1, ${ROWS}) i`,
+  );
+  for (const table of ["sends", "text_sends", "notices"])
+    await queryAsSuperuser(testDatabase, `vacuum analyze content.${table}`);
+  const options: LedgerOptions = {
+    ...{ database, outbox: createOutbox(), hasTransport: true },
+    findVisible: async (_, ids) => new Set(ids),
+    wake: () => undefined,
+  };
+  const { listSends } = ledgerMethods(options);
+  const { listSmsSends } = textLedgerMethods(options);
+  const { listNotices } = noticeMethods(database);
+  const asked = { pageSize: 10 };
+  const [emailId, smsId, contactId, state] = [1, 1, 7, "unknown"];
+  // Then their plans are those that are kept.
+  for (let time = 0; time < 10; time += 1) {
+    for (const members of [{ emailId }, { contactId }, { state }])
+      await listSends(create(ListSendsRequestSchema, { ...asked, ...members }), callNow());
+    for (const members of [{ smsId }, { contactId }, { state }])
+      await listSmsSends(create(ListSmsSendsRequestSchema, { ...asked, ...members }), callNow());
+    for (const members of [{}, { emailId }, { contactId }])
+      await listNotices(create(ListNoticesRequestSchema, { ...asked, ...members }), callNow());
+  }
+  for (const states of ["{sent,failed,waiting}", "{failed}"])
+    for (const execute of [
+      `sends_of_email(1, ${LAST}, 10, null, '${states}')`,
+      `sends_of_contact(7, ${LAST}, 10, null, '${states}')`,
+      `sends_unknown(null, ${LAST}, 10, null, '{unknown}')`,
+      `text_sends_of_sms(1, null, ${LAST}, 10, null, '${states}')`,
+      `text_sends_of_contact(null, 7, ${LAST}, 10, null, '${states}')`,
+      `text_sends_unknown(null, null, ${LAST}, 10, null, '{unknown}')`,
+      `notices_all(null, null, ${LAST}, 10, '${states}')`,
+      `notices_of_email(1, null, ${LAST}, 10, '${states}')`,
+      `notices_of_contact(null, 7, ${LAST}, 10, '${states}')`,
+    ]) {
+      const pages = await pagesOf(execute);
+      assert.ok(pages < PAGES_MAX, `${execute} read ${pages} pages`);
+    }
+});
