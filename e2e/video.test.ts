@@ -86,11 +86,12 @@ test("reports of one player are one hit of its visitor, whose time watched grows
 
 test("64 reports of one player at once are one hit, and two browsers under one name are two", async () => {
   const [one, other] = ["videobrowser00000000001", "videobrowser00000000002"] as const;
-  await Promise.all(
+  const answers = await Promise.all(
     Array.from({ length: 64 }, (_, index) =>
       report({ guid: "shared", total_watched: String(index + 1), svc_device_id: index % 2 ? one : other }),
     ),
   );
+  for (const { status, json } of answers) assert.deepEqual([status, json.success], [200, 1]);
   const hits = await hitsOf("shared");
   assert.deepEqual(hits.map(({ tracking_id, time_watched }) => [tracking_id, time_watched]).toSorted(), [
     [one, 64],

@@ -48,7 +48,9 @@ export function contactIds(database: Database, upstreams: Upstreams): ContactIds
       jobs.add(transaction, [{ key: "all" }]);
       return row;
     });
-    stock = [...stock, ...(block ? (JSON.parse(block.ids ?? "[]") as number[]) : await askForIds())];
+    const ids: number[] = block ? JSON.parse(block.ids ?? "[]") : await askForIds();
+    // Not before they are here: others take of the stock meanwhile.
+    stock = [...stock, ...ids];
   };
   /** There are no ids in stock before the first visitor. */
   const askForIds = async () => {
