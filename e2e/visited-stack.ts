@@ -20,7 +20,10 @@ export interface VisitedStack extends TestStack {
  * they say of themselves: the names of fields and the first ids for contacts come from the contact service.
  */
 export async function startVisitedStack(options: TestStackOptions = {}): Promise<VisitedStack> {
-  const gateway = { ...UNLIMITED_VISITORS, TRUSTED_PROXIES: "127.0.0.1/32", ...options.env?.gateway };
+  const gateway = {
+    ...{ ...UNLIMITED_VISITORS, PUBLIC_REQUESTS_IN_FLIGHT: "2000", TRUSTED_PROXIES: "127.0.0.1/32" },
+    ...options.env?.gateway,
+  };
   const stack = await startTestStack({ ...options, env: { ...options.env, gateway } });
   const host = options.hasOwnHost ? { host: new URL(stack.publicUrl).host } : {};
   await eventually(async () => {
