@@ -1,12 +1,13 @@
 import type { Database } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
-import type { Verb } from "@tidings/proto/tidings/api/v1/options";
+import type { Transaction } from "@tidings/database/transaction";
+import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { ContactSchema } from "@tidings/proto/tidings/contact/v1/contact";
 import { notValid } from "@tidings/resource/json-member";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Call } from "@tidings/rpc/call";
-import { invalid, notFound, notOneOf } from "@tidings/rpc/fault";
+import { conflict, invalid, notFound, notOneOf } from "@tidings/rpc/fault";
 import { SendState } from "./send-tables.ts";
 
 /** A page of a ledger as callers ask for it. */
@@ -24,7 +25,6 @@ interface LedgerPage {
 }
 
 const STATES: string[] = Object.values(SendState).filter((state) => state !== SendState.SET_ASIDE);
-export const IS_KNOWN = "The outcome of this send is known.";
 const PAGE_MAX = 500;
 const NUMBER = /^\d{1,18}$/;
 const LAST = "9223372036854775807";
@@ -47,7 +47,7 @@ export function readPage({ state, after, pageSize }: PageRequest, prefix = ""): 
 }
 
 /** The number of a row in its table; undefined for an id of another ledger. */
-export function numberIn(id: string, prefix = ""): string | undefined {
+function numberIn(id: string, prefix = ""): string | undefined {
   const number = id.startsWith(prefix) ? id.slice(prefix.length) : "";
   return NUMBER.test(number) ? number : undefined;
 }
@@ -56,13 +56,6 @@ export function numberIn(id: string, prefix = ""): string | undefined {
 export function nextPage(rows: Row[], { size }: LedgerPage, prefix = ""): string {
   const last = rows.at(-1)?.id;
   return rows.length < size || !last ? "" : `${prefix}${last}`;
-}
-
-/** The state that a caller decides on. Throws INVALID_ARGUMENT for another word. */
-export function readResolution(as: string): "sent" | "failed" | "waiting" {
-  const state = Object.hasOwn(RESOLVED, as) && RESOLVED[as];
-  if (!state) throw invalid([notValid("as", notOneOf(Object.keys(RESOLVED)))]);
-  return state;
 }
 
 /** SQL: the entity that a send names is that of the user of a parameter, or everybody's are seen. */
@@ -105,21 +98,44 @@ export async function ofVisibleContacts(rows: Row[], findVisible: FindVisible, c
   return rows.filter(({ contact_id }) => visible.has(Number(contact_id)));
 }
 
-interface SendLookup {
+interface Resolving {
   database: Database;
   findVisible: FindVisible;
+  /** Ids of the ledger begin with it. */
+  prefix?: string;
   /** Finds the contact of the send `$1`, for the owner `$2`. */
-  statement: Statement;
+  findStatement: Statement;
+  /** Decides the send `$1` as the state `$2`, for the owner `$3`. No row where its outcome is known. */
+  resolveStatement: Statement;
+  /** Publishes what became of the send. */
+  publish(transaction: Transaction, state: "sent" | "failed", row: Row): Promise<void>;
+  /** Called once a send is to go out. */
+  wake(): void;
 }
 
-/** Throws NOT_FOUND for a send that is not there, and for one whose contact the caller may not view. */
-export async function requireSend(
-  { database, findVisible, statement }: SendLookup,
-  { number, ownerId }: { number: string; ownerId: number | null },
+/**
+ * Decides a send whose outcome nobody knows. Throws INVALID_ARGUMENT for another word than `sent`, `failed` and `again`, NOT_FOUND for a send that is not
+ * there and for one whose contact the caller may not view, and FAILED_PRECONDITION where the outcome is known.
+ */
+export async function resolveRow(
+  { database, findVisible, prefix, findStatement, resolveStatement, publish, wake }: Resolving,
+  { id, as }: { id: string; as: string },
   call: Call,
-): Promise<void> {
-  const rows = await database.query(statement, [number, ownerId], call.deadlineMs);
-  if ((await ofVisibleContacts(rows, findVisible, call)).length === 0) throw notFound();
+): Promise<Row> {
+  const state = Object.hasOwn(RESOLVED, as) && RESOLVED[as];
+  if (!state) throw invalid([notValid("as", notOneOf(Object.keys(RESOLVED)))]);
+  const number = numberIn(id, prefix);
+  if (number === undefined) throw notFound();
+  const ownerId = ownerOf(call, Verb.EDIT);
+  const found = await database.query(findStatement, [number, ownerId], call.deadlineMs);
+  if ((await ofVisibleContacts(found, findVisible, call)).length === 0) throw notFound();
+  return database.transaction(call.deadlineMs, async (transaction) => {
+    const [row] = await transaction.query(resolveStatement, [number, state, ownerId]);
+    if (!row) throw conflict("The outcome of this send is known.");
+    if (state !== SendState.WAITING) await publish(transaction, state, row);
+    transaction.afterCommit(wake);
+    return row;
+  });
 }
 
 /** The members that rows of every ledger have. */

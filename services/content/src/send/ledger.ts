@@ -2,6 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { EmailMethodService, SendSchema } from "@tidings/proto/tidings/content/v1/email";
@@ -10,18 +11,15 @@ import type { FindVisible } from "@tidings/resource/needs";
 import type { Handlers } from "@tidings/rpc/definition";
 import { badRequest, conflict, invalid, notFound } from "@tidings/rpc/fault";
 import {
-  IS_KNOWN,
   isOwned,
   ledgerMembers,
   nextPage,
-  numberIn,
   ofVisibleContacts,
   ownerOf,
   pageByState,
   readPage,
-  readResolution,
-  requireSend,
   resolvedRow,
+  resolveRow,
 } from "./ledger-rows.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
 import { planReplay } from "./replay-sends.ts";
@@ -84,6 +82,13 @@ export function ledgerMethods({
   hasTransport,
   wake,
 }: LedgerOptions): Pick<Handlers<typeof EmailMethodService>, "listSends" | "resolveSend" | "replaySends"> {
+  const resolving = {
+    ...{ database, findVisible, findStatement, resolveStatement, wake },
+    async publish(transaction: Transaction, state: "sent" | "failed", row: Row) {
+      const emails = await emailsOfSends(transaction, idsOfEmails([row]));
+      outbox.append(transaction, sendEvents(state, [row], emails));
+    },
+  };
   return {
     async listSends({ emailId, contactId, ...asked }, call) {
       const page = readPage(asked);
@@ -111,21 +116,7 @@ export function ledgerMethods({
       if (jobId === undefined) throw notFound();
       return { jobId };
     },
-    async resolveSend({ id, as }, call) {
-      const state = readResolution(as);
-      const number = numberIn(id);
-      if (number === undefined) throw notFound();
-      const ownerId = ownerOf(call, Verb.EDIT);
-      await requireSend({ database, findVisible, statement: findStatement }, { number, ownerId }, call);
-      return database.transaction(call.deadlineMs, async (transaction) => {
-        const [row] = await transaction.query(resolveStatement, [number, state, ownerId]);
-        if (!row) throw conflict(IS_KNOWN);
-        const emails = await emailsOfSends(transaction, idsOfEmails([row]));
-        if (state !== SendState.WAITING) outbox.append(transaction, sendEvents(state, [row], emails));
-        transaction.afterCommit(wake);
-        return toSend(row);
-      });
-    },
+    resolveSend: async (asked, call) => toSend(await resolveRow(resolving, asked, call)),
   };
 }
 

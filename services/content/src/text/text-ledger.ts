@@ -1,25 +1,23 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import type { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Handlers } from "@tidings/rpc/definition";
-import { badRequest, conflict, notFound } from "@tidings/rpc/fault";
+import { badRequest } from "@tidings/rpc/fault";
 import {
-  IS_KNOWN,
   isOwned,
   ledgerMembers,
   nextPage,
-  numberIn,
   ofVisibleContacts,
   ownerOf,
   pageByState,
   readPage,
-  readResolution,
-  requireSend,
   resolvedRow,
+  resolveRow,
 } from "../send/ledger-rows.ts";
 import { SendState } from "../send/send-tables.ts";
 import { idsOfSmses, smsesOfSends, TEXT_COLUMNS, textEvents } from "./text-facts.ts";
@@ -78,6 +76,13 @@ export function textLedgerMethods({
   findVisible,
   wake,
 }: TextLedgerOptions): Pick<Handlers<typeof SmsMethodService>, "listSmsSends" | "resolveSmsSend"> {
+  const resolving = {
+    ...{ database, findVisible, prefix: PREFIX, findStatement, resolveStatement, wake },
+    async publish(transaction: Transaction, state: "sent" | "failed", row: Row) {
+      const smses = await smsesOfSends(transaction, idsOfSmses([row]));
+      outbox.append(transaction, textEvents(state, [row], smses));
+    },
+  };
   return {
     async listSmsSends({ smsId, contactId, ...asked }, call) {
       const page = readPage(asked, PREFIX);
@@ -92,21 +97,7 @@ export function textLedgerMethods({
       const visible = await ofVisibleContacts(rows, findVisible, call);
       return { sends: visible.map(toTextSend), next: nextPage(rows, page, PREFIX) };
     },
-    async resolveSmsSend({ id, as }, call) {
-      const state = readResolution(as);
-      const number = numberIn(id, PREFIX);
-      if (number === undefined) throw notFound();
-      const ownerId = ownerOf(call, Verb.EDIT);
-      await requireSend({ database, findVisible, statement: findStatement }, { number, ownerId }, call);
-      return database.transaction(call.deadlineMs, async (transaction) => {
-        const [row] = await transaction.query(resolveStatement, [number, state, ownerId]);
-        if (!row) throw conflict(IS_KNOWN);
-        const smses = await smsesOfSends(transaction, idsOfSmses([row]));
-        if (state !== SendState.WAITING) outbox.append(transaction, textEvents(state, [row], smses));
-        transaction.afterCommit(wake);
-        return toTextSend(row);
-      });
-    },
+    resolveSmsSend: async (asked, call) => toTextSend(await resolveRow(resolving, asked, call)),
   };
 }
 
