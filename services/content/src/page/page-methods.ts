@@ -1,10 +1,10 @@
-import type { Database } from "@tidings/database/database";
+import { type Database, queryable } from "@tidings/database/database";
 import type { Page, PageMethodService } from "@tidings/proto/tidings/content/v1/page";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Handlers } from "@tidings/rpc/definition";
 import type { MakeWinner } from "../family/make-winner.ts";
 import type { LinkPreview } from "../web/preview.ts";
-import { readPageTest } from "./variant-rates.ts";
+import { readPageTest } from "./page-test.ts";
 
 interface PageMethodOptions {
   database: Database;
@@ -27,7 +27,7 @@ export function pageMethods({
     },
     async getPageTest({ id }, call) {
       await rows.get(id, call);
-      return readPageTest(database, id, call.deadlineMs);
+      return readPageTest(queryable(database, call.deadlineMs), id);
     },
     makePageWinner: ({ id }, call) =>
       database.transaction(call.deadlineMs, (transaction) => makeWinner(transaction, id, call)),

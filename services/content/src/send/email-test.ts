@@ -1,14 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { prepared } from "@tidings/database/database";
-import { timestampFromText } from "@tidings/database/timestamp";
 import type { Queryable } from "@tidings/database/transaction";
-import {
-  type EmailTest,
-  EmailTestSchema,
-  TestedEmailSchema,
-} from "@tidings/proto/tidings/content/v1/variant_test";
-import { criterionOf, rateOf, VARIANTS_MAX, weightOf } from "../family/tested-variants.ts";
-import { winnersOf } from "../family/winner.ts";
+import { type EmailTest, EmailTestSchema } from "@tidings/proto/tidings/content/v1/variant_test";
+import { measureTest, type TestStatements } from "../family/measure-test.ts";
+import { VARIANTS_MAX } from "../family/tested-variants.ts";
 import { SendState } from "./send-tables.ts";
 
 /** Mails that rates are made of, of all variants of a test together: the latest ones. */
@@ -45,37 +40,26 @@ function rateStatement(name: string, done: string) {
   );
 }
 
-const countStatement = rateStatement("sent", "null::boolean");
-const rateStatements = new Map(
-  [...DONE].map(([criterion, done]) => [criterion, rateStatement(criterion.replace(".", "_"), done)]),
-);
+const STATEMENTS: TestStatements = {
+  members: variantsStatement,
+  rates: new Map(
+    [...DONE].map(([criterion, done]) => [criterion, rateStatement(criterion.replace(".", "_"), done)]),
+  ),
+  counts: rateStatement("sent", "null::boolean"),
+  rowsMax: MAILS_MAX,
+};
 
 /** How the test stands that an email takes part in: the email alone where it is in none. */
 export async function readEmailTest(source: Queryable, id: number): Promise<EmailTest> {
-  const rows = await source.query(variantsStatement, [id]);
-  const startedAt = rows[0]?.variant_start_date ?? undefined;
-  const criterion = criterionOf(rows);
-  const statement = rateStatements.get(criterion ?? "") ?? countStatement;
-  const ids = rows.map((row) => Number(row.id));
-  const each = Math.ceil(MAILS_MAX / Math.max(1, ids.length));
-  const measured = startedAt === undefined ? [] : await source.query(statement, [ids, startedAt, each]);
-  const byId = new Map(measured.map((row) => [Number(row.id), row]));
-  const variants = rows.map((row) =>
-    create(TestedEmailSchema, {
-      id: Number(row.id),
-      name: row.name ?? "",
-      isPublished: row.is_published === "t",
-      weight: weightOf(row, rows),
-      sent: Number(byId.get(Number(row.id))?.sent ?? 0),
-      ...rateOf(byId.get(Number(row.id))),
-    }),
-  );
-  const published = variants.filter(({ isPublished }) => isPublished);
+  const { head, variants, winners } = await measureTest(source, id, STATEMENTS);
   return create(EmailTestSchema, {
-    ...(criterion && { winnerCriteria: criterion }),
-    ...(startedAt !== undefined && { variantStartDate: timestampFromText(startedAt) }),
-    variants,
-    winners: criterion ? winnersOf(criterion, published) : [],
+    ...head,
+    variants: variants.map(({ row, measured, ...variant }) => ({
+      ...variant,
+      name: row.name ?? "",
+      sent: Number(measured?.sent ?? 0),
+    })),
+    winners,
   });
 }
 

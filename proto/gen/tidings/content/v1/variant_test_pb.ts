@@ -43,7 +43,7 @@ export type VariantTest = Message<"tidings.content.v1.VariantTest"> & {
   variants: TestedVariant[];
 
   /**
-   * The ids of the variants with the best rate. Several when their rates are the same; none before the first visits.
+   * The ids of the published variants with the best rate. Several when their rates are the same; none before the first visits.
    *
    * @generated from field: repeated int32 winners = 4;
    */

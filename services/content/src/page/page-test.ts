@@ -1,13 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { type Database, prepared } from "@tidings/database/database";
-import { timestampFromText } from "@tidings/database/timestamp";
-import {
-  TestedVariantSchema,
-  type VariantTest,
-  VariantTestSchema,
-} from "@tidings/proto/tidings/content/v1/variant_test";
-import { criterionOf, rateOf, VARIANTS_MAX, weightOf } from "../family/tested-variants.ts";
-import { type WinnerCriterion, winnersOf } from "../family/winner.ts";
+import { prepared } from "@tidings/database/database";
+import type { Queryable } from "@tidings/database/transaction";
+import { type VariantTest, VariantTestSchema } from "@tidings/proto/tidings/content/v1/variant_test";
+import { measureTest, type TestStatements } from "../family/measure-test.ts";
+import { VARIANTS_MAX } from "../family/tested-variants.ts";
+import type { WinnerCriterion } from "../family/winner.ts";
 
 /** Visits that rates are made of, of all variants of a test together: the latest ones. */
 const VISITS_MAX = 200_000;
@@ -56,37 +53,25 @@ function visitStatement(criterion: string, rate: string) {
   );
 }
 
-const countStatement = visitStatement("visits", "null::integer");
-const rateStatements = new Map(
-  Object.entries(RATES).map(([criterion, rate]) => [criterion, visitStatement(criterion, rate)]),
-);
+const STATEMENTS: TestStatements = {
+  members: variantsStatement,
+  rates: new Map(
+    Object.entries(RATES).map(([criterion, rate]) => [criterion, visitStatement(criterion, rate)]),
+  ),
+  counts: visitStatement("visits", "null::integer"),
+  rowsMax: VISITS_MAX,
+};
 
 /** How the test stands that a page takes part in: the page alone where it is in none. */
-export async function readPageTest(database: Database, id: number, deadlineMs: number): Promise<VariantTest> {
-  const rows = await database.query(variantsStatement, [id], deadlineMs);
-  const [parent] = rows;
-  const startedAt = parent?.variant_start_date ?? undefined;
-  const criterion = criterionOf(rows);
-  const statement = (criterion && rateStatements.get(criterion)) ?? countStatement;
-  const ids = rows.map((row) => Number(row.id));
-  const each = Math.ceil(VISITS_MAX / Math.max(1, ids.length));
-  const measured =
-    startedAt === undefined ? [] : await database.query(statement, [ids, startedAt, each], deadlineMs);
-  const byId = new Map(measured.map((row) => [Number(row.id), row]));
-  const variants = rows.map((row) =>
-    create(TestedVariantSchema, {
-      id: Number(row.id),
-      title: row.title ?? "",
-      isPublished: row.is_published === "t",
-      weight: weightOf(row, rows),
-      visits: Number(byId.get(Number(row.id))?.visits ?? 0),
-      ...rateOf(byId.get(Number(row.id))),
-    }),
-  );
+export async function readPageTest(source: Queryable, id: number): Promise<VariantTest> {
+  const { head, variants, winners } = await measureTest(source, id, STATEMENTS);
   return create(VariantTestSchema, {
-    ...(criterion && { winnerCriteria: criterion }),
-    ...(startedAt !== undefined && { variantStartDate: timestampFromText(startedAt) }),
-    variants,
-    winners: criterion ? winnersOf(criterion, variants) : [],
+    ...head,
+    variants: variants.map(({ row, measured, ...variant }) => ({
+      ...variant,
+      title: row.title ?? "",
+      visits: Number(measured?.visits ?? 0),
+    })),
+    winners,
   });
 }
