@@ -26,6 +26,7 @@ import { tryIdentification } from "./try-identification.ts";
 const KEY_LENGTH_MAX = 255;
 const READ_MAX = 5_000;
 const SEGMENTS_MAX = 1_000;
+const CHOSEN_MAX = 20_000;
 const RESERVED_MAX = 10_000;
 const ALIASES_MAX = 500;
 
@@ -92,12 +93,12 @@ export function commandHandlers(
       return { contacts: await contactableOf(database, { channel, ids, usual }, deadlineMs) };
     },
 
-    async listRecipients({ segmentIds, excludedSegmentIds, after, pageSize }, { deadlineMs }) {
-      limit(segmentIds.length, SEGMENTS_MAX);
-      limit(excludedSegmentIds.length, SEGMENTS_MAX);
+    async listRecipients({ pageSize, ...asked }, { deadlineMs }) {
+      limit(asked.segmentIds.length, SEGMENTS_MAX);
+      limit(asked.excludedSegmentIds.length, SEGMENTS_MAX);
+      limit(asked.chosenContactIds.length, CHOSEN_MAX);
       limit(pageSize, READ_MAX);
-      const slice = { segmentIds, excludedSegmentIds, after, size: Math.max(1, pageSize) };
-      return listRecipients(database, slice, deadlineMs);
+      return listRecipients(database, { ...asked, size: Math.max(1, pageSize) }, deadlineMs);
     },
 
     async readPreferences({ contactId }, { deadlineMs }) {

@@ -2,8 +2,8 @@ import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 
 /**
- * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments. Each segment gives its next members by its index; of all of them those with the lowest ids
- * are the slice. A slice may hold fewer recipients than members: some have no address, said no, or are excluded.
+ * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments, `$5` contacts that are passed over, `$6` the last contact. Each segment gives its next
+ * members by its index; of all of them those with the lowest ids are the slice. A slice may hold fewer recipients than members: some have no address, said no, or are excluded.
  */
 const recipientsStatement = prepared(
   "recipients_list",
@@ -11,7 +11,8 @@ const recipientsStatement = prepared(
      select contact_id, min(segment_id) as segment_id from (
        select m.* from unnest($1::integer[]) as s (id) cross join lateral (
          select segment_id, contact_id from segment_contacts
-         where segment_id = s.id and contact_id > $2::integer and not manually_removed
+         where segment_id = s.id and contact_id > $2::integer and contact_id <= $6::integer and not manually_removed
+           and contact_id not in (select unnest($5::integer[]))
          order by contact_id limit $3::integer) m) as members
      group by contact_id order by contact_id limit $3::integer
    )
@@ -26,15 +27,21 @@ interface Slice {
   excludedSegmentIds: number[];
   after: number;
   size: number;
+  /** Contacts that are passed over. */
+  chosenContactIds: number[];
+  /** The slice ends at this contact; 0 where it may go on to the last one. */
+  upTo: number;
 }
+
+const LAST_ID = 2 ** 31 - 1;
 
 /** Members of segments who have an email address and did not refuse email, how many are left out, and the place behind the slice; 0 at the end. */
 export async function listRecipients(
   database: Database,
-  { segmentIds, excludedSegmentIds, after, size }: Slice,
+  { segmentIds, excludedSegmentIds, after, size, chosenContactIds, upTo }: Slice,
   deadlineMs: number,
 ) {
-  const values = [segmentIds, after, size, excludedSegmentIds];
+  const values = [segmentIds, after, size, excludedSegmentIds, chosenContactIds, upTo || LAST_ID];
   const rows = await database.query(recipientsStatement, values, deadlineMs);
   const {
     recipients = [],
@@ -50,7 +57,7 @@ export async function listRecipients(
       locale: preferred_locale ?? "",
     })),
     ...{ withoutAddress: withoutAddress.length, refused: refused.length, excluded: excluded.length },
-    next: rows.length < size ? 0 : Number(rows.at(-1)?.contact_id),
+    next: rows.length < size ? upTo : Number(rows.at(-1)?.contact_id),
   };
 }
 

@@ -11,7 +11,7 @@ import type { Log } from "@tidings/runtime/log";
 import type { Upstreams } from "@tidings/service/upstreams";
 import { v7 } from "uuid";
 import { isOpen } from "../family/is-open.ts";
-import { chooseRecipients, type Recipient, standingOf } from "./choose-recipients.ts";
+import { chooseRecipients, chosenBehind, type Recipient, standingOf } from "./choose-recipients.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { planDecision } from "./plan-decision.ts";
 import { COUNTS } from "./read-broadcast.ts";
@@ -132,7 +132,7 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
     const slice = await nextSlice(segments, sent, Number(row.position));
     return { ...job, payload: { ...job.payload, after: Number(row.position), slice } };
   };
-  /** The next recipients who have no mail of the family, and hear of the category of the email. */
+  /** The next recipients who have no mail of the family, and hear of the category of the email. Those that were chosen already are not even read. */
   const nextSlice = async (
     segments: Segments,
     sent: { familyId: number; emailId: number },
@@ -140,8 +140,9 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
   ): Promise<Slice> => {
     const deadlineMs = backgroundDeadline();
     for (let after = position, slices = 1; ; slices++) {
+      const chosen = await chosenBehind(database, { familyId: sent.familyId, after }, deadlineMs);
       const { recipients, next } = await contacts.listRecipients(
-        { ...segments, after, pageSize: SLICE },
+        { ...segments, ...chosen, after, pageSize: SLICE },
         { actor, deadlineMs, requestId: "" },
       );
       const { fresh } = await standingOf(database, sent, recipients, deadlineMs);

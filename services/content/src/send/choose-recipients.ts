@@ -43,6 +43,12 @@ const standingStatement = prepared(
      or exists (${MERGED_SEND("$1")}) as is_chosen
    from unnest($2::integer[], $3::text[]) as r (contact_id, address)`,
 );
+const chosenStatement = prepared(
+  "sends_chosen_behind",
+  `select array_to_json(array(
+     select chosen_contact_id from sends where family_id = $1 and occasion = '${LIST}' and chosen_contact_id > $2
+     order by chosen_contact_id limit $3)) as ids`,
+);
 const chooseStatement = prepared(
   "sends_choose",
   `insert into sends (hash, email_id, email_version, family_id, broadcast_id, contact_id, chosen_contact_id, occasion, lane, address, list_id, source, source_id)
@@ -52,6 +58,24 @@ const chooseStatement = prepared(
    where not exists (${MERGED_SEND("$6::integer")})
    on conflict do nothing returning ${FACT_COLUMNS}`,
 );
+
+const CHOSEN_MAX = 20_000;
+
+/** The next contacts behind one that were chosen for a family already, and the last of them where there may be more. */
+export async function chosenBehind(
+  database: Database,
+  { familyId, after }: { familyId: number; after: number },
+  deadlineMs: number,
+): Promise<{ chosenContactIds: number[]; upTo: number }> {
+  // The ledger grows from nothing to a million rows in less time than Postgres takes to learn of it.
+  const [row] = await database.transaction(
+    deadlineMs,
+    ({ query }) => query(chosenStatement, [familyId, after, CHOSEN_MAX]),
+    { byIndex: true },
+  );
+  const chosenContactIds: number[] = JSON.parse(row?.ids ?? "[]");
+  return { chosenContactIds, upTo: chosenContactIds[CHOSEN_MAX - 1] ?? 0 };
+}
 
 /** Recipients of a slice as they stand before a send of an email. */
 export interface Standing {
