@@ -43,6 +43,8 @@ import { measureTelemetryCost } from "./telemetry-cost.ts";
 import { startTemporaryStack, type TemporaryStack } from "./temporary-stack.ts";
 import { workloads } from "./workloads.ts";
 
+/** The process that sends mails where it is a process of its own. */
+const SENDER = "content-2";
 const RESULT_FILE = join(import.meta.dirname, "../../bench-result.json");
 
 interface Bench {
@@ -98,9 +100,15 @@ async function bench(options: BenchOptions): Promise<void> {
   const publicTokenKey = generateSecretKey();
   if (SENDING_ROWS.some(isWanted)) sink = await startSink();
   const { actorKeyRing } = ways;
-  starting = startTemporaryStack({ env: stackEnv(options, ways, sink), actorKeyRing, publicTokenKey });
+  const replicas = options.areSendersApart ? { content: 2 } : {};
+  starting = startTemporaryStack({
+    env: stackEnv(options, ways, sink),
+    replicas,
+    actorKeyRing,
+    publicTokenKey,
+  });
   const own = await starting;
-  const bench: Bench = { options, own, ours: ourTarget(own), ways, sink, publicTokenKey, isWanted };
+  const bench: Bench = { options, own, ours: ourTarget(own, options), ways, sink, publicTokenKey, isWanted };
   const about = await load(bench);
   printHeader(about);
   // Webhooks while the data is still as it was loaded.
@@ -213,18 +221,30 @@ async function measureSegments(target: Target, databaseUrl: string) {
   return { builds, reaction };
 }
 
-function ourTarget({ stack, baseUrl, password, postgres, natsPid }: TemporaryStack): Target {
+function ourTarget(
+  { stack, baseUrl, password, postgres, natsPid }: TemporaryStack,
+  { areSendersApart }: BenchOptions,
+): Target {
   const authorization = `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`;
-  const pids = processes.map(({ name }) => stack.process(name).pid);
+  const names: string[] = processes.map(({ name }) => name);
+  const pids = [...names, ...(areSendersApart ? [SENDER] : [])].map((name) => stack.process(name).pid);
   return { url: baseUrl, headers: { authorization }, pids: [...pids, natsPid, postgres.pid] };
 }
 
 /** The environment of the processes: receivers on this machine, the ways to each other, and a CPU profile if asked for. */
-function stackEnv({ profiled }: BenchOptions, { contactPort, addresses }: WaysIn, sink: Sink | undefined) {
+function stackEnv(
+  { profiled, areSendersApart }: BenchOptions,
+  { contactPort, addresses }: WaysIn,
+  sink: Sink | undefined,
+) {
   const env: Record<string, Record<string, string>> = {
     webhook: { OUTBOUND_ALLOW_CIDRS: "127.0.0.0/8", ...addresses },
     contact: { GRPC_PORT: String(contactPort) },
-    content: { ...addresses, ...UNLIMITED.content, ...(sink && sendingTo(sink)) },
+    content: {
+      ...{ ...addresses, ...UNLIMITED.content, ...(sink && sendingTo(sink)) },
+      CONTENT_ROLE: areSendersApart ? "serve" : "all",
+    },
+    [SENDER]: { CONTENT_ROLE: "send" },
     campaign: addresses,
     gateway: { ...addresses, ...UNLIMITED.gateway },
   };

@@ -49,7 +49,7 @@ export function stackOfCommand() {
 
 /** The whole product with a durable Postgres and a NATS of its own in a temporary folder. Warnings go to the screen. */
 export async function startTemporaryStack(
-  own: Pick<StackOptions, "env" | "actorKeyRing" | "publicTokenKey"> = {},
+  own: Pick<StackOptions, "env" | "replicas" | "actorKeyRing" | "publicTokenKey"> = {},
 ): Promise<TemporaryStack> {
   const folder = await mkdtemp(join(tmpdir(), "tidings-"));
   const stops = [() => rm(folder, { recursive: true, force: true })];
