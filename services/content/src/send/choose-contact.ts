@@ -3,7 +3,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { FAMILY_OF } from "./email-family.ts";
-import { keepRevisions } from "./email-revision.ts";
+import { keptRevisions } from "./email-revision.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { Lane } from "./send-tables.ts";
 
@@ -33,7 +33,8 @@ interface Choosing {
 
 const chooseStatement = prepared(
   "sends_choose_contacts",
-  `insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, source, source_id, tokens, attachments, address)
+  `with ${keptRevisions("$2::integer[]")}
+   insert into sends (hash, email_id, email_version, family_id, contact_id, chosen_contact_id, occasion, lane, source, source_id, tokens, attachments, address)
    select r.hash, e.id, e.version, ${FAMILY_OF}, r.contact_id, r.contact_id, r.occasion, r.lane, r.source, r.source_id, r.tokens, r.attachments, r.address
    from jsonb_to_recordset($1::jsonb) as r (hash uuid, email_id integer, contact_id integer, occasion text, lane smallint, source text,
      source_id integer, tokens jsonb, attachments integer[], address text)
@@ -49,14 +50,13 @@ export async function chooseContacts(
 ): Promise<(string | undefined)[]> {
   if (chosen.length === 0) return [];
   const ids = [...new Set(chosen.map(({ emailId }) => emailId))];
-  keepRevisions(transaction, ids);
   const hashes = chosen.map(() => newFactId(now).id);
   const values = chosen.map((one, index) => ({
     ...{ hash: hashes[index], email_id: one.emailId, contact_id: one.contactId, occasion: one.occasion },
     ...{ source: one.source, source_id: one.sourceId, tokens: one.tokens, attachments: one.attachments },
     ...{ lane: one.isBulk ? Lane.BULK : Lane.DIRECT, address: one.address },
   }));
-  const rows = await transaction.query(chooseStatement, [JSON.stringify(values)]);
+  const rows = await transaction.query(chooseStatement, [JSON.stringify(values), ids]);
   const emails = await emailsOfSends(transaction, idsOfEmails(rows));
   outbox.append(transaction, sendEvents("queued", rows, emails));
   const made = new Set(rows.map(({ hash }) => hash));

@@ -4,7 +4,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { newFactId } from "../visit/hit.ts";
 import { assignEmails } from "./assign-emails.ts";
 import { refusesCategory } from "./category-choices.ts";
-import { keepRevisions } from "./email-revision.ts";
+import { keptRevisions } from "./email-revision.ts";
 import { emailsOfSends, FACT_COLUMNS, sendEvents } from "./send-facts.ts";
 import { Lane } from "./send-tables.ts";
 
@@ -51,7 +51,8 @@ const chosenStatement = prepared(
 );
 const chooseStatement = prepared(
   "sends_choose",
-  `insert into sends (hash, email_id, email_version, family_id, broadcast_id, contact_id, chosen_contact_id, occasion, lane, address, list_id, source, source_id)
+  `with ${keptRevisions("$2::integer[]")}
+   insert into sends (hash, email_id, email_version, family_id, broadcast_id, contact_id, chosen_contact_id, occasion, lane, address, list_id, source, source_id)
    select r.hash, e.id, e.version, $6::integer, $7::uuid, r.contact_id, r.contact_id, '${LIST}', ${Lane.BULK}, r.address, r.list_id, 'broadcast', e.id
    from unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::integer[]) as r (hash, email_id, contact_id, address, list_id)
    join emails e on e.id = r.email_id
@@ -115,7 +116,6 @@ export async function chooseRecipients(
   const recipients = fresh.slice(0, most);
   if (recipients.length === 0) return 0;
   const emailIds = await assignEmails(transaction, { emailId, isDecided }, recipients);
-  keepRevisions(transaction, [...new Set(emailIds)]);
   const chosen = await transaction.query(chooseStatement, [
     recipients.map(() => newFactId(now).id),
     emailIds,

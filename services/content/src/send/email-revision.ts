@@ -1,5 +1,4 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import type { Transaction } from "@tidings/database/transaction";
 import { madeOnce } from "./made-once.ts";
 
 /** An email as it was at some version: all that a mail is made of. */
@@ -30,12 +29,17 @@ const COLUMNS =
   plain_text asset_attachments dynamic_content headers`.split(/\s+/);
 const CONTENT = COLUMNS.map((name) => `'${memberOf(name)}', e.${name}`).join(", ");
 
-const keepStatement = prepared(
-  "email_revisions_keep",
-  `insert into email_revisions (email_id, version, content)
-   select e.id, e.version, jsonb_build_object(${CONTENT}) from emails e where e.id = any ($1::integer[])
-   on conflict do nothing`,
-);
+/**
+ * SQL of a statement that chooses sends: keeps the emails of these ids as they are. It is a part of that statement, which so reads the emails at the same
+ * moment: an edit in between would leave sends of a revision that nobody kept.
+ */
+export function keptRevisions(emailIds: string): string {
+  return `kept_revisions as (
+    insert into email_revisions (email_id, version, content)
+    select e.id, e.version, jsonb_build_object(${CONTENT}) from emails e where e.id = any (${emailIds})
+    on conflict do nothing)`;
+}
+
 const presentStatement = prepared(
   "emails_present",
   `select e.version, jsonb_build_object(${CONTENT}) as content from emails e where e.id = $1`,
@@ -45,11 +49,6 @@ const readStatement = prepared(
   "select content from email_revisions where email_id = $1 and version = $2",
 );
 const READ_MAX = 200;
-
-/** Keeps these emails as they are, for sends that are chosen in this transaction. */
-export function keepRevisions(transaction: Transaction, emailIds: number[]): void {
-  transaction.execute(keepStatement, [emailIds]);
-}
 
 /** An email as it is now; undefined for one that is gone. */
 export async function presentRevision(

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { eventually } from "@tidings/testkit/eventually";
+import { startMailSink } from "@tidings/testkit/mail-sink";
+import { Client } from "pg";
+import { startVisitedStack } from "./visited-stack.ts";
+
+/** Sends that something happens to in between two statements: the tests hold rows and tables so that the moment lasts. */
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
+type Any = any;
+
+const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
+/** Mails wait here while a test looks at a send that goes on. */
+let held: Promise<void> | undefined;
+const sink = await startMailSink({
+  async onMail() {
+    await held;
+    return undefined;
+  },
+});
+after(() => sink.close());
+const stack = await startVisitedStack({
+  env: {
+    content: { MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`, MAIL_FROM: "Shop <shop@mail.example>" },
+  },
+});
+after(() => stack.stop());
+const { api, made, query } = stack;
+
+/** A segment of contacts, and an email for it. */
+async function newsletter(
+  name: string,
+  many: number,
+): Promise<{ emailId: number; segmentId: number; contactIds: number[] }> {
+  const { list } = await made("segments/new", { name });
+  const batch = Array.from({ length: many }, (_, index) => ({ email: `${name}-${index}@example.org` }));
+  const { contacts } = await made("contacts/batch/new", batch);
+  const contactIds: number[] = Object.values<Any>(contacts).map(({ id }) => id);
+  await made(`segments/${list.id}/contacts/add`, { ids: contactIds });
+  const { email } = await made("emails/new", {
+    ...{ name, subject: "Before", emailType: "list", isPublished: true, lists: [list.id] },
+    customHtml: "<p>Hello</p>",
+  });
+  return { emailId: email.id, segmentId: list.id, contactIds };
+}
+
+const mailsOf = (name: string) => sink.taken.filter(({ to }) => to[0]?.startsWith(`${name}-`));
+const latest = async (emailId: number): Promise<Any> =>
+  ((await api("GET", `emails/${emailId}/sends`)).body as Any).sends[0];
+
+/** Runs a statement in a transaction that ends with the returned value. */
+async function hold(statement: string): Promise<AsyncDisposable> {
+  const client = new Client({ connectionString: stack.database.adminUrl });
+  await client.connect();
+  await client.query("begin");
+  await client.query(statement);
+  return { [Symbol.asyncDispose]: () => client.end() };
+}
+
+test("an email that is edited in the moment in which its recipients are chosen goes out as it was, or as it is", async () => {
+  const { emailId, contactIds } = await newsletter("edited", 3);
+  async function editWhileChoosing(path: string, subject: string): Promise<Promise<Any>> {
+    await using _ = await hold("lock table content.sends in share mode");
+    const sending = made(path, {});
+    await eventually(async () => {
+      const waiting = await query(
+        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%insert into sends%'",
+      );
+      assert.ok(waiting.length > 0);
+    }, PATIENCE);
+    const edited = await api("PATCH", `emails/${emailId}/edit`, { subject });
+    assert.equal(edited.status, 200);
+    return sending;
+  }
+  const direct = await editWhileChoosing(`emails/${emailId}/contact/${contactIds[0]}/send`, "After 1");
+  assert.deepEqual(direct, { success: 1 });
+  const { sentCount } = await editWhileChoosing(`emails/${emailId}/send`, "After 2");
+  assert.equal(sentCount, 3);
+  const subjects = mailsOf("edited").map(({ octets }) => /^Subject: (.*)\r$/m.exec(octets)?.[1] ?? "");
+  assert.equal(subjects.length, 4);
+  for (const subject of subjects) assert.match(subject, /^(?:Before|After [12])$/);
+});
