@@ -81,3 +81,40 @@ test("an email that is edited in the moment in which its recipients are chosen g
   assert.equal(subjects.length, 4);
   for (const subject of subjects) assert.match(subject, /^(?:Before|After [12])$/);
 });
+
+test("a paused send that is cancelled hands over no more mails, also while its sends are not marked yet", async () => {
+  const { emailId } = await newsletter("paused", 120);
+  const release = Promise.withResolvers<void>();
+  held = release.promise;
+  const answer = made(`emails/${emailId}/send`, {});
+  const { id } = await eventually(async () => {
+    const send = await latest(emailId);
+    assert.ok(send?.chosen === 120 && send.sending > 0);
+    return send;
+  }, PATIENCE);
+  await made(`emails/${emailId}/sends/${id}/pause`, {});
+  release.resolve();
+  const { sent } = await eventually(async () => {
+    const send = await latest(emailId);
+    assert.equal(send.sending, 0);
+    return send;
+  }, PATIENCE);
+  const looks = async () => {
+    const [job] = await query(
+      `select lease_token from content.jobs where kind = 'broadcast' and key = '${id}'`,
+    );
+    return Number(job?.lease_token);
+  };
+  {
+    // Rows that somebody else holds are not marked as cancelled; they could be started.
+    await using _ = await hold(`select from content.sends where email_id = ${emailId} for key share`);
+    const before = await looks();
+    await made(`emails/${emailId}/sends/${id}/cancel`, {});
+    await eventually(async () => assert.ok((await looks()) > before + 1), PATIENCE);
+  }
+  await eventually(async () => assert.equal((await latest(emailId)).state, "cancelled"), PATIENCE);
+  await answer;
+  const { sent: sentInAll, cancelled } = await latest(emailId);
+  assert.deepEqual([sentInAll, cancelled], [sent, 120 - sent]);
+  assert.equal(mailsOf("paused").length, sent);
+});

@@ -13,14 +13,17 @@ export interface Send extends Claimed, StoredSend {
   attachments: number[] | undefined;
 }
 
-/** SQL: is a send of the family, or with this condition one send, held back? */
-const pausedIn = (condition: string) =>
-  `exists (select from broadcasts b where b.is_paused and b.finished_at is null and ${condition})`;
+/** SQL: is a broadcast of the family of a group paused? */
+const IS_PAUSED =
+  "exists (select from broadcasts b where b.is_paused and b.finished_at is null and b.family_id = waiting_group.id)";
+/** SQL: was the broadcast of a send paused or cancelled? */
+const IS_STOPPED =
+  "exists (select from broadcasts b where (b.is_paused or b.state = 'cancelling') and b.finished_at is null and b.id = sends.broadcast_id)";
 
 function sendLane(name: string, lane: number): SendLane<Send> {
   // A direct send is never paused: somebody waits for it.
   const isRefused = lane === Lane.BULK ? refusesCategory("sends.contact_id", "sends.email_id") : "false";
-  const isPaused = (condition: string) => (lane === Lane.BULK ? pausedIn(condition) : "false");
+  const [isPaused, isStopped] = lane === Lane.BULK ? [IS_PAUSED, IS_STOPPED] : ["false", "false"];
   return laneOf<Send>({
     name,
     table: "sends",
@@ -29,7 +32,7 @@ function sendLane(name: string, lane: number): SendLane<Send> {
     due: "due_at",
     order: "due_at, id",
     columns: `${STORED_COLUMNS}, address, attachments`,
-    groups: `${EVERY_GROUP} and not ${isPaused("b.family_id = waiting_group.id")}`,
+    groups: `${EVERY_GROUP} and not ${isPaused}`,
     jobOf: (claimed, row) => ({
       ...claimed,
       ...storedSend(row),
@@ -37,8 +40,8 @@ function sendLane(name: string, lane: number): SendLane<Send> {
       attachments: row.attachments ? idsIn(row.attachments) : undefined,
     }),
     startedAt: "started_at",
-    // A no that was said here, and a pause, hold at once.
-    mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isPaused("b.id = sends.broadcast_id")}`,
+    // A no that was said here, a pause and a cancel hold at once.
+    mayStart: `not ${refusesEmails("sends.contact_id")} and not ${isRefused} and not ${isStopped}`,
   });
 }
 
