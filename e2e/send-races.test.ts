@@ -118,3 +118,23 @@ test("a paused send that is cancelled hands over no more mails, also while its s
   assert.deepEqual([sentInAll, cancelled], [sent, 120 - sent]);
   assert.equal(mailsOf("paused").length, sent);
 });
+
+test("a send in a state that this version does not know is left as it is, and goes on once it is in one that it knows", async () => {
+  const { emailId, segmentId } = await newsletter("later", 3);
+  const [{ id }] = (await query(
+    `insert into content.broadcasts (id, email_id, family_id, list_ids, state)
+     values (gen_random_uuid(), ${emailId}, ${emailId}, '{${segmentId}}', 'reviewing') returning id`,
+  )) as [Any];
+  const job = `kind = 'broadcast' and key = '${id}'`;
+  await query(`insert into content.jobs (kind, key) values ('broadcast', '${id}')`);
+  await eventually(async () => {
+    const [row] = await query(`select lease_token from content.jobs where ${job}`);
+    assert.ok(Number(row?.lease_token) > 2);
+  }, PATIENCE);
+  const { state, finishedAt } = await latest(emailId);
+  assert.deepEqual([state, finishedAt], ["reviewing", null]);
+  assert.deepEqual(mailsOf("later"), []);
+  await query(`update content.broadcasts set state = 'choosing' where id = '${id}'`);
+  await eventually(async () => assert.equal((await latest(emailId)).state, "finished"), PATIENCE);
+  assert.equal(mailsOf("later").length, 3);
+});

@@ -64,11 +64,13 @@ const cancelStatement = prepared(
 const finishStatement = prepared(
   "broadcasts_finish",
   `update broadcasts set state = case state when 'cancelling' then 'cancelled' else 'finished' end, finished_at = now(), counts = ${COUNTS("$1::uuid")}
-   where id = $1::uuid and not exists (
+   where id = $1::uuid and state = any (array['sending', 'cancelling']) and not exists (
      select from sends where broadcast_id = $1::uuid and state = any (array['waiting', 'started']))
    returning id`,
 );
 
+/** States with something to do here. Any other is left as it is: that of a later version, during an update, is known to its processes. */
+const DONE_HERE = new Set(["choosing", "sending", "cancelling"]);
 const jobs = jobsOf("broadcast");
 const AT_ONCE = 4;
 const SLICE = 2_000;
@@ -168,6 +170,7 @@ export function broadcastJobs({ database, outbox, log, upstreams, wake }: Broadc
       if (row.is_paused === "t" && row.state !== "cancelling") return again(LOOK_SECONDS);
       // The decision wakes it, or a cancel.
       if (row.state === "testing") return { state: "done" };
+      if (!DONE_HERE.has(row.state ?? "")) return again(LOOK_SECONDS);
       if (row.state === "choosing") {
         // The broadcast was paused, or moved on, while its slice was read.
         if (!slice || after !== Number(row.position)) return again(0);
