@@ -26,9 +26,9 @@ import { sendsSource } from "./send/send-metrics.ts";
 import { bulkLane, directLane } from "./send/send-queue.ts";
 import { writeSend } from "./send/write-send.ts";
 import { stopLimits } from "./stop-limit.ts";
-import { recordTexts } from "./text/record-texts.ts";
+import { recordSmses } from "./text/record-texts.ts";
 import { type TextParts, textParts } from "./text/text-parts.ts";
-import { textLane } from "./text/text-queue.ts";
+import { smsLane } from "./text/text-queue.ts";
 import { writeText } from "./text/write-text.ts";
 import { pageAddresses } from "./web/page-address.ts";
 
@@ -36,7 +36,7 @@ const MESSAGES = { name: "send_message", queue: messageQueue };
 
 /** Has each scrape look up how sends stand, in every process: those that send may be away. */
 export function watchSends(database: Database): { stop(): void } {
-  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane, textLane, MESSAGES])) };
+  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane, smsLane, MESSAGES])) };
 }
 
 type Sender = Required<Pick<Parts, "work" | "jobs">>;
@@ -130,7 +130,7 @@ function startTextLane(
   { rendering: { contacts }, askContactable, wake }: MailParts,
   { transport, country }: NonNullable<TextParts["way"]>,
 ) {
-  return startLane(textLane, {
+  return startLane(smsLane, {
     ...{ database, log, connections: TEXTS_AT_ONCE, stopLimitMs: stopLimits(config).mails },
     prepare: messagePreparer({
       log,
@@ -140,7 +140,7 @@ function startTextLane(
       // Limits of what a contact gets hold back each text message (engines.md 9.1).
       isBulk: () => true,
     }),
-    record: (results) => recordTexts({ database, outbox, wake }, results),
+    record: (results) => recordSmses({ database, outbox, wake }, results),
   });
 }
 

@@ -6,7 +6,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { assignEmails } from "../send/assign-emails.ts";
 import { type ChosenContact, chooseContacts } from "../send/choose-contact.ts";
 import { OF_MESSAGES } from "../send/send-tables.ts";
-import { type ChosenText, chooseTexts } from "../text/choose-text.ts";
+import { type ChosenText, chooseSmses } from "../text/choose-text.ts";
 import type { MessageSend } from "./message-queue.ts";
 import { MessageState } from "./message-tables.ts";
 import type { NextChannel, Step } from "./next-channel.ts";
@@ -54,7 +54,7 @@ export async function recordSteps(
       const live = results.filter(({ job }) => ids.has(job.id));
       const hashes = new Map([
         ...(await chooseEmails(transaction, outbox, database.now(), live)),
-        ...(await chooseSmses(transaction, database.now(), live)),
+        ...(await chooseTexts(transaction, database.now(), live)),
       ]);
       const rows = live.map(({ job, outcome }) => ({ id: job.id, ...rowOf(outcome, hashes.get(job.id)) }));
       transaction.execute(recordStatement, [JSON.stringify(rows)]);
@@ -113,16 +113,16 @@ async function chooseEmails(
   return messages.map((id, index) => [id, hashes[index]]);
 }
 
-async function chooseSmses(
+async function chooseTexts(
   transaction: Transaction,
   now: number,
   results: Stepped[],
 ): Promise<[string, string | undefined][]> {
   const texts = inChannel(results, "sms");
   const chosen = texts.map(
-    ({ job, next: { itemId: smsId, content } }): ChosenText => ({ ...asked(job, "sms"), smsId, content }),
+    ({ job, next: { itemId, content } }): ChosenText => ({ ...asked(job, "sms"), itemId, content }),
   );
-  const hashes = await chooseTexts(transaction, chosen, now);
+  const hashes = await chooseSmses(transaction, chosen, now);
   return texts.map(({ job }, index) => [job.id, hashes[index]]);
 }
 

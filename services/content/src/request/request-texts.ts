@@ -4,7 +4,7 @@ import { isOpen } from "../family/is-open.ts";
 import type { AskContactable } from "../send/contactable.ts";
 import { notWritten } from "../send/not-written.ts";
 import { type Outcome, outcomeOfRow, sendOfOccasion } from "../send/outcomes.ts";
-import { type ChosenText, chooseTexts } from "../text/choose-text.ts";
+import { type ChosenText, chooseSmses } from "../text/choose-text.ts";
 import type { RenderText } from "../text/render-text.ts";
 import { type AskedSends, noOf, type OccasionOf, refusedAll, withRefusals } from "./request.ts";
 
@@ -40,7 +40,8 @@ export async function requestTexts(
   const write = async (contactId: number): Promise<ChosenText[]> => {
     const no = hasTransport ? noOf((await askContactable("sms", contactId)).refusal) : "no_transport";
     const content = no === "" ? await render(written, contactId).catch(notWritten) : undefined;
-    if (typeof content === "string") return [{ smsId, contactId, occasion, source, sourceId, content }];
+    if (typeof content === "string")
+      return [{ itemId: smsId, contactId, occasion, source, sourceId, content }];
     refusals.set(contactId, no || "not_written");
     return [];
   };
@@ -48,7 +49,7 @@ export async function requestTexts(
   const chosen = (await Promise.all(fresh.map(write))).flat();
   const hashes = await database.transaction(deadlineMs, (transaction) => {
     transaction.afterCommit(wake);
-    return chooseTexts(transaction, chosen, database.now());
+    return chooseSmses(transaction, chosen, database.now());
   });
   const made = new Set(hashes.filter((hash) => hash !== undefined));
   return withRefusals(contactIds, await textsOfOccasion(queries, asked), { made, refusals });

@@ -10,7 +10,7 @@ import type { Call } from "@tidings/rpc/call";
 import { createLog } from "@tidings/runtime/log";
 import { createTestDatabase, queryAsSuperuser, type TestDatabase } from "@tidings/testkit/postgres";
 import { noticeMethods } from "../notice/list-notices.ts";
-import { textLedgerMethods } from "../text/text-ledger.ts";
+import { smsLedgerMethods } from "../text/sms-ledger.ts";
 import { type LedgerOptions, ledgerMethods } from "./ledger.ts";
 
 const ROWS = 50_000;
@@ -67,7 +67,7 @@ test("a page of the ledgers of mails, text messages and notices reads few rows, 
     wake: () => undefined,
   };
   const { listSends } = ledgerMethods(options);
-  const { listSmsSends } = textLedgerMethods(options);
+  const { listSmsSends } = smsLedgerMethods(options);
   const { listNotices } = noticeMethods(database);
   const asked = { pageSize: 10 };
   const [emailId, smsId, contactId, state] = [1, 1, 7, "unknown"];

@@ -1,7 +1,3 @@
-import { create, toBinary } from "@bufbuild/protobuf";
-import { backgroundDeadline, queryable } from "@tidings/database/database";
-import { factSource } from "@tidings/messaging/facts";
-import { SmsSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { type Sms, SmsMethodService } from "@tidings/proto/tidings/content/v1/sms";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
@@ -9,8 +5,8 @@ import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
 import type { MailParts } from "../send/mail-parts.ts";
-import { idsOfSmses, smsesOfSends, TEXT_COLUMNS, textsOf } from "./text-facts.ts";
-import { textLedgerMethods } from "./text-ledger.ts";
+import { SMS_FACTS } from "./sms-facts.ts";
+import { smsLedgerMethods } from "./sms-ledger.ts";
 import { textMethods } from "./text-methods.ts";
 import type { TextParts } from "./text-parts.ts";
 
@@ -34,20 +30,9 @@ export function openTexts(
     services: [
       implement(SmsMethodService, {
         ...methods,
-        ...textLedgerMethods({ database, outbox, findVisible, wake }),
+        ...smsLedgerMethods({ database, outbox, findVisible, wake }),
       }),
     ],
-    facts: [
-      factSource(database, {
-        type: SmsSendsSchema.typeName,
-        table: "text_sends",
-        key: "hash",
-        columns: [TEXT_COLUMNS],
-        async eventsOf(facts) {
-          const smses = await smsesOfSends(queryable(database, backgroundDeadline()), idsOfSmses(facts));
-          return [toBinary(SmsSendsSchema, create(SmsSendsSchema, textsOf(facts, smses)))];
-        },
-      }),
-    ],
+    facts: [SMS_FACTS.source(database)],
   };
 }

@@ -1,72 +1,103 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
-import { prepared } from "@tidings/database/database";
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Queryable } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
+import { type FactSource, factSource } from "@tidings/messaging/facts";
 import type { DomainEvent } from "@tidings/messaging/outbox";
-import {
-  type SentSmsSchema,
-  type SmsSendSchema,
-  SmsSendsSchema,
-} from "@tidings/proto/tidings/content/v1/events";
 import { CATEGORY_JSON } from "@tidings/resource/category-reference";
 import { carriedByAll } from "../send/send-facts.ts";
 import { SendState } from "../send/send-tables.ts";
 import { factReader } from "../visit/fact-kind.ts";
+import type { TextChannel } from "./text-channel.ts";
 
-/** The columns of a send that its fact carries. */
-export const TEXT_COLUMNS = `hash, version, contact_id, sms_id, date_queued, date_sent, state, reason, code, attempts, address, list_id,
-  occasion, source, source_id, content`;
-
-const smsesStatement = prepared(
-  "smses_of_sends",
-  `select s.id, s.name, s.language, s.sms_type, (select ${CATEGORY_JSON} from categories where id = s.category_id) as category
-   from smses s where s.id = any ($1::integer[])`,
-);
-
-type SentSms = MessageInitShape<typeof SentSmsSchema>;
-
-/** The text messages of sends as they are now; of those that are there. */
-export async function smsesOfSends({ query }: Queryable, ids: number[]): Promise<SentSms[]> {
-  if (ids.length === 0) return [];
-  const rows = await query(smsesStatement, [[...new Set(ids)]]);
-  return rows.map((row) => ({
-    id: Number(row.id),
-    name: row.name ?? "",
-    language: row.language ?? "",
-    smsType: row.sms_type ?? "",
-    category: Buffer.from(row.category ?? "null"),
-  }));
+/** How the events of a channel carry its sends. */
+interface TextFactKind<S extends DescMessage> {
+  channel: TextChannel;
+  /** The message of an event, with up to 500 sends. */
+  schema: S;
+  /** Columns of the entities beside those that all have. */
+  itemColumns: string[];
+  /** Sends and the entities that they name, as rows. */
+  messageOf(sends: Row[], items: Row[]): MessageInitShape<S>;
 }
 
-/** The text messages that these sends name. */
-export function idsOfSmses(rows: Row[]): number[] {
-  return [...new Set(rows.map(({ sms_id }) => Number(sms_id)))];
+/** Sends of a channel as its events carry them. */
+export interface TextFacts {
+  channel: TextChannel;
+  /** The columns of a send that its fact carries. */
+  columns: string;
+  /** The entities of sends as they are now; of those that are there. */
+  itemsOf(queries: Queryable, ids: number[]): Promise<Row[]>;
+  /** Events of sends that were decided, with the columns of their facts, each with up to 500 of them. */
+  events(verb: "sent" | "failed" | "suppressed", sends: Row[], items: Row[]): DomainEvent[];
+  /** All sends, for services that make a replica of them from nothing. */
+  source(database: Database): FactSource;
 }
 
-/** Events of sends that were decided, with the columns of their facts, each with up to 500 of them. */
-export function textEvents(
-  verb: "sent" | "failed" | "suppressed",
-  rows: Row[],
-  smses: SentSms[],
-): DomainEvent[] {
-  return factEvents(`tidings.content.sms.${verb}`, SmsSendsSchema, rows, (slice) => textsOf(slice, smses));
+export function textFacts<S extends DescMessage>({
+  channel,
+  schema,
+  itemColumns,
+  messageOf,
+}: TextFactKind<S>): TextFacts {
+  const { name, table, items, item } = channel;
+  const columns = `hash, version, contact_id, ${item}, date_queued, date_sent, state, reason, code, attempts, address, list_id,
+    occasion, source, source_id, content`;
+  const itemsStatement = prepared(
+    `${items}_of_sends`,
+    `select ${["id", "name", "language", ...itemColumns].map((column) => `i.${column}`).join(", ")},
+       (select ${CATEGORY_JSON} from categories where id = i.category_id) as category
+     from ${items} i where i.id = any ($1::integer[])`,
+  );
+  const itemsOf: TextFacts["itemsOf"] = async ({ query }, ids) =>
+    ids.length === 0 ? [] : query(itemsStatement, [[...new Set(ids)]]);
+  const message = (sends: Row[], all: Row[]) => {
+    const named = new Set(sends.map((row) => row[item]));
+    return messageOf(
+      sends,
+      all.filter(({ id }) => named.has(id)),
+    );
+  };
+  return {
+    channel,
+    columns,
+    itemsOf,
+    events: (verb, sends, all) =>
+      factEvents(`tidings.content.${name}.${verb}`, schema, sends, (slice) => message(slice, all)),
+    source: (database) =>
+      factSource(database, {
+        ...{ type: schema.typeName, table, key: "hash", columns: [columns] },
+        async eventsOf(sends) {
+          const queries = queryable(database, backgroundDeadline());
+          const all = await itemsOf(
+            queries,
+            sends.map((row) => Number(row[item])),
+          );
+          return [toBinary(schema, create(schema, message(sends, all)))];
+        },
+      }),
+  };
 }
 
-/** Sends as their event carries them. */
-export function textsOf(rows: Row[], smses: SentSms[]): MessageInitShape<typeof SmsSendsSchema> {
-  const named = new Set(idsOfSmses(rows));
-  return { sends: rows.map(textOf), smses: smses.filter(({ id = 0 }) => named.has(id)) };
-}
-
-function textOf(row: Row): MessageInitShape<typeof SmsSendSchema> {
-  const { text, number, time } = factReader(row);
+/** The members of a send that all channels with such ledgers carry. */
+export function textMembers(row: Row) {
+  const { text, time } = factReader(row);
   const dateAdded = time("date_sent");
   return {
     ...carriedByAll(row),
-    smsId: number("sms_id"),
     ...(dateAdded && { dateAdded }),
     isFailed: text("state") === SendState.FAILED,
     content: text("content"),
+  };
+}
+
+/** The members of an entity that all such events carry. */
+export function itemMembers(row: Row) {
+  return {
+    id: Number(row.id),
+    name: row.name ?? "",
+    language: row.language ?? "",
+    category: Buffer.from(row.category ?? "null"),
   };
 }

@@ -10,7 +10,7 @@ import { sendAwaiter } from "../send/await-sends.ts";
 import { type AskContactable, LIMITS } from "../send/contactable.ts";
 import { notWritten } from "../send/not-written.ts";
 import { requireContact } from "../send/require-contact.ts";
-import { chooseText } from "./choose-text.ts";
+import { chooseSmses } from "./choose-text.ts";
 import type { RenderText } from "./render-text.ts";
 
 export interface TextMethodOptions {
@@ -50,10 +50,10 @@ export function textMethods({
       if (refusal !== "" && !LIMITS.has(refusal)) return { name, refusal: SmsRefusal.NOT_CONTACTABLE };
       const written = await render({ smsId: id, message, language }, contactId).catch(notWritten);
       if (typeof written !== "string") return { name, refusal: SmsRefusal.NOT_WRITTEN, ...written };
-      const hash = await database.transaction(call.deadlineMs, async (transaction) => {
+      const [hash] = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(wake);
         const of = { occasion: `direct:${randomUUID()}`, source: "api", sourceId: 0 };
-        return chooseText(transaction, { ...of, smsId: id, contactId, content: written }, database.now());
+        return chooseSmses(transaction, [{ ...of, itemId: id, contactId, content: written }], database.now());
       });
       if (hash === undefined) throw notFound();
       return { hash, name, content: written };

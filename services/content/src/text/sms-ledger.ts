@@ -1,0 +1,29 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Row } from "@tidings/database/statement";
+import type { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
+import type { Handlers } from "@tidings/rpc/definition";
+import { SMS_FACTS } from "./sms-facts.ts";
+import { SMS } from "./text-channel.ts";
+import { listedMembers, type TextLedgerOptions, textLedger } from "./text-ledger.ts";
+
+const ledgerOf = textLedger(SMS_FACTS);
+const UNNAMED =
+  "Sends of text messages are listed of a text message (smsId), of a contact (contactId), or with state=unknown.";
+
+/** The ledger of text messages as callers see it. */
+export function smsLedgerMethods(
+  options: TextLedgerOptions,
+): Pick<Handlers<typeof SmsMethodService>, "listSmsSends" | "resolveSmsSend"> {
+  const ledger = ledgerOf(options);
+  return {
+    async listSmsSends({ smsId: itemId, ...asked }, call) {
+      const { sends, next } = await ledger.list({ ...asked, itemId }, call, UNNAMED);
+      return { sends: sends.map(toTextSend), next };
+    },
+    resolveSmsSend: async (asked, call) => toTextSend(await ledger.resolve(asked, call)),
+  };
+}
+
+function toTextSend(row: Row): MessageInitShape<typeof TextSendSchema> {
+  return { ...listedMembers(SMS, row), smsId: Number(row.sms_id) };
+}
