@@ -3,9 +3,9 @@ import { after, test } from "node:test";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import AxeBuilder from "axe-core";
-import { simpleParser } from "mailparser";
 import { startBrowser } from "./browser.ts";
 import { scrapeProcess } from "./scrape.ts";
+import { type SentMail, sendToReader } from "./sent-mail.ts";
 import { startVisitedStack } from "./visited-stack.ts";
 import { BROWSER, visitor } from "./visitor.ts";
 
@@ -32,16 +32,6 @@ const JUDGED = { timeoutMs: 25_000, intervalMs: 200 };
 const GMAIL = "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)";
 const APPLE_PRIVACY = "Mozilla/5.0";
 
-interface Mail {
-  contactId: number;
-  emailId: number;
-  links: string[];
-  pixel: string;
-  view: string;
-  unsubscribe: string;
-}
-
-let count = 0;
 async function publishedEmail(): Promise<number> {
   const { email } = await made("emails/new", {
     ...{ name: "News", subject: "News", emailType: "template", isPublished: true },
@@ -51,34 +41,15 @@ async function publishedEmail(): Promise<number> {
   return email.id;
 }
 
-/** A mail to a contact of its own, as paths of the public web. */
-async function mailOf(emailId: number, members: object = {}): Promise<Mail> {
-  const address = `reader-${++count}@example.org`;
-  const { contact } = await made("contacts/new", { email: address, firstname: "Ada", ...members });
-  await made(`emails/${emailId}/contact/${contact.id}/send`, {});
-  const mail = sink.taken.find(({ to }) => to.includes(address));
-  const { html } = await simpleParser(Buffer.from(mail?.octets ?? "", "latin1"));
-  const paths = [...String(html).matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address = ""]) => {
-    const { pathname, search } = new URL(address.replaceAll("&amp;", "&"));
-    return pathname + search;
-  });
-  const find = (start: string) => paths.find((path) => path.startsWith(start)) ?? "";
-  return {
-    ...{ contactId: contact.id, emailId },
-    links: paths.filter((path) => path.startsWith("/r/")),
-    pixel: paths.find((path) => path.endsWith(".gif")) ?? "",
-    view: find("/email/view/"),
-    unsubscribe: find("/email/unsubscribe/"),
-  };
-}
+const mailOf = (emailId: number, members: object = {}) => sendToReader(stack, sink, emailId, members);
 
-const sendOf = async ({ contactId }: Mail) => {
+const sendOf = async ({ contactId }: SentMail) => {
   const [send] = await query(
     `select is_read, open_count, machine_open_count, machine_click_count, state, viewed_in_browser from content.sends where contact_id = ${contactId}`,
   );
   return send;
 };
-const hitsOf = ({ emailId }: Mail) =>
+const hitsOf = ({ emailId }: SentMail) =>
   query(
     `select contact_id, verdict, verdict_reason from content.page_hits where email_id = ${emailId} order by id`,
   );
@@ -197,15 +168,15 @@ const segment = async (name: string, members: object = {}): Promise<number> =>
       ...members,
     })
   ).list.id;
-const contactOf = async ({ contactId }: Mail): Promise<Any> =>
+const contactOf = async ({ contactId }: SentMail): Promise<Any> =>
   ((await api("GET", `contacts/${contactId}`)).body as Any).contact;
-const segmentsOf = async ({ contactId }: Mail): Promise<number[]> =>
+const segmentsOf = async ({ contactId }: SentMail): Promise<number[]> =>
   (
     await query(
       `select segment_id from contact.segment_contacts where contact_id = ${contactId} and not manually_removed order by segment_id`,
     )
   ).map(({ segment_id }) => segment_id);
-const tokenOf = ({ unsubscribe }: Mail) => unsubscribe.split("/").at(-1) ?? "";
+const tokenOf = ({ unsubscribe }: SentMail) => unsubscribe.split("/").at(-1) ?? "";
 const choose = (token: string, form: [string, string][] | Record<string, string>) =>
   browser().ask(`/email/preferences/${token}`, {
     method: "POST",

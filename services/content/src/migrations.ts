@@ -220,4 +220,8 @@ export const migrations: Migrations = {
   "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),
   "0078_winner_of_sends": statements(...WINNER_OF_SENDS),
   "0079_ledgers_listed": statements(...TEXT_LEDGER, ...NOTICE_LEDGER),
+  "0086_preference_pages": statements(
+    "alter table emails add column preference_center_id integer references pages on delete set null",
+    "create index emails_preference_pages on emails (preference_center_id) where preference_center_id is not null",
+  ),
 };

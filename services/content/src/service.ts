@@ -67,6 +67,7 @@ import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
+import { preferencesInPages } from "./page/preference-page.ts";
 import { openSendRequests } from "./request/service.ts";
 import { holdClicks } from "./send/hold-clicks.ts";
 import { mailParts } from "./send/mail-parts.ts";
@@ -154,8 +155,11 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const { rows: emailRows, makeWinner } = emails(context);
   const smsRows = smses(context);
   const text = textParts(foundation, mail);
+  const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
+  const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
   const sends = openSends(foundation, {
     ...{ rows: emailRows, makeWinner, findVisible, linkPreview, settings, ids, mail },
+    preferencesInPage: preferencesInPages(pageShown),
     formMarkup: (id) => markupForNobody(formOptions, id),
   });
   const callbacks = openCallbacks(foundation);
@@ -164,8 +168,6 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, text });
   const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail, text) : { work: {}, jobs: [] };
   const notices = openNotices(foundation, { rows: emailRows, findVisible, mail });
-  const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
-  const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
   const testedPages = pages(context);
   const focusScript = itemScript(forms.rows, settings);
   const visitors = [

@@ -2,6 +2,7 @@ import { compileTemplate, type Template } from "@tidings/rendering/compile-templ
 import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
 import { LRUCache } from "lru-cache";
+import { PREFERENCE_SLOTS } from "../send/preference-parts.ts";
 import type { ThemeHtml } from "../theme/theme-html.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { PageAddresses } from "../web/page-address.ts";
@@ -9,9 +10,12 @@ import { rowIdOf } from "../web/row-id.ts";
 import type { FoundPage, PageRow } from "./find-page.ts";
 
 /** The tokens of landing pages beside the fields of contacts (engines.md 7.4). */
-const NAMES = new Set(
-  `pagelink assetlink form dwc dynamiccontent langbar sharebuttons pagetitle pagemetadescription`.split(" "),
-);
+const NAMES = new Set([
+  ...`pagelink assetlink form dwc dynamiccontent langbar sharebuttons pagetitle pagemetadescription leadidentifier`.split(
+    " ",
+  ),
+  ...Object.keys(PREFERENCE_SLOTS),
+]);
 /** The field of a contact with the time zone in which dates are written. */
 const TIME_ZONE = "timezone";
 const COMPILED_MAX = 200;
@@ -33,6 +37,8 @@ export interface Seen {
   slot(name: string): Promise<string | undefined>;
   /** A form as it stands in this page for the visitor; undefined for one that takes nothing then. */
   form(id: string, pageId: number): Promise<string | undefined>;
+  /** A part of the preference centre that this page is for its reader; absent on any other page. */
+  preferencePart?: (token: string) => Html | undefined;
   now: number;
   /** The signed id of the hit that this is; undefined for a preview. */
   hitToken: string | undefined;
@@ -78,7 +84,7 @@ async function rendered(template: Template, rendering: Rendering, content?: stri
     valueOf: ({ name, argument }) =>
       name === "content" && content !== undefined
         ? { markup: content }
-        : values.get(`${name} ${argument ?? ""}`),
+        : (values.get(`${name} ${argument ?? ""}`) ?? seen.preferencePart?.(name)),
     dates: {
       now: seen.now,
       timeZone: contactFields.get(TIME_ZONE) || "UTC",
@@ -123,6 +129,8 @@ async function tokenValue(
       const content = await seen.slot(argument);
       return content === undefined ? undefined : { markup: content };
     }
+    case "leadidentifier":
+      return seen.preferencePart && (await seen.fieldsOf(["email"])).get("email");
     case "langbar":
       return languageBar(found, addresses);
     case "sharebuttons":

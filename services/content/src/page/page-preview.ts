@@ -1,21 +1,14 @@
-import type { Database } from "@tidings/database/database";
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { type Request, type Response, Router } from "express";
-import { chooseTranslation } from "../family/choose-translation.ts";
 import type { FormInPage } from "../form/personal-form.ts";
-import { slotContent } from "../slot/slot-content.ts";
-import type { KnownContacts } from "../visit/known-contact.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
-import { type Preview, readPreview, setPreviewHeaders } from "../web/preview.ts";
-import { chooseVariant, LOCALE } from "./choose-page.ts";
-import { type FoundPage, findPageAt, type PageRow } from "./find-page.ts";
-import type { pageRenderer } from "./page-html.ts";
+import { readPreview, setPreviewHeaders } from "../web/preview.ts";
+import { findPageAt, type PageRow } from "./find-page.ts";
+import { type PageForContactOptions, pageForContact } from "./page-for-contact.ts";
+import type { Seen } from "./page-html.ts";
 
-export interface PagePreviewOptions {
-  database: Database;
+export interface PagePreviewOptions extends PageForContactOptions {
   settings: VisitSettings;
-  contacts: KnownContacts;
-  render: ReturnType<typeof pageRenderer>;
   formInPage: FormInPage;
 }
 
@@ -31,7 +24,9 @@ export function pagePreviewRoutes(options: PagePreviewOptions): Router {
     if (!preview || !found) return next();
     setPreviewHeaders(response);
     if (!found.page.isWithinDates) return answerClosed(response, found.page);
-    response.type("text/html").send(await previewHtml(options, preview, found));
+    const { contactId, at } = preview;
+    const form: Seen["form"] = (id, pageId) => options.formInPage(id, { pageId, previewAt: at });
+    response.type("text/html").send(await pageForContact(options, found, { contactId, at, form }));
   });
   return router;
 }
@@ -41,25 +36,4 @@ function answerClosed(response: Response, { redirectType, redirectUrl }: PageRow
   if (redirectType !== undefined && redirectUrl) return void response.redirect(redirectType, redirectUrl);
   response.setHeader("content-security-policy", PLAIN_POLICY);
   response.status(401).type("text/html").send(plainPage("Not available", "This page is not available then."));
-}
-
-async function previewHtml(options: PagePreviewOptions, preview: Preview, asked: FoundPage): Promise<string> {
-  const { database, contacts, render, formInPage } = options;
-  const { contactId, at } = preview;
-  const fieldsOf = async (aliases: string[]) =>
-    contactId === undefined ? new Map<string, string>() : contacts.fieldsOf(contactId, aliases);
-  const locale = asked.translations.length > 0 ? (await fieldsOf([LOCALE])).get(LOCALE) : undefined;
-  const translation = locale ? chooseTranslation(asked.page, asked.translations, [locale]) : undefined;
-  const found = (translation && (await findPageAt(database, translation.id, at))) ?? asked;
-  // A variant that is asked for itself has none: it is shown, where a visitor would be sent to its parent.
-  return render(found, chooseVariant(found, undefined), {
-    fieldsOf,
-    async slot(name) {
-      const contact = contactId === undefined ? undefined : { contactId, isProven: true };
-      return (await slotContent({ database, contacts }, name, contact, at))?.content;
-    },
-    form: (id, pageId) => formInPage(id, { pageId, previewAt: at }),
-    now: at,
-    hitToken: undefined,
-  });
 }

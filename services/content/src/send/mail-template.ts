@@ -2,6 +2,7 @@ import { type Filter, readFilters } from "@tidings/filters/filter";
 import { compileTemplate, type Template } from "@tidings/rendering/compile-template";
 import { type HtmlLink, htmlLinks } from "@tidings/rendering/html-links";
 import { htmlToText } from "@tidings/rendering/html-to-text";
+import { atBodyEnd, atBodyStart } from "@tidings/rendering/in-body";
 import type { NamedToken } from "@tidings/rendering/token";
 import { html } from "@tidings/runtime/html";
 import { utmParameters } from "../family/utm-tags.ts";
@@ -142,18 +143,14 @@ function withTrackedLinks(text: string, ids: ReadonlyMap<string, string>): strin
 
 function withPixel(body: string): string {
   if (/\{tracking_pixel\}/.test(body)) return body;
-  const pixel = '<img height="1" width="1" src="{tracking_pixel}" alt="">';
-  const at = body.search(/<\/body\s{0,20}>/i);
-  return at < 0 ? body + pixel : body.slice(0, at) + pixel + body.slice(at);
+  return atBodyEnd(body, '<img height="1" width="1" src="{tracking_pixel}" alt="">');
 }
 
 /** Mail programs show it beside the subject, and not in the mail. */
 function withPreheader(body: string, preheader: string | null): string {
   if (!preheader) return body;
   const { markup } = html`<div style="display:none;max-height:0;overflow:hidden">${preheader}</div>`;
-  const tag = /<body[^>]{0,2000}>/i.exec(body);
-  const at = tag ? tag.index + tag[0].length : 0;
-  return body.slice(0, at) + markup + body.slice(at);
+  return atBodyStart(body, markup);
 }
 
 function headersOf({ headers }: EmailRevision): [string, string][] {

@@ -5,22 +5,32 @@ import { serviceActor } from "@tidings/rpc/actor";
 import type { RpcClient } from "@tidings/rpc/client";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
+import { sandboxPolicy } from "../web/policy.ts";
 import { chooseCategories, offeredCategories } from "./category-choices.ts";
 import type { LinkedSend } from "./mail-links.ts";
 import { keepPreferences } from "./preference-jobs.ts";
-import { type PreferencePage, preferencePage } from "./preference-page.ts";
+import type { PreferenceLanding } from "./preference-landing.ts";
+import { preferencePage } from "./preference-page.ts";
+import type { OfferedChoices } from "./preference-parts.ts";
 import { channelsOf, readChoices, rulesOf, type StoredRule } from "./preferences.ts";
+import { UNSUBSCRIBE_POLICY } from "./unsubscribe-page.ts";
+
+/** A page for a reader, and the policy that it is under. */
+export interface ShownPage {
+  markup: string;
+  policy: string;
+}
 
 /** Where readers of mails choose what they get, and how often. */
 export interface PreferenceCentre {
   /** The page; undefined while it cannot be written: readers then get that of an unsubscribe. */
-  page(send: LinkedSend, token: string): Promise<string | undefined>;
+  page(send: LinkedSend, token: string): Promise<ShownPage | undefined>;
   /** Keeps what was sent, or answers the page with what is wrong. */
   keep(
     send: LinkedSend,
     token: string,
     body: string,
-  ): Promise<{ isKept: true } | { isKept: false; page: string | undefined }>;
+  ): Promise<{ isKept: true } | { isKept: false; page: ShownPage | undefined }>;
 }
 
 interface CentreOptions {
@@ -28,6 +38,7 @@ interface CentreOptions {
   outbox: Outbox;
   contacts: RpcClient<typeof ContactCommandService>;
   now: () => number;
+  landing: PreferenceLanding;
 }
 
 /** A reader does not wait longer for what the contact service knows. */
@@ -38,8 +49,14 @@ const refusedStatement = prepared(
   "select from send_refusals where contact_id = $1 and channel = 'email'",
 );
 
-export function preferenceCentre({ database, outbox, contacts, now }: CentreOptions): PreferenceCentre {
-  const read = async ({ contactId }: LinkedSend, token: string): Promise<PreferencePage | undefined> => {
+export function preferenceCentre({
+  database,
+  outbox,
+  contacts,
+  now,
+  landing,
+}: CentreOptions): PreferenceCentre {
+  const read = async ({ contactId }: LinkedSend, token: string): Promise<OfferedChoices | undefined> => {
     const deadlineMs = Date.now() + WAIT_MS;
     const found = await contacts
       .readPreferences({ contactId }, { actor, deadlineMs, requestId: "" })
@@ -66,32 +83,38 @@ export function preferenceCentre({ database, outbox, contacts, now }: CentreOpti
       hasRefused: found.hasRefusedEmail || refused.length > 0,
     };
   };
+  const written = async (send: LinkedSend, choices: OfferedChoices): Promise<ShownPage> => {
+    const markup = await landing(send, choices);
+    return markup === undefined
+      ? { markup: preferencePage(choices), policy: UNSUBSCRIBE_POLICY }
+      : { markup, policy: sandboxPolicy() };
+  };
   return {
     async page(send, token) {
-      const page = await read(send, token);
-      return page && preferencePage(page);
+      const choices = await read(send, token);
+      return choices && written(send, choices);
     },
     async keep(send, token, body) {
       const { choices, problems } = readChoices(new URLSearchParams(body));
       if (problems.size > 0) {
-        const page = await read(send, token);
+        const offered = await read(send, token);
         // The page shows again what the reader entered, as far as the contact may choose it.
-        const chosenAgain = (offered: PreferencePage["segments"], { chosen }: { chosen: number[] }) =>
-          offered.map((offer) => ({ ...offer, isChosen: chosen.includes(offer.id) }));
+        const chosenAgain = (offers: OfferedChoices["segments"], { chosen }: { chosen: number[] }) =>
+          offers.map((offer) => ({ ...offer, isChosen: chosen.includes(offer.id) }));
         return {
           isKept: false,
           page:
-            page &&
-            preferencePage({
-              ...page,
+            offered &&
+            (await written(send, {
+              ...offered,
               ...{
-                channels: { ...page.channels, ...choices.channels },
+                channels: { ...offered.channels, ...choices.channels },
                 preferred: choices.preferred,
                 problems,
               },
-              segments: chosenAgain(page.segments, choices.segments),
-              categories: chosenAgain(page.categories, choices.categories),
-            }),
+              segments: chosenAgain(offered.segments, choices.segments),
+              categories: chosenAgain(offered.categories, choices.categories),
+            })),
         };
       }
       const { contactId } = send;

@@ -21,6 +21,7 @@ import type { MailParts } from "./mail-parts.ts";
 import { openRoutes } from "./open-routes.ts";
 import { preferenceCentre } from "./preference-centre.ts";
 import { preferenceJobs } from "./preference-jobs.ts";
+import { type PreferencesInPage, preferenceLandings } from "./preference-landing.ts";
 import { openRecorder } from "./record-opens.ts";
 import { viewRecorder } from "./record-views.ts";
 import { sendMethods } from "./render-again.ts";
@@ -38,6 +39,7 @@ interface SendParts {
   settings: VisitSettings;
   ids: ContactIds;
   mail: MailParts;
+  preferencesInPage: PreferencesInPage;
   /** The form that a page of the public web shows to somebody who is not known. */
   formMarkup(formId: number): Promise<string | undefined>;
 }
@@ -52,13 +54,26 @@ type Sends = Required<Pick<Parts, "facts" | "jobs">> & {
 /** The methods about sends, and the way back from a mail. */
 export function openSends(
   { config, database, outbox, log, upstreams }: Foundation<ContentConfig>,
-  { rows, makeWinner, findVisible, linkPreview, settings, ids, mail, formMarkup }: SendParts,
+  {
+    rows,
+    makeWinner,
+    findVisible,
+    linkPreview,
+    settings,
+    ids,
+    mail,
+    preferencesInPage,
+    formMarkup,
+  }: SendParts,
 ): Sends {
   const { rendering, render, askContactable, way, wake } = mail;
   const { links } = rendering;
   const contacts = upstreams.client("contact", ContactCommandService);
   const preferences = config.SHOW_PREFERENCES
-    ? preferenceCentre({ database, outbox, contacts, now: settings.now })
+    ? preferenceCentre({
+        ...{ database, outbox, contacts, now: settings.now },
+        landing: preferenceLandings({ database, log, preferencesInPage }),
+      })
     : undefined;
   const recordOpen = openRecorder(database, outbox);
   return {

@@ -91,7 +91,7 @@ export function unsubscribeRoutes({ database, links, preferences, formOf }: Unsu
         const read = links.read("unsubscribe", token);
         if (!read) return next();
         const chosen = path === "unsubscribe" ? await preferences?.page(read, token) : undefined;
-        if (chosen) return send(response, chosen);
+        if (chosen) return send(response, chosen.markup, chosen.policy);
         const { title, text, label } = asked;
         send(response, unsubscribePage({ title, text, button: { label, path: `/email/${path}/${token}` } }));
       })
@@ -119,7 +119,8 @@ export function unsubscribeRoutes({ database, links, preferences, formOf }: Unsu
       const kept = isCut ? TOO_LONG : await preferences.keep(read, token, text);
       if (kept.isKept) return send(response, CHOSEN);
       response.status(400);
-      send(response, kept.page ?? unsubscribePage(NOT_CHOSEN));
+      if (kept.page) return send(response, kept.page.markup, kept.page.policy);
+      send(response, unsubscribePage(NOT_CHOSEN));
     });
   return router;
 }
