@@ -224,4 +224,6 @@ export const migrations: Migrations = {
     "alter table emails add column preference_center_id integer references pages on delete set null",
     "create index emails_preference_pages on emails (preference_center_id) where preference_center_id is not null",
   ),
+  // A download by a link of a mail that nobody has read waits as a click does.
+  "0087_mail_downloads": statements("alter table mail_clicks add column download jsonb"),
 };

@@ -69,7 +69,7 @@ import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
 import { preferencesInPages } from "./page/preference-page.ts";
 import { openSendRequests } from "./request/service.ts";
-import { holdClicks } from "./send/hold-clicks.ts";
+import { holdClicks, holdDownloads } from "./send/hold-clicks.ts";
 import { mailParts } from "./send/mail-parts.ts";
 import { openSends } from "./send/service.ts";
 import { openSender, openSendingProcess, watchSends } from "./sender.ts";
@@ -150,7 +150,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     theme: files.theme,
   };
   const visiting = { database, outbox, ids };
-  const recordDownload = factRecorder(visiting, DOWNLOADS);
+  const recordDownload = factRecorder(visiting, DOWNLOADS, holdDownloads);
   const recordShown = shownRecorder({ database, outbox });
   const { rows: emailRows, makeWinner } = emails(context);
   const smsRows = smses(context);

@@ -3,10 +3,12 @@ import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { Outbox } from "@tidings/messaging/outbox";
+import type { Download } from "../asset/download.ts";
 import type { Hit } from "../visit/hit.ts";
+import type { VisitFact } from "../visit/visit-fact.ts";
 import { recordOpensIn } from "./record-opens.ts";
 
-/** A link of a mail that was followed: a tracked one, one to a page of ours, or the one to the web view. */
+/** A link of a mail that was followed: a tracked one, one to a page or a file of ours, or the one to the web view. */
 export interface MailClick {
   /** A UUIDv7, and the time in it. */
   id: string;
@@ -16,6 +18,7 @@ export interface MailClick {
   target: string;
   /** Recorded once it is known whether a person made it; undefined where that was done, or there is none. */
   hit?: Hit;
+  download?: Download;
 }
 
 /** A click waits so long for other links of the same mail. */
@@ -36,9 +39,9 @@ const unreadStatement = prepared(
 );
 const holdStatement = prepared(
   "mail_clicks_hold",
-  `insert into mail_clicks (id, send_hash, target, clicked_at, due_at, hit)
-   select x.id, x.send_hash, x.target, x.clicked_at, now() + interval '${WAIT_SECONDS} seconds', x.hit
-   from json_to_recordset($1::json) as x (id uuid, send_hash uuid, target text, clicked_at timestamptz, hit jsonb)
+  `insert into mail_clicks (id, send_hash, target, clicked_at, due_at, hit, download)
+   select x.id, x.send_hash, x.target, x.clicked_at, now() + interval '${WAIT_SECONDS} seconds', x.hit, x.download
+   from json_to_recordset($1::json) as x (id uuid, send_hash uuid, target text, clicked_at timestamptz, hit jsonb, download jsonb)
    order by x.id on conflict do nothing`,
 );
 
@@ -64,8 +67,8 @@ export async function holdMailClicks<C extends MailClick>(
     return waiting < WAITING_MAX ? "held" : "tooMany";
   });
   if (held.length > 0) {
-    const values = held.map(({ id, at, sendHash, target, hit }) => ({
-      ...{ id, send_hash: sendHash, target, clicked_at: new Date(at).toISOString(), hit: hit ?? null },
+    const values = held.map(({ id, at, sendHash, target, hit = null, download = null }) => ({
+      ...{ id, send_hash: sendHash, target, clicked_at: new Date(at).toISOString(), hit, download },
     }));
     transaction.execute(holdStatement, [JSON.stringify(values)]);
     const key = `${PROCESS}:${Math.floor(Date.now() / 1_000)}`;
@@ -74,41 +77,46 @@ export async function holdMailClicks<C extends MailClick>(
   return { free, tooMany, held };
 }
 
-/** A hit as one of a scanner of mails: it has no visitor. */
-export function scanned(hit: Hit): Hit {
-  return { ...hit, verdict: "machine", reason: "scanner", device: undefined };
+/** A hit or download as one of a scanner of mails: it has no visitor. */
+export function scanned<F extends VisitFact>(fact: F): F {
+  return { ...fact, verdict: "machine", reason: "scanner", device: undefined };
 }
 
-/**
- * Answers the hits that are recorded now. Those by links of unread mails wait, but for pages, whose visitors see them at once. Clicks of machines are
- * noted with their mails.
- */
-export async function holdClicks(transaction: Transaction, outbox: Outbox, hits: Hit[]): Promise<Hit[]> {
-  const clicks = hits.flatMap((hit) => clickOf(hit) ?? []);
-  if (clicks.length === 0) return hits;
-  const { machines = [], others = [] } = Object.groupBy(clicks, ({ source }) =>
-    source.verdict === "machine" ? "machines" : "others",
-  );
-  const { held, tooMany } = await holdMailClicks(transaction, others);
-  const noted = (some: SourcedClick[], verdict: "machine" | "scanner") =>
-    some.map(({ sendHash }) => ({ hash: sendHash, by: "click" as const, verdict }));
-  await recordOpensIn(transaction, outbox, [...noted(machines, "machine"), ...noted(tooMany, "scanner")]);
-  const sourcesOf = (some: SourcedClick[]) => new Set(some.map(({ source }) => source));
-  const [waiting, scannedHits] = [sourcesOf(held.filter(({ hit }) => hit)), sourcesOf(tooMany)];
-  return hits.flatMap((hit) => {
-    if (waiting.has(hit)) return [];
-    return scannedHits.has(hit) ? scanned(hit) : hit;
-  });
-}
+/** Hits that are recorded now. Those by links of unread mails wait, but for pages, whose visitors see them at once. */
+export const holdClicks = clickHolder((hit: Hit) => {
+  const { redirectId, pageId } = hit;
+  if (redirectId !== undefined) return { target: `redirect:${redirectId}`, hit };
+  return pageId === undefined ? undefined : { target: `page:${pageId}` };
+});
 
-/** A click and the hit that it is a part of. */
-type SourcedClick = MailClick & { source: Hit };
+/** Downloads that are recorded now. Those by links of unread mails wait. */
+export const holdDownloads = clickHolder((download: Download) => ({
+  ...{ target: `asset:${download.assetId}`, download },
+}));
 
-function clickOf(hit: Hit): SourcedClick | undefined {
-  const { id, at, sendHash, redirectId, pageId } = hit;
-  if (!sendHash || (redirectId === undefined && pageId === undefined)) return undefined;
-  const click = { id, at, sendHash, source: hit };
-  return redirectId === undefined
-    ? { ...click, target: `page:${pageId}` }
-    : { ...click, target: `redirect:${redirectId}`, hit };
+/** Answers those of some facts that are recorded now, and keeps the others. Clicks of machines are noted with their mails. */
+function clickHolder<F extends VisitFact>(
+  linkOf: (fact: F) => Pick<MailClick, "target" | "hit" | "download"> | undefined,
+) {
+  return async (transaction: Transaction, outbox: Outbox, facts: F[]): Promise<F[]> => {
+    const clicks = facts.flatMap((source): (MailClick & { source: F })[] => {
+      const { id, at, sendHash } = source;
+      const link = sendHash ? linkOf(source) : undefined;
+      return link && sendHash ? [{ id, at, sendHash, source, ...link }] : [];
+    });
+    if (clicks.length === 0) return facts;
+    const { machines = [], others = [] } = Object.groupBy(clicks, ({ source }) =>
+      source.verdict === "machine" ? "machines" : "others",
+    );
+    const { held, tooMany } = await holdMailClicks(transaction, others);
+    const noted = (some: MailClick[], verdict: "machine" | "scanner") =>
+      some.map(({ sendHash }) => ({ hash: sendHash, by: "click" as const, verdict }));
+    await recordOpensIn(transaction, outbox, [...noted(machines, "machine"), ...noted(tooMany, "scanner")]);
+    const waiting = new Set(held.filter(({ hit, download }) => hit ?? download).map(({ source }) => source));
+    const tooManyFacts = new Set(tooMany.map(({ source }) => source));
+    return facts.flatMap((fact) => {
+      if (waiting.has(fact)) return [];
+      return tooManyFacts.has(fact) ? scanned(fact) : fact;
+    });
+  };
 }

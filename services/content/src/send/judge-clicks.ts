@@ -1,11 +1,15 @@
 import { type Database, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
+import type { Row } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import type { Outbox } from "@tidings/messaging/outbox";
 import type { Log } from "@tidings/runtime/log";
+import type { Download } from "../asset/download.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
 import type { Hit } from "../visit/hit.ts";
 import { recordJudgedHitsIn } from "../visit/record-hits.ts";
+import type { VisitFact } from "../visit/visit-fact.ts";
 import { clickJobs, scanned, WAIT_SECONDS, WEB_VIEW } from "./hold-clicks.ts";
 import { type Open, recordOpensIn } from "./record-opens.ts";
 
@@ -25,7 +29,7 @@ const judgeStatement = prepared(
      select send_hash from mail_clicks where due_at <= now() group by send_hash order by min(due_at) limit ${MAILS_MAX}
    ), taken as (
      delete from mail_clicks c using due where c.send_hash = due.send_hash
-     returning c.id, c.send_hash, c.target, c.clicked_at, c.hit
+     returning c.id, c.send_hash, c.target, c.clicked_at, c.hit, c.download
    ), followed as (
      select *, lag(target) over earlier <> target and clicked_at - lag(clicked_at) over earlier < interval '${SCAN_SECONDS} seconds' as is_hasty
      from taken window earlier as (partition by send_hash order by clicked_at, id)
@@ -36,7 +40,7 @@ const judgeStatement = prepared(
      where s.hash = m.send_hash and coalesce(s.date_read > m.first_at, true)
        and (m.is_hasty or s.last_scanned > m.first_at - interval '${WAIT_SECONDS} seconds')
      returning s.hash)
-   select send_hash, target, hit, send_hash in (select hash from scanned) as is_scanned from taken order by id`,
+   select send_hash, target, hit, download, send_hash in (select hash from scanned) as is_scanned from taken order by id`,
 );
 /** Clicks for which no other job will come. */
 const leftStatement = prepared(
@@ -50,10 +54,11 @@ interface JudgeOptions {
   outbox: Outbox;
   log: Log;
   ids: ContactIds;
+  recordDownloads(transaction: Transaction, downloads: Download[]): Promise<unknown>;
 }
 
 /** Decides whether clicks in mails that nobody had read are a person's, and records them. */
-export function clickJudgement({ database, outbox, log, ids }: JudgeOptions): JobOptions {
+export function clickJudgement({ database, outbox, log, ids, recordDownloads }: JudgeOptions): JobOptions {
   return {
     database,
     log,
@@ -61,12 +66,12 @@ export function clickJudgement({ database, outbox, log, ids }: JudgeOptions): Jo
     async work(transaction, { id, payload }) {
       lock.exclusive(transaction);
       const rows = await transaction.query(judgeStatement, []);
-      const hits = rows.flatMap(({ hit, is_scanned }) => {
-        if (!hit) return [];
-        const waited = JSON.parse(hit) as Hit;
-        return is_scanned === "t" ? scanned(waited) : waited;
-      });
+      const hits = rows.flatMap(({ hit, is_scanned }) => judged<Hit>(hit, is_scanned));
       if (hits.length > 0) await recordJudgedHitsIn(transaction, { database, outbox, ids }, hits);
+      await recordDownloads(
+        transaction,
+        rows.flatMap(({ download, is_scanned }) => judged<Download>(download, is_scanned)),
+      );
       await recordOpensIn(
         transaction,
         outbox,
@@ -83,4 +88,11 @@ export function clickJudgement({ database, outbox, log, ids }: JudgeOptions): Jo
       return { state: "again", payload, delaySeconds: Number(left.seconds) };
     },
   };
+}
+
+/** A fact that waited, with its verdict. */
+function judged<F extends VisitFact>(json: Row[string] | undefined, isScanned: Row[string] | undefined): F[] {
+  if (!json) return [];
+  const fact = JSON.parse(json) as F;
+  return [isScanned === "t" ? scanned(fact) : fact];
 }

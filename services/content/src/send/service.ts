@@ -8,9 +8,11 @@ import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { Router } from "express";
+import { DOWNLOADS } from "../asset/record-downloads.ts";
 import type { ContentConfig } from "../config.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
 import type { ContactIds } from "../visit/contact-ids.ts";
+import { judgedFactRecorder } from "../visit/record-facts.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { LinkPreview } from "../web/preview.ts";
 import { winnerDecisions } from "./decide-winner.ts";
@@ -95,7 +97,10 @@ export function openSends(
     jobs: [
       sendReplays({ database, outbox, log, wake }),
       winnerDecisions({ database, log, makeWinner, wake }),
-      clickJudgement({ database, outbox, log, ids }),
+      clickJudgement({
+        ...{ database, outbox, log, ids },
+        recordDownloads: judgedFactRecorder({ database, outbox, ids }, DOWNLOADS),
+      }),
       preferenceJobs(database, log, upstreams),
     ],
     facts: [

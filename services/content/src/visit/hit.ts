@@ -10,8 +10,6 @@ export interface Hit extends PageFact {
   page?: { title: string; alias: string; category: string } | undefined;
   /** A tracked link. */
   redirectId?: number | undefined;
-  /** The send whose mail led here. */
-  sendHash?: string | undefined;
   urlTitle: string;
   /** Values by aliases of fields that the page sent of its visitor, and tags. */
   values: Record<string, string>;

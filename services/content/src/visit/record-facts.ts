@@ -2,6 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { backgroundDeadline } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { factEvents } from "@tidings/messaging/fact-events";
+import type { Outbox } from "@tidings/messaging/outbox";
 import type { FactKind, FactRow } from "./fact-kind.ts";
 import { insertFacts } from "./fact-table.ts";
 import { groupCommit } from "./group-commit.ts";
@@ -24,25 +25,38 @@ export interface RecordedKind<F extends VisitFact, S extends DescMessage> extend
 /** Records a fact and answers its visitor, once it is durable; undefined for a machine, and for a person who may not be known. */
 export type RecordFact<F extends VisitFact> = (fact: F) => Promise<Visitor | undefined>;
 
-/** Records facts in groups: visitors, rows, counters and events of a group are one transaction. */
+/** Records facts in groups: visitors, rows, counters and events of a group are one transaction. `hold` keeps those whose verdict is not final. */
 export function factRecorder<F extends VisitFact, S extends DescMessage>(
-  { database, outbox, ids }: Visits,
+  visits: Visits,
   kind: RecordedKind<F, S>,
+  hold?: (transaction: Transaction, outbox: Outbox, facts: F[]) => Promise<F[]>,
 ): RecordFact<F> {
-  const insertStatement = insertFacts(kind.table, kind.columns);
+  const record = judgedFactRecorder(visits, kind);
   return groupCommit((sent) =>
-    database.transaction(backgroundDeadline(), async (transaction) => {
-      const { targetsOf } = kind;
-      const { visitors, facts, events, unique } = await meetVisitors(transaction, ids, sent, { targetsOf });
-      const kept = facts.filter(isKept);
-      const rows = kept.map((fact) => kind.rowOf(fact, visitors.get(fact), unique.has(fact)));
-      if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
-      kind.count(transaction, facts, unique);
-      const published = [...Map.groupBy(rows, kind.subjectOf)].flatMap(([subject, own]) =>
-        factEvents(subject, kind.schema, own, (slice) => kind.messageOf(slice)),
-      );
-      outbox.append(transaction, [...events, ...published]);
-      return visitors;
-    }),
+    visits.database.transaction(backgroundDeadline(), async (transaction) =>
+      record(transaction, hold ? await hold(transaction, visits.outbox, sent) : sent),
+    ),
   );
+}
+
+/** Records facts with a final verdict as a part of a transaction, and answers their visitors. */
+export function judgedFactRecorder<F extends VisitFact, S extends DescMessage>(
+  { outbox, ids }: Visits,
+  kind: RecordedKind<F, S>,
+): (transaction: Transaction, facts: F[]) => Promise<ReadonlyMap<F, Visitor>> {
+  const insertStatement = insertFacts(kind.table, kind.columns);
+  return async (transaction, sent) => {
+    if (sent.length === 0) return new Map();
+    const { targetsOf } = kind;
+    const { visitors, facts, events, unique } = await meetVisitors(transaction, ids, sent, { targetsOf });
+    const kept = facts.filter(isKept);
+    const rows = kept.map((fact) => kind.rowOf(fact, visitors.get(fact), unique.has(fact)));
+    if (rows.length > 0) transaction.execute(insertStatement, [JSON.stringify(rows)]);
+    kind.count(transaction, facts, unique);
+    const published = [...Map.groupBy(rows, kind.subjectOf)].flatMap(([subject, own]) =>
+      factEvents(subject, kind.schema, own, (slice) => kind.messageOf(slice)),
+    );
+    outbox.append(transaction, [...events, ...published]);
+    return visitors;
+  };
 }

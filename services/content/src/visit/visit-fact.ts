@@ -8,6 +8,8 @@ export interface VisitFact extends Omit<Sighting, "deviceId" | "hitId" | "isNewD
   /** The browser, where it may be known. */
   device: { id: string; isNew: boolean } | undefined;
   emailId?: number | undefined;
+  /** The send whose mail led here. */
+  sendHash?: string | undefined;
   /** The channel that led here, and its id. */
   source: string;
   sourceId?: number | undefined;
