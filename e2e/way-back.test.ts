@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { EmailOpenDevicesSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import AxeBuilder from "axe-core";
 import { startBrowser } from "./browser.ts";
+import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
 import { type SentMail, sendToReader } from "./sent-mail.ts";
 import { startVisitedStack } from "./visited-stack.ts";
@@ -153,6 +155,58 @@ test("a person's click marks its mail read once; clicks of scanners, bots and pr
   const { value } = await scrapeProcess(stack, "content");
   assert.equal(value("tidings_mail_opens_total", { by: "picture", verdict: "prefetch" }), 1);
   assert.equal(value("tidings_mail_opens_total", { by: "click", verdict: "scanner" }), 2);
+});
+
+const devicesOf = async ({ contactId }: SentMail) =>
+  (
+    await query(
+      `select d.contact_id, d.device_id, d.ip, count(*)::int as opens from content.email_send_devices d
+       join content.sends s on s.hash = d.send_hash where s.contact_id = ${contactId} group by 1, 2, 3`,
+    )
+  ).map(({ ...row }) => row);
+const idOf = async (reader: ReturnType<typeof browser>) => {
+  const { json } = await reader.hit({ page_url: "https://shop.example/" });
+  return { id: String(json.device_id), contactId: Number(json.id) };
+};
+
+test("each open by a known device leaves a row with that device; other opens leave none", async () => {
+  const emailId = await publishedEmail();
+  const [clicked, opened, forwarded] = [await mailOf(emailId), await mailOf(emailId), await mailOf(emailId)];
+  // The device of a click is new, and becomes that of the contact with the verdict. A second click is no open.
+  const clicker = browser();
+  for (let time = 0; time < 2; time += 1) await clicker.ask(clicked.links[0] ?? "");
+  // A browser without cookies, a forged id, a machine, and a browser that asks to be left alone.
+  const known = browser();
+  const { id: deviceId, contactId: owner } = await idOf(known);
+  const cookie = `svc_device_id=${deviceId}`;
+  await browser().ask(opened.pixel);
+  await browser().ask(opened.pixel, { headers: { cookie: `svc_device_id=${"x".repeat(23)}` } });
+  await browser("curl/8").ask(opened.pixel, { headers: { cookie } });
+  await browser().ask(opened.pixel, { headers: { cookie, dnt: "1" } });
+  assert.deepEqual(await devicesOf(opened), []);
+  for (let time = 0; time < 2; time += 1)
+    await browser().ask(opened.pixel, { headers: { cookie, "x-forwarded-for": "192.0.2.7" } });
+  await browser().ask(opened.view, { headers: { cookie, "x-forwarded-for": "192.0.2.7" } });
+  const row = { contact_id: owner, device_id: deviceId, ip: "192.0.2.7" };
+  await eventually(async () => assert.deepEqual(await devicesOf(opened), [{ ...row, opens: 3 }]));
+  // The web view of an unread mail waits, with its device.
+  await browser().ask(forwarded.view, { headers: { cookie, "x-forwarded-for": "192.0.2.7" } });
+  await eventually(async () => {
+    assert.deepEqual(await devicesOf(forwarded), [{ ...row, opens: 1 }]);
+    const [device] = await devicesOf(clicked);
+    assert.deepEqual([device?.contact_id, device?.opens], [clicked.contactId, 1]);
+  }, JUDGED);
+  const events = await publishedOn(stack, "tidings.content.email_device.opened", EmailOpenDevicesSchema);
+  const published = events.flatMap(({ devices }) => devices).filter((device) => device.deviceId === deviceId);
+  assert.deepEqual(
+    published.map(({ contactId, ip }) => [contactId, ip]),
+    Array(4).fill([owner, "192.0.2.7"]),
+  );
+  // Rows go with the contact of the device.
+  assert.equal((await api("DELETE", `contacts/${owner}/delete`)).status, 200);
+  await eventually(async () =>
+    assert.deepEqual([await devicesOf(opened), await devicesOf(forwarded)], [[], []]),
+  );
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there

@@ -7,6 +7,7 @@ export const TABLES_OF_CONTACTS = [
   "asset_downloads",
   "focus_stats",
   "video_hits",
+  "email_send_devices",
   "sends",
   "notices",
   "text_sends",

@@ -21,6 +21,7 @@ import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts
 import { INBOX_TABLES } from "./inbox/inbox-tables.ts";
 import { NOTICE_LEDGER, NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { LEARNED_RATES } from "./rate/learned-rates.ts";
+import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
 import { TEXT_LEDGER, TEXT_TABLES } from "./text/text-tables.ts";
@@ -226,4 +227,5 @@ export const migrations: Migrations = {
   ),
   // A download by a link of a mail that nobody has read waits as a click does.
   "0087_mail_downloads": statements("alter table mail_clicks add column download jsonb"),
+  "0088_open_devices": statements(...OPEN_DEVICE_TABLES),
 };

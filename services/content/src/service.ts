@@ -71,6 +71,7 @@ import { preferencesInPages } from "./page/preference-page.ts";
 import { openSendRequests } from "./request/service.ts";
 import { holdClicks, holdDownloads } from "./send/hold-clicks.ts";
 import { mailParts } from "./send/mail-parts.ts";
+import { OPEN_DEVICES } from "./send/open-devices.ts";
 import { openSends } from "./send/service.ts";
 import { openSender, openSendingProcess, watchSends } from "./sender.ts";
 import { shownRecorder } from "./slot/record-shown.ts";
@@ -105,7 +106,7 @@ const NAMEABLE = [
 ];
 
 /** Tables of facts of visits. */
-const OF_VISITS = ["page_hits", "asset_downloads", "focus_stats", "video_hits"];
+const OF_VISITS = ["page_hits", "asset_downloads", "focus_stats", "video_hits", "email_send_devices"];
 const DAYS_OF_A_MONTH = 31;
 
 /** Tables by month. Months of visits that began more than `hitsDays` ago are detached; none where that is 0. */
@@ -257,6 +258,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       listedFacts(database, DOWNLOADS),
       listedFacts(database, FOCUS_FACTS),
       listedFacts(database, VIDEO_HITS),
+      listedFacts(database, OPEN_DEVICES),
       listedFacts(database, SHOWN_CONTENTS),
     ],
     snapshots: [CategorySchema, EmailSchema, FormSchema].map((schema) => resourceSnapshots(database, schema)),

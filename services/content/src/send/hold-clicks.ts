@@ -6,6 +6,7 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import type { Download } from "../asset/download.ts";
 import type { Hit } from "../visit/hit.ts";
 import type { VisitFact } from "../visit/visit-fact.ts";
+import type { OpenDevice } from "./open-devices.ts";
 import { recordOpensIn } from "./record-opens.ts";
 
 /** A link of a mail that was followed: a tracked one, one to a page or a file of ours, or the one to the web view. */
@@ -16,6 +17,8 @@ export interface MailClick {
   sendHash: string;
   /** The name of the link: clicks on different links have different ones. */
   target: string;
+  /** The browser, where it may be known. */
+  device?: OpenDevice | undefined;
   /** Recorded once it is known whether a person made it; undefined where that was done, or there is none. */
   hit?: Hit;
   download?: Download;
@@ -39,9 +42,9 @@ const unreadStatement = prepared(
 );
 const holdStatement = prepared(
   "mail_clicks_hold",
-  `insert into mail_clicks (id, send_hash, target, clicked_at, due_at, hit, download)
-   select x.id, x.send_hash, x.target, x.clicked_at, now() + interval '${WAIT_SECONDS} seconds', x.hit, x.download
-   from json_to_recordset($1::json) as x (id uuid, send_hash uuid, target text, clicked_at timestamptz, hit jsonb, download jsonb)
+  `insert into mail_clicks (id, send_hash, target, clicked_at, due_at, hit, download, device)
+   select x.id, x.send_hash, x.target, x.clicked_at, now() + interval '${WAIT_SECONDS} seconds', x.hit, x.download, x.device
+   from json_to_recordset($1::json) as x (id uuid, send_hash uuid, target text, clicked_at timestamptz, hit jsonb, download jsonb, device jsonb)
    order by x.id on conflict do nothing`,
 );
 
@@ -67,8 +70,8 @@ export async function holdMailClicks<C extends MailClick>(
     return waiting < WAITING_MAX ? "held" : "tooMany";
   });
   if (held.length > 0) {
-    const values = held.map(({ id, at, sendHash, target, hit = null, download = null }) => ({
-      ...{ id, send_hash: sendHash, target, clicked_at: new Date(at).toISOString(), hit, download },
+    const values = held.map(({ id, at, sendHash, target, hit = null, download = null, device = null }) => ({
+      ...{ id, send_hash: sendHash, target, clicked_at: new Date(at).toISOString(), hit, download, device },
     }));
     transaction.execute(holdStatement, [JSON.stringify(values)]);
     const key = `${PROCESS}:${Math.floor(Date.now() / 1_000)}`;
@@ -100,9 +103,10 @@ function clickHolder<F extends VisitFact>(
 ) {
   return async (transaction: Transaction, outbox: Outbox, facts: F[]): Promise<F[]> => {
     const clicks = facts.flatMap((source): (MailClick & { source: F })[] => {
-      const { id, at, sendHash } = source;
+      const { id, at, sendHash, ip } = source;
       const link = sendHash ? linkOf(source) : undefined;
-      return link && sendHash ? [{ id, at, sendHash, source, ...link }] : [];
+      const device = source.device && { id: source.device.id, ip };
+      return link && sendHash ? [{ id, at, sendHash, source, device, ...link }] : [];
     });
     if (clicks.length === 0) return facts;
     const { machines = [], others = [] } = Object.groupBy(clicks, ({ source }) =>

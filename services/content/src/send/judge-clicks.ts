@@ -29,7 +29,7 @@ const judgeStatement = prepared(
      select send_hash from mail_clicks where due_at <= now() group by send_hash order by min(due_at) limit ${MAILS_MAX}
    ), taken as (
      delete from mail_clicks c using due where c.send_hash = due.send_hash
-     returning c.id, c.send_hash, c.target, c.clicked_at, c.hit, c.download
+     returning c.id, c.send_hash, c.target, c.clicked_at, c.hit, c.download, c.device
    ), followed as (
      select *, lag(target) over earlier <> target and clicked_at - lag(clicked_at) over earlier < interval '${SCAN_SECONDS} seconds' as is_hasty
      from taken window earlier as (partition by send_hash order by clicked_at, id)
@@ -40,7 +40,7 @@ const judgeStatement = prepared(
      where s.hash = m.send_hash and coalesce(s.date_read > m.first_at, true)
        and (m.is_hasty or s.last_scanned > m.first_at - interval '${WAIT_SECONDS} seconds')
      returning s.hash)
-   select send_hash, target, hit, download, send_hash in (select hash from scanned) as is_scanned from taken order by id`,
+   select send_hash, target, hit, download, device, send_hash in (select hash from scanned) as is_scanned from taken order by id`,
 );
 /** Clicks for which no other job will come. */
 const leftStatement = prepared(
@@ -76,10 +76,11 @@ export function clickJudgement({ database, outbox, log, ids, recordDownloads }: 
         transaction,
         outbox,
         rows.map(
-          ({ send_hash, target, is_scanned }): Open => ({
+          ({ send_hash, target, device, is_scanned }): Open => ({
             hash: send_hash ?? "",
             by: target === WEB_VIEW ? "web view" : "click",
             verdict: is_scanned === "t" ? "scanner" : "human",
+            ...(device && { device: JSON.parse(device) }),
           }),
         ),
       );

@@ -6,6 +6,7 @@ import { type Request, type Response, Router } from "express";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { sandboxPolicy } from "../web/policy.ts";
 import type { MailLinks } from "./mail-links.ts";
+import { knownDeviceOf } from "./open-devices.ts";
 import { readerVerdict } from "./reader-verdict.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import type { RecordView } from "./record-views.ts";
@@ -44,9 +45,10 @@ export function openRoutes({
     const { verdict, reason } = readerVerdict({ method, headers, ip }, settings.machines);
     const machine = reason === "prefetch" ? "prefetch" : "machine";
     const recording = async () => {
-      if (verdict === "machine") await recordOpen({ hash, by, verdict: machine });
-      else if (by === "picture") await recordOpen({ hash, by });
-      else await recordView(hash, settings.now());
+      if (verdict === "machine") return recordOpen({ hash, by, verdict: machine });
+      const device = await knownDeviceOf(request, settings);
+      if (by === "picture") return recordOpen({ hash, by, device });
+      return recordView({ hash, at: settings.now(), device });
     };
     await recording().catch((error) => {
       if (!isOutage(error)) log.error({ err: error }, "an open was not recorded");

@@ -1,7 +1,9 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
+import { type OpenDevice, recordOpenDevices } from "./open-devices.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { noteOpen } from "./send-metrics.ts";
 
@@ -11,6 +13,8 @@ export interface Open {
   by: "picture" | "web view" | "reply" | "click";
   /** The Message-ID of a reply, where that is known. */
   messageId?: string;
+  /** The browser by which it was opened, where that is known. */
+  device?: OpenDevice | undefined;
   /** `prefetch`: a proxy that loads pictures before anybody reads; `scanner`: one that follows links. Human when absent. */
   verdict?: "human" | "machine" | "prefetch" | "scanner";
 }
@@ -93,8 +97,26 @@ export async function recordOpensIn(
     ...sendEvents("sent", settled, emails),
     ...sendEvents("opened", opened, emails),
   ]);
+  await recordOpenDevices(transaction, outbox, devicesOf(opens.filter(isHuman), opened));
   transaction.afterCommit(() => {
     for (const { by, verdict = "human" } of opens) noteOpen(by, verdict);
   });
   return new Set(rows.map(({ send_hash }) => send_hash ?? ""));
+}
+
+/** The devices of opens: of each picture and web view, and of the click that is the open of a mail whose pictures nobody saw. */
+function devicesOf(opens: Open[], opened: Row[]): { hash: string; device: OpenDevice }[] {
+  const withOpens = new Set(
+    opened.filter(({ opens }) => Number(opens) > 0).map(({ send_hash }) => send_hash),
+  );
+  const byMail = Map.groupBy(
+    opens.filter(({ hash, by }) => withOpens.has(hash) && by !== "reply"),
+    ({ hash }) => hash,
+  );
+  return [...byMail.values()].flatMap((ofMail) => {
+    const seen = ofMail.filter(({ by }) => by !== "click");
+    return (seen.length > 0 ? seen : ofMail.slice(0, 1)).flatMap(({ hash, device }) =>
+      device ? [{ hash, device }] : [],
+    );
+  });
 }

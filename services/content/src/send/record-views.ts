@@ -3,12 +3,20 @@ import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { v7 } from "uuid";
 import { holdMailClicks, type MailClick, WEB_VIEW } from "./hold-clicks.ts";
+import type { OpenDevice } from "./open-devices.ts";
 import { type Open, recordOpensIn } from "./record-opens.ts";
 
 const TOGETHER_MAX = 500;
 
-/** A person saw a mail as a page, by a link in it, at this time in milliseconds since 1970. */
-export type RecordView = (hash: string, at: number) => Promise<void>;
+/** A person saw a mail as a page, by a link in it. */
+export interface View {
+  hash: string;
+  /** In milliseconds since 1970. */
+  at: number;
+  device: OpenDevice | undefined;
+}
+
+export type RecordView = (view: View) => Promise<void>;
 
 /** Views of mails that nobody has read wait as clicks do: scanners follow this link, too. */
 export function viewRecorder(database: Database, outbox: Outbox): RecordView {
@@ -16,8 +24,8 @@ export function viewRecorder(database: Database, outbox: Outbox): RecordView {
     (views: MailClick[]) =>
       database.transaction(backgroundDeadline(), async (transaction) => {
         const { free, tooMany } = await holdMailClicks(transaction, views);
-        const openOf = ({ sendHash }: MailClick, verdict: "human" | "scanner"): Open => ({
-          ...{ hash: sendHash, by: "web view", verdict },
+        const openOf = ({ sendHash, device }: MailClick, verdict: "human" | "scanner"): Open => ({
+          ...{ hash: sendHash, by: "web view", verdict, device },
         });
         await recordOpensIn(transaction, outbox, [
           ...free.map((view) => openOf(view, "human")),
@@ -26,7 +34,7 @@ export function viewRecorder(database: Database, outbox: Outbox): RecordView {
       }),
     { itemsMax: TOGETHER_MAX },
   );
-  return async (sendHash, at) => {
-    await record("views", { id: v7({ msecs: at }), at, sendHash, target: WEB_VIEW });
+  return async ({ hash, at, device }) => {
+    await record("views", { id: v7({ msecs: at }), at, sendHash: hash, target: WEB_VIEW, device });
   };
 }

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQibgoJU2VudEVtYWlsEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSDwoHc3ViamVjdBgDIAEoCRIQCghsYW5ndWFnZRgEIAEoCRISCgplbWFpbF90eXBlGAUgASgJEhAKCGNhdGVnb3J5GAYgASgMIkEKDFZpc2l0b3JzU2VlbhIxCgh2aXNpdG9ycxgBIAMoCzIfLnRpZGluZ3MuY29udGVudC52MS5WaXNpdG9yU2VlbiLzAgoLVmlzaXRvclNlZW4SEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAQgASgJEhEKCWRldmljZV9pZBgFIAEoCRISCgp1c2VyX2FnZW50GAYgASgJEhEKCXRpbWVfem9uZRgHIAEoCRIOCgZsb2NhbGUYCCABKAkSLQoDdXRtGAkgASgLMhsudGlkaW5ncy5jb250ZW50LnYxLlV0bVRhZ3NIAIgBARINCgVwcm9vZhgKIAEoCRI3Cgdjb25zZW50GAsgASgLMiEudGlkaW5ncy5jb250ZW50LnYxLkNvbnNlbnRBbnN3ZXJIAYgBARItCgVwbGFjZRgMIAEoCzIZLnRpZGluZ3MuY29udGVudC52MS5QbGFjZUgCiAEBQgYKBF91dG1CCgoIX2NvbnNlbnRCCAoGX3BsYWNlIisKDUNvbnNlbnRBbnN3ZXISDQoFZ2l2ZW4YASABKAgSCwoDdXJsGAIgASgJIloKBVBsYWNlEg8KB2NvdW50cnkYASABKAkSDgoGcmVnaW9uGAIgASgJEgwKBGNpdHkYAyABKAkSDwoHemlwY29kZRgEIAEoCRIRCgl0aW1lX3pvbmUYBSABKAkinAEKB1V0bVRhZ3MSEAoIY2FtcGFpZ24YASABKAkSDwoHY29udGVudBgCIAEoCRIOCgZtZWRpdW0YAyABKAkSDgoGc291cmNlGAQgASgJEgwKBHRlcm0YBSABKAkSCwoDdXJsGAYgASgJEg8KB3JlZmVyZXIYByABKAkSDQoFcXVlcnkYCCABKAwSEwoLcmVtb3RlX2hvc3QYCSABKAkiNQoIUGFnZUhpdHMSKQoEaGl0cxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5QYWdlSGl0IogGCgdQYWdlSGl0EgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIsCghkYXRlX2hpdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAUgASgJEhEKCXVybF90aXRsZRgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg4KBnNvdXJjZRgIIAEoCRIWCglzb3VyY2VfaWQYCSABKAVIAIgBARIUCgdwYWdlX2lkGAogASgFSAGIAQESGAoLcmVkaXJlY3RfaWQYCyABKAVIAogBARIVCghlbWFpbF9pZBgMIAEoBUgDiAEBEi0KCWRhdGVfbGVmdBgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCgoCaXAYDiABKAkSDwoHY291bnRyeRgPIAEoCRIOCgZyZWdpb24YECABKAkSDAoEY2l0eRgRIAEoCRILCgNpc3AYEiABKAkSFAoMb3JnYW5pemF0aW9uGBMgASgJEgwKBGNvZGUYFCABKAUSEgoKdXNlcl9hZ2VudBgVIAEoCRITCgtyZW1vdGVfaG9zdBgWIAEoCRIVCg1wYWdlX2xhbmd1YWdlGBcgASgJEhkKEWJyb3dzZXJfbGFuZ3VhZ2VzGBggAygJEhEKCWRldmljZV9pZBgZIAEoCRINCgVxdWVyeRgaIAEoDBIPCgd2ZXJkaWN0GBsgASgJEhYKDnZlcmRpY3RfcmVhc29uGBwgASgJEhEKCWlzX3VuaXF1ZRgdIAEoCBIeChF2YXJpYW50X3BhcmVudF9pZBgeIAEoBUgEiAEBEhIKCnBhZ2VfdGl0bGUYHyABKAkSEgoKcGFnZV9hbGlhcxggIAEoCRIVCg1wYWdlX2NhdGVnb3J5GCEgASgMQgwKCl9zb3VyY2VfaWRCCgoIX3BhZ2VfaWRCDgoMX3JlZGlyZWN0X2lkQgsKCV9lbWFpbF9pZEIUChJfdmFyaWFudF9wYXJlbnRfaWQi9gIKDUZvcm1TdWJtaXR0ZWQSFQoNc3VibWlzc2lvbl9pZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEg8KB2Zvcm1faWQYAyABKAUSMgoOZGF0ZV9zdWJtaXR0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGAUgASgJEhMKC3RyYWNraW5nX2lkGAYgASgJEg8KB3JlZmVyZXIYByABKAkSFAoHcGFnZV9pZBgIIAEoBUgAiAEBEg8KB3Jlc3VsdHMYCSABKAwSEQoJZm9ybV9uYW1lGAogASgJEhIKCmZvcm1fYWxpYXMYCyABKAkSFQoNZm9ybV9jYXRlZ29yeRgMIAEoDBIRCglmb3JtX3R5cGUYDSABKAkSHAoPZm9ybV9jcmVhdGVkX2J5GA4gASgFSAGIAQESDQoFZmlsZXMYDyABKAxCCgoIX3BhZ2VfaWRCEgoQX2Zvcm1fY3JlYXRlZF9ieSJGCg5Bc3NldERvd25sb2FkcxI0Cglkb3dubG9hZHMYASADKAsyIS50aWRpbmdzLmNvbnRlbnQudjEuQXNzZXREb3dubG9hZCKsAwoNQXNzZXREb3dubG9hZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCGFzc2V0X2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAUSCgoCaXAYBiABKAkSDwoHcmVmZXJlchgHIAEoCRITCgt0cmFja2luZ19pZBgIIAEoCRIOCgZzb3VyY2UYCSABKAkSFgoJc291cmNlX2lkGAogASgFSACIAQESFQoIZW1haWxfaWQYCyABKAVIAYgBARIUCgx1dG1fY2FtcGFpZ24YDCABKAkSEwoLdXRtX2NvbnRlbnQYDSABKAkSEgoKdXRtX21lZGl1bRgOIAEoCRISCgp1dG1fc291cmNlGA8gASgJEhAKCHV0bV90ZXJtGBAgASgJEhEKCWlzX3VuaXF1ZRgRIAEoCBIPCgd2ZXJkaWN0GBIgASgJEhYKDnZlcmRpY3RfcmVhc29uGBMgASgJQgwKCl9zb3VyY2VfaWRCCwoJX2VtYWlsX2lkIjoKCkZvY3VzU3RhdHMSLAoFc3RhdHMYASADKAsyHS50aWRpbmdzLmNvbnRlbnQudjEuRm9jdXNTdGF0IvkBCglGb2N1c1N0YXQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghmb2N1c19pZBgDIAEoBRIMCgR0eXBlGAQgASgJEhQKB3R5cGVfaWQYBSABKAVIAIgBARIuCgpkYXRlX2FkZGVkGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN1cmwYByABKAkSEQoJZGV2aWNlX2lkGAggASgJEhEKCWlzX3VuaXF1ZRgJIAEoCBIPCgd2ZXJkaWN0GAogASgJEhYKDnZlcmRpY3RfcmVhc29uGAsgASgJQgoKCF90eXBlX2lkIjcKCVZpZGVvSGl0cxIqCgRoaXRzGAEgAygLMhwudGlkaW5ncy5jb250ZW50LnYxLlZpZGVvSGl0It8ECghWaWRlb0hpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfbGVmdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDAoEZ3VpZBgGIAEoCRIZCgx0aW1lX3dhdGNoZWQYByABKAVIAIgBARIVCghkdXJhdGlvbhgIIAEoBUgBiAEBEg8KB2NoYW5uZWwYCSABKAkSFwoKY2hhbm5lbF9pZBgKIAEoBUgCiAEBEgoKAmlwGAsgASgJEg8KB2NvdW50cnkYDCABKAkSDgoGcmVnaW9uGA0gASgJEgwKBGNpdHkYDiABKAkSCwoDaXNwGA8gASgJEhQKDG9yZ2FuaXphdGlvbhgQIAEoCRIMCgRjb2RlGBEgASgFEg8KB3JlZmVyZXIYEiABKAkSCwoDdXJsGBMgASgJEhIKCnVzZXJfYWdlbnQYFCABKAkSEwoLcmVtb3RlX2hvc3QYFSABKAkSFQoNcGFnZV9sYW5ndWFnZRgWIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgXIAMoCRIRCglkZXZpY2VfaWQYGCABKAkSDQoFcXVlcnkYGSABKAwSDwoHdmVyZGljdBgaIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgbIAEoCUIPCg1fdGltZV93YXRjaGVkQgsKCV9kdXJhdGlvbkINCgtfY2hhbm5lbF9pZCJOChREeW5hbWljQ29udGVudHNTaG93bhI2CgVzaG93bhgBIAMoCzInLnRpZGluZ3MuY29udGVudC52MS5EeW5hbWljQ29udGVudFNob3duIuIBChNEeW5hbWljQ29udGVudFNob3duEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSGgoSZHluYW1pY19jb250ZW50X2lkGAMgASgFEgwKBHNsb3QYBCABKAkSLQoJZGF0ZV9zZW50GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglsYXN0X3NlbnQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YByABKAUSEgoKc2VudF9jb3VudBgIIAEoBSJiCghTbXNTZW5kcxIqCgVzZW5kcxgBIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kEioKBXNtc2VzGAIgAygLMhsudGlkaW5ncy5jb250ZW50LnYxLlNlbnRTbXMimgMKB1Ntc1NlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZzbXNfaWQYAyABKAUSLgoKZGF0ZV9hZGRlZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdmVyc2lvbhgFIAEoBRIvCgtkYXRlX3F1ZXVlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc3RhdGUYByABKAkSDgoGcmVhc29uGAggASgJEhEKBGNvZGUYCSABKAVIAIgBARIRCglpc19mYWlsZWQYCiABKAgSEwoLcmV0cnlfY291bnQYCyABKAUSDwoHYWRkcmVzcxgMIAEoCRIUCgdsaXN0X2lkGA0gASgFSAGIAQESEAoIb2NjYXNpb24YDiABKAkSDgoGc291cmNlGA8gASgJEhYKCXNvdXJjZV9pZBgQIAEoBUgCiAEBEg8KB2NvbnRlbnQYESABKAlCBwoFX2NvZGVCCgoIX2xpc3RfaWRCDAoKX3NvdXJjZV9pZCJZCgdTZW50U21zEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSEAoIbGFuZ3VhZ2UYAyABKAkSEAoIc21zX3R5cGUYBCABKAkSEAoIY2F0ZWdvcnkYBSABKAwiSAoRTm90aWZpY2F0aW9uU2VuZHMSMwoFc2VuZHMYASADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuTm90aWZpY2F0aW9uU2VuZCKOAQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiNQoOUHVzaFN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIjcKEFB1c2hVbnN1YnNjcmliZWQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdwdXNoX2lkGAIgASgJIl0KG0NhdGVnb3J5U3Vic2NyaXB0aW9uQ2hhbmdlZBISCgpjb250YWN0X2lkGAEgASgFEhMKC2NhdGVnb3J5X2lkGAIgASgFEhUKDWlzX3N1YnNjcmliZWQYAyABKAhiBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiSAoQRW1haWxPcGVuRGV2aWNlcxI0CgdkZXZpY2VzGAEgAygLMiMudGlkaW5ncy5jb250ZW50LnYxLkVtYWlsT3BlbkRldmljZSKSAQoPRW1haWxPcGVuRGV2aWNlEgoKAmlkGAEgASgJEg8KB3NlbmRfaWQYAiABKAkSEgoKY29udGFjdF9pZBgDIAEoBRIRCglkZXZpY2VfaWQYBCABKAkSCgoCaXAYBSABKAkSLwoLZGF0ZV9vcGVuZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm4KCVNlbnRFbWFpbBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSEgoKZW1haWxfdHlwZRgFIAEoCRIQCghjYXRlZ29yeRgGIAEoDCJBCgxWaXNpdG9yc1NlZW4SMQoIdmlzaXRvcnMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuVmlzaXRvclNlZW4i8wIKC1Zpc2l0b3JTZWVuEhIKCmNvbnRhY3RfaWQYASABKAUSDgoGaXNfbmV3GAIgASgIEiYKAmF0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgEIAEoCRIRCglkZXZpY2VfaWQYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIRCgl0aW1lX3pvbmUYByABKAkSDgoGbG9jYWxlGAggASgJEi0KA3V0bRgJIAEoCzIbLnRpZGluZ3MuY29udGVudC52MS5VdG1UYWdzSACIAQESDQoFcHJvb2YYCiABKAkSNwoHY29uc2VudBgLIAEoCzIhLnRpZGluZ3MuY29udGVudC52MS5Db25zZW50QW5zd2VySAGIAQESLQoFcGxhY2UYDCABKAsyGS50aWRpbmdzLmNvbnRlbnQudjEuUGxhY2VIAogBAUIGCgRfdXRtQgoKCF9jb25zZW50QggKBl9wbGFjZSIrCg1Db25zZW50QW5zd2VyEg0KBWdpdmVuGAEgASgIEgsKA3VybBgCIAEoCSJaCgVQbGFjZRIPCgdjb3VudHJ5GAEgASgJEg4KBnJlZ2lvbhgCIAEoCRIMCgRjaXR5GAMgASgJEg8KB3ppcGNvZGUYBCABKAkSEQoJdGltZV96b25lGAUgASgJIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCKIBgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBARISCgpwYWdlX3RpdGxlGB8gASgJEhIKCnBhZ2VfYWxpYXMYICABKAkSFQoNcGFnZV9jYXRlZ29yeRghIAEoDEIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIvYCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJEhwKD2Zvcm1fY3JlYXRlZF9ieRgOIAEoBUgBiAEBEg0KBWZpbGVzGA8gASgMQgoKCF9wYWdlX2lkQhIKEF9mb3JtX2NyZWF0ZWRfYnkiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQirAMKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRjb2RlGAUgASgFEgoKAmlwGAYgASgJEg8KB3JlZmVyZXIYByABKAkSEwoLdHJhY2tpbmdfaWQYCCABKAkSDgoGc291cmNlGAkgASgJEhYKCXNvdXJjZV9pZBgKIAEoBUgAiAEBEhUKCGVtYWlsX2lkGAsgASgFSAGIAQESFAoMdXRtX2NhbXBhaWduGAwgASgJEhMKC3V0bV9jb250ZW50GA0gASgJEhIKCnV0bV9tZWRpdW0YDiABKAkSEgoKdXRtX3NvdXJjZRgPIAEoCRIQCgh1dG1fdGVybRgQIAEoCRIRCglpc191bmlxdWUYESABKAgSDwoHdmVyZGljdBgSIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgTIAEoCUIMCgpfc291cmNlX2lkQgsKCV9lbWFpbF9pZCI6CgpGb2N1c1N0YXRzEiwKBXN0YXRzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkZvY3VzU3RhdCL5AQoJRm9jdXNTdGF0EgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZm9jdXNfaWQYAyABKAUSDAoEdHlwZRgEIAEoCRIUCgd0eXBlX2lkGAUgASgFSACIAQESLgoKZGF0ZV9hZGRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRIRCglpc191bmlxdWUYCSABKAgSDwoHdmVyZGljdBgKIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgLIAEoCUIKCghfdHlwZV9pZCI3CglWaWRlb0hpdHMSKgoEaGl0cxgBIAMoCzIcLnRpZGluZ3MuY29udGVudC52MS5WaWRlb0hpdCLfBAoIVmlkZW9IaXQSCgoCaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoBRISCgpjb250YWN0X2lkGAMgASgFEiwKCGRhdGVfaGl0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX2xlZnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGd1aWQYBiABKAkSGQoMdGltZV93YXRjaGVkGAcgASgFSACIAQESFQoIZHVyYXRpb24YCCABKAVIAYgBARIPCgdjaGFubmVsGAkgASgJEhcKCmNoYW5uZWxfaWQYCiABKAVIAogBARIKCgJpcBgLIAEoCRIPCgdjb3VudHJ5GAwgASgJEg4KBnJlZ2lvbhgNIAEoCRIMCgRjaXR5GA4gASgJEgsKA2lzcBgPIAEoCRIUCgxvcmdhbml6YXRpb24YECABKAkSDAoEY29kZRgRIAEoBRIPCgdyZWZlcmVyGBIgASgJEgsKA3VybBgTIAEoCRISCgp1c2VyX2FnZW50GBQgASgJEhMKC3JlbW90ZV9ob3N0GBUgASgJEhUKDXBhZ2VfbGFuZ3VhZ2UYFiABKAkSGQoRYnJvd3Nlcl9sYW5ndWFnZXMYFyADKAkSEQoJZGV2aWNlX2lkGBggASgJEg0KBXF1ZXJ5GBkgASgMEg8KB3ZlcmRpY3QYGiABKAkSFgoOdmVyZGljdF9yZWFzb24YGyABKAlCDwoNX3RpbWVfd2F0Y2hlZEILCglfZHVyYXRpb25CDQoLX2NoYW5uZWxfaWQiTgoURHluYW1pY0NvbnRlbnRzU2hvd24SNgoFc2hvd24YASADKAsyJy50aWRpbmdzLmNvbnRlbnQudjEuRHluYW1pY0NvbnRlbnRTaG93biLiAQoTRHluYW1pY0NvbnRlbnRTaG93bhIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhoKEmR5bmFtaWNfY29udGVudF9pZBgDIAEoBRIMCgRzbG90GAQgASgJEi0KCWRhdGVfc2VudBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd2ZXJzaW9uGAcgASgFEhIKCnNlbnRfY291bnQYCCABKAUiYgoIU21zU2VuZHMSKgoFc2VuZHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuU21zU2VuZBIqCgVzbXNlcxgCIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TZW50U21zIpoDCgdTbXNTZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiWQoHU2VudFNtcxIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCHNtc190eXBlGAQgASgJEhAKCGNhdGVnb3J5GAUgASgMIkgKEU5vdGlmaWNhdGlvblNlbmRzEjMKBXNlbmRzGAEgAygLMiQudGlkaW5ncy5jb250ZW50LnYxLk5vdGlmaWNhdGlvblNlbmQijgEKEE5vdGlmaWNhdGlvblNlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIXCg9ub3RpZmljYXRpb25faWQYAyABKAUSEQoJaXNfbW9iaWxlGAQgASgIEi4KCmRhdGVfYWRkZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent, .failed, .suppressed, .opened, .bounced and .complained: sends that changed. Each send is queued once, is
@@ -213,6 +213,75 @@ export const EmailSendSchema: GenMessage<EmailSend> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 1);
 
 /**
+ * tidings.content.email_device.opened: known devices by which mails were opened, beside the opens themselves
+ *
+ * @generated from message tidings.content.v1.EmailOpenDevices
+ */
+export type EmailOpenDevices = Message<"tidings.content.v1.EmailOpenDevices"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.EmailOpenDevice devices = 1;
+   */
+  devices: EmailOpenDevice[];
+};
+
+/**
+ * Describes the message tidings.content.v1.EmailOpenDevices.
+ * Use `create(EmailOpenDevicesSchema)` to create a new message.
+ */
+export const EmailOpenDevicesSchema: GenMessage<EmailOpenDevices> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 2);
+
+/**
+ * @generated from message tidings.content.v1.EmailOpenDevice
+ */
+export type EmailOpenDevice = Message<"tidings.content.v1.EmailOpenDevice"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The send whose mail was opened.
+   *
+   * @generated from field: string send_id = 2;
+   */
+  sendId: string;
+
+  /**
+   * The contact that the device is of: another than that of the send where the mail was forwarded.
+   *
+   * @generated from field: int32 contact_id = 3;
+   */
+  contactId: number;
+
+  /**
+   * The random id by which the browser is known.
+   *
+   * @generated from field: string device_id = 4;
+   */
+  deviceId: string;
+
+  /**
+   * Empty where addresses are not kept.
+   *
+   * @generated from field: string ip = 5;
+   */
+  ip: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_opened = 6;
+   */
+  dateOpened?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.EmailOpenDevice.
+ * Use `create(EmailOpenDeviceSchema)` to create a new message.
+ */
+export const EmailOpenDeviceSchema: GenMessage<EmailOpenDevice> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 3);
+
+/**
  * @generated from message tidings.content.v1.SentEmail
  */
 export type SentEmail = Message<"tidings.content.v1.SentEmail"> & {
@@ -256,7 +325,7 @@ export type SentEmail = Message<"tidings.content.v1.SentEmail"> & {
  * Use `create(SentEmailSchema)` to create a new message.
  */
 export const SentEmailSchema: GenMessage<SentEmail> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 2);
+  messageDesc(file_tidings_content_v1_events, 4);
 
 /**
  * tidings.content.visitor.seen: contacts were seen on the web. It comes before the facts of the same moment
@@ -275,7 +344,7 @@ export type VisitorsSeen = Message<"tidings.content.v1.VisitorsSeen"> & {
  * Use `create(VisitorsSeenSchema)` to create a new message.
  */
 export const VisitorsSeenSchema: GenMessage<VisitorsSeen> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 3);
+  messageDesc(file_tidings_content_v1_events, 5);
 
 /**
  * @generated from message tidings.content.v1.VisitorSeen
@@ -364,7 +433,7 @@ export type VisitorSeen = Message<"tidings.content.v1.VisitorSeen"> & {
  * Use `create(VisitorSeenSchema)` to create a new message.
  */
 export const VisitorSeenSchema: GenMessage<VisitorSeen> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 4);
+  messageDesc(file_tidings_content_v1_events, 6);
 
 /**
  * @generated from message tidings.content.v1.ConsentAnswer
@@ -390,7 +459,7 @@ export type ConsentAnswer = Message<"tidings.content.v1.ConsentAnswer"> & {
  * Use `create(ConsentAnswerSchema)` to create a new message.
  */
 export const ConsentAnswerSchema: GenMessage<ConsentAnswer> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 5);
+  messageDesc(file_tidings_content_v1_events, 7);
 
 /**
  * @generated from message tidings.content.v1.Place
@@ -429,7 +498,7 @@ export type Place = Message<"tidings.content.v1.Place"> & {
  * Use `create(PlaceSchema)` to create a new message.
  */
 export const PlaceSchema: GenMessage<Place> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 6);
+  messageDesc(file_tidings_content_v1_events, 8);
 
 /**
  * @generated from message tidings.content.v1.UtmTags
@@ -488,7 +557,7 @@ export type UtmTags = Message<"tidings.content.v1.UtmTags"> & {
  * Use `create(UtmTagsSchema)` to create a new message.
  */
 export const UtmTagsSchema: GenMessage<UtmTags> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 7);
+  messageDesc(file_tidings_content_v1_events, 9);
 
 /**
  * tidings.content.page.hit: visitors saw pages, followed tracked links or left a page
@@ -507,7 +576,7 @@ export type PageHits = Message<"tidings.content.v1.PageHits"> & {
  * Use `create(PageHitsSchema)` to create a new message.
  */
 export const PageHitsSchema: GenMessage<PageHits> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 8);
+  messageDesc(file_tidings_content_v1_events, 10);
 
 /**
  * @generated from message tidings.content.v1.PageHit
@@ -712,7 +781,7 @@ export type PageHit = Message<"tidings.content.v1.PageHit"> & {
  * Use `create(PageHitSchema)` to create a new message.
  */
 export const PageHitSchema: GenMessage<PageHit> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 9);
+  messageDesc(file_tidings_content_v1_events, 11);
 
 /**
  * tidings.content.form.submitted: somebody filled in a form, and it is known who. The aggregate is the submission
@@ -815,7 +884,7 @@ export type FormSubmitted = Message<"tidings.content.v1.FormSubmitted"> & {
  * Use `create(FormSubmittedSchema)` to create a new message.
  */
 export const FormSubmittedSchema: GenMessage<FormSubmitted> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 10);
+  messageDesc(file_tidings_content_v1_events, 12);
 
 /**
  * tidings.content.asset.downloaded: visitors downloaded assets, or were refused
@@ -834,7 +903,7 @@ export type AssetDownloads = Message<"tidings.content.v1.AssetDownloads"> & {
  * Use `create(AssetDownloadsSchema)` to create a new message.
  */
 export const AssetDownloadsSchema: GenMessage<AssetDownloads> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 11);
+  messageDesc(file_tidings_content_v1_events, 13);
 
 /**
  * @generated from message tidings.content.v1.AssetDownload
@@ -957,7 +1026,7 @@ export type AssetDownload = Message<"tidings.content.v1.AssetDownload"> & {
  * Use `create(AssetDownloadSchema)` to create a new message.
  */
 export const AssetDownloadSchema: GenMessage<AssetDownload> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 12);
+  messageDesc(file_tidings_content_v1_events, 14);
 
 /**
  * tidings.content.focus.seen and .clicked: focus items were shown to visitors, or a link in them was followed
@@ -976,7 +1045,7 @@ export type FocusStats = Message<"tidings.content.v1.FocusStats"> & {
  * Use `create(FocusStatsSchema)` to create a new message.
  */
 export const FocusStatsSchema: GenMessage<FocusStats> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 13);
+  messageDesc(file_tidings_content_v1_events, 15);
 
 /**
  * @generated from message tidings.content.v1.FocusStat
@@ -1057,7 +1126,7 @@ export type FocusStat = Message<"tidings.content.v1.FocusStat"> & {
  * Use `create(FocusStatSchema)` to create a new message.
  */
 export const FocusStatSchema: GenMessage<FocusStat> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 14);
+  messageDesc(file_tidings_content_v1_events, 16);
 
 /**
  * tidings.content.video.hit: visitors watched videos. The version grows with the time watched
@@ -1076,7 +1145,7 @@ export type VideoHits = Message<"tidings.content.v1.VideoHits"> & {
  * Use `create(VideoHitsSchema)` to create a new message.
  */
 export const VideoHitsSchema: GenMessage<VideoHits> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 15);
+  messageDesc(file_tidings_content_v1_events, 17);
 
 /**
  * @generated from message tidings.content.v1.VideoHit
@@ -1241,7 +1310,7 @@ export type VideoHit = Message<"tidings.content.v1.VideoHit"> & {
  * Use `create(VideoHitSchema)` to create a new message.
  */
 export const VideoHitSchema: GenMessage<VideoHit> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 16);
+  messageDesc(file_tidings_content_v1_events, 18);
 
 /**
  * tidings.content.dynamic_content.shown: contents were shown to contacts. One fact for each contact, content and slot; its version counts the
@@ -1261,7 +1330,7 @@ export type DynamicContentsShown = Message<"tidings.content.v1.DynamicContentsSh
  * Use `create(DynamicContentsShownSchema)` to create a new message.
  */
 export const DynamicContentsShownSchema: GenMessage<DynamicContentsShown> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 17);
+  messageDesc(file_tidings_content_v1_events, 19);
 
 /**
  * @generated from message tidings.content.v1.DynamicContentShown
@@ -1319,7 +1388,7 @@ export type DynamicContentShown = Message<"tidings.content.v1.DynamicContentShow
  * Use `create(DynamicContentShownSchema)` to create a new message.
  */
 export const DynamicContentShownSchema: GenMessage<DynamicContentShown> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 18);
+  messageDesc(file_tidings_content_v1_events, 20);
 
 /**
  * tidings.content.sms.sent, tidings.content.sms.failed and tidings.content.sms.suppressed
@@ -1345,7 +1414,7 @@ export type SmsSends = Message<"tidings.content.v1.SmsSends"> & {
  * Use `create(SmsSendsSchema)` to create a new message.
  */
 export const SmsSendsSchema: GenMessage<SmsSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 19);
+  messageDesc(file_tidings_content_v1_events, 21);
 
 /**
  * A text message to one contact.
@@ -1460,7 +1529,7 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
  * Use `create(SmsSendSchema)` to create a new message.
  */
 export const SmsSendSchema: GenMessage<SmsSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 20);
+  messageDesc(file_tidings_content_v1_events, 22);
 
 /**
  * @generated from message tidings.content.v1.SentSms
@@ -1499,7 +1568,7 @@ export type SentSms = Message<"tidings.content.v1.SentSms"> & {
  * Use `create(SentSmsSchema)` to create a new message.
  */
 export const SentSmsSchema: GenMessage<SentSms> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 21);
+  messageDesc(file_tidings_content_v1_events, 23);
 
 /**
  * tidings.content.notification.sent
@@ -1518,7 +1587,7 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
  * Use `create(NotificationSendsSchema)` to create a new message.
  */
 export const NotificationSendsSchema: GenMessage<NotificationSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 22);
+  messageDesc(file_tidings_content_v1_events, 24);
 
 /**
  * @generated from message tidings.content.v1.NotificationSend
@@ -1557,7 +1626,7 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
  * Use `create(NotificationSendSchema)` to create a new message.
  */
 export const NotificationSendSchema: GenMessage<NotificationSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 23);
+  messageDesc(file_tidings_content_v1_events, 25);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -1582,7 +1651,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 24);
+  messageDesc(file_tidings_content_v1_events, 26);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -1606,7 +1675,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 25);
+  messageDesc(file_tidings_content_v1_events, 27);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -1636,5 +1705,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 26);
+  messageDesc(file_tidings_content_v1_events, 28);
 
