@@ -6,7 +6,10 @@ export interface ReadBody {
   isCut: boolean;
 }
 
-/** Reads the body of a request as text, at most `bytesMax` of it. The rest stays on the connection, which goes on to be answered. */
+/**
+ * Reads the body of a request as text, at most `bytesMax` of it. The rest is dropped as it arrives: left unread it would hold up all later
+ * requests of its connection.
+ */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<ReadBody> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -15,6 +18,7 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
     length += (chunk as Buffer).length;
     if (length > bytesMax) break;
   }
+  request.resume();
   const bytes = Buffer.concat(chunks);
   return { text: bytes.subarray(0, bytesMax).toString(), isCut: bytes.length > bytesMax };
 }
