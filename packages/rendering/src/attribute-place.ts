@@ -1,5 +1,5 @@
 import { CSS, escaped, NOWHERE, type Place } from "./place.ts";
-import { urlPlaces } from "./url-place.ts";
+import { type UrlPlaces, urlPlaces } from "./url-place.ts";
 
 export interface MarkedAttribute {
   /** The lower-case name of its element. */
@@ -75,13 +75,17 @@ function placesOfUrls(value: string, tokens: MarkedToken[]): Place[] {
   const urls = Array.from(value.matchAll(/[^\s,]+/g), ({ 0: url, index }) => ({
     start: index,
     end: index + url.length,
-    places: urlPlaces(url, { isListed: true, loadsCode: false }),
+    url,
   }));
   let next = 0;
+  let known: { of: number; places: UrlPlaces } | undefined;
   return tokens.map(({ index, couldFinishReference }) => {
     while ((urls[next]?.end ?? value.length) <= index) next += 1;
-    const url = urls[next];
-    return url ? url.places.at(index - url.start, couldFinishReference) : NOWHERE;
+    const found = urls[next];
+    if (!found) return NOWHERE;
+    if (known?.of !== next)
+      known = { of: next, places: urlPlaces(found.url, { isListed: true, loadsCode: false }) };
+    return known.places.at(index - found.start, couldFinishReference);
   });
 }
 

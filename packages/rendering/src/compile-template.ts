@@ -1,4 +1,5 @@
 import type { Html } from "@tidings/runtime/html";
+import { longWork } from "@tidings/runtime/long-work";
 import { readTextReferences } from "./character-references.ts";
 import { type DateSettings, formatFieldDate, formatToday } from "./format-date.ts";
 import { htmlPlaces } from "./html-places.ts";
@@ -7,7 +8,8 @@ import { scanTokens } from "./scan-tokens.ts";
 import { TemplateError } from "./template-error.ts";
 import type { ContactFieldToken, NamedToken, Token } from "./token.ts";
 
-export type TemplateKind = "html" | "text" | "header" | "url";
+/** Kinds of texts whose tokens all stand in one kind of place. */
+export type TextKind = "text" | "header" | "url";
 
 export interface Template {
   /** The aliases of the contact fields that the template reads. */
@@ -34,18 +36,52 @@ export interface TemplateValues {
 
 const TEMPLATE_LENGTH_MAX = 4_000_000;
 
+const PLACES = { text: PLAIN_TEXT, header: HEADER, url: URL_PART };
+
 /**
  * Compiles a template with tokens (engines.md 6.7): `{contactfield=alias|default}`, `{today|format|+2 days}`, and
  * `{name=argument}` for each of `names`. Braces that hold no token stay as they are. Each value is written so that it
- * stays text where its token stands: escaped in HTML, percent-encoded in URLs, on one line in headers, and left out
- * where it could run as code. Values are not read for tokens. Throws TemplateError for a text that is too large.
+ * stays text where its token stands: percent-encoded in URLs, on one line in headers. Values are not read for tokens. Throws
+ * TemplateError for a text that is too large.
  */
-export function compileTemplate(text: string, kind: TemplateKind, names: ReadonlySet<string>): Template {
+export function compileTemplate(text: string, kind: TextKind, names: ReadonlySet<string>): Template {
+  checkLength(text);
+  const scanning = scanTokens(text, names, (body) => body);
+  let step = scanning.next();
+  while (!step.done) step = scanning.next();
+  const { fixed, tokens } = step.value;
+  const place = PLACES[kind];
+  return templateOf(
+    fixed,
+    tokens,
+    tokens.map(() => place),
+  );
+}
+
+/**
+ * The same of HTML: each value is written so that it stays text where its token stands, and is left out where it could run as code. A long
+ * text is compiled in parts, between which others have the event loop.
+ */
+export async function compileHtml(text: string, names: ReadonlySet<string>): Promise<Template> {
+  checkLength(text);
+  const work = longWork();
+  // Editors of HTML write a default such as "Tom & Ann" with character references.
+  const scanning = scanTokens(text, names, readTextReferences);
+  let step = scanning.next();
+  while (!step.done) {
+    await work.pause();
+    step = scanning.next();
+  }
+  const { fixed, tokens } = step.value;
+  return templateOf(fixed, tokens, await htmlPlaces(fixed));
+}
+
+function checkLength(text: string): void {
   if (text.length > TEMPLATE_LENGTH_MAX)
     throw new TemplateError(`At most ${TEMPLATE_LENGTH_MAX} characters are supported.`);
-  // Editors of HTML write a default such as "Tom & Ann" with character references.
-  const { fixed, tokens } = scanTokens(text, names, kind === "html" ? readTextReferences : (body) => body);
-  const places = placesOf(kind, fixed);
+}
+
+function templateOf(fixed: string[], tokens: Token[], places: Place[]): Template {
   return {
     contactFields: contactFieldsOf(tokens),
     hasDates: tokens.some(isDate),
@@ -62,12 +98,6 @@ export function compileTemplate(text: string, kind: TemplateKind, names: Readonl
       throw new TemplateError(`The rendered text is longer than ${values.lengthMax} characters.`);
     },
   };
-}
-
-function placesOf(kind: TemplateKind, fixed: string[]): Place[] {
-  if (kind === "html") return htmlPlaces(fixed);
-  const place = { text: PLAIN_TEXT, header: HEADER, url: URL_PART }[kind];
-  return fixed.slice(1).map(() => place);
 }
 
 function written(token: Token, place: Place, values: TemplateValues): string {

@@ -25,7 +25,23 @@ const STYLES: Record<DateStyle, Intl.DateTimeFormatOptions> = {
 };
 
 /** The value of `{today}` in the time zone of the contact. */
-export function formatToday({ format, shift }: TodayToken, settings: DateSettings): string {
+export function formatToday(token: TodayToken, settings: DateSettings): string {
+  const { format, shift } = token;
+  return formatOnce(settings, `${format} ${JSON.stringify(shift)}`, () => today(token, settings));
+}
+
+/** Dates that were formatted with these settings. Formatting takes 10 us, and a text may have thousands of dates. */
+const formatted = new WeakMap<DateSettings, Map<string, string>>();
+
+function formatOnce(settings: DateSettings, key: string, format: () => string): string {
+  const known = formatted.get(settings) ?? new Map<string, string>();
+  formatted.set(settings, known);
+  const text = known.get(key) ?? format();
+  known.set(key, text);
+  return text;
+}
+
+function today({ format, shift }: TodayToken, settings: DateSettings): string {
   const now = zonedTime(settings.now, knownTimeZone(settings.timeZone));
   const time = shift ? shifted(now, shift) : now;
   return isStyle(format) ? inStyle(format, time, settings) : formatPhpDate(format, time);
@@ -36,6 +52,10 @@ export function formatToday({ format, shift }: TodayToken, settings: DateSetting
  * date, or that means another date tomorrow, stays as it is.
  */
 export function formatFieldDate(text: string, style: DateStyle, settings: DateSettings): string {
+  return formatOnce(settings, `${style} of ${text}`, () => fieldDate(text, style, settings));
+}
+
+function fieldDate(text: string, style: DateStyle, settings: DateSettings): string {
   const date = readDateText(text, settings.now);
   if (!date || date.isRelative) return text;
   const timeZone = date.hasTime ? knownTimeZone(settings.timeZone) : "UTC";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { performance } from "node:perf_hooks";
 import { test } from "node:test";
-import { compileTemplate } from "./compile-template.ts";
+import { compileHtml, compileTemplate } from "./compile-template.ts";
 import { TemplateError } from "./template-error.ts";
 import { names, valuesOf } from "./test-values.ts";
 
@@ -46,11 +46,12 @@ for (const [name, text] of [
   ["an open comment", `{today}<!--${long("--!")}`],
   ["an open script", `{today}<script><!--${long("<script")}`],
 ] as const)
-  test(`a megabyte of ${name} is compiled and rendered in linear time`, () => {
+  test(`a megabyte of ${name} is compiled and rendered in linear time`, async () => {
     const startedAt = performance.now();
     for (const kind of ["html", "text"] as const)
       try {
-        compileTemplate(text, kind, names).render(valuesOf({ a: "x" }));
+        const compiled = kind === "html" ? compileHtml(text, names) : compileTemplate(text, kind, names);
+        (await compiled).render(valuesOf({ a: "x" }));
       } catch (error) {
         assert.ok(error instanceof TemplateError, String(error));
       }
@@ -59,10 +60,10 @@ for (const [name, text] of [
     assert.ok(spentMs < TIME_MAX_MS, `${Math.round(spentMs)} ms`);
   });
 
-test("megabytes of hostile values are written in linear time", () => {
+test("megabytes of hostile values are written in linear time", async () => {
   const text =
     '{contactfield=a}<p title={contactfield=a} style="{contactfield=a}"><a href="{contactfield=a}{contactfield=a}">';
-  const template = compileTemplate(text, "html", names);
+  const template = await compileHtml(text, names);
   for (const piece of ["&", " ", "\0", "\n", "<", ":", "a", "\ud800", "é ", "]"]) {
     const startedAt = performance.now();
     template.render({ ...valuesOf({ a: long(piece) }), lengthMax: 100_000_000 });

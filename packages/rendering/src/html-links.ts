@@ -12,6 +12,9 @@ export interface HtmlLink {
   attributes: ReadonlyMap<string, string>;
 }
 
+/** No author writes more of them. */
+const ATTRIBUTES_MAX = 1_000;
+
 /** The addresses of all `a` and `area`, in their order. */
 export function htmlLinks(html: string): HtmlLink[] {
   const links: HtmlLink[] = [];
@@ -26,7 +29,7 @@ export function htmlLinks(html: string): HtmlLink[] {
     },
     attribute(name, value, start) {
       // The first of a name counts (HTML, 13.2.5.33).
-      if (!isLink || attributes.has(name)) return;
+      if (!isLink || attributes.has(name) || attributes.size === ATTRIBUTES_MAX) return;
       attributes.set(name, value);
       if (name === "href") href = { value, start };
     },

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { type DefaultTreeAdapterTypes, defaultTreeAdapter, html, parse } from "parse5";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { longWork } from "@tidings/runtime/long-work";
+import { type DefaultTreeAdapterTypes, defaultTreeAdapter, html, Parser } from "parse5";
 import { attributePlaces } from "./attribute-place.ts";
 import { CSS, FOREIGN_TEXT, HTML_TEXT, NOWHERE, type Place, TEXT_ONLY_ELEMENT } from "./place.ts";
 import { TemplateError } from "./template-error.ts";
@@ -22,6 +24,10 @@ interface Marker {
 }
 
 const PASSES_MAX = 4;
+/** Characters that the parser is given at a time, and the elements after which it pauses: milliseconds. */
+const CHUNK_LENGTH = 16_384;
+const ELEMENTS_AT_ONCE = 1_000;
+const NODES_AT_ONCE = 1_000;
 /** Misnested tags make a parser repeat elements: a short text could become millions. */
 const ELEMENTS_MAX = 100_000;
 const ELEMENTS_OF_CODE = new Set(["script", "iframe", "xmp", "noembed", "noframes", "plaintext"]);
@@ -32,13 +38,14 @@ const REFERENCE_BEGUN = /&[#\w]*$/;
 /**
  * Finds the place of each token in HTML: `fixed` are the parts between them. A parser that follows the WHATWG rules reads
  * the text with a marker for each token. Tokens that may not have a value are then left out, as they will be in the
- * rendered text, and the rest is read again: `<{a}script>{b}` is a script. Throws TemplateError for too many elements.
+ * rendered text, and the rest is read again: `<{a}script>{b}` is a script. Others have the event loop between parts of a long
+ * text. Throws TemplateError for too many elements.
  */
-export function htmlPlaces(fixed: string[]): Place[] {
+export async function htmlPlaces(fixed: string[]): Promise<Place[]> {
   const nowhere = fixed.slice(1).map(() => NOWHERE);
   const writable = new Set(nowhere.keys());
   for (let pass = 0; pass < PASSES_MAX && writable.size > 0; pass += 1) {
-    const places = placesOf(marked(fixed, writable));
+    const places = await placesOf(marked(fixed, writable));
     const misplaced = [...writable].filter((token) => (places.get(token) ?? NOWHERE) === NOWHERE);
     if (misplaced.length === 0) return nowhere.map((place, token) => places.get(token) ?? place);
     for (const token of misplaced) writable.delete(token);
@@ -57,9 +64,11 @@ function marked(fixed: string[], tokens: ReadonlySet<number>): MarkedHtml {
   return { source, prefix, starts };
 }
 
-function placesOf(marked: MarkedHtml): Map<number, Place> {
+async function placesOf(marked: MarkedHtml): Promise<Map<number, Place>> {
   const places = new Map<number, Place>();
-  for (const node of nodesOf(marked.source)) {
+  const work = longWork();
+  for (const [index, node] of (await nodesOf(marked.source)).entries()) {
+    if (index % NODES_AT_ONCE === 0) await work.pause();
     if (defaultTreeAdapter.isTextNode(node))
       for (const { token } of markersIn(node.value, marked.prefix))
         places.set(token, textPlace(node.parentNode, textBefore(marked, token)));
@@ -70,23 +79,46 @@ function placesOf(marked: MarkedHtml): Map<number, Place> {
 }
 
 /** All nodes, read as a browser without scripts does: `<noscript>` then has elements, which are shown. */
-function nodesOf(source: string): Node[] {
+async function nodesOf(source: string): Promise<Node[]> {
+  const nodes: Node[] = [await parsed(source)];
+  const work = longWork();
+  for (const [index, node] of nodes.entries()) {
+    if (index % NODES_AT_ONCE === 0) await work.pause();
+    if ("content" in node) nodes.push(node.content);
+    if ("childNodes" in node) for (const child of node.childNodes) nodes.push(child);
+  }
+  return nodes;
+}
+
+/** Parses in parts. A short part can make many elements: the parser stops between its tokens, too. */
+async function parsed(source: string): Promise<Node> {
   let count = 0;
+  let isPaused = false;
   const treeAdapter = {
     ...defaultTreeAdapter,
     createElement(...element: Parameters<typeof defaultTreeAdapter.createElement>) {
       count += 1;
       if (count > ELEMENTS_MAX) throw new TemplateError(`At most ${ELEMENTS_MAX} elements are supported.`);
+      if (count % ELEMENTS_AT_ONCE === 0) {
+        isPaused = true;
+        tokenizer.pause();
+      }
       return defaultTreeAdapter.createElement(...element);
     },
   };
-  const document = parse(source, { treeAdapter, scriptingEnabled: false, sourceCodeLocationInfo: true });
-  const nodes: Node[] = [document];
-  for (const node of nodes) {
-    if ("content" in node) nodes.push(node.content);
-    if ("childNodes" in node) for (const child of node.childNodes) nodes.push(child);
+  const parser = new Parser({ treeAdapter, scriptingEnabled: false, sourceCodeLocationInfo: true });
+  const { tokenizer } = parser;
+  const work = longWork();
+  for (let at = 0; at === 0 || at < source.length; at += CHUNK_LENGTH) {
+    tokenizer.write(source.slice(at, at + CHUNK_LENGTH), at + CHUNK_LENGTH >= source.length);
+    while (isPaused) {
+      isPaused = false;
+      await nextTurn();
+      tokenizer.resume();
+    }
+    await work.pause();
   }
-  return nodes;
+  return parser.document;
 }
 
 function markersIn(text: string, prefix: string): Marker[] {

@@ -5,6 +5,7 @@ export interface PublicRefusal {
 }
 
 const REFUSALS = new Map<number, PublicRefusal>([
+  [404, { title: "Not found", text: "There is no such page." }],
   [405, { title: "Not found", text: "There is no such page." }],
   [413, { title: "Too much at once", text: "The form holds more than can be taken. Send less." }],
   [429, { title: "Too many requests", text: "Please wait a moment and try again." }],

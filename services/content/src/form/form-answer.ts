@@ -1,4 +1,4 @@
-import { compileTemplate, type TemplateValues } from "@tidings/rendering/compile-template";
+import { compileHtml, compileTemplate, type TemplateValues } from "@tidings/rendering/compile-template";
 import type { Fault } from "@tidings/rpc/fault";
 import type { RepostAnswer } from "./action-outcome.ts";
 import type { FormRouteOptions } from "./form-options.ts";
@@ -32,7 +32,7 @@ export async function takenAnswer(
   const { publicUrl } = settings;
   const { postAction, postActionProperty: property = "" } = form;
   const isRedirect = postAction === "redirect";
-  const template = compileTemplate(property, isRedirect ? "url" : "html", NAMES);
+  const template = isRedirect ? compileTemplate(property, "url", NAMES) : await compileHtml(property, NAMES);
   const links = new Map<string, string>();
   for (const { name, argument } of template.tokens)
     if (name === "pagelink") links.set(argument ?? "", (await pageAddresses.find(argument)) ?? publicUrl);

@@ -1,7 +1,8 @@
-import { compileTemplate, type Template } from "@tidings/rendering/compile-template";
+import { compileHtml, type Template } from "@tidings/rendering/compile-template";
 import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
-import { LRUCache } from "lru-cache";
+import { slices } from "@tidings/runtime/slices";
+import { madeOnce } from "../send/made-once.ts";
 import { PREFERENCE_SLOTS } from "../send/preference-parts.ts";
 import type { ThemeHtml } from "../theme/theme-html.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
@@ -19,6 +20,7 @@ const NAMES = new Set([
 /** The field of a contact with the time zone in which dates are written. */
 const TIME_ZONE = "timezone";
 const COMPILED_MAX = 200;
+const VALUES_AT_ONCE = 100;
 const PAGE_LENGTH_MAX = 8_000_000;
 
 export interface PageParts {
@@ -44,20 +46,19 @@ export interface Seen {
   hitToken: string | undefined;
 }
 
+/** The HTML of a page, compiled. Throws TemplateError for one that is too large. */
+export function compilePage(customHtml: string): Promise<Template> {
+  return compileHtml(customHtml, NAMES);
+}
+
 /** Renders pages. The template of each version is compiled once. */
 export function pageRenderer(parts: PageParts) {
-  const compiled = new LRUCache<string, Template>({ max: COMPILED_MAX });
-  const templateOf = (page: PageRow): Template => {
-    const key = `${page.id} ${page.version}`;
-    const known = compiled.get(key);
-    if (known) return known;
-    const template = compileTemplate(page.customHtml ?? "", "html", NAMES);
-    compiled.set(key, template);
-    return template;
-  };
+  const once = madeOnce<Template>(COMPILED_MAX);
+  const templateOf = (page: PageRow) =>
+    once(`${page.id} ${page.version}`, () => compilePage(page.customHtml ?? ""));
   return async (found: FoundPage, page: PageRow, seen: Seen): Promise<string> => {
     const rendering = { parts, found, page, seen };
-    const content = await rendered(templateOf(page), rendering);
+    const content = await rendered(await templateOf(page), rendering);
     const whole = isDocument(content)
       ? content
       : await rendered(await parts.theme(page.template ?? "", "page"), rendering, content);
@@ -94,15 +95,19 @@ async function rendered(template: Template, rendering: Rendering, content?: stri
   });
 }
 
-/** All values that a page needs, looked up at the same time. */
+/** All values that a page needs, some looked up at the same time. */
 async function valuesOf(
   tokens: NamedToken[],
   rendering: Rendering,
 ): Promise<Map<string, string | Html | undefined>> {
-  const entries = tokens.map(
-    async (token) => [`${token.name} ${token.argument ?? ""}`, await tokenValue(token, rendering)] as const,
-  );
-  return new Map(await Promise.all(entries));
+  const values = new Map<string, string | Html | undefined>();
+  for (const slice of slices(tokens, VALUES_AT_ONCE))
+    await Promise.all(
+      slice.map(async (token) =>
+        values.set(`${token.name} ${token.argument ?? ""}`, await tokenValue(token, rendering)),
+      ),
+    );
+  return values;
 }
 
 async function tokenValue(

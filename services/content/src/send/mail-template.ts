@@ -1,10 +1,11 @@
 import { type Filter, readFilters } from "@tidings/filters/filter";
-import { compileTemplate, type Template } from "@tidings/rendering/compile-template";
+import { compileHtml, compileTemplate, type Template } from "@tidings/rendering/compile-template";
 import { type HtmlLink, htmlLinks } from "@tidings/rendering/html-links";
 import { htmlToText } from "@tidings/rendering/html-to-text";
 import { atBodyEnd, atBodyStart } from "@tidings/rendering/in-body";
 import type { NamedToken } from "@tidings/rendering/token";
 import { html } from "@tidings/runtime/html";
+import { longWork } from "@tidings/runtime/long-work";
 import { utmParameters } from "../family/utm-tags.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import { keyOf } from "./token-addresses.ts";
@@ -61,8 +62,15 @@ export async function compileMail(
   { given, trackLinks, hasPixel }: CompileOptions,
 ): Promise<MailTemplate> {
   const names = new Set([...NAMES, ...given.filter((name) => TOKEN_NAME.test(name))]);
-  const compile = (text: string, kind: "html" | "text" | "header") => compileTemplate(text, kind, names);
-  const tracked = async (text: string) => withTrackedLinks(text, await trackLinks(followedIn(text)));
+  const work = longWork();
+  const compile = (text: string, kind: "text" | "header") => compileTemplate(text, kind, names);
+  const compileTracked = async (text: string) => {
+    const ids = await trackLinks(followedIn(text));
+    await work.pause();
+    const tracked = withTrackedLinks(text, ids);
+    await work.pause();
+    return compileHtml(tracked, names);
+  };
   const body = revision.customHtml?.trim() ? revision.customHtml : undefined;
   const shown = body && withPreheader(hasPixel ? withPixel(body) : body, revision.preheaderText);
   const contents = new Map<string, DynamicContent>();
@@ -70,15 +78,18 @@ export async function compileMail(
     const versions = await Promise.all(
       filters.map(async (version) => ({
         filters: readFilters(bytesOf(version.filters ?? [])),
-        template: compile(await tracked(version.content ?? ""), "html"),
+        template: await compileTracked(version.content ?? ""),
       })),
     );
-    contents.set(tokenName, { usual: compile(await tracked(content), "html"), versions });
+    contents.set(tokenName, { usual: await compileTracked(content), versions });
+    await work.pause();
   }
+  const plain = revision.plainText?.trim() ? revision.plainText : htmlToText(body ?? "");
+  await work.pause();
   const compiled = {
     subject: compile(revision.subject, "header"),
-    html: shown === undefined ? undefined : compile(await tracked(shown), "html"),
-    text: compile(revision.plainText?.trim() ? revision.plainText : htmlToText(body ?? ""), "text"),
+    html: shown === undefined ? undefined : await compileTracked(shown),
+    text: compile(plain, "text"),
     fromAddress: compile(revision.fromAddress ?? "", "header"),
     fromName: compile(revision.fromName ?? "", "header"),
     headers: headersOf(revision).map(([name, value]): [string, Template] => [name, compile(value, "header")]),

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
-import { compileTemplate, type Template } from "@tidings/rendering/compile-template";
+import { compileHtml, type Template } from "@tidings/rendering/compile-template";
 import { LRUCache } from "lru-cache";
 import type { FileStore } from "../file/store.ts";
 import { THEME_FOLDER } from "../theme-folder.ts";
@@ -53,7 +53,7 @@ export function themeHtml({
     if (known) return known;
     const text = await textOf(key, file, feature);
     if (text === undefined) return undefined;
-    const template = compileTemplate(text, "html", NAMES);
+    const template = await compileHtml(text, NAMES);
     compiled.set(name, template);
     return template;
   };

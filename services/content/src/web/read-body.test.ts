@@ -40,7 +40,9 @@ test("a longer body is cut there, and its request is answered all the same", asy
     assert.deepEqual(await sent("a".repeat(length)), { text: "a".repeat(BYTES_MAX), isCut: true });
 });
 
-test("the next request of a connection is answered after a body that was cut", { timeout: 10_000 }, async () => {
+test("the next request of a connection is answered after a body that was cut", {
+  timeout: 10_000,
+}, async () => {
   for (const body of ["a".repeat(4_000 * BYTES_MAX), "b"])
     assert.deepEqual(await sent(body, agent), {
       text: body.slice(0, BYTES_MAX),

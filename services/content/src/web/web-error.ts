@@ -1,3 +1,4 @@
+import { TemplateError } from "@tidings/rendering/template-error";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import { publicPathOf } from "@tidings/rpc/public-paths";
@@ -13,6 +14,8 @@ const READ_AWAY_MAX = 256 * 1024 * 1024;
 /** An error as visitors get it: a plain page, or JSON where a script asked. Nothing of its cause leaves the house. */
 export function sendWebError(request: Request, response: Response, error: unknown, log: Log): void {
   const status = statusOf(error);
+  if (error instanceof TemplateError)
+    log.warn({ err: error, path: request.path }, "a page is too large to be shown");
   const { title, text } = publicRefusal(status);
   if (status === 500)
     log.error({ err: error, request_id: request.get(REQUEST_ID_HEADER) }, "a request of a visitor failed");
@@ -33,6 +36,8 @@ function lengthOf({ headers }: Request): number {
 
 function statusOf(error: unknown): number {
   if (isOutage(error)) return 503;
+  // It grew by what stands in it; to visitors it is not there.
+  if (error instanceof TemplateError) return 404;
   const { code, reason } = toFault(error);
   if (reason === "BODY_TOO_LARGE") return 413;
   return code === Code.INVALID_ARGUMENT ? 400 : 500;
