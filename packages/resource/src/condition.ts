@@ -4,6 +4,7 @@ import { DATE_FORMS, parseDateText } from "@tidings/runtime/date-text";
 import { yesOrNoOf } from "@tidings/runtime/plain-text";
 import { type RawBuilder, sql } from "kysely";
 import type { ColumnType } from "./columns.ts";
+import { totalOfRows, withTotal } from "./kept-total.ts";
 
 /** A column a caller may name: the SQL it stands for, and how its values are read. */
 export interface Filterable {
@@ -12,7 +13,11 @@ export interface Filterable {
   /** Equality with a text, where it takes another form than comparing `sql` so that an index serves it. */
   equals?(value: string): RawBuilder<unknown>;
   near?: Near | undefined;
+  /** The kept total of the rows with a value, or without one (null). */
+  total?: TotalOfValue | undefined;
 }
+
+export type TotalOfValue = (value: string | boolean | null) => RawBuilder<unknown> | undefined;
 
 /**
  * The rows that an index finds for ILIKE patterns of a whole text: those with a text that matches one of them, and some more.
@@ -56,7 +61,8 @@ export function knownColumn(columns: ColumnMap, name: string): Filterable {
 }
 
 const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Predicate> = {
-  eq: (column, values) => equal(column, one(values)),
+  eq: (column, values) =>
+    withTotal(equal(column, one(values)), column.total?.(totalledValue(column, one(values)))),
   neq: (column, values) => sql`${comparable(column)} <> ${operand(column, one(values))}`,
   gt: (column, values) => sql`${comparable(column)} > ${operand(column, one(values))}`,
   gte: (column, values) => sql`${comparable(column)} >= ${operand(column, one(values))}`,
@@ -68,11 +74,15 @@ const EXPRESSIONS: Record<string, (column: Filterable, values: string[]) => Pred
   notIn: (column, values) => sql`${comparable(column)} not in (${operands(column, values)})`,
   between: (column, values) => sql`${comparable(column)} between ${range(column, values)}`,
   notBetween: (column, values) => sql`${comparable(column)} not between ${range(column, values)}`,
-  isNull: (column) => sql`${column.sql} is null`,
+  isNull: (column) => withTotal(sql`${column.sql} is null`, column.total?.(null)),
   isNotNull: (column) => sql`${column.sql} is not null`,
   isEmpty: (column) => sql`coalesce(${asText(column)}, '') = ''`,
   isNotEmpty: (column) => sql`coalesce(${asText(column)}, '') <> ''`,
 };
+
+function totalledValue({ type }: Filterable, value: string): string | boolean {
+  return type === "boolean" ? boolean(value) : value;
+}
 
 function equal(column: Filterable, value: string): Predicate {
   const patterns = [literalPattern(value)];
@@ -198,7 +208,8 @@ export function all(predicates: Predicate[]): Predicate {
   const predicate = sql`(${sql.join(predicates, sql` and `)})`;
   const narrowing = predicates.map((part) => narrowings.get(part)).find((found) => found !== undefined);
   if (narrowing) narrowings.set(predicate, { ...narrowing, predicate });
-  return predicate;
+  const [only, ...others] = predicates;
+  return only && others.length === 0 ? withTotal(predicate, totalOfRows(only)) : predicate;
 }
 
 /** Where each of several is narrowed they are looked for together: Postgres joins no two look-ups by OR. */

@@ -6,6 +6,7 @@ import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
 import { all, type ColumnMap, EVERYTHING, knownColumn, type Near, wherePredicate } from "./condition.ts";
+import { totalOfRows } from "./kept-total.ts";
 import { idsAfter, ordered, type Term } from "./position.ts";
 import { type SearchCommand, searchPredicate } from "./search.ts";
 
@@ -56,7 +57,8 @@ export async function listPage(
     return { rows: await rowsOf(database, source, asked, visible, deadlineMs), ids: [], totalSize: 0 };
   }
   if (query.skip > SKIP_MAX) throw badRequest(`start may be at most ${SKIP_MAX}.`);
-  const filter = listFilter(source, query, visible);
+  const predicates = listPredicates(source, query, visible);
+  const filter = all(predicates);
   const terms = orderTerms(source, query.order);
   const found =
     query.after === ""
@@ -77,7 +79,7 @@ export async function listPage(
     query.idsOnly ? [] : found.then((ids) => rowsOf(database, source, ids, visible, deadlineMs)),
     query.skipTotal
       ? 0
-      : total(database, keptTotal(source, query, visible) ?? counted(source, filter), deadlineMs),
+      : total(database, keptTotal(source, query, predicates) ?? counted(source, filter), deadlineMs),
   ]);
   return { rows, ids, totalSize };
 }
@@ -115,13 +117,19 @@ async function rowsOf(
   return run(database, wanted, deadlineMs);
 }
 
+/** The total of a query that asks for all rows, or for those of one predicate, where it need not be counted. */
 function keptTotal(
   source: ListSource,
   query: ListQuery,
-  visible: RawBuilder<unknown>,
+  predicates: RawBuilder<unknown>[],
 ): RawBuilder<unknown> | undefined {
-  const isNarrowed = visible !== EVERYTHING || query.where.length > 0 || query.publishedOnly;
-  return isNarrowed ? undefined : source.keptTotal?.(query);
+  const [only, ...others] = predicates.filter((predicate) => predicate !== EVERYTHING);
+  const isSearched = query.search.trim() !== "";
+  if (others.length === 0 && (only === undefined || isSearched)) {
+    const kept = source.keptTotal?.(query);
+    if (kept) return kept;
+  }
+  return only && others.length === 0 ? totalOfRows(only) : undefined;
 }
 
 function counted(source: ListSource, filter: RawBuilder<unknown>): RawBuilder<unknown> {
@@ -133,12 +141,16 @@ async function total(database: Database, query: RawBuilder<unknown>, deadlineMs:
   return Number(row?.total ?? 0);
 }
 
-function listFilter(source: ListSource, query: ListQuery, visible: RawBuilder<unknown>): RawBuilder<unknown> {
+function listPredicates(
+  source: ListSource,
+  query: ListQuery,
+  visible: RawBuilder<unknown>,
+): RawBuilder<unknown>[] {
   const predicates = [visible, ...wherePredicate(query.where, source.columns)];
   if (source.listed) predicates.push(source.listed);
   if (query.publishedOnly && source.published) predicates.push(source.published);
   if (query.search.trim() !== "") predicates.push(searchPredicate(query.search, source));
-  return all(predicates);
+  return predicates;
 }
 
 /** Ties are resolved by the id, so that pages neither repeat nor skip a row: it is the last term. */

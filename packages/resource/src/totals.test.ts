@@ -8,9 +8,19 @@ import { createTestDatabase } from "@tidings/testkit/postgres";
 import fc from "fast-check";
 import { sql } from "kysely";
 import { foldTotals, keepTotal, repairTotals, TOTALS_TABLE, type Total, totalOf } from "./totals.ts";
+import { byColumn, keepTotalsByColumn, type TotalByColumn, totalByColumn } from "./totals-by-column.ts";
 
 const log = createLog("test", "silent");
-const TOTALS: Total[] = [{ table: "plants" }, { table: "animals", by: "kind", where: "not away" }];
+const OF_FISH: TotalByColumn[] = [
+  { table: "fish", column: "owner_id", type: "id" },
+  { table: "fish", column: "is_shown", type: "boolean" },
+];
+const KEPT: Total[] = [
+  { table: "plants" },
+  { table: "animals", by: "kind", where: "not away" },
+  { table: "fish" },
+];
+const TOTALS: Total[] = [...KEPT, ...OF_FISH.map(byColumn)];
 
 let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
 let database: Database;
@@ -21,9 +31,12 @@ before(async () => {
   const tables = [
     "create table plants (id integer primary key)",
     "create table animals (id integer primary key, kind integer not null, away boolean not null)",
+    "create table fish (id integer primary key, owner_id integer, is_shown boolean not null, weight integer)",
     "insert into plants select generate_series(1001, 1010)",
+    "insert into fish values (1001, 1, true), (1002, null, false)",
   ];
-  for (const text of [...tables, ...TOTALS_TABLE, ...TOTALS.flatMap(keepTotal)]) await run(text);
+  const kept = [...KEPT.flatMap(keepTotal), ...keepTotalsByColumn("fish", OF_FISH)];
+  for (const text of [...tables, ...TOTALS_TABLE, ...kept]) await run(text);
 });
 
 after(async () => {
@@ -35,8 +48,20 @@ function run(text: string) {
   return database.query({ text }, [], backgroundDeadline());
 }
 
+/** The fish with a value in a column, as they are kept and as they are counted. */
+function ofFish(column: string, value: number | boolean | null) {
+  const total = OF_FISH.find((each) => each.column === column);
+  const kept = total && totalByColumn(total, value);
+  assert.ok(kept);
+  return sql`select (${sql.raw(compileSql(kept).text.replace("$1", String(Number(value ?? 0))))})::text as kept,
+    (select count(*) from fish where ${sql.ref(column)} is not distinct from ${sql.lit(value)})::text as counted`;
+}
+
 /** One statement reads the kept total and the count, as of one moment. */
 const COMPARED = [
+  sql`select (${totalOf("fish")})::text as kept, (select count(*) from fish)::text as counted`,
+  ...[1, 2, null].map((owner) => ofFish("owner_id", owner)),
+  ...[true, false].map((isShown) => ofFish("is_shown", isShown)),
   sql`select (${totalOf("plants")})::text as kept, (select count(*) from plants)::text as counted`,
   ...[1, 2].map(
     (kind) => sql`select (${totalOf("animals", sql.lit(kind))})::text as kept,
@@ -53,6 +78,7 @@ async function assertRight() {
 
 const id = fc.nat({ max: 30 });
 const kind = fc.constantFrom(1, 2);
+const owner = fc.constantFrom("1", "2", "null");
 const change = fc.oneof(
   id.map((from) => `insert into plants select generate_series(${from}, ${from} + 5) on conflict do nothing`),
   id.map((from) => `delete from plants where id between ${from} and ${from} + 3`),
@@ -63,6 +89,17 @@ const change = fc.oneof(
   fc.tuple(id, kind).map(([animal, of]) => `update animals set kind = ${of} where id > ${animal}`),
   id.map((animal) => `update animals set away = not away where id < ${animal}`),
   id.map((animal) => `delete from animals where id > ${animal}`),
+  fc.tuple(id, owner, fc.boolean()).map(
+    ([
+      fish,
+      of,
+      isShown,
+    ]) => `insert into fish select n, ${of}, ${isShown}, 1 from generate_series(${fish}, ${fish} + 3) n
+        on conflict (id) do update set owner_id = excluded.owner_id, is_shown = excluded.is_shown`,
+  ),
+  fc.tuple(id, owner).map(([fish, of]) => `update fish set owner_id = ${of}, weight = 2 where id < ${fish}`),
+  id.map((fish) => `update fish set is_shown = not is_shown, owner_id = 3 - owner_id where id > ${fish}`),
+  id.map((fish) => `delete from fish where id > ${fish}`),
 );
 const writes = fc.array(fc.record({ change, isRolledBack: fc.boolean() }), { maxLength: 12 });
 
@@ -90,6 +127,28 @@ test("a total equals the count at every moment, beside writes, rollbacks and fol
     }),
     { numRuns: 20 },
   );
+});
+
+test("an update writes to no total unless it changes a column that one is kept by", async () => {
+  await run("insert into fish values (500, 1, true, 1), (501, 2, true, 1)");
+  await foldTotals(database);
+  const rows = async () =>
+    (await run("select of, key, change from totals order by 1, 2, 3")).map((row) => JSON.stringify(row));
+  const before = await rows();
+  await run("update fish set weight = weight + 1");
+  await run("update fish set owner_id = owner_id, is_shown = is_shown");
+  assert.deepEqual(await rows(), before);
+  await run("update fish set owner_id = 2 where id = 500");
+  assert.equal((await rows()).length, before.length + 2);
+  await assertRight();
+});
+
+test("no total is kept of a value that no row of a column can have", () => {
+  const [ofOwner, ofShown] = OF_FISH;
+  assert.ok(ofOwner && ofShown);
+  for (const value of ["0", "-1", "1.5", "", "2147483648", "x", true])
+    assert.equal(totalByColumn(ofOwner, value), undefined, String(value));
+  for (const value of [null, "1", "true"]) assert.equal(totalByColumn(ofShown, value), undefined);
 });
 
 test("changes of a total are folded into one row, and nothing is left of a total of none", async () => {

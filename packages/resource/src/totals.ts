@@ -9,7 +9,9 @@ import { type RawBuilder, sql } from "kysely";
 /** How many rows a table has, or how many there are of each value of a column, known without counting them. */
 export interface Total {
   table: string;
-  /** An integer column; the total is that of the whole table when absent. */
+  /** Its name, where a table has several totals; the table's when absent. */
+  of?: string;
+  /** SQL: an integer of a row; the total is that of the whole table when absent. */
   by?: string;
   /** SQL: the rows that are counted; all rows when absent. */
   where?: string;
@@ -54,9 +56,9 @@ export function keepTotal({ table, by = "0", where = "true" }: Total): string[] 
   ];
 }
 
-/** The total as SQL, exact as of the statement that asks for it. `key` is a value of the column that it is kept by. */
-export function totalOf(table: string, key: RawBuilder<unknown> = sql`0`): RawBuilder<unknown> {
-  return sql`select coalesce(sum(t.change), 0) from totals t where t.of = ${sql.lit(table)} and t.key = ${key}`;
+/** The total of this name as SQL, exact as of the statement that asks for it. `key` is a value of the column that it is kept by. */
+export function totalOf(of: string, key: RawBuilder<unknown> = sql`0`): RawBuilder<unknown> {
+  return sql`select coalesce(sum(t.change), 0) from totals t where t.of = ${sql.lit(of)} and t.key = ${key}`;
 }
 
 /** Makes one row of the many of a total. Only one process does so at a time; readers see those or that one. */
@@ -72,12 +74,12 @@ const fold = prepared(
 );
 
 /** Counts, and adds what a total lacks: one statement sees the rows and the total as of one moment, beside concurrent writes. */
-function recount({ table, by = "0", where = "true" }: Total): Statement {
+function recount({ table, of = table, by = "0", where = "true" }: Total): Statement {
   return {
     text: `with counted as (select ${by} as key, count(*) as n from ${table} where ${where} group by 1),
-        kept as (select key, sum(change) as n from totals where of = '${table}' group by key)
+        kept as (select key, sum(change) as n from totals where of = '${of}' group by key)
       insert into totals (of, key, change)
-      select '${table}', key, coalesce(counted.n, 0) - coalesce(kept.n, 0) from counted full join kept using (key)
+      select '${of}', key, coalesce(counted.n, 0) - coalesce(kept.n, 0) from counted full join kept using (key)
       where coalesce(counted.n, 0) <> coalesce(kept.n, 0) returning key, change`,
   };
 }
@@ -90,7 +92,8 @@ export async function repairTotals(database: Database, totals: Total[], log: Log
   let wrong = 0;
   for (const total of totals) {
     const rows = await database.query(recount(total), [], Date.now() + REPAIR_LIMIT_MS);
-    if (rows.length > 0) log.error({ table: total.table, wrong: rows.slice(0, 10) }, "totals were wrong");
+    if (rows.length > 0)
+      log.error({ total: total.of ?? total.table, wrong: rows.slice(0, 10) }, "totals were wrong");
     wrong += rows.length;
   }
   return wrong;

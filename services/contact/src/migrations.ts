@@ -28,6 +28,7 @@ import { searchContacts, searchNewContacts } from "./migrations/0021_contact_sea
 import { keepTotals } from "./migrations/0022_totals.ts";
 import { encodeProtoFields } from "./migrations/0023_proto_field.ts";
 import { keepPoints } from "./migrations/0030_points.ts";
+import { keepTotalsByOwner } from "./migrations/0054_totals_by_column.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -65,4 +66,5 @@ export const migrations: Migrations = {
   "0040_who_they_are": statements(...IDENTIFICATIONS_TABLE, ...CONSENTS_TABLE),
   "0041_anonymous_contacts": statements(...ANONYMOUS_CONTACTS),
   "0052_company_names": statements(...COMPANY_NAMES),
+  "0054_totals_by_column": keepTotalsByOwner,
 };

@@ -18,6 +18,7 @@ import { listRecords } from "../record/list.ts";
 import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/outcome.ts";
 import { reachedRow } from "../record/reach.ts";
 import { COMPANY_SELECT } from "../rows/company.ts";
+import { COMPANY_TOTALS } from "../rows/totals.ts";
 import { companyWriter } from "./company-json.ts";
 import { companyListSource } from "./list.ts";
 import { listCompanyNames } from "./list-names.ts";
@@ -61,6 +62,7 @@ export function companyHandlers(context: ContactContext): CompanyHandlers {
     async listCompanies({ query }, call) {
       const { page, catalogue } = await listRecords(context, query, call, {
         owner: "co.created_by",
+        total: COMPANY_TOTALS.created_by,
         source: ({ company }) => companyListSource(company, call),
       });
       return {

@@ -6,6 +6,7 @@ import type { Handlers } from "@tidings/rpc/definition";
 import { requireExpected } from "@tidings/rpc/expected";
 import { listRecords } from "../record/list.ts";
 import { batchOf, type KnownOutcome, rowOf, savedAs, saveOf } from "../record/outcome.ts";
+import { CONTACT_TOTALS } from "../rows/totals.ts";
 import { contactWriter } from "./contact-json.ts";
 import { followMerge, survivorOf } from "./edit.ts";
 import { contactListSource } from "./list.ts";
@@ -39,6 +40,7 @@ export function contactHandlers(context: ContactContext): Handlers<typeof Contac
     async listContacts({ query }, call) {
       const { page, catalogue } = await listRecords(context, query, call, {
         owner: "c.owner_id",
+        total: CONTACT_TOTALS.owner_id,
         source: ({ contact }) => contactListSource(contact, call),
       });
       return {

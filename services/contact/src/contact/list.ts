@@ -1,14 +1,18 @@
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
+import { withTotal } from "@tidings/resource/kept-total";
 import type { ListSource } from "@tidings/resource/list";
 import { standardCommands } from "@tidings/resource/resource-list";
 import { columnCommand, idsCommand, type SearchCommand } from "@tidings/resource/search";
 import { totalOf } from "@tidings/resource/totals";
+import { totalByColumn } from "@tidings/resource/totals-by-column";
 import type { Call } from "@tidings/rpc/call";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
 import { fieldCommands, filterableRecordColumns } from "../record/filter.ts";
+import { recordsOf } from "../record/reach.ts";
 import { CONTACT_COLUMNS, CONTACT_SELECT } from "../rows/contact.ts";
+import { CONTACT_TOTALS } from "../rows/totals.ts";
 import { nearText } from "./near-text.ts";
 import { relationCommands, segmentOf } from "./relation-commands.ts";
 
@@ -26,6 +30,9 @@ const NOT_FILTERABLE = new Set([
   "custom",
 ]);
 
+const { owner_id, is_published } = CONTACT_TOTALS;
+const PUBLISHED = withTotal(sql`c.is_published`, totalByColumn(is_published, true));
+
 // A constant of this program, not a caller's text.
 const SELECT = sql.raw(CONTACT_SELECT);
 
@@ -37,8 +44,11 @@ export function contactListSource(set: FieldSet, call: Call): ListSource {
     from: sql`contacts c`,
     id: column("id"),
     select: SELECT,
-    columns: filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set, nearText),
-    published: column("is_published"),
+    columns: filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set, {
+      near: nearText,
+      totals: CONTACT_TOTALS,
+    }),
+    published: PUBLISHED,
     catchAll: [...CATCH_ALL.map(column), ...addedSocial(set)],
     near: nearText,
     keptTotal,
@@ -69,10 +79,10 @@ function contactCommands(set: FieldSet, call: Call): Map<string, SearchCommand> 
   for (const [alias, command] of fieldCommands(set, nearText)) commands.set(alias, command);
   const states = new Map([
     ["anonymous", sql`c.date_identified is null`],
-    ["mine", sql`c.owner_id = ${call.actor.id}::integer`],
-    ["unowned", sql`c.owner_id is null`],
-    ["published", sql`c.is_published`],
-    ["unpublished", sql`not c.is_published`],
+    ["mine", recordsOf(call, "c.owner_id", owner_id)],
+    ["unowned", withTotal(sql`c.owner_id is null`, totalByColumn(owner_id, null))],
+    ["published", PUBLISHED],
+    ["unpublished", withTotal(sql`not c.is_published`, totalByColumn(is_published, false))],
   ]);
   for (const [name, command] of relationCommands()) commands.set(name, command);
   const firstname = columnCommand(column("firstname"), nearText);

@@ -2,6 +2,7 @@ import { camelCase } from "@tidings/database/camel-case";
 import type { ColumnType } from "@tidings/resource/columns";
 import type { Filterable, Near } from "@tidings/resource/condition";
 import { columnCommand, type SearchCommand } from "@tidings/resource/search";
+import { type TotalByColumn, totalByColumn } from "@tidings/resource/totals-by-column";
 import { sql } from "kysely";
 import type { FieldSet } from "../field/catalogue.ts";
 import { fieldExpression } from "../field/expression.ts";
@@ -21,7 +22,7 @@ export function filterableRecordColumns(
   columns: RecordColumn[],
   hidden: ReadonlySet<string>,
   set: FieldSet,
-  near?: Near,
+  { near, totals }: { near?: Near; totals: Readonly<Record<string, TotalByColumn>> },
 ): Map<string, Filterable> {
   const filterable = new Map<string, Filterable>();
   for (const { name, sqlType } of columns) {
@@ -29,7 +30,13 @@ export function filterableRecordColumns(
     const type = TYPES[sqlType] ?? "text";
     // The name of the creator is a text, too, but no field.
     const isSearched = type === "text" && set.byAlias.has(name);
-    const entry = { sql: sql.ref(`${alias}.${name}`), type, near: isSearched ? near : undefined };
+    const total = Object.hasOwn(totals, name) ? totals[name] : undefined;
+    const entry = {
+      sql: sql.ref(`${alias}.${name}`),
+      type,
+      near: isSearched ? near : undefined,
+      total: total && ((value: string | boolean | null) => totalByColumn(total, value)),
+    };
     filterable.set(name, entry).set(camelCase(name), entry);
   }
   for (const field of set.fields) {

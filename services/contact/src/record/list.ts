@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { type ListQuery, ListQuerySchema } from "@tidings/proto/tidings/type/v1/list";
 import { type ListSource, listPage, type Page } from "@tidings/resource/list";
+import type { TotalByColumn } from "@tidings/resource/totals-by-column";
 import type { Call } from "@tidings/rpc/call";
 import { Code, Fault } from "@tidings/rpc/fault";
 import type { FieldCatalogue, FieldContext } from "../field/catalogue.ts";
@@ -14,11 +15,17 @@ export async function listRecords(
   { database, catalogues }: FieldContext,
   query: ListQuery | undefined,
   call: Call,
-  options: { owner: string; source(catalogue: FieldCatalogue): ListSource },
+  options: { owner: string; total: TotalByColumn; source(catalogue: FieldCatalogue): ListSource },
 ): Promise<{ page: Page; catalogue: FieldCatalogue }> {
   const asked = query ?? create(ListQuerySchema);
   const list = (catalogue: FieldCatalogue) =>
-    listPage(database, options.source(catalogue), asked, visibleRecords(call, options.owner), call);
+    listPage(
+      database,
+      options.source(catalogue),
+      asked,
+      visibleRecords(call, options.owner, options.total),
+      call,
+    );
   const current = await catalogues.current();
   const page = await list(current).catch(async (error) => {
     const isRefused = error instanceof Fault && error.code === Code.INVALID_ARGUMENT;

@@ -1,6 +1,8 @@
 import type { Row } from "@tidings/database/statement";
 import { Verb } from "@tidings/proto/tidings/api/v1/options";
 import { EVERYTHING } from "@tidings/resource/condition";
+import { withTotal } from "@tidings/resource/kept-total";
+import { type TotalByColumn, totalByColumn } from "@tidings/resource/totals-by-column";
 import type { Call } from "@tidings/rpc/call";
 import { denied, Fault, notFound } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
@@ -37,9 +39,16 @@ export function reachedRow<R extends Row>(
   return reached;
 }
 
-/** The same rule as a predicate, for lists and totals; `owner` is the column as the statement names it. */
-export function visibleRecords(call: Call, owner: string): RawBuilder<unknown> {
+/** The same rule as a predicate, for lists and totals; `owner` is the column as the statement names it, by which `total` is kept. */
+export function visibleRecords(call: Call, owner: string, total: TotalByColumn): RawBuilder<unknown> {
   const reach = call.reach(Verb.VIEW);
   if (reach === "all") return EVERYTHING;
-  return reach === "own" ? sql`${sql.ref(owner)} = ${call.actor.id}::integer` : sql`false`;
+  return reach === "own" ? recordsOf(call, owner, total) : sql`false`;
+}
+
+/** The records that belong to the caller. */
+export function recordsOf(call: Call, owner: string, total: TotalByColumn): RawBuilder<unknown> {
+  const { id } = call.actor;
+  const kept = id === null ? undefined : totalByColumn(total, Number(id));
+  return withTotal(sql`${sql.ref(owner)} = ${id}::integer`, kept);
 }

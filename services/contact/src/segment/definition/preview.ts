@@ -10,6 +10,7 @@ import type { Call } from "@tidings/rpc/call";
 import { type RawBuilder, sql } from "kysely";
 import type { FieldCatalogue } from "../../field/catalogue.ts";
 import { visibleRecords } from "../../record/reach.ts";
+import { CONTACT_TOTALS } from "../../rows/totals.ts";
 import { type DefinitionMap, midnight } from "./definitions.ts";
 import { checkFilters, compileFilters } from "./predicate.ts";
 
@@ -31,7 +32,7 @@ export async function preview(
   const scope = { catalogue, segments: definitions, segmentId: undefined, today: midnight(), mayName };
   const compiled = compileFilters(checkFilters(readFilters(filters), scope), scope);
   if (!compiled) return create(PreviewSegmentResponseSchema);
-  const found = sql`from contacts c where ${visibleRecords(call, "c.owner_id")} and ${compiled.predicate}`;
+  const found = sql`from contacts c where ${visibleRecords(call, "c.owner_id", CONTACT_TOTALS.owner_id)} and ${compiled.predicate}`;
   const run = (query: RawBuilder<unknown>) => {
     const { text, values } = compileSql(query);
     return database.query({ text }, values, call.deadlineMs);
