@@ -1,7 +1,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import type { Event } from "@tidings/bus/event";
 import { type Database, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
-import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import { ContactDeletedSchema, ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { ContactsNow } from "./facts.ts";
 import type { Projection } from "./projection.ts";
 
@@ -48,8 +49,16 @@ const erasedStatement = prepared(
    insert into contact_fates (contact_id) select distinct unnest($1::integer[]) on conflict do nothing`,
 );
 
-const MERGED = "tidings.contact.contact.merged";
-const DELETED = "tidings.contact.contact.deleted";
+export const MERGED = "tidings.contact.contact.merged";
+export const DELETED = "tidings.contact.contact.deleted";
+
+/**
+ * The contact that the one of a merge or a deletion became a part of; undefined where it was erased. A merge is followed by a deletion, which replicas of a
+ * process may get first: it names the survivor, too.
+ */
+export function survivorIn({ subject, payload }: Event): number | undefined {
+  return fromBinary(subject === MERGED ? ContactMergedSchema : ContactDeletedSchema, payload).mergedIntoId;
+}
 
 /** Follows merges and deletions of contacts in a service that has no rows of contacts: the fate of a contact is all that it keeps. */
 export const fatesAlone: Projection = {
@@ -59,11 +68,11 @@ export const fatesAlone: Projection = {
     // Transactions that write facts have ended, or see these fates: the job misses no row.
     fatesLock.exclusive(transaction);
     // Merges one after the other: a survivor may be merged in the same batch.
-    for (const { subject, aggregateId, payload } of events)
-      if (subject === MERGED) {
-        const { mergedIntoId } = fromBinary(ContactMergedSchema, payload);
-        transaction.execute(mergedStatement, [[aggregateId], [mergedIntoId]]);
-      } else transaction.execute(erasedStatement, [[aggregateId]]);
+    for (const event of events) {
+      const survivorId = survivorIn(event);
+      if (survivorId === undefined) transaction.execute(erasedStatement, [[event.aggregateId]]);
+      else transaction.execute(mergedStatement, [[event.aggregateId], [survivorId]]);
+    }
     return events.map(({ aggregateId }) => aggregateId);
   },
 };

@@ -7,7 +7,7 @@ import { type Database, openDatabase } from "@tidings/database/database";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { factEvents } from "@tidings/messaging/fact-events";
 import { factSource } from "@tidings/messaging/facts";
-import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import { ContactDeletedSchema, ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type PageHitSchema, PageHitsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { createLog } from "@tidings/runtime/log";
 import { eventually } from "@tidings/testkit/eventually";
@@ -95,7 +95,12 @@ const merged = (id: number, mergedIntoId: number) => [
   ),
   erased(id),
 ];
-const erased = (id: number) => eventOf("contact.contact.deleted", new Uint8Array(), id);
+const erased = (id: number, mergedIntoId?: number) =>
+  eventOf(
+    "contact.contact.deleted",
+    toBinary(ContactDeletedSchema, create(ContactDeletedSchema, mergedIntoId ? { mergedIntoId } : {})),
+    id,
+  );
 
 const jobs = () => contactFateJobs(reader, log, ["test_hits"]);
 async function doJobs(): Promise<void> {
@@ -133,6 +138,16 @@ test("facts follow a merged contact to the survivor, through chains, before and 
   await keep([...hit(11), ...hit(12)]);
   await doJobs();
   assert.deepEqual(await Promise.all([11, 12, 13].map(hitsOf)), [0, 0, 5]);
+});
+
+test("facts of a merged contact move, also when its deletion arrives alone and before the merge", async () => {
+  await keep(published({ id: randomUUID(), contactId: 16 }));
+  await keep([erased(16, 17)]);
+  await doJobs();
+  assert.deepEqual(await Promise.all([16, 17].map(hitsOf)), [0, 1]);
+  await keep(merged(16, 17));
+  await doJobs();
+  assert.deepEqual(await Promise.all([16, 17].map(hitsOf)), [0, 1]);
 });
 
 test("facts of an erased contact are deleted in slices, and later ones are not kept", async () => {

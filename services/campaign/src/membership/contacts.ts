@@ -3,18 +3,12 @@ import type { Event } from "@tidings/bus/event";
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
+import { DELETED, MERGED, survivorIn } from "@tidings/projection/contact-fates";
 import { newestEvents } from "@tidings/projection/newest";
 import type { Projection } from "@tidings/projection/projection";
-import {
-  ContactMergedSchema,
-  type ContactSaved,
-  ContactSavedSchema,
-} from "@tidings/proto/tidings/contact/v1/events";
+import { type ContactSaved, ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { parseJson } from "@tidings/resource/json-member";
 import { moveMemberships } from "./merge.ts";
-
-const MERGED = "tidings.contact.contact.merged";
-const DELETED = "tidings.contact.contact.deleted";
 
 const keepStatement = prepared(
   "project_contacts",
@@ -48,9 +42,10 @@ export function contacts(outbox: Outbox): Projection {
         transaction,
         latest.filter((event) => !isGone(event)),
       );
-      for (const { aggregateId, payload } of events.filter(({ subject }) => subject === MERGED)) {
-        const { mergedIntoId } = fromBinary(ContactMergedSchema, payload);
-        await moveMemberships(transaction, outbox, { from: aggregateId, to: mergedIntoId });
+      for (const event of events.filter(({ subject }) => subject === MERGED || subject === DELETED)) {
+        const survivorId = survivorIn(event);
+        if (survivorId !== undefined)
+          await moveMemberships(transaction, outbox, { from: event.aggregateId, to: survivorId });
       }
       const gone = latest.filter(isGone).map(({ aggregateId }) => aggregateId);
       if (gone.length > 0) for (const statement of forgetStatements) transaction.execute(statement, [gone]);

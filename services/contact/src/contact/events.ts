@@ -117,10 +117,11 @@ function companyChanges(
   ];
 }
 
-export function contactDeleted(row: ContactRow): DomainEvent {
+export function contactDeleted(row: ContactRow, mergedIntoId?: number): DomainEvent {
   const { id, version } = aggregateOf(row);
   return domainEvent(`${SUBJECT}.deleted`, { id, version: version + 1 }, ContactDeletedSchema, {
     snapshot: contactSnapshot(row),
+    ...(mergedIntoId !== undefined && { mergedIntoId }),
   });
 }
 

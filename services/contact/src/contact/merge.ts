@@ -93,7 +93,7 @@ function merge(
       ...changes.map((change) => contactSaved(change, set)),
       ...memberships,
       contactMerged(mergedId, Number(merged.version) + 1, id),
-      contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }),
+      contactDeleted({ ...merged, version: String(Number(merged.version) + 1) }, id),
     ]);
     return row;
   });

@@ -21,7 +21,10 @@ export async function removeContacts(
     const { outcomes, removed } = await lockRemovable(transaction, kind, ids, call);
     keepSuppressions(transaction, removed, context.suppressionKey);
     transaction.execute(deleteStatement, [removed.map(({ id }) => id)]);
-    context.outbox.append(transaction, removed.map(contactDeleted));
+    context.outbox.append(
+      transaction,
+      removed.map((row) => contactDeleted(row)),
+    );
     return outcomes;
   });
 }

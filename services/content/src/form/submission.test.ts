@@ -4,7 +4,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMilliseconds } from "@tidings/database/timestamp";
 import { stepJobs } from "@tidings/jobs/run-jobs";
 import { CarryOutCommandsResponseSchema } from "@tidings/proto/tidings/contact/v1/command";
-import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
+import { ContactDeletedSchema, ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { FormSubmittedSchema } from "@tidings/proto/tidings/content/v1/events";
 import { ListSubmissionsRequestSchema } from "@tidings/proto/tidings/content/v1/submission";
 import { Code, Fault } from "@tidings/rpc/fault";
@@ -230,6 +230,10 @@ test("submissions of a merged contact move, those of a deleted one go, whatever 
     scene.database.transaction(Date.now() + 20_000, (transaction) =>
       contactsOfSubmissions.keep(transaction, some),
     );
+  // The deletion names the survivor, and may arrive before the merge.
+  const inBoth = toBinary(ContactDeletedSchema, create(ContactDeletedSchema, { mergedIntoId: 101 }));
+  await keep([event("deleted", 102, inBoth)]);
+  await upkeep();
   await keep(first);
   await keep(first);
   await upkeep();

@@ -1,4 +1,3 @@
-import { fromBinary } from "@bufbuild/protobuf";
 import type { Event } from "@tidings/bus/event";
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
@@ -6,8 +5,8 @@ import type { Transaction } from "@tidings/database/transaction";
 import { type Job, jobsOf, type NewJob } from "@tidings/jobs/jobs";
 import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
+import { DELETED, MERGED, survivorIn } from "@tidings/projection/contact-fates";
 import type { Projection } from "@tidings/projection/projection";
-import { ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import { type Form, FormSchema } from "@tidings/proto/tidings/content/v1/form";
 import type { Changed } from "@tidings/resource/repository-options";
 import type { Log } from "@tidings/runtime/log";
@@ -56,9 +55,6 @@ const submittersStatement = prepared(
      or exists (select from jobs j where j.kind = 'form_submission_upkeep' and j.payload ->> 'heirId' = c.id::text)`,
 );
 
-const DELETED = "tidings.contact.contact.deleted";
-const MERGED = "tidings.contact.contact.merged";
-
 /** Submissions of a contact that was merged into another are that one's, those of a deleted one go. */
 export const contactsOfSubmissions: Projection = {
   owner: "contact",
@@ -84,10 +80,11 @@ export const contactsOfSubmissions: Projection = {
 /** The contact that the submissions of each contact belong to after these events, in any order of their jobs; undefined for none. */
 function heirsOf(events: Event[]): Map<number, number | undefined> {
   const heirs = new Map<number, number | undefined>();
-  for (const { subject, aggregateId, payload } of events) {
-    const isMerge = subject === MERGED;
-    if (!isMerge && heirs.has(aggregateId)) continue;
-    const heir = isMerge ? fromBinary(ContactMergedSchema, payload).mergedIntoId : undefined;
+  for (const event of events) {
+    const { aggregateId } = event;
+    const heir = survivorIn(event);
+    // An event from before deletions named the survivor.
+    if (heir === undefined && heirs.has(aggregateId)) continue;
     for (const [other, known] of heirs) if (known === aggregateId) heirs.set(other, heir);
     heirs.set(aggregateId, heir);
   }
