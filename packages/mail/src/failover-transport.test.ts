@@ -48,6 +48,19 @@ test("a mail goes on to the next transport when the first is away, which three f
   assert.equal(second.asked, before, "the first transport takes all mails again");
 });
 
+test("a mail whose transport is away after more than a minute is given to the next one by another attempt, so that it has an outcome in time", async () => {
+  const { first, second, clock, handOver } = failover();
+  const slow = (ms: number) => async () => {
+    clock.nowMs += ms;
+    return AWAY;
+  };
+  first.handOver = slow(60_000);
+  assert.equal(await handOver(), "taken");
+  first.handOver = slow(60_001);
+  assert.equal(await handOver(), "away");
+  assert.equal(second.asked, 1);
+});
+
 test("a mail that was refused, not begun, or may have arrived is given to no other transport", async () => {
   const { first, second, handOver } = failover();
   for (const outcome of [
