@@ -182,6 +182,8 @@ export const contentVariables = {
   MAIL_OWNER_AS_MAILER: flag.default(false),
   /** The HTML of `{signature}` where the mail is not from an owner with a signature; `|FROM_NAME|` is the name of its sender. */
   MAIL_SIGNATURE: z.string().max(10_000).default("Best regards,<br>|FROM_NAME|"),
+  /** Days for which the values in a mail are kept, so that it is shown as it was; later it is shown with present ones. 0: none are kept. */
+  MAIL_TOKENS_DAYS: z.coerce.number().int().min(0).max(3_650).default(30),
   /** A picture in HTML mails says that they were opened. */
   MAIL_TRACKING_PIXEL: flag.default(true),
   /** At the unsubscribe link readers choose what they get, and how often. */

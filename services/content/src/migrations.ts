@@ -21,6 +21,7 @@ import { SUBMISSION_TABLES, SUBMISSION_TOTAL } from "./form/submission-tables.ts
 import { INBOX_TABLES } from "./inbox/inbox-tables.ts";
 import { NOTICE_LEDGER, NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { LEARNED_RATES } from "./rate/learned-rates.ts";
+import { MAIL_VALUES } from "./send/mail-values.ts";
 import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
@@ -225,7 +226,7 @@ export const migrations: Migrations = {
     "alter table emails add column preference_center_id integer references pages on delete set null",
     "create index emails_preference_pages on emails (preference_center_id) where preference_center_id is not null",
   ),
-  // A download by a link of a mail that nobody has read waits as a click does.
-  "0087_mail_downloads": statements("alter table mail_clicks add column download jsonb"),
-  "0088_open_devices": statements(...OPEN_DEVICE_TABLES),
+  // Clicks on links to files wait for their verdict, too.
+  "0087_mail_opens": statements("alter table mail_clicks add column download jsonb", ...OPEN_DEVICE_TABLES),
+  "0088_mail_values": statements(...MAIL_VALUES),
 };

@@ -250,6 +250,11 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
         ...{ kind: "shown_retention", table: "dynamic_content_stats", since: "last_sent" },
         days: config.HITS_DAYS,
       }),
+      retention(database, foundation.log, {
+        ...{ kind: "mail_values", table: "mail_values", since: "date_added" },
+        // Values of before it was 0 go with the next day.
+        days: config.MAIL_TOKENS_DAYS || 1,
+      }),
     ],
     facts: [
       ...visits.facts,

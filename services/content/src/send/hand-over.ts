@@ -23,6 +23,8 @@ export interface SendOutcome {
   reason?: string | undefined;
   /** The address or number that the message was for. */
   address?: string | undefined;
+  /** The values that it was made of, as JSON. */
+  values?: string | undefined;
   /** Another attempt of the same kind is counted. */
   isAttempt: boolean;
   /** There is no such mailbox: no other mail to the address would arrive. */
@@ -31,7 +33,13 @@ export interface SendOutcome {
   isEverybody: boolean;
 }
 
-export interface MessageSenderOptions<S extends Claimed, W extends { address: string }> {
+interface WrittenMessage {
+  address: string;
+  /** The values that it was made of, where they are to be kept. */
+  values?: string | undefined;
+}
+
+export interface MessageSenderOptions<S extends Claimed, W extends WrittenMessage> {
   log: Log;
   /** Throws SendRefused where no message can be written. */
   write(send: S): Promise<W>;
@@ -59,7 +67,7 @@ const BAD_ADDRESS = /^5\.1\.(?:1|2|3|10)\b/;
 export type Prepared = (begin: Begin, turn: Turn | undefined) => Promise<SendOutcome | undefined>;
 
 /** Prepares one message: writes it. What it returns waits for the rate of the domain, asks, commits the start, and hands over. */
-export function messagePreparer<S extends Claimed, W extends { address: string }>({
+export function messagePreparer<S extends Claimed, W extends WrittenMessage>({
   log,
   write,
   handOver,
@@ -73,7 +81,7 @@ export function messagePreparer<S extends Claimed, W extends { address: string }
       .catch(decided);
     if ("state" in written) return written;
     const { message } = written;
-    const { address } = message;
+    const { address, values } = message;
     return async (begin, turn) => {
       const wait = await turn?.waitFor(address);
       if (wait) return { ...waiting(wait), address };
@@ -84,7 +92,7 @@ export function messagePreparer<S extends Claimed, W extends { address: string }
       if (no) return { ...no, address };
       if (!(await begin())) return undefined;
       const outcome = await handOver(message, contactable.isFresh);
-      return { ...outcomeOf(outcome, send), address };
+      return { ...outcomeOf(outcome, send), address, values };
     };
   };
 }

@@ -62,7 +62,10 @@ export function mailParts(
   };
   return {
     rendering,
-    render: sendRenderer({ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL }),
+    render: sendRenderer({
+      ...{ ...rendering, database, hasPixel: config.MAIL_TRACKING_PIXEL },
+      keepsValues: config.MAIL_TOKENS_DAYS > 0,
+    }),
     attachmentsOf: attachmentReader(database, store),
     askContactable: contactableAsker(database, upstreams),
     wake: () => bus.nudge(SENDS_CHOSEN),

@@ -36,6 +36,8 @@ export interface MailTemplate {
   filteredFields: string[];
   /** The fields of contacts that all of them read. */
   contactFields: string[];
+  /** Dates or times stand in one of them. */
+  hasDates: boolean;
   /** The tokens of all of them, each once. */
   tokens: NamedToken[];
 }
@@ -109,6 +111,7 @@ export async function compileMail(
     utm: utmParameters(bytesOf(revision.utmTags)),
     filteredFields: filteredIn([...contents.values()]),
     contactFields: [...new Set(all.flatMap(({ contactFields }) => contactFields))],
+    hasDates: all.some(({ hasDates }) => hasDates),
     tokens: [...new Map(all.flatMap(({ tokens }) => tokens).map((token) => [keyOf(token), token])).values()],
   };
 }

@@ -11,7 +11,7 @@ import { readerVerdict } from "./reader-verdict.ts";
 import type { RecordOpen } from "./record-opens.ts";
 import type { RecordView } from "./record-views.ts";
 import type { RenderSend } from "./render-send.ts";
-import { STORED_COLUMNS, storedSend } from "./stored-send.ts";
+import { SHOWN_COLUMNS, storedSend } from "./stored-send.ts";
 
 export interface OpenRouteOptions {
   database: Database;
@@ -24,7 +24,7 @@ export interface OpenRouteOptions {
   render: RenderSend;
 }
 
-const findStatement = prepared("sends_view", `select ${STORED_COLUMNS} from sends where hash = $1`);
+const findStatement = prepared("sends_view", `select ${SHOWN_COLUMNS} from sends where hash = $1`);
 const PIXEL = /^([\w-]+\.[\w-]{22})\.gif$/;
 
 /** `/email/<token>.gif`, the picture in a mail, and `/email/view/<token>`, the mail as a page (engines.md 6.6). */

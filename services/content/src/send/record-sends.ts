@@ -1,6 +1,8 @@
 import { backgroundDeadline, prepared } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import type { Result } from "@tidings/jobs/work";
 import type { SendOutcome } from "./hand-over.ts";
+import { keepMailValues } from "./mail-values.ts";
 import { moveOn } from "./move-on.ts";
 import { outcomeValues, type RecordOptions, recordedRows } from "./record-outcomes.ts";
 import { keepRefusals, type Refusal, RefusalReason } from "./refusals.ts";
@@ -43,6 +45,7 @@ export async function recordSends(
         transaction,
         bounced.map(({ job, outcome }) => bounceOf(job, outcome)),
       );
+      keepMailValues(transaction, leftWithValues(results, rows));
       moveOn(transaction, rows, wake);
       const became = (published: string) => rows.filter(({ state }) => state === published);
       outbox.append(
@@ -52,6 +55,19 @@ export async function recordSends(
     },
     { byIndex: true },
   );
+}
+
+/** Values of mails that went out, or may have. */
+function leftWithValues(
+  results: Result<Send, SendOutcome>[],
+  rows: Row[],
+): { hash: string; values: string }[] {
+  const hashes = new Map(rows.map(({ id, hash }) => [id, hash]));
+  return results.flatMap(({ job, outcome: { state, values } }) => {
+    const hash = hashes.get(job.id);
+    const mayHaveLeft = state === SendState.SENT || state === SendState.UNKNOWN;
+    return hash && values !== undefined && mayHaveLeft ? [{ hash, values }] : [];
+  });
 }
 
 const COMMENTS_LENGTH_MAX = 200;

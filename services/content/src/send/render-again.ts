@@ -10,7 +10,7 @@ import type { Log } from "@tidings/runtime/log";
 import { slices } from "@tidings/runtime/slices";
 import type { MailLinks } from "./mail-links.ts";
 import type { RenderSend } from "./render-send.ts";
-import { STORED_COLUMNS, storedSend } from "./stored-send.ts";
+import { SHOWN_COLUMNS, storedSend } from "./stored-send.ts";
 import { headersOf } from "./write-send.ts";
 
 export interface RenderAgainOptions {
@@ -24,7 +24,7 @@ type Again = MessageInitShape<typeof RenderedSendSchema>;
 
 const findStatement = prepared(
   "sends_render_again",
-  `select ${STORED_COLUMNS}, extract(epoch from date_sent) * 1000 as sent_at from sends where hash = any ($1::uuid[])`,
+  `select ${SHOWN_COLUMNS} from sends where hash = any ($1::uuid[])`,
 );
 const SENDS_MAX = 100;
 /** Characters of a mail, and of all mails beside which no others are written: an answer has at most 32 MB. */
@@ -32,7 +32,7 @@ const MAIL_LENGTH_MAX = 500_000;
 const ANSWER_LENGTH_MAX = 4_000_000;
 const AT_ONCE = 10;
 
-/** Mails of the ledger for services that show them, written with the present values of their contacts. */
+/** Mails of the ledger for services that show them, written with the values that they went out with, or with present ones. */
 export function sendMethods({
   database,
   log,
@@ -43,7 +43,7 @@ export function sendMethods({
     if (!row) return {};
     const send = storedSend(row);
     try {
-      const { mail } = await render(send, row.sent_at ? Number(row.sent_at) : undefined);
+      const { mail } = await render(send);
       const { subject, html, text } = mail;
       const content = html || text;
       if (content.length > MAIL_LENGTH_MAX) return {};

@@ -1,15 +1,14 @@
-import { type MatchedContact, matches } from "@tidings/filters/matches";
 import type { Mailbox } from "@tidings/mail/compose-mail";
 import type { Template } from "@tidings/rendering/compile-template";
 import { htmlToText } from "@tidings/rendering/html-to-text";
 import type { NamedToken } from "@tidings/rendering/token";
 import { type Html, html } from "@tidings/runtime/html";
 import { withoutTags } from "@tidings/runtime/plain-text";
-import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
-import type { LinkedSend, MailLinks } from "./mail-links.ts";
-import type { DynamicContent, MailTemplate } from "./mail-template.ts";
-import { type Owner, type Owners, ownerField } from "./owners.ts";
+import type { MailLinks } from "./mail-links.ts";
+import type { Reader } from "./mail-reader.ts";
+import type { MailTemplate } from "./mail-template.ts";
+import { type Owners, ownerField } from "./owners.ts";
 import { keyOf, type TokenAddressOptions, tokenAddresses } from "./token-addresses.ts";
 
 /** A mail as its reader gets it. */
@@ -23,51 +22,6 @@ export interface RenderedMail {
   /** Absent where replies go to the sender. */
   replyTo?: Mailbox;
   headers: [name: string, value: string][];
-}
-
-export interface Reader {
-  send: LinkedSend;
-  /** Values of fields by alias. */
-  fields: ReadonlyMap<string, string>;
-  /** The text of a field that has neither a value nor a default: none when absent. */
-  placeholderOf?: (alias: string) => string;
-  /** The contact as filters ask about it; undefined where no content has filters. */
-  matched: MatchedContact | undefined;
-  timeZone: string;
-  locale: string;
-  /** In milliseconds since 1970. */
-  now: number;
-  /** Values of tokens as HTML, by their names and arguments: `formfield=email`. */
-  tokens: ReadonlyMap<string, string>;
-  /** The user whom the contact belongs to; undefined where there is none, and where nothing is asked of one. */
-  owner: Owner | undefined;
-}
-
-/** The contact as a mail of the template needs it; for an email in its own language where the contact prefers none. */
-export async function readReader(
-  { contacts, owners }: { contacts: KnownContacts; owners: Owners },
-  { contactFields, filteredFields, tokens }: MailTemplate,
-  { contactId, revision }: { contactId: number; revision: EmailRevision },
-): Promise<Pick<Reader, "fields" | "matched" | "timeZone" | "locale" | "owner">> {
-  const asksOwner = owners.mayMail(revision) || tokens.some(({ name }) => name === "ownerfield");
-  const asked = [
-    "email",
-    "timezone",
-    "preferred_locale",
-    ...(asksOwner ? ["owner_id"] : []),
-    ...contactFields,
-  ];
-  const [fields, matched] = await Promise.all([
-    contacts.fieldsOf(contactId, asked),
-    filteredFields.length > 0 ? contacts.matched(contactId, filteredFields) : undefined,
-  ]);
-  return {
-    fields,
-    matched,
-    timeZone: fields.get("timezone") || "UTC",
-    locale: fields.get("preferred_locale") || revision.language,
-    owner: asksOwner ? await owners.find(Number(fields.get("owner_id"))) : undefined,
-  };
 }
 
 export interface RenderParts extends TokenAddressOptions {
@@ -109,9 +63,12 @@ export async function renderMail(
     };
     const inHtml = (token: NamedToken): string | Html | undefined => {
       if (token.name !== "dynamiccontent") return inContent(token);
-      const content = template.contents.get(token.argument ?? "");
+      const { argument = "" } = token;
+      const content = template.contents.get(argument);
+      if (!content) return undefined;
+      const version = content.versions[reader.versions.get(argument) ?? -1];
       // Contents have no contents: that would have no end.
-      return content && { markup: render(chosen(content, reader), inContent) };
+      return { markup: render(version?.template ?? content.usual, inContent) };
     };
     const inText = (token: NamedToken): string | undefined => {
       const value = inHtml(token);
@@ -181,10 +138,4 @@ function textOf({ name }: NamedToken, { send }: Reader, links: MailLinks): strin
   if (name === "unsubscribe_text")
     return `Unsubscribe to no longer receive emails from us: ${links.unsubscribe(send)}`;
   return name === "webview_text" ? `Having trouble reading this email? ${links.webView(send)}` : undefined;
-}
-
-/** The first version whose filters the contact matches, else the usual content (engines.md 6.7). */
-function chosen({ usual, versions }: DynamicContent, { matched, now }: Reader): Template {
-  const version = versions.find(({ filters }) => matched && matches(filters, matched, now));
-  return version?.template ?? usual;
 }

@@ -1,8 +1,9 @@
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
 import type { LinkedSend } from "./mail-links.ts";
+import { readReader } from "./mail-reader.ts";
 import { compileMail, type MailTemplate } from "./mail-template.ts";
-import { type RenderedMail, type RenderParts, readReader, renderMail } from "./render-mail.ts";
+import { type RenderedMail, type RenderParts, renderMail } from "./render-mail.ts";
 
 export interface UnsentOptions extends RenderParts {
   contacts: KnownContacts;
@@ -45,7 +46,7 @@ export async function renderCompiled(
   const about =
     contactId === undefined
       ? nobody(revision.language)
-      : await readReader(options, template, { contactId, revision });
+      : await readReader(options, template, { contactId, revision, now });
   const reader = { ...about, send: NO_SEND, now, tokens: new Map(Object.entries(tokens)) };
   return renderMail(revision, template, reader, options);
 }
@@ -55,6 +56,6 @@ function nobody(locale: string) {
   return {
     fields: new Map<string, string>(),
     placeholderOf: (alias: string) => `[${alias}]`,
-    ...{ matched: undefined, timeZone: "UTC", locale, owner: undefined },
+    ...{ versions: new Map<string, number>(), timeZone: "UTC", locale, owner: undefined },
   };
 }

@@ -125,7 +125,7 @@ export function openSends(
         links,
         recordOpen,
         recordView: viewRecorder(database, outbox),
-        render: sendRenderer({ ...rendering, database, hasPixel: false }),
+        render: sendRenderer({ ...rendering, database, hasPixel: false, keepsValues: false }),
       }),
     ],
   };

@@ -22,11 +22,11 @@ export interface WriteSendOptions extends UsualSender {
 export async function writeSend(
   { database, links, marks, render, attachmentsOf, ...sender }: WriteSendOptions,
   send: Send,
-): Promise<WrittenSend> {
-  const { mail, revision, address: present } = await render(send);
+): Promise<WrittenSend & { values: string | undefined }> {
+  const { mail, revision, address: present, values } = await render(send);
   const address = send.address ?? present;
   if (address === "") throw new SendRefused("The contact has no email address.");
-  return composeSend(
+  const written = await composeSend(
     {
       ...mail,
       hash: send.hash,
@@ -39,6 +39,7 @@ export async function writeSend(
     },
     { ...sender, now: database.now() },
   );
+  return { ...written, values };
 }
 
 /** The headers of the mail of a send: a field of ours stands once, whatever the author of the email wrote. */
