@@ -60,7 +60,7 @@ const handOvers = (outcomes: Record<string, string>, transport = "smtp://mail.ex
 const textHandOvers = (outcomes: Record<string, string>): Series =>
   Object.fromEntries(
     Object.entries(outcomes).map(([outcome, values]) => [
-      `tidings_text_hand_overs_total{process="content",transport="form+https://api.example",outcome="${outcome}"}`,
+      `tidings_text_hand_overs_total{process="content",channel="sms",transport="form+https://api.example",outcome="${outcome}"}`,
       values,
     ]),
   );

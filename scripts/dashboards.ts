@@ -308,10 +308,10 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       rate("tidings_mail_hand_overs_total", "transport, outcome"),
     ),
     each(
-      "Text messages handed over a second, by transport and outcome",
+      "Text messages, tweets and notifications handed over a second, by channel and outcome",
       "reqps",
-      "{{transport}} {{outcome}}",
-      rate("tidings_text_hand_overs_total", "transport, outcome"),
+      "{{channel}} {{transport}} {{outcome}}",
+      rate("tidings_text_hand_overs_total", "channel, transport, outcome"),
     ),
     each(
       "Opens of mails and clicks in unread ones a second, by verdict",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { eventually } from "@tidings/testkit/eventually";
 import type { VisitedStack } from "../visited-stack.ts";
-import { type Control, type Model, type ModelContact, type ModelEmail, type Span } from "./ledger-model.ts";
+import type { Control, Model, ModelContact, ModelEmail, Span } from "./ledger-model.ts";
 
 /** Operations on one family of emails and the contacts of its segment, as a model notes them. */
 

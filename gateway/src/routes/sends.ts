@@ -1,6 +1,16 @@
 import { EmailMethodService, type Send, SendSchema } from "@tidings/proto/tidings/content/v1/email";
 import { NoticeSchema, NoticeService } from "@tidings/proto/tidings/content/v1/notice";
+import {
+  type ListedNotification,
+  ListedNotificationSchema,
+  NotificationMethodService,
+} from "@tidings/proto/tidings/content/v1/notification";
 import { SmsMethodService, type TextSend, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
+import {
+  type ListedTweet,
+  ListedTweetSchema,
+  TweetMethodService,
+} from "@tidings/proto/tidings/content/v1/tweet";
 import { badRequest } from "@tidings/rpc/fault";
 import { messageWriter } from "../rest/message-json.ts";
 import { type Answer, jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
@@ -13,26 +23,26 @@ import type { RoutesContext } from "./routes-context.ts";
 
 const writeSend = messageWriter(SendSchema);
 const writeText = messageWriter(TextSendSchema);
+const writeTweet = messageWriter(ListedTweetSchema);
+const writeNotification = messageWriter(ListedNotificationSchema);
 const writeNotice = messageWriter(NoticeSchema);
+const RESOLVABLE = [SendSchema, TextSendSchema, ListedTweetSchema, ListedNotificationSchema];
 const SENDS = textAnswer((components) =>
   closed({
-    sends: arrayOf({ anyOf: [SendSchema, TextSendSchema, NoticeSchema].map(components.answered) }),
+    sends: arrayOf({ anyOf: [...RESOLVABLE, NoticeSchema].map(components.answered) }),
     next: { type: ["string", "null"] },
   }),
 );
-const RESOLVED: Answer<Send | TextSend> = {
-  ...messageAnswer<Send | TextSend>("send", SendSchema, {
-    write: (send) => (send.$typeName === TextSendSchema.typeName ? writeText : writeSend)(send),
-  }),
-  describe: (components) =>
-    closed({ send: { anyOf: [SendSchema, TextSendSchema].map(components.answered) } }),
+type Resolved = Send | TextSend | ListedTweet | ListedNotification;
+const RESOLVED: Answer<Resolved> = {
+  ...messageAnswer<Resolved>("send", SendSchema, { write: writeResolved }),
+  describe: (components) => closed({ send: { anyOf: RESOLVABLE.map(components.answered) } }),
 };
-/** The ids of text messages in the ledger begin with this. */
-const OF_TEXTS = "sms-";
 const SEND_ID: PathParameter<string> = {
-  schema: { type: "string", pattern: "^(sms-)?[1-9][0-9]{0,17}$" },
-  description: "Id of a send as the list has it: `1` of an email, `sms-1` of a text message",
-  matches: (text) => /^(?:sms-)?[1-9]\d{0,17}$/.test(text),
+  schema: { type: "string", pattern: "^((sms|tweet|notification)-)?[1-9][0-9]{0,17}$" },
+  description:
+    "Id of a send as the list has it: `1` of an email, `sms-1` of a text message, `tweet-1`, `notification-1`",
+  matches: (text) => /^(?:(?:sms|tweet|notification)-)?[1-9]\d{0,17}$/.test(text),
   read: (text) => text,
 };
 const RESOLUTION = objectBody({
@@ -46,12 +56,27 @@ const REPLAY = objectBody({
   required: ["emailId"],
 });
 const PAGE = 100;
-const CHANNELS = ["email", "sms", "notice"] as const;
-type Channel = (typeof CHANNELS)[number];
+/** The channels, and the members that name the entity of a send: mails to users and addresses are of an email, too. */
+const ITEM_OF = {
+  email: "emailId",
+  sms: "smsId",
+  tweet: "tweetId",
+  notification: "notificationId",
+  notice: "emailId",
+} as const;
+type Channel = keyof typeof ITEM_OF;
+const CHANNELS = Object.keys(ITEM_OF) as Channel[];
+const ITEMS = [...new Set(Object.values(ITEM_OF))];
+const itemParameter = (name: string, description: string) => ({
+  ...{ name, description },
+  schema: { type: "integer", minimum: 1 } as const,
+});
 const SENDS_QUERY: QueryForm<{
   channel: Channel;
   emailId: number;
   smsId: number;
+  tweetId: number;
+  notificationId: number;
   contactId: number;
   state: string;
   after: string;
@@ -63,26 +88,27 @@ const SENDS_QUERY: QueryForm<{
       description: "`email` when absent; `notice`: mails to users and addresses, for administrators",
       schema: { enum: CHANNELS },
     },
-    { name: "emailId", description: "Sends of this email", schema: { type: "integer", minimum: 1 } },
-    {
-      name: "smsId",
-      description: "Sends of this text message, with `channel=sms`",
-      schema: { type: "integer", minimum: 1 },
-    },
+    itemParameter("emailId", "Sends of this email"),
+    itemParameter("smsId", "Sends of this text message, with `channel=sms`"),
+    itemParameter("tweetId", "Sends of this tweet, with `channel=tweet`"),
+    itemParameter("notificationId", "Sends of this notification, with `channel=notification`"),
     { name: "contactId", description: "Sends to this contact", schema: { type: "integer", minimum: 1 } },
     { name: "state", description: "Sends in this state", schema: TEXT },
     { name: "limit", description: "At most so many, 500 at most", schema: { type: "integer", minimum: 1 } },
     { name: "after", description: "Sends behind this id, as `next` of the page before says", schema: TEXT },
   ],
-  read({ channel: named = "email", emailId, smsId, contactId, state = "", limit, after = "" }) {
+  read({ channel: named = "email", contactId, state = "", limit, after = "", ...asked }) {
     const channel = CHANNELS.find((one) => one === named);
     if (!channel) throw badRequest(`channel is one of ${CHANNELS.join(", ")}.`);
-    if (smsId !== undefined && channel !== "sms") throw badRequest("smsId goes with channel=sms.");
-    if (emailId !== undefined && channel === "sms") throw badRequest("emailId does not go with channel=sms.");
+    const odd = ITEMS.find((name) => asked[name] !== undefined && name !== ITEM_OF[channel]);
+    if (odd) throw badRequest(`${odd} goes with channel=${CHANNELS.find((one) => ITEM_OF[one] === odd)}.`);
+    const item = (name: (typeof ITEMS)[number]) => idIn(name, asked[name]);
     return {
       channel,
-      emailId: idIn("emailId", emailId),
-      smsId: idIn("smsId", smsId),
+      emailId: item("emailId"),
+      smsId: item("smsId"),
+      tweetId: item("tweetId"),
+      notificationId: item("notificationId"),
       contactId: idIn("contactId", contactId),
       state: String(state),
       after: String(after),
@@ -95,42 +121,37 @@ const SENDS_QUERY: QueryForm<{
 export function sendRoutes({ clients }: RoutesContext): Route[] {
   const emails = clients.of(EmailMethodService);
   const smses = clients.of(SmsMethodService);
+  const tweets = clients.of(TweetMethodService);
+  const notifications = clients.of(NotificationMethodService);
   const notices = clients.of(NoticeService);
   const rpc = EmailMethodService.method;
   return [
     route({
       method: "GET",
       path: "/sends",
-      summary: "List sends of an email, a text message or a contact, the latest first",
+      summary:
+        "List sends of an email, a text message, a tweet, a notification or a contact, the latest first",
       rpc: rpc.listSends,
       right: {
         ...{ base: "email:emails", verb: "view" },
-        orElse: "`sms:smses:view` with `channel=sms`",
+        orElse:
+          "that of the channel besides emails: `sms:smses:view` with `channel=sms`, `svcSocial:tweets:view`, `notification:notifications:view`",
       },
       query: SENDS_QUERY,
       answer: SENDS,
       async handle({ query: { channel, ...asked }, options }) {
         switch (channel) {
-          case "email": {
-            const { sends, next } = await emails.listSends(asked, options);
-            return pageOf(
-              sends.map((send) => writeSend(send)),
-              next,
-            );
-          }
-          case "sms": {
-            const { sends, next } = await smses.listSmsSends(asked, options);
-            return pageOf(
-              sends.map((send) => writeText(send)),
-              next,
-            );
-          }
+          case "email":
+            return pageOf(await emails.listSends(asked, options), writeSend);
+          case "sms":
+            return pageOf(await smses.listSmsSends(asked, options), writeText);
+          case "tweet":
+            return pageOf(await tweets.listTweetSends(asked, options), writeTweet);
+          case "notification":
+            return pageOf(await notifications.listNotificationSends(asked, options), writeNotification);
           case "notice": {
-            const page = await notices.listNotices(asked, options);
-            return pageOf(
-              page.notices.map((notice) => writeNotice(notice)),
-              page.next,
-            );
+            const { notices: sends, next } = await notices.listNotices(asked, options);
+            return pageOf({ sends, next }, writeNotice);
           }
         }
       },
@@ -158,7 +179,8 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       rpc: rpc.resolveSend,
       right: {
         ...{ base: "email:emails", verb: "edit" },
-        orElse: "`sms:smses:edit` for text messages",
+        orElse:
+          "that of the channel besides emails: `sms:smses:edit`, `svcSocial:tweets:edit`, `notification:notifications:edit`",
       },
       parameters: { id: SEND_ID },
       body: RESOLUTION,
@@ -166,15 +188,30 @@ export function sendRoutes({ clients }: RoutesContext): Route[] {
       errors: [409],
       async handle({ parameters: { id }, body, options }) {
         const asked = { id, as: String(body.as ?? "") };
-        return id.startsWith(OF_TEXTS)
-          ? smses.resolveSmsSend(asked, options)
-          : emails.resolveSend(asked, options);
+        const [channel] = id.split("-");
+        if (channel === "sms") return smses.resolveSmsSend(asked, options);
+        if (channel === "tweet") return tweets.resolveTweetSend(asked, options);
+        if (channel === "notification") return notifications.resolveNotificationSend(asked, options);
+        return emails.resolveSend(asked, options);
       },
     }),
   ];
 }
 
-/** A page of rows that are JSON already. */
-function pageOf(rows: string[], next: string): string {
-  return `{"sends":[${rows.join(",")}],"next":${JSON.stringify(next || null)}}`;
+function writeResolved(send: Resolved): string {
+  switch (send.$typeName) {
+    case SendSchema.typeName:
+      return writeSend(send);
+    case TextSendSchema.typeName:
+      return writeText(send);
+    case ListedTweetSchema.typeName:
+      return writeTweet(send);
+    default:
+      return writeNotification(send);
+  }
+}
+
+/** A page, whose rows are written as JSON. */
+function pageOf<S>({ sends, next }: { sends: S[]; next: string }, write: (send: S) => string): string {
+  return `{"sends":[${sends.map((send) => write(send)).join(",")}],"next":${JSON.stringify(next || null)}}`;
 }

@@ -38,7 +38,7 @@ export const PUBLIC_PATHS: PublicPath[] = [
   { path: "/email/", kind: "page", methods: ["GET", "POST"] },
   { path: "/mailer/", kind: "page", methods: ["POST"], takesCredentials: true },
   { path: "/sms/", kind: "page", methods: ["GET", "POST"] },
-  { path: "/notification/", kind: "page", methods: ["GET", "POST"] },
+  { path: "/notification/", kind: "tracking", methods: ["GET", "POST"], isShared: true },
 ];
 
 /** The first words of the gateway's own paths. */

@@ -9,7 +9,7 @@ import { z } from "zod";
 import { readCallbacks } from "./callback/callback-secrets.ts";
 import { readDomainRates, readRate } from "./rate/rate.ts";
 import { readInboxAddress } from "./send/return-addresses.ts";
-import { readTextUrl } from "./text/transport-url.ts";
+import { readPushUrl, readTextUrl, readTweetUrl } from "./text/transport-url.ts";
 
 const bytes = z.coerce.number().int().min(1);
 const MEGABYTE = 1024 * 1024;
@@ -36,12 +36,15 @@ const domainRates = list.transform((items, { addIssue }) => {
   return z.NEVER;
 });
 
-const smsUrl = z.string().transform((text, { addIssue }) => {
-  const url = readTextUrl(text);
-  if (!("problem" in url)) return url;
-  addIssue({ code: "custom", message: `the URL ${url.problem}` });
-  return z.NEVER;
-});
+/** A URL of a channel. A reason names nothing of it: it may have a password. */
+function channelUrl<U extends object>(read: (text: string) => U | { problem: string }) {
+  return z.string().transform((text, { addIssue }) => {
+    const url = read(text);
+    if (!("problem" in url)) return url;
+    addIssue({ code: "custom", message: `the URL ${url.problem}` });
+    return z.NEVER;
+  });
+}
 
 const inboxUrl = z.string().transform((text, { addIssue }) => {
   const inbox = readInboxUrl(text);
@@ -177,7 +180,11 @@ export const contentVariables = {
   /** The same by the domain of the recipient: `example.org=5/s`. */
   MAIL_DOMAIN_RATES: domainRates.default(new Map()),
   /** How text messages leave: `form+https://user:password@host/path?from=+49151`, `json+https://token@host/path?body=...`, or `log:`. None leave when absent. */
-  SMS_URL: smsUrl.optional(),
+  SMS_URL: channelUrl(readTextUrl).optional(),
+  /** How tweets leave: `json+https://token@host/path?body={"text":"{text}"}`, or `log:`. None leave when absent. */
+  TWEET_URL: channelUrl(readTweetUrl).optional(),
+  /** How notifications leave: `json+https://token@host/path?body={"ids":["{to}"],"text":"{text}"}`, or `log:`. None leave when absent. */
+  PUSH_URL: channelUrl(readPushUrl).optional(),
   /** Emails with `useOwnerAsMailer` come from the owner of the contact, as far as mails of that address are signed. */
   MAIL_OWNER_AS_MAILER: flag.default(false),
   /** The HTML of `{signature}` where the mail is not from an owner with a signature; `|FROM_NAME|` is the name of its sender. */

@@ -68,7 +68,7 @@ let unique = 1_000_000;
 function insertOf(table: string, columns: ColumnInfo[], contactId: number): string {
   const values = columns.map(({ name, type }) => {
     if (name === "contact_id" || name === "chosen_contact_id") return contactId;
-    if (name === "occasion") return `'${++unique}'`;
+    if (name === "occasion" || name === "push_id") return `'${++unique}'`;
     if (name === "id" && type !== "uuid") return type === "text" ? `'${randomUUID()}'` : ++unique;
     return VALUES[type] ?? 7;
   });

@@ -11,6 +11,9 @@ export const TABLES_OF_CONTACTS = [
   "sends",
   "notices",
   "text_sends",
+  "tweet_sends",
+  "notification_sends",
+  "push_ids",
   "message_sends",
 ];
 

@@ -8,6 +8,7 @@ import { marksOf } from "./callback/marks.ts";
 import { type MessageSend, messageQueue } from "./chain/message-queue.ts";
 import { nextChannel, type Step } from "./chain/next-channel.ts";
 import { recordSteps } from "./chain/record-steps.ts";
+import { type Channels, openChannels, TEXT_KINDS } from "./channels.ts";
 import type { ContentConfig } from "./config.ts";
 import { openStore } from "./file/open-store.ts";
 import { inboxJobs } from "./inbox/read-inbox.ts";
@@ -26,17 +27,16 @@ import { sendsSource } from "./send/send-metrics.ts";
 import { bulkLane, directLane } from "./send/send-queue.ts";
 import { writeSend } from "./send/write-send.ts";
 import { stopLimits } from "./stop-limit.ts";
-import { recordSmses } from "./text/record-texts.ts";
-import { type TextParts, textParts } from "./text/text-parts.ts";
-import { smsLane } from "./text/text-queue.ts";
-import { writeText } from "./text/write-text.ts";
+import type { TextSending, TextWay } from "./text/text-sending.ts";
 import { pageAddresses } from "./web/page-address.ts";
 
 const MESSAGES = { name: "send_message", queue: messageQueue };
 
 /** Has each scrape look up how sends stand, in every process: those that send may be away. */
 export function watchSends(database: Database): { stop(): void } {
-  return { stop: addSource(sendsSource(database, [directLane, bulkLane, noticeLane, smsLane, MESSAGES])) };
+  const ofChannels = TEXT_KINDS.map(({ lane }) => lane);
+  const lanes = [directLane, bulkLane, noticeLane, ...ofChannels, MESSAGES];
+  return { stop: addSource(sendsSource(database, lanes)) };
 }
 
 type Sender = Required<Pick<Parts, "work" | "jobs">>;
@@ -50,18 +50,25 @@ export async function openSendingProcess(foundation: Foundation<ContentConfig>):
     addresses: pageAddresses(database, { publicUrl, prefixes }),
     assetAddress: assetAddresses(database, publicUrl),
   });
-  const { work, jobs } = openSender(foundation, mail, textParts(foundation, mail));
+  const { work, jobs } = openSender(foundation, mail, openChannels(foundation, mail));
   return { services: [], work: { ...work, "metrics of sends": watchSends(database) }, jobs };
 }
 
 /** Chooses recipients and sends what is due, until it is stopped. Any number of processes may do so side by side. */
-export function openSender(foundation: Foundation<ContentConfig>, mail: MailParts, text: TextParts): Sender {
+export function openSender(
+  foundation: Foundation<ContentConfig>,
+  mail: MailParts,
+  channels: Channels,
+): Sender {
   const { database, outbox, log, upstreams, bus } = foundation;
+  const sendings = Object.values(channels);
   const mails = mail.way && startMailLanes(foundation, mail, mail.way);
   const lanes = [
     ...(mails?.lanes ?? []),
-    ...(text.way ? [startTextLane(foundation, mail, text.way)] : []),
-    startMessages(foundation, mail, text),
+    ...sendings.flatMap((sending) =>
+      sending.way ? [startTextLane(foundation, mail, sending, sending.way)] : [],
+    ),
+    startMessages(foundation, mail, channels),
   ];
   const wakeLanes = () => {
     for (const lane of lanes) lane.nudge();
@@ -79,7 +86,7 @@ export function openSender(foundation: Foundation<ContentConfig>, mail: MailPart
           mails?.rates.stop();
           await stopped;
           mail.way?.transport.close();
-          await text.way?.transport.close();
+          await Promise.all(sendings.map(({ way }) => way?.transport.close()));
         },
       },
     },
@@ -108,10 +115,10 @@ const MESSAGES_POLL_MS = 1_000;
 function startMessages(
   { database, outbox, log }: Foundation<ContentConfig>,
   { rendering: { contacts }, askContactable, wake, way }: MailParts,
-  text: TextParts,
+  channels: Channels,
 ) {
-  const ways = new Set([...(way ? ["email"] : []), ...(text.way ? ["sms"] : [])]);
-  const step = nextChannel({ database, log, contacts, askContactable, renderText: text.render, ways });
+  const hasMailTransport = way !== undefined;
+  const step = nextChannel({ database, log, contacts, askContactable, hasMailTransport, channels });
   return startWork<MessageSend, Step>({
     ...{ database, log, name: "send_message", queue: messageQueue },
     attempt: step,
@@ -122,25 +129,26 @@ function startMessages(
   });
 }
 
-/** Messages that a process gives to the provider at a time. */
+/** Messages that a process gives to the provider of a channel at a time. */
 const TEXTS_AT_ONCE = 16;
 
 function startTextLane(
   { config, database, outbox, log }: Foundation<ContentConfig>,
-  { rendering: { contacts }, askContactable, wake }: MailParts,
-  { transport, country }: NonNullable<TextParts["way"]>,
+  { wake }: MailParts,
+  { kind, ask }: TextSending,
+  { transport, write }: TextWay,
 ) {
-  return startLane(smsLane, {
+  return startLane(kind.lane, {
     ...{ database, log, connections: TEXTS_AT_ONCE, stopLimitMs: stopLimits(config).mails },
     prepare: messagePreparer({
       log,
-      write: (send) => writeText({ contacts, country }, send),
+      write,
       handOver: transport.handOver,
-      ask: ({ contactId }) => askContactable("sms", contactId),
-      // Limits of what a contact gets hold back each text message (engines.md 9.1).
+      ask: ({ contactId, isMobile }) => ask(contactId, isMobile),
+      // Limits of what a contact gets hold back each message (engines.md 9.1).
       isBulk: () => true,
     }),
-    record: (results) => recordSmses({ database, outbox, wake }, results),
+    record: (results) => kind.record({ database, outbox, wake }, results),
   });
 }
 

@@ -16,14 +16,17 @@ import {
   MarketingMessageSchema,
 } from "@tidings/proto/tidings/content/v1/marketing_message";
 import { MarketingMessageService } from "@tidings/proto/tidings/content/v1/marketing_message_service";
-import { NotificationSchema } from "@tidings/proto/tidings/content/v1/notification";
+import {
+  NotificationMethodService,
+  NotificationSchema,
+} from "@tidings/proto/tidings/content/v1/notification";
 import { NotificationService } from "@tidings/proto/tidings/content/v1/notification_service";
 import { PageMethodService, PageSchema } from "@tidings/proto/tidings/content/v1/page";
 import { PageService } from "@tidings/proto/tidings/content/v1/page_service";
 import { SendMethodService } from "@tidings/proto/tidings/content/v1/send";
 import { SmsSchema } from "@tidings/proto/tidings/content/v1/sms";
 import { SmsService } from "@tidings/proto/tidings/content/v1/sms_service";
-import { TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
+import { TweetMethodService, TweetSchema } from "@tidings/proto/tidings/content/v1/tweet";
 import { TweetService } from "@tidings/proto/tidings/content/v1/tweet_service";
 import { implementResource, implementStandard } from "@tidings/resource/implement-resource";
 import { resourceSnapshots } from "@tidings/resource/snapshots";
@@ -40,6 +43,7 @@ import { browserScript } from "./browser-folder.ts";
 import { openCallbacks } from "./callback/service.ts";
 import { categories } from "./category/category.ts";
 import { messageMethods } from "./chain/message-methods.ts";
+import { openChannels } from "./channels.ts";
 import type { ContentConfig } from "./config.ts";
 import { forgetSegments } from "./family/forget.ts";
 import { references } from "./family/references.ts";
@@ -62,6 +66,10 @@ import { marketingMessages } from "./message/marketing-message.ts";
 import { notifications } from "./message/notification.ts";
 import { smses } from "./message/sms.ts";
 import { openNotices } from "./notice/service.ts";
+import { NOTIFICATION_FACTS } from "./notification/notification-kind.ts";
+import { notificationMethods } from "./notification/notification-methods.ts";
+import { pushRoutes } from "./notification/push-routes.ts";
+import { recordClicks } from "./notification/record-reads.ts";
 import { pages } from "./page/page.ts";
 import { pageRenderer } from "./page/page-html.ts";
 import { pageMethods } from "./page/page-methods.ts";
@@ -78,7 +86,8 @@ import { shownRecorder } from "./slot/record-shown.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
 import { openTexts } from "./text/service.ts";
-import { textParts } from "./text/text-parts.ts";
+import { TWEET_FACTS } from "./tweet/tweet-kind.ts";
+import { tweetMethods } from "./tweet/tweet-methods.ts";
 import { openFiles } from "./uploads.ts";
 import { videoRecorder } from "./video/record-video.ts";
 import { VIDEO_HITS } from "./video/video-hit.ts";
@@ -115,6 +124,12 @@ function partitionedTables(hitsDays: number): MonthPartitioned[] {
   return [{ table: SUBMISSION_TOTAL.table }, ...OF_VISITS.map((table) => ({ table, ...kept }))];
 }
 
+/** Clicks in notifications count at once; those in mails wait for a verdict. */
+const judgeClicks: typeof holdClicks = async (transaction, outbox, hits) => {
+  await recordClicks(transaction, outbox, hits);
+  return holdClicks(transaction, outbox, hits);
+};
+
 /** Categories, and everything that is shown or sent to people. */
 export async function openContentService(foundation: Foundation<ContentConfig>): Promise<Parts> {
   const { config, database, outbox, upstreams, tls, isStopping } = foundation;
@@ -122,7 +137,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const visible = NAMEABLE.map((schema) => visibleRows(database, schema));
   const findVisible = visibleFinder({ own: visible, upstreams, dialect: config.API_DIALECT });
   const context = { database, outbox, references: references(database), findVisible };
-  const visits = await openVisits(foundation, holdClicks);
+  const visits = await openVisits(foundation, judgeClicks);
   const { settings, contacts, ids, recordHit, see, fields } = visits;
   const { PUBLIC_URL: publicUrl } = config;
   const linkPreview = previewLinks({ tokens: settings.tokens.preview, publicUrl, findVisible });
@@ -155,9 +170,9 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const recordShown = shownRecorder({ database, outbox });
   const { rows: emailRows, makeWinner } = emails(context);
   const smsRows = smses(context);
-  const text = textParts(foundation, mail);
   const render = pageRenderer({ settings, theme: files.theme, addresses, assetAddress });
   const pageShown = { database, settings, contacts, render, formInPage: formsInPages(formOptions) };
+  const channels = openChannels(foundation, mail);
   const sends = openSends(foundation, {
     ...{ rows: emailRows, makeWinner, findVisible, linkPreview, settings, ids, mail },
     preferencesInPage: preferencesInPages(pageShown),
@@ -166,8 +181,10 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
   const callbacks = openCallbacks(foundation);
   const kept = openKeptMails(foundation, mail);
   const messageRows = marketingMessages(context);
-  const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, text });
-  const sender = config.CONTENT_ROLE === "all" ? openSender(foundation, mail, text) : { work: {}, jobs: [] };
+  const ledgers = { database, outbox, findVisible, wake: mail.wake };
+  const texts = openTexts(foundation, { rows: smsRows, findVisible, mail, sending: channels.sms });
+  const sender =
+    config.CONTENT_ROLE === "all" ? openSender(foundation, mail, channels) : { work: {}, jobs: [] };
   const notices = openNotices(foundation, { rows: emailRows, findVisible, mail });
   const testedPages = pages(context);
   const focusScript = itemScript(forms.rows, settings);
@@ -187,6 +204,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     ...kept.routes,
     ...sends.routes,
     callbacks.routes,
+    pushRoutes({ database, outbox, settings }),
     pagePreviewRoutes(pageShown),
     // Each path that is nothing else may be the alias of a page.
     pageRoutes({
@@ -209,7 +227,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       implementStandard(DynamicContentService, dynamicContents(context)),
       implementStandard(EmailService, emailRows),
       implement(EmailMethodService, { ...sends.methods, ...notices.methods }),
-      implement(SendMethodService, { ...sends.written, ...openSendRequests(foundation, { mail, text }) }),
+      implement(SendMethodService, { ...sends.written, ...openSendRequests(foundation, { mail, channels }) }),
       implementStandard(FocusItemService, focuses),
       implement(FocusMethodService, focusMethods(focuses, focusScript)),
       implementStandard(MarketingMessageService, messageRows),
@@ -225,6 +243,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...notices.services,
       ...kept.services,
       implementResource(TweetService, context),
+      implement(TweetMethodService, tweetMethods(ledgers)),
+      implement(NotificationMethodService, notificationMethods(ledgers)),
     ],
     ports: { web: web.port },
     work: {
@@ -260,6 +280,8 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...visits.facts,
       ...sends.facts,
       ...texts.facts,
+      TWEET_FACTS.source(database),
+      NOTIFICATION_FACTS.source(database),
       listedFacts(database, DOWNLOADS),
       listedFacts(database, FOCUS_FACTS),
       listedFacts(database, VIDEO_HITS),

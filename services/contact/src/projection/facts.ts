@@ -127,13 +127,16 @@ export const facts: AboutContacts[] = [
     table: "notification_sends",
     columns: { id: "uuid", notification_id: "integer", is_mobile: "boolean", date_added: "timestamptz" },
     rows: ({ sends }) =>
-      sends.map(({ id, contactId, notificationId, isMobile, dateAdded }) => ({
-        id,
-        contact_id: contactId,
-        notification_id: notificationId,
-        is_mobile: isMobile,
-        date_added: timeOf(dateAdded),
-      })),
+      // The owner lists those that no provider took, too.
+      sends
+        .filter(({ dateAdded }) => dateAdded)
+        .map(({ id, contactId, notificationId, isMobile, dateAdded }) => ({
+          id,
+          contact_id: contactId,
+          notification_id: notificationId,
+          is_mobile: isMobile,
+          date_added: timeOf(dateAdded),
+        })),
   }),
 ];
 

@@ -1,13 +1,15 @@
-import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared, queryable } from "@tidings/database/database";
+import type { Row } from "@tidings/database/statement";
 import { wireAddress } from "@tidings/mail/mail-address";
 import { Code, toFault } from "@tidings/rpc/fault";
 import { isOutage } from "@tidings/rpc/outage";
 import { coalesce } from "@tidings/runtime/coalesce";
 import type { Log } from "@tidings/runtime/log";
+import { type ChannelName, type Channels, sendingOf } from "../channels.ts";
 import { isOpen } from "../family/is-open.ts";
 import { type AskContactable, type Contactable, LIMITS } from "../send/contactable.ts";
 import { notWritten } from "../send/not-written.ts";
-import type { RenderText } from "../text/render-text.ts";
+import type { TextSending } from "../text/text-sending.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { ItemOfChannel, MessageSend } from "./message-queue.ts";
 
@@ -20,7 +22,7 @@ export interface TriedChannel {
 /** A channel that can send a message now. */
 export type NextChannel =
   | { channel: "email"; itemId: number; address: string; locale: string }
-  | { channel: "sms"; itemId: number; content: string };
+  | { channel: ChannelName; itemId: number; content: string };
 
 /** The next step of a message. */
 export interface Step {
@@ -37,9 +39,9 @@ export interface NextChannelOptions {
   log: Log;
   contacts: KnownContacts;
   askContactable: AskContactable;
-  renderText: RenderText;
-  /** The channels that have a transport. */
-  ways: ReadonlySet<string>;
+  /** Is there a way for mails to leave? */
+  hasMailTransport: boolean;
+  channels: Channels;
 }
 
 const UNANSWERED_SECONDS = 2;
@@ -49,23 +51,20 @@ const openEmailsStatement = prepared(
   "emails_open_of",
   `select e.id from emails e where e.id = any ($1::integer[]) and ${isOpen("e")}`,
 );
-const openSmsesStatement = prepared(
-  "smses_open_of",
-  `select s.id, s.message, s.language from smses s where s.id = any ($1::integer[]) and ${isOpen("s")}`,
-);
 
 type Written = { next: NextChannel } | { reason: string };
 
 /** Finds the channel that sends a message next (engines.md 9.4). Messages that ask at the same time share the questions. */
 export function nextChannel(options: NextChannelOptions): (message: MessageSend) => Promise<Step> {
-  const { database, log, contacts, askContactable, renderText, ways } = options;
+  const { database, log, contacts, askContactable, hasMailTransport, channels } = options;
   const openRows = coalesce(async (ids: number[]) => {
     const rows = await database.query(openEmailsStatement, [[...new Set(ids)]], backgroundDeadline());
     return new Set(rows.map(({ id }) => Number(id)));
   });
-  const openTexts = coalesce(async (ids: number[]) => {
-    const rows = await database.query(openSmsesStatement, [[...new Set(ids)]], backgroundDeadline());
-    return new Map(rows.map((row) => [Number(row.id), row]));
+  const openItems = coalesce((asked: { sending: TextSending; itemId: number }[]) => {
+    const ids = asked.map(({ itemId }) => itemId);
+    const found = asked[0]?.sending.kind.openItems(queryable(database, backgroundDeadline()), ids);
+    return found ?? Promise.resolve(new Map<number, Row>());
   });
 
   const write = async (contactId: number, { channel, itemId }: ItemOfChannel): Promise<Written> => {
@@ -76,12 +75,14 @@ export function nextChannel(options: NextChannelOptions): (message: MessageSend)
       if (!address) return { reason: "no_address" };
       return { next: { channel, itemId, address, locale: fields.get("preferred_locale") ?? "" } };
     }
-    const text = (await openTexts(channel, itemId)).get(itemId);
-    if (!text) return { reason: "unpublished" };
-    const { message, language } = text;
-    const written = { smsId: itemId, message: message ?? "", language: language ?? "" };
-    const content = await renderText(written, contactId).catch(notWritten);
-    return typeof content === "string" ? { next: { channel: "sms", itemId, content } } : content;
+    const sending = sendingOf(channels, channel);
+    if (!sending) return { reason: "no_transport" };
+    const item = (await openItems(sending.kind.channel.name, { sending, itemId })).get(itemId);
+    if (!item) return { reason: "unpublished" };
+    const content = await sending.render(item, contactId).catch(notWritten);
+    return typeof content === "string"
+      ? { next: { channel: channel as ChannelName, itemId, content } }
+      : content;
   };
 
   const step = async ({ contactId, channels }: MessageSend): Promise<Step> => {
@@ -99,8 +100,11 @@ export function nextChannel(options: NextChannelOptions): (message: MessageSend)
   };
 
   const answerOf = async (contactId: number, { channel, itemId }: ItemOfChannel): Promise<Answer> => {
-    if (!ways.has(channel)) return { no: "no_transport" };
-    const contactable = await askContactable(channel, contactId, channel === "email" ? itemId : undefined);
+    const sending = sendingOf(channels, channel);
+    if (channel === "email" ? !hasMailTransport : !sending?.way) return { no: "no_transport" };
+    const contactable = await (sending
+      ? sending.ask(contactId, channel === "mobile_notification")
+      : askContactable(channel, contactId, itemId));
     const { refusal } = contactable;
     return { no: LIMITS.has(refusal) ? "" : refusal, contactable };
   };

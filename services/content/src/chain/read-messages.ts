@@ -10,10 +10,13 @@ import type { TriedChannel } from "./next-channel.ts";
  */
 export const MESSAGE_OUTCOMES = `(
   select m.id, m.hash, m.message_id, m.contact_id, m.chosen_contact_id, m.occasion, m.channel, m.tried,
-    coalesce(s.state, t.state, case m.state when 'in_channel' then 'unknown' else m.state end) as state,
-    coalesce(s.reason, t.reason, m.reason) as reason, coalesce(s.code, t.code) as code, coalesce(s.due_at, t.due_at, m.due_at) as due_at
+    coalesce(s.state, t.state, w.state, n.state, case m.state when 'in_channel' then 'unknown' else m.state end) as state,
+    coalesce(s.reason, t.reason, w.reason, n.reason, m.reason) as reason, coalesce(s.code, t.code, w.code, n.code) as code,
+    coalesce(s.due_at, t.due_at, w.due_at, n.due_at, m.due_at) as due_at
   from message_sends m left join sends s on m.channel = 'email' and s.hash = m.send_hash
-    left join text_sends t on m.channel = 'sms' and t.hash = m.send_hash) as message_sends`;
+    left join text_sends t on m.channel = 'sms' and t.hash = m.send_hash
+    left join tweet_sends w on m.channel = 'tweet' and w.hash = m.send_hash
+    left join notification_sends n on m.channel in ('notification', 'mobile_notification') and n.hash = m.send_hash) as message_sends`;
 
 const byHashStatement = prepared(
   "message_sends_by_hash",

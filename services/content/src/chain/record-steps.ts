@@ -3,10 +3,12 @@ import type { Transaction } from "@tidings/database/transaction";
 import { leases } from "@tidings/jobs/queue";
 import type { Result } from "@tidings/jobs/work";
 import type { Outbox } from "@tidings/messaging/outbox";
+import { type ChannelName, KIND_OF } from "../channels.ts";
 import { assignEmails } from "../send/assign-emails.ts";
 import { type ChosenContact, chooseContacts } from "../send/choose-contact.ts";
 import { OF_MESSAGES } from "../send/send-tables.ts";
-import { type ChosenText, chooseSmses } from "../text/choose-text.ts";
+import type { ChosenText } from "../text/choose-text.ts";
+import type { TextKind } from "../text/text-kind.ts";
 import type { MessageSend } from "./message-queue.ts";
 import { MessageState } from "./message-tables.ts";
 import type { NextChannel, Step } from "./next-channel.ts";
@@ -113,17 +115,22 @@ async function chooseEmails(
   return messages.map((id, index) => [id, hashes[index]]);
 }
 
+/** One channel after the other: two processes never wait for each other. Returns sends by the ids of messages. */
 async function chooseTexts(
   transaction: Transaction,
   now: number,
   results: Stepped[],
 ): Promise<[string, string | undefined][]> {
-  const texts = inChannel(results, "sms");
-  const chosen = texts.map(
-    ({ job, next: { itemId, content } }): ChosenText => ({ ...asked(job, "sms"), itemId, content }),
-  );
-  const hashes = await chooseSmses(transaction, chosen, now);
-  return texts.map(({ job }, index) => [job.id, hashes[index]]);
+  const sends: [string, string | undefined][] = [];
+  for (const [channel, kind] of Object.entries(KIND_OF) as [ChannelName, TextKind][]) {
+    const texts = inChannel(results, channel);
+    const chosen = texts.map(
+      ({ job, next: { itemId, content } }): ChosenText => ({ ...asked(job, channel), itemId, content }),
+    );
+    const hashes = await kind.choose(transaction, chosen, now);
+    sends.push(...texts.map(({ job }, index) => [job.id, hashes[index]] as [string, string | undefined]));
+  }
+  return sends;
 }
 
 function asked({ contactId, occasion, source, sourceId, isBulk }: MessageSend, channel: string) {

@@ -5,21 +5,27 @@ import { notValid } from "@tidings/resource/json-member";
 import type { Handlers } from "@tidings/rpc/definition";
 import { invalid, notOneOf } from "@tidings/rpc/fault";
 import { messagesOfOccasion } from "../chain/read-messages.ts";
+import type { Channels } from "../channels.ts";
+import type { Outcome } from "../send/outcomes.ts";
 import { readTokens } from "../send/read-tokens.ts";
+import type { AskedSends } from "./request.ts";
 import { emailsOfOccasion, type RequestEmailsOptions, requestEmails } from "./request-emails.ts";
 import { requestMessages } from "./request-messages.ts";
 import { type RequestNoticesOptions, requestNotices } from "./request-notices.ts";
-import { type RequestTextsOptions, requestTexts, textsOfOccasion } from "./request-texts.ts";
+import { type OutcomesOf, textRequests } from "./request-texts.ts";
 
 export interface SendRequestOptions extends RequestEmailsOptions, RequestNoticesOptions {
-  texts: Pick<RequestTextsOptions, "render" | "hasTransport">;
+  channels: Channels;
 }
 
-const CHANNELS = {
-  email: emailsOfOccasion,
-  sms: textsOfOccasion,
-  message: messagesOfOccasion,
-};
+/** How a channel is asked for sends, and what became of them. */
+interface Requests {
+  request(asked: AskedSends, deadlineMs: number): Promise<Outcome[]>;
+  outcomesOf: OutcomesOf;
+}
+
+const CHANNELS = ["email", "sms", "tweet", "notification", "message"] as const;
+type Channel = (typeof CHANNELS)[number];
 const CONTACTS_MAX = 500;
 /** Each has a mail of its own, which is written at once. */
 const CONTACTS_OF_ADDRESSES_MAX = 100;
@@ -32,27 +38,24 @@ const SOURCE = /^[a-z.]{1,50}$/;
 export function sendRequests(
   options: SendRequestOptions,
 ): Pick<Handlers<typeof SendMethodService>, "sendToContacts" | "readSendOutcomes" | "sendToAddresses"> {
-  const { database, askContactable, wake } = options;
+  const { database } = options;
+  const channels = requestsOf(options);
   return {
     async sendToContacts({ channel, itemId, source, sourceId, isMarketing, tokens, ...asked }, call) {
-      const known = channelIn(channel);
+      const { request } = channels[channelIn(channel)];
       if (!SOURCE.test(source))
         throw invalid([notValid("source", "It is 1 to 50 small letters and points.")]);
       const sends = {
         ...{ ...occasionIn(asked), itemId, source, sourceId, isMarketing },
         tokens: readTokens(tokens),
       };
-      if (known === "email") return { outcomes: await requestEmails(options, sends, call.deadlineMs) };
-      if (known === "message")
-        return {
-          outcomes: await requestMessages({ database, askContactable, wake }, sends, call.deadlineMs),
-        };
-      const texts = { ...options.texts, database, askContactable, wake };
-      return { outcomes: await requestTexts(texts, sends, call.deadlineMs) };
+      return { outcomes: await request(sends, call.deadlineMs) };
     },
     async readSendOutcomes({ channel, itemId, ...asked }, { deadlineMs }) {
-      const read = CHANNELS[channelIn(channel)];
-      return { outcomes: await read(queryable(database, deadlineMs), { ...occasionIn(asked), itemId }) };
+      const { outcomesOf } = channels[channelIn(channel)];
+      return {
+        outcomes: await outcomesOf(queryable(database, deadlineMs), { ...occasionIn(asked), itemId }),
+      };
     },
     async sendToAddresses({ emailId, userIds, addresses, isToOwner, ...asked }, { deadlineMs }) {
       if (userIds.length + addresses.length > ADDRESSES_MAX)
@@ -66,9 +69,27 @@ export function sendRequests(
   };
 }
 
-function channelIn(channel: string): keyof typeof CHANNELS {
-  if (Object.hasOwn(CHANNELS, channel)) return channel as keyof typeof CHANNELS;
-  throw invalid([notValid("channel", notOneOf(Object.keys(CHANNELS)))]);
+function requestsOf(options: SendRequestOptions): Record<Channel, Requests> {
+  const { sms, tweet, notification } = options.channels;
+  return {
+    email: {
+      request: (asked, deadlineMs) => requestEmails(options, asked, deadlineMs),
+      outcomesOf: emailsOfOccasion,
+    },
+    sms: textRequests(sms, options),
+    tweet: textRequests(tweet, options),
+    notification: textRequests(notification, options),
+    message: {
+      request: (asked, deadlineMs) => requestMessages(options, asked, deadlineMs),
+      outcomesOf: messagesOfOccasion,
+    },
+  };
+}
+
+function channelIn(name: string): Channel {
+  const channel = CHANNELS.find((one) => one === name);
+  if (channel === undefined) throw invalid([notValid("channel", notOneOf([...CHANNELS]))]);
+  return channel;
 }
 
 function occasionIn(

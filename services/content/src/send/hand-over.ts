@@ -21,10 +21,12 @@ export interface SendOutcome {
   code?: number | undefined;
   /** Why it failed, was suppressed, or waits. */
   reason?: string | undefined;
+  /** The words, or the answer, with which the server took it. */
+  answer?: string | undefined;
   /** The address or number that the message was for. */
   address?: string | undefined;
   /** The values that it was made of, as JSON. */
-  values?: string | undefined;
+  mailValues?: string | undefined;
   /** Another attempt of the same kind is counted. */
   isAttempt: boolean;
   /** There is no such mailbox: no other mail to the address would arrive. */
@@ -36,7 +38,7 @@ export interface SendOutcome {
 interface WrittenMessage {
   address: string;
   /** The values that it was made of, where they are to be kept. */
-  values?: string | undefined;
+  mailValues?: string | undefined;
 }
 
 export interface MessageSenderOptions<S extends Claimed, W extends WrittenMessage> {
@@ -81,7 +83,7 @@ export function messagePreparer<S extends Claimed, W extends WrittenMessage>({
       .catch(decided);
     if ("state" in written) return written;
     const { message } = written;
-    const { address, values } = message;
+    const { address, mailValues } = message;
     return async (begin, turn) => {
       const wait = await turn?.waitFor(address);
       if (wait) return { ...waiting(wait), address };
@@ -92,7 +94,7 @@ export function messagePreparer<S extends Claimed, W extends WrittenMessage>({
       if (no) return { ...no, address };
       if (!(await begin())) return undefined;
       const outcome = await handOver(message, contactable.isFresh);
-      return { ...outcomeOf(outcome, send), address, values };
+      return { ...outcomeOf(outcome, send), address, mailValues };
     };
   };
 }
@@ -146,7 +148,7 @@ function noOf(refusal: string, isBulk: boolean): SendOutcome | undefined {
 function outcomeOf(handOver: HandOver, { attempts }: Claimed): SendOutcome {
   switch (handOver.state) {
     case "taken":
-      return { ...DECIDED, state: SendState.SENT, code: handOver.code };
+      return { ...DECIDED, state: SendState.SENT, code: handOver.code, answer: handOver.text };
     case "unknown":
       return { ...DECIDED, state: SendState.UNKNOWN, reason: handOver.text };
     case "not begun":

@@ -63,7 +63,7 @@ function leftWithValues(
   rows: Row[],
 ): { hash: string; values: string }[] {
   const hashes = new Map(rows.map(({ id, hash }) => [id, hash]));
-  return results.flatMap(({ job, outcome: { state, values } }) => {
+  return results.flatMap(({ job, outcome: { state, mailValues: values } }) => {
     const hash = hashes.get(job.id);
     const mayHaveLeft = state === SendState.SENT || state === SendState.UNKNOWN;
     return hash && values !== undefined && mayHaveLeft ? [{ hash, values }] : [];

@@ -66,9 +66,13 @@ const countStatement = prepared(
   "sends_counts",
   `select ${count("sends where state = 'started' order by due_at")}
        + ${count("notices where state = 'started' order by due_at")}
-       + ${count("text_sends where state = 'started' order by due_at")} as started,
+       + ${count("text_sends where state = 'started' order by due_at")}
+       + ${count("tweet_sends where state = 'started' order by due_at")}
+       + ${count("notification_sends where state = 'started' order by due_at")} as started,
      ${count("sends where state = 'unknown' order by id")}
-       + ${count("text_sends where state = 'unknown' order by id")} as unknown,
+       + ${count("text_sends where state = 'unknown' order by id")}
+       + ${count("tweet_sends where state = 'unknown' order by id")}
+       + ${count("notification_sends where state = 'unknown' order by id")} as unknown,
      ${count("broadcasts where is_paused and finished_at is null order by family_id")} as paused,
      ${count(REFUSALS_UNHEARD)} as unheard,
      ${count(HELD_BACK)} as held_back`,
@@ -136,8 +140,9 @@ interface Counted<A extends unknown[]> {
 export function counting<A extends unknown[]>(
   counter: Counter,
   transport: Counted<A>,
+  more: Record<string, string> = {},
 ): Counted<A>["handOver"] {
-  const labels = { transport: transport.name };
+  const labels = { ...more, transport: transport.name };
   for (const outcome of OUTCOMES) counter.inc({ ...labels, outcome }, 0);
   return async (...message) => {
     const handOver = await transport.handOver(...message);

@@ -27,7 +27,7 @@ const ADDRESS_LENGTH_MAX = 8_000;
 /** Finds the links of a message, and makes those that are not there. Links above 5,000, and very long ones, are left as they are. */
 export function linkTracker(
   database: Database,
-  { channel, channelId }: { channel: "email" | "sms"; channelId: number },
+  { channel, channelId }: { channel: "email" | "sms" | "tweet" | "notification"; channelId: number },
 ): TrackLinks {
   return async (addresses) => {
     const tracked = addresses.filter(({ length }) => length <= ADDRESS_LENGTH_MAX).slice(0, LINKS_MAX);

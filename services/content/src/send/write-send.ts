@@ -22,7 +22,7 @@ export interface WriteSendOptions extends UsualSender {
 export async function writeSend(
   { database, links, marks, render, attachmentsOf, ...sender }: WriteSendOptions,
   send: Send,
-): Promise<WrittenSend & { values: string | undefined }> {
+): Promise<WrittenSend & { mailValues: string | undefined }> {
   const { mail, revision, address: present, values } = await render(send);
   const address = send.address ?? present;
   if (address === "") throw new SendRefused("The contact has no email address.");
@@ -39,7 +39,7 @@ export async function writeSend(
     },
     { ...sender, now: database.now() },
   );
-  return { ...written, values };
+  return { ...written, mailValues: values };
 }
 
 /** The headers of the mail of a send: a field of ours stands once, whatever the author of the email wrote. */

@@ -4,7 +4,7 @@ import { parseRanges } from "@tidings/outbound/address";
 import { createLog } from "@tidings/runtime/log";
 import { type Answer, startReceiver } from "@tidings/testkit/receiver";
 import { openTextTransport } from "./open-transport.ts";
-import { readTextUrl } from "./transport-url.ts";
+import { readPushUrl, readTextUrl } from "./transport-url.ts";
 
 let answer: Answer = {};
 const provider = await startReceiver({ respond: () => answer });
@@ -12,10 +12,10 @@ after(provider.stop);
 const { ranges } = parseRanges(["127.0.0.1/32"]);
 const log = createLog("test", "silent");
 
-function transportOf(text: string, allowed = ranges) {
-  const url = readTextUrl(text);
+function transportOf(text: string, allowed = ranges, read: typeof readPushUrl = readTextUrl) {
+  const url = read(text);
   assert.ok(!("problem" in url));
-  const transport = openTextTransport(url, log, allowed);
+  const transport = openTextTransport(url, { log, allowed, plural: "text messages" });
   after(() => transport.close());
   return transport;
 }
@@ -23,7 +23,8 @@ function transportOf(text: string, allowed = ranges) {
 const at = `127.0.0.1:${provider.port}/send`;
 const template = '{"to":["{to}"],"as":"{from}","parts":[{"n":1,"text":"> {text}"}]}';
 const json = `json+http://t0ken@${at}?from=Shop&v=2&body=${encodeURIComponent(template)}`;
-const message = { address: "+4915112345678", content: 'Say "{to}" \n & {from}' };
+const content = 'Say "{to}" \n & {from}';
+const message = { address: "+4915112345678", to: ["+4915112345678"], values: { text: content } };
 const handOver = (mayBegin = () => true) => transportOf(json).handOver(message, mayBegin);
 
 test("a JSON template gets the values in its texts, which are not read for names, and a token is a Bearer", async () => {
@@ -32,12 +33,30 @@ test("a JSON template gets the values in its texts, which are not read for names
   const [request] = provider.requests;
   assert.deepEqual(JSON.parse(request?.body ?? ""), {
     ...{ to: ["+4915112345678"], as: "Shop" },
-    parts: [{ n: 1, text: `> ${message.content}` }],
+    parts: [{ n: 1, text: `> ${content}` }],
   });
   assert.deepEqual(
     [request?.path, request?.headers.authorization, request?.headers["content-type"]],
     ["/send?v=2", "Bearer t0ken", "application/json"],
   );
+});
+
+test("several addresses are items of a list, and members without a value are left out", async () => {
+  const push = encodeURIComponent(
+    '{"ids":["{to}"],"all":"{to}","title":{"en":"{heading}"},"url":"{url}","text":"{text} {nobody}","ttl":60}',
+  );
+  const url = `json+http://k3y@${at}?scheme=Key&body=${push}`;
+  const values = { heading: "Hi", text: "{url}", url: "" };
+  answer = { body: '{"id":"9"}' };
+  const sent = { address: "a,b", to: ["a", "b"], values };
+  assert.deepEqual(await transportOf(url, ranges, readPushUrl).handOver(sent, () => true), {
+    ...{ state: "taken", code: 200, text: '{"id":"9"}' },
+  });
+  const request = provider.requests.at(-1);
+  assert.equal(request?.headers.authorization, "Key k3y");
+  assert.deepEqual(JSON.parse(request?.body ?? ""), {
+    ...{ ids: ["a", "b"], all: "a,b", title: { en: "Hi" }, text: "{url} {nobody}", ttl: 60 },
+  });
 });
 
 test("each status of a provider says whether this message, or all of them, is refused, and for how long", async () => {

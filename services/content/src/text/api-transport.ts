@@ -2,17 +2,21 @@ import type { HandOver } from "@tidings/mail/mail-transport";
 import type { Answer, Outbound } from "@tidings/outbound/outbound";
 import { isObject, jsonIn } from "@tidings/resource/json-member";
 import { textOf, withoutTags } from "@tidings/runtime/plain-text";
+import { fillTemplate } from "./fill-template.ts";
 import type { TextMessage, TextTransport } from "./text-transport.ts";
-import type { TextApi } from "./transport-url.ts";
+import type { ProviderApi } from "./transport-url.ts";
 
 /** Refusals that say nothing about the message: of the account, of the address of the API, of the pace. */
 const OF_EVERYBODY = new Set([401, 402, 403, 404, 405, 407, 408, 425, 429, 503]);
 const REFUSED_SIGN_IN = new Set([401, 403, 407]);
 const MESSAGE_LENGTH_MAX = 500;
+/** The answer to a message that was taken is kept up to here. */
+const ANSWER_LENGTH_MAX = 2_000;
 
 /** Posts each message to the API of a provider, at most once. */
-export function apiTransport(api: TextApi, outbound: Outbound): TextTransport {
+export function apiTransport(api: ProviderApi, plural: string, outbound: Outbound): TextTransport {
   const { kind, url, authorization } = api;
+  const provider = `The provider of ${plural}`;
   return {
     name: `${kind}+${new URL(url).origin}`,
     async handOver(message, mayBegin) {
@@ -24,54 +28,46 @@ export function apiTransport(api: TextApi, outbound: Outbound): TextTransport {
       const sent = await outbound.sendOnce({ method: "POST", url, headers, body }, mayBegin);
       switch (sent.state) {
         case "answered":
-          return outcomeOf(sent.answer);
+          return outcomeOf(sent.answer, provider);
         case "not begun":
           return { state: "not begun" };
         case "unreached": {
-          const text = `The provider of text messages cannot be reached: ${sent.code}.`;
+          const text = `${provider} cannot be reached: ${sent.code}.`;
           return { state: "away", isRefusedSignIn: false, code: undefined, text };
         }
         case "unknown":
-          return { state: "unknown", text: `The provider of text messages did not answer: ${sent.code}.` };
+          return { state: "unknown", text: `${provider} did not answer: ${sent.code}.` };
       }
     },
     close: () => outbound.close(),
   };
 }
 
-function bodyOf({ kind, from, template }: TextApi, { address, content }: TextMessage) {
+function bodyOf({ kind, from, template }: ProviderApi, { address, to, values }: TextMessage) {
   if (kind === "form") {
-    const form = new URLSearchParams({ To: address, From: from, Body: content });
+    const form = new URLSearchParams({ To: address, From: from, Body: values.text ?? "" });
     return { type: "application/x-www-form-urlencoded", body: form.toString() };
   }
-  const values: Record<string, string> = { to: address, from, text: content };
-  return { type: "application/json", body: JSON.stringify(filled(template, values)) };
+  return { type: "application/json", body: JSON.stringify(fillTemplate(template, { ...values, to, from })) };
 }
 
-/** The template with values in its texts. Values are not read for tokens. */
-function filled(template: unknown, values: Record<string, string>): unknown {
-  if (Array.isArray(template)) return template.map((item) => filled(item, values));
-  if (isObject(template))
-    return Object.fromEntries(Object.entries(template).map(([name, item]) => [name, filled(item, values)]));
-  if (typeof template !== "string") return template;
-  return template.replace(/\{(to|from|text)\}/g, (_, name: string) => values[name] ?? "");
-}
-
-function outcomeOf(answer: Answer): HandOver {
+function outcomeOf(answer: Answer, provider: string): HandOver {
   const { status: code } = answer;
-  const text = messageIn(answer);
-  if (code >= 200 && code < 300) return { state: "taken", code, text };
+  if (code >= 200 && code < 300) {
+    const text = answer.text.slice(0, ANSWER_LENGTH_MAX).toWellFormed().replaceAll("\0", "");
+    return { state: "taken", code, text };
+  }
+  const text = messageIn(answer) || `${provider} answered ${code}.`;
   // A redirect is not followed: it would send the message a second time.
   if (code < 400 || OF_EVERYBODY.has(code))
     return { state: "away", isRefusedSignIn: REFUSED_SIGN_IN.has(code), code, text };
   return { state: "refused", by: "message", code, text, isForGood: code < 500 };
 }
 
-/** The words of the provider: `{"message"}`, `{"error": {"message"}}`, or a plain text. */
-function messageIn({ status, text, headers }: Answer): string {
+/** The words of the provider: `{"message"}`, `{"error": {"message"}}`, or a plain text; empty where there are none. */
+function messageIn({ text, headers }: Answer): string {
   const said = saidIn(text) ?? (String(headers["content-type"]).startsWith("text/plain") ? text : "");
-  const message = withoutTags(said.slice(0, MESSAGE_LENGTH_MAX)).replaceAll("\0", "").trim();
-  return message || `The provider of text messages answered ${status}.`;
+  return withoutTags(said.slice(0, MESSAGE_LENGTH_MAX)).replaceAll("\0", "").trim();
 }
 
 function saidIn(json: string): string | undefined {

@@ -1,7 +1,7 @@
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { newFactId } from "../visit/hit.ts";
-import { SMS, type TextChannel } from "./text-channel.ts";
+import type { TextChannel } from "./text-channel.ts";
 
 /** One contact who gets one message. */
 export interface ChosenText {
@@ -23,11 +23,12 @@ export type ChooseTexts = (
   now: number,
 ) => Promise<(string | undefined)[]>;
 
-export function textChooser({ table, items, item }: TextChannel): ChooseTexts {
+export function textChooser({ table, items, item, copied }: TextChannel): ChooseTexts {
+  const more = Object.entries(copied);
   const statement = prepared(
     `${table}_choose_contacts`,
-    `insert into ${table} (hash, ${item}, contact_id, chosen_contact_id, occasion, source, source_id, content)
-     select r.hash, i.id, r.contact_id, r.contact_id, r.occasion, r.source, r.source_id, r.content
+    `insert into ${table} (${["hash", item, "contact_id, chosen_contact_id, occasion, source, source_id, content", ...more.map(([name]) => name)].join(", ")})
+     select ${["r.hash, i.id, r.contact_id, r.contact_id, r.occasion, r.source, r.source_id, r.content", ...more.map(([, sql]) => sql)].join(", ")}
      from unnest($1::uuid[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::integer[], $7::text[])
        as r (hash, item_id, contact_id, occasion, source, source_id, content)
      join ${items} i on i.id = r.item_id
@@ -50,5 +51,3 @@ export function textChooser({ table, items, item }: TextChannel): ChooseTexts {
     return hashes.map((hash) => (made.has(hash) ? hash : undefined));
   };
 }
-
-export const chooseSmses = textChooser(SMS);

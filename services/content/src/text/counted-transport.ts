@@ -4,11 +4,11 @@ import type { TextTransport } from "./text-transport.ts";
 
 const handOvers = new Counter({
   name: "tidings_text_hand_overs_total",
-  help: "Text messages that a transport was given, by outcome; `refused`: for good, `deferred`: for now, `away`: the provider takes none",
-  labelNames: ["transport", "outcome"],
+  help: "Text messages, tweets and notifications that a transport was given, by outcome; `refused`: for good, `deferred`: for now, `away`: the provider takes none",
+  labelNames: ["channel", "transport", "outcome"],
 });
 
-/** The same transport, whose outcomes are counted. */
-export function countedTextTransport(transport: TextTransport): TextTransport {
-  return { ...transport, handOver: counting(handOvers, transport) };
+/** The same transport, whose outcomes are counted for its channel. */
+export function countedTextTransport(transport: TextTransport, channel: string): TextTransport {
+  return { ...transport, handOver: counting(handOvers, transport, { channel }) };
 }

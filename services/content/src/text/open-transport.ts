@@ -3,24 +3,28 @@ import { createOutbound } from "@tidings/outbound/outbound";
 import type { Log } from "@tidings/runtime/log";
 import { apiTransport } from "./api-transport.ts";
 import type { TextTransport } from "./text-transport.ts";
-import type { TextUrl } from "./transport-url.ts";
+import type { TransportUrl } from "./transport-url.ts";
 
 /** A provider gets so long to answer. */
 const ANSWER_MS = 15_000;
 
-export function openTextTransport(url: TextUrl, log: Log, allowed: Range[]): TextTransport {
+/** Opens the transport that a URL says, for messages that words call so. */
+export function openTextTransport(
+  url: TransportUrl,
+  { log, allowed, plural }: { log: Log; allowed: Range[]; plural: string },
+): TextTransport {
   return url.kind === "log"
-    ? logTransport(log)
-    : apiTransport(url, createOutbound({ allowed, timeoutMs: ANSWER_MS }));
+    ? logTransport(log, plural)
+    : apiTransport(url, plural, createOutbound({ allowed, timeoutMs: ANSWER_MS }));
 }
 
 /** For development: messages are lines of the log, and none leaves. */
-function logTransport(log: Log): TextTransport {
+function logTransport(log: Log, plural: string): TextTransport {
   return {
     name: "log:",
-    async handOver({ address, content }, mayBegin) {
+    async handOver({ to, values }, mayBegin) {
       if (!mayBegin()) return { state: "not begun" };
-      log.info({ to: address, content }, "a text message");
+      log.info({ to, ...values }, `${plural} are written to this log`);
       return { state: "taken", code: 200, text: "" };
     },
     close: async () => undefined,

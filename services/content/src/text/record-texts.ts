@@ -4,7 +4,7 @@ import type { SendOutcome } from "../send/hand-over.ts";
 import { moveOn } from "../send/move-on.ts";
 import { outcomeValues, type RecordOptions, recordedRows } from "../send/record-outcomes.ts";
 import { SendState } from "../send/send-tables.ts";
-import { SMS_FACTS } from "./sms-facts.ts";
+import { providerIdIn } from "./provider-id.ts";
 import type { TextFacts } from "./text-facts.ts";
 import type { TextSend } from "./text-queue.ts";
 
@@ -12,12 +12,19 @@ import type { TextSend } from "./text-queue.ts";
 const PUBLISHED = [SendState.SENT, SendState.FAILED, SendState.SUPPRESSED] as const;
 
 /** Records what became of messages, with the events of those that are decided. Those that this process lost meanwhile stay as they are. */
-type RecordTexts = (options: RecordOptions, results: Result<TextSend, SendOutcome>[]) => Promise<void>;
+export type RecordTexts = (options: RecordOptions, results: Result<TextSend, SendOutcome>[]) => Promise<void>;
 
-function textRecorder({ channel: { table, items, item }, columns, itemsOf, events }: TextFacts): RecordTexts {
+export function textRecorder({
+  channel: { table, items, item },
+  columns,
+  itemsOf,
+  events,
+}: TextFacts): RecordTexts {
   const statement = prepared(
     `${table}_record`,
-    `with ${recordedRows(table, ["version = s.version + 1"])}, counted as (
+    `with answered as (
+       select * from unnest($1::bigint[], $9::text[], $10::text[]) as a (id, provider_id, answer)
+     ), ${recordedRows(table, ["version = s.version + 1", answered("provider_id"), answered("answer")])}, counted as (
        update ${items} i set sent_count = i.sent_count + c.sent
        from (select ${item}, count(*)::integer as sent from recorded where state = 'sent' group by ${item} order by ${item}) c
        where i.id = c.${item}
@@ -30,7 +37,7 @@ function textRecorder({ channel: { table, items, item }, columns, itemsOf, event
       async (transaction) => {
         const ids = results.map(({ job }) => job.itemId);
         const [rows, named] = await Promise.all([
-          transaction.query(statement, outcomeValues(results)),
+          transaction.query(statement, [...outcomeValues(results), ...answerValues(results)]),
           itemsOf(transaction, ids),
         ]);
         moveOn(transaction, rows, wake);
@@ -44,4 +51,11 @@ function textRecorder({ channel: { table, items, item }, columns, itemsOf, event
     );
 }
 
-export const recordSmses = textRecorder(SMS_FACTS);
+function answered(column: string): string {
+  return `${column} = (select a.${column} from answered a where a.id = s.id)`;
+}
+
+function answerValues(results: Result<TextSend, SendOutcome>[]): (string | null)[][] {
+  const answers = results.map(({ outcome }) => outcome.answer || null);
+  return [answers.map((answer) => (answer === null ? null : providerIdIn(answer))), answers];
+}

@@ -6,24 +6,36 @@ import { madeOnce } from "../send/made-once.ts";
 import type { UnsentOptions } from "../send/render-unsent.ts";
 import { keyOf, tokenAddresses } from "../send/token-addresses.ts";
 import { linkTracker } from "../send/track-links.ts";
+import type { TextChannel } from "./text-channel.ts";
 
 /** The text of a message as its contact gets it. Throws SendRefused for an empty one, and TemplateError for one that is too long. */
-export type RenderText = (written: WrittenMessage, contactId: number) => Promise<string>;
+export type RenderText = (written: WrittenText, contactId: number) => Promise<string>;
 
-export interface WrittenMessage {
-  smsId: number;
-  message: string;
+export interface WrittenText {
+  /** The entity that the text stands in. */
+  itemId: number;
+  text: string;
   language: string;
 }
 
-export interface RenderTextOptions
-  extends Pick<UnsentOptions, "contacts" | "addressOfPage" | "addressOfAsset"> {
+export interface TextRendering extends Pick<UnsentOptions, "contacts" | "addressOfPage" | "addressOfAsset"> {
   database: Database;
   publicUrl: string;
   tokenKeys: string[];
 }
 
-const NAMES = new Set(["pagelink", "assetlink", "trackedlink"]);
+/** How texts of a channel are written. */
+export interface TextStyle {
+  channel: TextChannel["name"];
+  /** Why a text with nothing in it is not sent. */
+  empty: string;
+  /** Everybody may read it: its links do not say who follows them. */
+  isPublic?: true;
+  /** A token of the channel, which stands for the value of a field of the contact. */
+  token?: { name: string; field: string; write(value: string): string };
+}
+
+const NAMES = ["pagelink", "assetlink", "trackedlink"];
 /** Ten parts of a long message: providers take no longer ones. */
 const LENGTH_MAX = 1_600;
 const COMPILED_MAX = 200;
@@ -31,25 +43,33 @@ const LINK = /\bhttps?:\/\/\S+/gi;
 /** Signs behind a link that end its sentence. */
 const AFTER_LINK = /[.,;:!?'")\]>]+$/;
 
-export function textRenderer(options: RenderTextOptions): RenderText {
+export function textRenderer(
+  options: TextRendering,
+  { channel, empty, isPublic, token: own }: TextStyle,
+): RenderText {
   const { database, contacts } = options;
   const linksOf = clickLinks(options.tokenKeys, options.publicUrl);
   const once = madeOnce<Template>(COMPILED_MAX);
-  const compile = async ({ smsId, message }: WrittenMessage): Promise<Template> => {
-    const track = linkTracker(database, { channel: "sms", channelId: smsId });
-    return compileTemplate(withTrackedLinks(message, await track(linksIn(message))), "text", NAMES);
+  const names = new Set(own ? [...NAMES, own.name] : NAMES);
+  const compile = async ({ itemId, text }: WrittenText): Promise<Template> => {
+    const track = linkTracker(database, { channel, channelId: itemId });
+    return compileTemplate(withTrackedLinks(text, await track(linksIn(text))), "text", names);
   };
   return async (written, contactId) => {
-    const { smsId, message, language } = written;
-    const template = await once(`${smsId} ${message}`, () => compile(written));
+    const { itemId, language } = written;
+    const template = await once(`${itemId} ${written.text}`, () => compile(written));
     const { contactFields, tokens } = template;
-    const fields = await contacts.fieldsOf(contactId, ["timezone", "preferred_locale", ...contactFields]);
-    const links = linksOf({ contactId, channel: "sms", channelId: smsId });
+    const asked = ["timezone", "preferred_locale", ...(own ? [own.field] : []), ...contactFields];
+    const fields = await contacts.fieldsOf(contactId, [...new Set(asked)]);
+    const links = linksOf({ contactId: isPublic ? undefined : contactId, channel, channelId: itemId });
     const found = await tokenAddresses(tokens, links.page, options);
     const text = template.render({
       contactFields: fields,
-      valueOf: (token) =>
-        token.name === "trackedlink" ? links.tracked(token.argument ?? "") : found.get(keyOf(token)),
+      valueOf(token) {
+        if (token.name === "trackedlink") return links.tracked(token.argument ?? "");
+        if (token.name === own?.name) return own.write(fields.get(own.field) ?? "");
+        return found.get(keyOf(token));
+      },
       dates: {
         now: database.now(),
         timeZone: fields.get("timezone") || "UTC",
@@ -57,7 +77,7 @@ export function textRenderer(options: RenderTextOptions): RenderText {
       },
       lengthMax: LENGTH_MAX,
     });
-    if (text.trim() === "") throw new SendRefused("The text message is empty.");
+    if (text.trim() === "") throw new SendRefused(empty);
     return text;
   };
 }

@@ -8,24 +8,21 @@ import type { MailParts } from "../send/mail-parts.ts";
 import { SMS_FACTS } from "./sms-facts.ts";
 import { smsLedgerMethods } from "./sms-ledger.ts";
 import { textMethods } from "./text-methods.ts";
-import type { TextParts } from "./text-parts.ts";
+import type { TextSending } from "./text-sending.ts";
 
 interface Texts {
   rows: Repository<Sms>;
   findVisible: FindVisible;
   mail: MailParts;
-  text: TextParts;
+  sending: TextSending;
 }
 
 /** The methods about text messages, and what became of them. */
 export function openTexts(
   { database, outbox }: Foundation<ContentConfig>,
-  { rows, findVisible, mail, text }: Texts,
+  { rows, findVisible, mail: { wake }, sending }: Texts,
 ): Required<Pick<Parts, "facts" | "services">> {
-  const { askContactable, wake } = mail;
-  const { render, way } = text;
-  const hasTransport = way !== undefined;
-  const methods = textMethods({ database, rows, findVisible, askContactable, render, hasTransport, wake });
+  const methods = textMethods({ database, rows, findVisible, sending, wake });
   return {
     services: [
       implement(SmsMethodService, {

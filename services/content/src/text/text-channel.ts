@@ -1,12 +1,21 @@
 /** A channel whose messages are kept as they were written when their contacts were chosen. Each has a ledger of its own, with the same columns. */
 export interface TextChannel {
-  /** As contacts refuse it, and as callers of the ledger name it. */
-  name: "sms";
+  /** As contacts refuse it, as tracked links name it, and as callers of the ledger do. */
+  name: "sms" | "tweet" | "notification";
+  /** Its messages in words. */
+  plural: string;
   /** Its ledger. */
-  table: "text_sends";
+  table: "text_sends" | "tweet_sends" | "notification_sends";
   /** The entities that its messages are made of, and the column of the ledger that names one. */
-  items: "smses";
-  item: "sms_id";
+  items: "smses" | "tweets" | "notifications";
+  item: "sms_id" | "tweet_id" | "notification_id";
+  /** Columns that a send takes from its entity `i`, as SQL by name. */
+  copied: Record<string, string>;
+  /** Columns of the ledger that the events of this channel carry beside those of all. */
+  published: string[];
 }
 
-export const SMS: TextChannel = { name: "sms", table: "text_sends", items: "smses", item: "sms_id" };
+export const SMS: TextChannel = {
+  ...{ name: "sms", plural: "text messages", table: "text_sends", items: "smses", item: "sms_id" },
+  ...{ copied: {}, published: [] },
+};

@@ -29,8 +29,8 @@ export interface TextFacts {
   columns: string;
   /** The entities of sends as they are now; of those that are there. */
   itemsOf(queries: Queryable, ids: number[]): Promise<Row[]>;
-  /** Events of sends that were decided, with the columns of their facts, each with up to 500 of them. */
-  events(verb: "sent" | "failed" | "suppressed", sends: Row[], items: Row[]): DomainEvent[];
+  /** Events of sends that were decided, or read, with the columns of their facts, each with up to 500 of them. */
+  events(verb: "sent" | "failed" | "suppressed" | "read", sends: Row[], items: Row[]): DomainEvent[];
   /** All sends, for services that make a replica of them from nothing. */
   source(database: Database): FactSource;
 }
@@ -41,9 +41,23 @@ export function textFacts<S extends DescMessage>({
   itemColumns,
   messageOf,
 }: TextFactKind<S>): TextFacts {
-  const { name, table, items, item } = channel;
-  const columns = `hash, version, contact_id, ${item}, date_queued, date_sent, state, reason, code, attempts, address, list_id,
-    occasion, source, source_id, content`;
+  const { name, table, items, item, copied, published } = channel;
+  const columns = [
+    ...[
+      "hash",
+      "version",
+      "contact_id",
+      item,
+      "date_queued",
+      "date_sent",
+      "state",
+      "reason",
+      "code",
+      "attempts",
+      "address",
+    ],
+    ...["list_id", "occasion", "source", "source_id", "content", ...Object.keys(copied), ...published],
+  ].join(", ");
   const itemsStatement = prepared(
     `${items}_of_sends`,
     `select ${["id", "name", "language", ...itemColumns].map((column) => `i.${column}`).join(", ")},

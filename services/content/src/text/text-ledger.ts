@@ -44,15 +44,14 @@ interface AskedTexts {
   pageSize: number;
 }
 
-export function textLedger({
-  channel,
-  columns,
-  itemsOf,
-  events,
-}: TextFacts): (options: TextLedgerOptions) => TextLedger {
+/** The ledger of a channel, whose rows are listed with these columns beside those of all. */
+export function textLedger(
+  { channel, columns, itemsOf, events }: TextFacts,
+  listed: string[] = [],
+): (options: TextLedgerOptions) => TextLedger {
   const { name, item } = channel;
   const prefix = `${name}-`;
-  const { ofItem, ofContact, unknown, ...deciding } = statementsOf(channel, columns);
+  const { ofItem, ofContact, unknown, ...deciding } = statementsOf(channel, columns, listed);
   return ({ database, outbox, findVisible, wake }) => {
     const resolving = {
       ...{ database, findVisible, prefix, ...deciding, wake },
@@ -78,9 +77,25 @@ export function textLedger({
 }
 
 /** Each state of an entity's sends, and the sends of a contact, are read backwards by an index. */
-function statementsOf({ name, table, items, item }: TextChannel, factColumns: string) {
-  const columns = `s.id, s.occasion, s.state, s.reason, s.${item}, s.contact_id, s.address, s.hash, s.due_at, s.started_at, s.date_sent, s.code, s.content`;
-  const rows = `select ${columns} from ${table}`;
+function statementsOf({ name, table, items, item }: TextChannel, factColumns: string, listed: string[]) {
+  const columns = [
+    ...[
+      "id",
+      "occasion",
+      "state",
+      "reason",
+      item,
+      "contact_id",
+      "address",
+      "hash",
+      "due_at",
+      "started_at",
+      "date_sent",
+      "code",
+    ],
+    ...["content", ...listed],
+  ].map((column) => `s.${column}`);
+  const rows = `select ${columns.join(", ")} from ${table}`;
   const isBehind = `s.id < $3::bigint and ${isOwned(items, item, "$5")}`;
   const page = `and ${isBehind} order by s.id desc limit $4::integer`;
   return {

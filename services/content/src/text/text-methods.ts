@@ -1,59 +1,50 @@
 import { randomUUID } from "node:crypto";
-import { type Database, prepared } from "@tidings/database/database";
+import { type Database, queryable } from "@tidings/database/database";
 import { type Sms, type SmsMethodService, SmsRefusal } from "@tidings/proto/tidings/content/v1/sms";
 import type { FindVisible } from "@tidings/resource/needs";
 import type { Repository } from "@tidings/resource/repository-options";
 import type { Handlers } from "@tidings/rpc/definition";
 import { notFound } from "@tidings/rpc/fault";
-import { isOpen } from "../family/is-open.ts";
 import { sendAwaiter } from "../send/await-sends.ts";
-import { type AskContactable, LIMITS } from "../send/contactable.ts";
+import { LIMITS } from "../send/contactable.ts";
 import { notWritten } from "../send/not-written.ts";
 import { requireContact } from "../send/require-contact.ts";
-import { chooseSmses } from "./choose-text.ts";
-import type { RenderText } from "./render-text.ts";
+import type { TextSending } from "./text-sending.ts";
 
 export interface TextMethodOptions {
   database: Database;
   rows: Repository<Sms>;
   findVisible: FindVisible;
-  askContactable: AskContactable;
-  render: RenderText;
-  /** Is there a way for text messages to leave? */
-  hasTransport: boolean;
+  sending: TextSending;
   /** Called once a send is chosen. */
   wake(): void;
 }
-
-const openStatement = prepared("smses_open", `select from smses s where s.id = $1 and ${isOpen("s")}`);
 
 /** The methods of text messages beyond the standard ones. */
 export function textMethods({
   database,
   rows,
   findVisible,
-  askContactable,
-  render,
-  hasTransport,
+  sending: { kind, render, ask, way },
   wake,
 }: TextMethodOptions): Pick<Handlers<typeof SmsMethodService>, "sendSmsToContact" | "awaitSmsSend"> {
   const awaitSend = sendAwaiter(database, "text_sends");
   return {
     async sendSmsToContact({ id, contactId }, call) {
-      const { name, message = "", language = "" } = await rows.get(id, call);
+      const { name } = await rows.get(id, call);
       await requireContact(findVisible, contactId, call);
-      if (!hasTransport) return { name, refusal: SmsRefusal.NO_TRANSPORT };
-      const [open] = await database.query(openStatement, [id], call.deadlineMs);
+      if (!way) return { name, refusal: SmsRefusal.NO_TRANSPORT };
+      const open = (await kind.openItems(queryable(database, call.deadlineMs), [id])).get(id);
       if (!open) return { name, refusal: SmsRefusal.UNPUBLISHED };
-      const { refusal } = await askContactable("sms", contactId);
+      const { refusal } = await ask(contactId, false);
       if (refusal === "not_found") throw notFound();
       if (refusal !== "" && !LIMITS.has(refusal)) return { name, refusal: SmsRefusal.NOT_CONTACTABLE };
-      const written = await render({ smsId: id, message, language }, contactId).catch(notWritten);
+      const written = await render(open, contactId).catch(notWritten);
       if (typeof written !== "string") return { name, refusal: SmsRefusal.NOT_WRITTEN, ...written };
       const [hash] = await database.transaction(call.deadlineMs, async (transaction) => {
         transaction.afterCommit(wake);
         const of = { occasion: `direct:${randomUUID()}`, source: "api", sourceId: 0 };
-        return chooseSmses(transaction, [{ ...of, itemId: id, contactId, content: written }], database.now());
+        return kind.choose(transaction, [{ ...of, itemId: id, contactId, content: written }], database.now());
       });
       if (hash === undefined) throw notFound();
       return { hash, name, content: written };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { e164 } from "./phone-number.ts";
-import { readTextUrl } from "./transport-url.ts";
+import { readPushUrl, readTextUrl, readTweetUrl } from "./transport-url.ts";
 
 test("a URL of text messages says the address, the authorization, the sender and the body", () => {
   assert.deepEqual(readTextUrl("form+https://ac%40me:p%3Aw@api.example/v1/send?from=+4915112345&key=a%26b"), {
@@ -42,6 +42,28 @@ test("a URL that cannot be read is refused in words without what is secret in it
     assert.ok("problem" in read, url);
     assert.doesNotMatch(read.problem, /secret/);
   }
+});
+
+test("a URL of tweets or notifications names what its messages need, and a scheme for its token", () => {
+  const said = { kind: "json", url: "https://h/2/tweets", from: "" };
+  assert.deepEqual(readTweetUrl('json+https://t@h/2/tweets?body={"text":"{text}"}'), {
+    ...{ ...said, authorization: "Bearer t", template: { text: "{text}" } },
+  });
+  assert.deepEqual(readPushUrl('json+https://t@h/2/tweets?scheme=Key&body=["{to}","{text}"]'), {
+    ...{ ...said, authorization: "Key t", template: ["{to}", "{text}"] },
+  });
+  assert.deepEqual([readTweetUrl("log:"), readPushUrl("log:")], [{ kind: "log" }, { kind: "log" }]);
+  for (const url of [
+    "form+https://h/",
+    "log",
+    'json+https://h/?body={"a":"{to}"}',
+    "json+https://h/?scheme=a%20b",
+  ])
+    for (const read of [readTweetUrl, readPushUrl]) assert.ok("problem" in read(url), url);
+  const odd = 'json+https://secret@h/?scheme=a:b&body={"a":"{to} {text}"}';
+  assert.deepEqual(readPushUrl(odd), {
+    problem: "has a parameter scheme that is no word such as Bearer or Key",
+  });
 });
 
 test("numbers are written in E.164 form, those without a code of a country with the given one", () => {

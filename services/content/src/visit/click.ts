@@ -3,8 +3,8 @@ import type { Parameters } from "./parameters.ts";
 
 /** A signed link in a message says who follows it, and is believed. */
 export interface Click {
-  /** The contact that the message went to. */
-  contactId: number;
+  /** The contact that the message went to; undefined where everybody may read it. */
+  contactId?: number | undefined;
   /** The channel and the message: `email`, 7. */
   channel: string;
   channelId: number;
@@ -19,15 +19,15 @@ export function signClick(
   tokens: PublicTokens,
   { contactId, channel, channelId, emailId, sendHash }: Click,
 ): string {
-  return tokens.sign([contactId, channel, channelId, emailId ?? "", sendHash ?? ""].join(" "));
+  return tokens.sign([contactId ?? "", channel, channelId, emailId ?? "", sendHash ?? ""].join(" "));
 }
 
 /** Undefined for a token that is not ours. */
 export function readClick(tokens: PublicTokens, token: string): Click | undefined {
   const [contactId, channel = "", channelId, emailId, sendHash] = tokens.read(token)?.split(" ") ?? [];
-  if (!Number(contactId) || !CHANNEL.test(channel)) return undefined;
+  if (contactId === undefined || !CHANNEL.test(channel)) return undefined;
   return {
-    contactId: Number(contactId),
+    ...(contactId && { contactId: Number(contactId) }),
     channel,
     channelId: Number(channelId),
     ...(emailId && { emailId: Number(emailId) }),

@@ -66,9 +66,13 @@ function knownDevice(
 ): string | undefined {
   const cookies = parseCookie(headers.cookie ?? "");
   const name = `${settings.prefix}_device_id`;
+  return deviceIdOf(cookies[name]) ?? namedDevice(parameters, settings);
+}
+
+/** The device that parameters name: by its id, which only its own pages know, or by a signed token. */
+export function namedDevice(parameters: Parameters, settings: VisitSettings): string | undefined {
   return (
-    deviceIdOf(cookies[name]) ??
-    deviceIdOf(parameters.get(name)) ??
+    deviceIdOf(parameters.get(`${settings.prefix}_device_id`)) ??
     readDeviceToken(parameters.get(DEVICE_PARAMETER) ?? "", settings)
   );
 }

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiSAoQRW1haWxPcGVuRGV2aWNlcxI0CgdkZXZpY2VzGAEgAygLMiMudGlkaW5ncy5jb250ZW50LnYxLkVtYWlsT3BlbkRldmljZSKSAQoPRW1haWxPcGVuRGV2aWNlEgoKAmlkGAEgASgJEg8KB3NlbmRfaWQYAiABKAkSEgoKY29udGFjdF9pZBgDIAEoBRIRCglkZXZpY2VfaWQYBCABKAkSCgoCaXAYBSABKAkSLwoLZGF0ZV9vcGVuZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm4KCVNlbnRFbWFpbBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSEgoKZW1haWxfdHlwZRgFIAEoCRIQCghjYXRlZ29yeRgGIAEoDCJBCgxWaXNpdG9yc1NlZW4SMQoIdmlzaXRvcnMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuVmlzaXRvclNlZW4i8wIKC1Zpc2l0b3JTZWVuEhIKCmNvbnRhY3RfaWQYASABKAUSDgoGaXNfbmV3GAIgASgIEiYKAmF0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgEIAEoCRIRCglkZXZpY2VfaWQYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIRCgl0aW1lX3pvbmUYByABKAkSDgoGbG9jYWxlGAggASgJEi0KA3V0bRgJIAEoCzIbLnRpZGluZ3MuY29udGVudC52MS5VdG1UYWdzSACIAQESDQoFcHJvb2YYCiABKAkSNwoHY29uc2VudBgLIAEoCzIhLnRpZGluZ3MuY29udGVudC52MS5Db25zZW50QW5zd2VySAGIAQESLQoFcGxhY2UYDCABKAsyGS50aWRpbmdzLmNvbnRlbnQudjEuUGxhY2VIAogBAUIGCgRfdXRtQgoKCF9jb25zZW50QggKBl9wbGFjZSIrCg1Db25zZW50QW5zd2VyEg0KBWdpdmVuGAEgASgIEgsKA3VybBgCIAEoCSJaCgVQbGFjZRIPCgdjb3VudHJ5GAEgASgJEg4KBnJlZ2lvbhgCIAEoCRIMCgRjaXR5GAMgASgJEg8KB3ppcGNvZGUYBCABKAkSEQoJdGltZV96b25lGAUgASgJIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCKIBgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBARISCgpwYWdlX3RpdGxlGB8gASgJEhIKCnBhZ2VfYWxpYXMYICABKAkSFQoNcGFnZV9jYXRlZ29yeRghIAEoDEIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIvYCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJEhwKD2Zvcm1fY3JlYXRlZF9ieRgOIAEoBUgBiAEBEg0KBWZpbGVzGA8gASgMQgoKCF9wYWdlX2lkQhIKEF9mb3JtX2NyZWF0ZWRfYnkiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQirAMKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRjb2RlGAUgASgFEgoKAmlwGAYgASgJEg8KB3JlZmVyZXIYByABKAkSEwoLdHJhY2tpbmdfaWQYCCABKAkSDgoGc291cmNlGAkgASgJEhYKCXNvdXJjZV9pZBgKIAEoBUgAiAEBEhUKCGVtYWlsX2lkGAsgASgFSAGIAQESFAoMdXRtX2NhbXBhaWduGAwgASgJEhMKC3V0bV9jb250ZW50GA0gASgJEhIKCnV0bV9tZWRpdW0YDiABKAkSEgoKdXRtX3NvdXJjZRgPIAEoCRIQCgh1dG1fdGVybRgQIAEoCRIRCglpc191bmlxdWUYESABKAgSDwoHdmVyZGljdBgSIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgTIAEoCUIMCgpfc291cmNlX2lkQgsKCV9lbWFpbF9pZCI6CgpGb2N1c1N0YXRzEiwKBXN0YXRzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkZvY3VzU3RhdCL5AQoJRm9jdXNTdGF0EgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZm9jdXNfaWQYAyABKAUSDAoEdHlwZRgEIAEoCRIUCgd0eXBlX2lkGAUgASgFSACIAQESLgoKZGF0ZV9hZGRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRIRCglpc191bmlxdWUYCSABKAgSDwoHdmVyZGljdBgKIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgLIAEoCUIKCghfdHlwZV9pZCI3CglWaWRlb0hpdHMSKgoEaGl0cxgBIAMoCzIcLnRpZGluZ3MuY29udGVudC52MS5WaWRlb0hpdCLfBAoIVmlkZW9IaXQSCgoCaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoBRISCgpjb250YWN0X2lkGAMgASgFEiwKCGRhdGVfaGl0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX2xlZnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGd1aWQYBiABKAkSGQoMdGltZV93YXRjaGVkGAcgASgFSACIAQESFQoIZHVyYXRpb24YCCABKAVIAYgBARIPCgdjaGFubmVsGAkgASgJEhcKCmNoYW5uZWxfaWQYCiABKAVIAogBARIKCgJpcBgLIAEoCRIPCgdjb3VudHJ5GAwgASgJEg4KBnJlZ2lvbhgNIAEoCRIMCgRjaXR5GA4gASgJEgsKA2lzcBgPIAEoCRIUCgxvcmdhbml6YXRpb24YECABKAkSDAoEY29kZRgRIAEoBRIPCgdyZWZlcmVyGBIgASgJEgsKA3VybBgTIAEoCRISCgp1c2VyX2FnZW50GBQgASgJEhMKC3JlbW90ZV9ob3N0GBUgASgJEhUKDXBhZ2VfbGFuZ3VhZ2UYFiABKAkSGQoRYnJvd3Nlcl9sYW5ndWFnZXMYFyADKAkSEQoJZGV2aWNlX2lkGBggASgJEg0KBXF1ZXJ5GBkgASgMEg8KB3ZlcmRpY3QYGiABKAkSFgoOdmVyZGljdF9yZWFzb24YGyABKAlCDwoNX3RpbWVfd2F0Y2hlZEILCglfZHVyYXRpb25CDQoLX2NoYW5uZWxfaWQiTgoURHluYW1pY0NvbnRlbnRzU2hvd24SNgoFc2hvd24YASADKAsyJy50aWRpbmdzLmNvbnRlbnQudjEuRHluYW1pY0NvbnRlbnRTaG93biLiAQoTRHluYW1pY0NvbnRlbnRTaG93bhIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhoKEmR5bmFtaWNfY29udGVudF9pZBgDIAEoBRIMCgRzbG90GAQgASgJEi0KCWRhdGVfc2VudBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd2ZXJzaW9uGAcgASgFEhIKCnNlbnRfY291bnQYCCABKAUiYgoIU21zU2VuZHMSKgoFc2VuZHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuU21zU2VuZBIqCgVzbXNlcxgCIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TZW50U21zIpoDCgdTbXNTZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiWQoHU2VudFNtcxIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCHNtc190eXBlGAQgASgJEhAKCGNhdGVnb3J5GAUgASgMIkgKEU5vdGlmaWNhdGlvblNlbmRzEjMKBXNlbmRzGAEgAygLMiQudGlkaW5ncy5jb250ZW50LnYxLk5vdGlmaWNhdGlvblNlbmQijgEKEE5vdGlmaWNhdGlvblNlbmQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIXCg9ub3RpZmljYXRpb25faWQYAyABKAUSEQoJaXNfbW9iaWxlGAQgASgIEi4KCmRhdGVfYWRkZWQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiSAoQRW1haWxPcGVuRGV2aWNlcxI0CgdkZXZpY2VzGAEgAygLMiMudGlkaW5ncy5jb250ZW50LnYxLkVtYWlsT3BlbkRldmljZSKSAQoPRW1haWxPcGVuRGV2aWNlEgoKAmlkGAEgASgJEg8KB3NlbmRfaWQYAiABKAkSEgoKY29udGFjdF9pZBgDIAEoBRIRCglkZXZpY2VfaWQYBCABKAkSCgoCaXAYBSABKAkSLwoLZGF0ZV9vcGVuZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm4KCVNlbnRFbWFpbBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSEgoKZW1haWxfdHlwZRgFIAEoCRIQCghjYXRlZ29yeRgGIAEoDCJBCgxWaXNpdG9yc1NlZW4SMQoIdmlzaXRvcnMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuVmlzaXRvclNlZW4i8wIKC1Zpc2l0b3JTZWVuEhIKCmNvbnRhY3RfaWQYASABKAUSDgoGaXNfbmV3GAIgASgIEiYKAmF0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgEIAEoCRIRCglkZXZpY2VfaWQYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIRCgl0aW1lX3pvbmUYByABKAkSDgoGbG9jYWxlGAggASgJEi0KA3V0bRgJIAEoCzIbLnRpZGluZ3MuY29udGVudC52MS5VdG1UYWdzSACIAQESDQoFcHJvb2YYCiABKAkSNwoHY29uc2VudBgLIAEoCzIhLnRpZGluZ3MuY29udGVudC52MS5Db25zZW50QW5zd2VySAGIAQESLQoFcGxhY2UYDCABKAsyGS50aWRpbmdzLmNvbnRlbnQudjEuUGxhY2VIAogBAUIGCgRfdXRtQgoKCF9jb25zZW50QggKBl9wbGFjZSIrCg1Db25zZW50QW5zd2VyEg0KBWdpdmVuGAEgASgIEgsKA3VybBgCIAEoCSJaCgVQbGFjZRIPCgdjb3VudHJ5GAEgASgJEg4KBnJlZ2lvbhgCIAEoCRIMCgRjaXR5GAMgASgJEg8KB3ppcGNvZGUYBCABKAkSEQoJdGltZV96b25lGAUgASgJIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCKIBgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBARISCgpwYWdlX3RpdGxlGB8gASgJEhIKCnBhZ2VfYWxpYXMYICABKAkSFQoNcGFnZV9jYXRlZ29yeRghIAEoDEIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIvYCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJEhwKD2Zvcm1fY3JlYXRlZF9ieRgOIAEoBUgBiAEBEg0KBWZpbGVzGA8gASgMQgoKCF9wYWdlX2lkQhIKEF9mb3JtX2NyZWF0ZWRfYnkiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQirAMKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRjb2RlGAUgASgFEgoKAmlwGAYgASgJEg8KB3JlZmVyZXIYByABKAkSEwoLdHJhY2tpbmdfaWQYCCABKAkSDgoGc291cmNlGAkgASgJEhYKCXNvdXJjZV9pZBgKIAEoBUgAiAEBEhUKCGVtYWlsX2lkGAsgASgFSAGIAQESFAoMdXRtX2NhbXBhaWduGAwgASgJEhMKC3V0bV9jb250ZW50GA0gASgJEhIKCnV0bV9tZWRpdW0YDiABKAkSEgoKdXRtX3NvdXJjZRgPIAEoCRIQCgh1dG1fdGVybRgQIAEoCRIRCglpc191bmlxdWUYESABKAgSDwoHdmVyZGljdBgSIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgTIAEoCUIMCgpfc291cmNlX2lkQgsKCV9lbWFpbF9pZCI6CgpGb2N1c1N0YXRzEiwKBXN0YXRzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkZvY3VzU3RhdCL5AQoJRm9jdXNTdGF0EgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZm9jdXNfaWQYAyABKAUSDAoEdHlwZRgEIAEoCRIUCgd0eXBlX2lkGAUgASgFSACIAQESLgoKZGF0ZV9hZGRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRIRCglpc191bmlxdWUYCSABKAgSDwoHdmVyZGljdBgKIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgLIAEoCUIKCghfdHlwZV9pZCI3CglWaWRlb0hpdHMSKgoEaGl0cxgBIAMoCzIcLnRpZGluZ3MuY29udGVudC52MS5WaWRlb0hpdCLfBAoIVmlkZW9IaXQSCgoCaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoBRISCgpjb250YWN0X2lkGAMgASgFEiwKCGRhdGVfaGl0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX2xlZnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGd1aWQYBiABKAkSGQoMdGltZV93YXRjaGVkGAcgASgFSACIAQESFQoIZHVyYXRpb24YCCABKAVIAYgBARIPCgdjaGFubmVsGAkgASgJEhcKCmNoYW5uZWxfaWQYCiABKAVIAogBARIKCgJpcBgLIAEoCRIPCgdjb3VudHJ5GAwgASgJEg4KBnJlZ2lvbhgNIAEoCRIMCgRjaXR5GA4gASgJEgsKA2lzcBgPIAEoCRIUCgxvcmdhbml6YXRpb24YECABKAkSDAoEY29kZRgRIAEoBRIPCgdyZWZlcmVyGBIgASgJEgsKA3VybBgTIAEoCRISCgp1c2VyX2FnZW50GBQgASgJEhMKC3JlbW90ZV9ob3N0GBUgASgJEhUKDXBhZ2VfbGFuZ3VhZ2UYFiABKAkSGQoRYnJvd3Nlcl9sYW5ndWFnZXMYFyADKAkSEQoJZGV2aWNlX2lkGBggASgJEg0KBXF1ZXJ5GBkgASgMEg8KB3ZlcmRpY3QYGiABKAkSFgoOdmVyZGljdF9yZWFzb24YGyABKAlCDwoNX3RpbWVfd2F0Y2hlZEILCglfZHVyYXRpb25CDQoLX2NoYW5uZWxfaWQiTgoURHluYW1pY0NvbnRlbnRzU2hvd24SNgoFc2hvd24YASADKAsyJy50aWRpbmdzLmNvbnRlbnQudjEuRHluYW1pY0NvbnRlbnRTaG93biLiAQoTRHluYW1pY0NvbnRlbnRTaG93bhIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhoKEmR5bmFtaWNfY29udGVudF9pZBgDIAEoBRIMCgRzbG90GAQgASgJEi0KCWRhdGVfc2VudBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd2ZXJzaW9uGAcgASgFEhIKCnNlbnRfY291bnQYCCABKAUiYgoIU21zU2VuZHMSKgoFc2VuZHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuU21zU2VuZBIqCgVzbXNlcxgCIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TZW50U21zIpoDCgdTbXNTZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiWQoHU2VudFNtcxIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCHNtc190eXBlGAQgASgJEhAKCGNhdGVnb3J5GAUgASgMImkKClR3ZWV0U2VuZHMSLAoFc2VuZHMYASADKAsyHS50aWRpbmdzLmNvbnRlbnQudjEuVHdlZXRTZW5kEi0KBnR3ZWV0cxgCIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5TZW50VHdlZXQi0gMKCVR3ZWV0U2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCHR3ZWV0X2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJEhgKEHR3aXR0ZXJfdHdlZXRfaWQYEiABKAkSGAoQcmVzcG9uc2VfZGV0YWlscxgTIAEoCUIHCgVfY29kZUIKCghfbGlzdF9pZEIMCgpfc291cmNlX2lkIkkKCVNlbnRUd2VldBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCGNhdGVnb3J5GAQgASgMIoUBChFOb3RpZmljYXRpb25TZW5kcxIzCgVzZW5kcxgBIAMoCzIkLnRpZGluZ3MuY29udGVudC52MS5Ob3RpZmljYXRpb25TZW5kEjsKDW5vdGlmaWNhdGlvbnMYAiADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuU2VudE5vdGlmaWNhdGlvbiK+BQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdmVyc2lvbhgGIAEoBRIvCgtkYXRlX3F1ZXVlZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc3RhdGUYCCABKAkSDgoGcmVhc29uGAkgASgJEhEKBGNvZGUYCiABKAVIAIgBARIRCglpc19mYWlsZWQYCyABKAgSEwoLcmV0cnlfY291bnQYDCABKAUSDwoHYWRkcmVzcxgNIAEoCRIUCgdsaXN0X2lkGA4gASgFSAGIAQESEAoIb2NjYXNpb24YDyABKAkSDgoGc291cmNlGBAgASgJEhYKCXNvdXJjZV9pZBgRIAEoBUgCiAEBEg8KB2hlYWRpbmcYEiABKAkSDwoHY29udGVudBgTIAEoCRILCgN1cmwYFCABKAkSDgoGYnV0dG9uGBUgASgJEhMKC3Byb3ZpZGVyX2lkGBYgASgJEhIKCmlzX2NsaWNrZWQYFyABKAgSLQoJZGF0ZV9yZWFkGBggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxkYXRlX2NsaWNrZWQYGSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfY2xpY2tlZBgaIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLY2xpY2tfY291bnQYGyABKAVCBwoFX2NvZGVCCgoIX2xpc3RfaWRCDAoKX3NvdXJjZV9pZCJgChBTZW50Tm90aWZpY2F0aW9uEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSEAoIbGFuZ3VhZ2UYAyABKAkSDgoGbW9iaWxlGAQgASgIEhAKCGNhdGVnb3J5GAUgASgMIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent, .failed, .suppressed, .opened, .bounced and .complained: sends that changed. Each send is queued once, is
@@ -1571,7 +1571,196 @@ export const SentSmsSchema: GenMessage<SentSms> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 23);
 
 /**
- * tidings.content.notification.sent
+ * tidings.content.tweet.sent, tidings.content.tweet.failed and tidings.content.tweet.suppressed
+ *
+ * @generated from message tidings.content.v1.TweetSends
+ */
+export type TweetSends = Message<"tidings.content.v1.TweetSends"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.TweetSend sends = 1;
+   */
+  sends: TweetSend[];
+
+  /**
+   * The tweets that were sent, as they are now; none of those that are gone.
+   *
+   * @generated from field: repeated tidings.content.v1.SentTweet tweets = 2;
+   */
+  tweets: SentTweet[];
+};
+
+/**
+ * Describes the message tidings.content.v1.TweetSends.
+ * Use `create(TweetSendsSchema)` to create a new message.
+ */
+export const TweetSendsSchema: GenMessage<TweetSends> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 24);
+
+/**
+ * A tweet to one contact.
+ *
+ * @generated from message tidings.content.v1.TweetSend
+ */
+export type TweetSend = Message<"tidings.content.v1.TweetSend"> & {
+  /**
+   * A UUIDv7.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: int32 tweet_id = 3;
+   */
+  tweetId: number;
+
+  /**
+   * When the provider took it; absent of one that it did not take.
+   *
+   * @generated from field: google.protobuf.Timestamp date_added = 4;
+   */
+  dateAdded?: Timestamp | undefined;
+
+  /**
+   * Grows with each change.
+   *
+   * @generated from field: int32 version = 5;
+   */
+  version: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_queued = 6;
+   */
+  dateQueued?: Timestamp | undefined;
+
+  /**
+   * waiting, started, unknown, sent, failed or suppressed.
+   *
+   * @generated from field: string state = 7;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string reason = 8;
+   */
+  reason: string;
+
+  /**
+   * The HTTP status of the provider.
+   *
+   * @generated from field: optional int32 code = 9;
+   */
+  code?: number | undefined;
+
+  /**
+   * @generated from field: bool is_failed = 10;
+   */
+  isFailed: boolean;
+
+  /**
+   * @generated from field: int32 retry_count = 11;
+   */
+  retryCount: number;
+
+  /**
+   * The handle of the contact, without the sign @.
+   *
+   * @generated from field: string address = 12;
+   */
+  address: string;
+
+  /**
+   * @generated from field: optional int32 list_id = 13;
+   */
+  listId?: number | undefined;
+
+  /**
+   * Names why the contact was chosen: `campaign:<event>:<rotation>`.
+   *
+   * @generated from field: string occasion = 14;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string source = 15;
+   */
+  source: string;
+
+  /**
+   * @generated from field: optional int32 source_id = 16;
+   */
+  sourceId?: number | undefined;
+
+  /**
+   * The text as it was posted.
+   *
+   * @generated from field: string content = 17;
+   */
+  content: string;
+
+  /**
+   * The id that the provider gave it.
+   *
+   * @generated from field: string twitter_tweet_id = 18;
+   */
+  twitterTweetId: string;
+
+  /**
+   * The beginning of the provider's answer.
+   *
+   * @generated from field: string response_details = 19;
+   */
+  responseDetails: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.TweetSend.
+ * Use `create(TweetSendSchema)` to create a new message.
+ */
+export const TweetSendSchema: GenMessage<TweetSend> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 25);
+
+/**
+ * @generated from message tidings.content.v1.SentTweet
+ */
+export type SentTweet = Message<"tidings.content.v1.SentTweet"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string language = 3;
+   */
+  language: string;
+
+  /**
+   * JSON of the category, or null.
+   *
+   * @generated from field: bytes category = 4;
+   */
+  category: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.SentTweet.
+ * Use `create(SentTweetSchema)` to create a new message.
+ */
+export const SentTweetSchema: GenMessage<SentTweet> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 26);
+
+/**
+ * tidings.content.notification.sent, .failed, .suppressed, and .read: it was seen, or its link was followed
  *
  * @generated from message tidings.content.v1.NotificationSends
  */
@@ -1580,6 +1769,13 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
    * @generated from field: repeated tidings.content.v1.NotificationSend sends = 1;
    */
   sends: NotificationSend[];
+
+  /**
+   * The notifications that were sent, as they are now; none of those that are gone.
+   *
+   * @generated from field: repeated tidings.content.v1.SentNotification notifications = 2;
+   */
+  notifications: SentNotification[];
 };
 
 /**
@@ -1587,9 +1783,11 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
  * Use `create(NotificationSendsSchema)` to create a new message.
  */
 export const NotificationSendsSchema: GenMessage<NotificationSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 24);
+  messageDesc(file_tidings_content_v1_events, 27);
 
 /**
+ * A notification to the browsers, or the apps, of one contact.
+ *
  * @generated from message tidings.content.v1.NotificationSend
  */
 export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & {
@@ -1616,9 +1814,135 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
   isMobile: boolean;
 
   /**
+   * When the provider took it; absent of one that it did not take.
+   *
    * @generated from field: google.protobuf.Timestamp date_added = 5;
    */
   dateAdded?: Timestamp | undefined;
+
+  /**
+   * Grows with each change.
+   *
+   * @generated from field: int32 version = 6;
+   */
+  version: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_queued = 7;
+   */
+  dateQueued?: Timestamp | undefined;
+
+  /**
+   * waiting, started, unknown, sent, failed or suppressed.
+   *
+   * @generated from field: string state = 8;
+   */
+  state: string;
+
+  /**
+   * @generated from field: string reason = 9;
+   */
+  reason: string;
+
+  /**
+   * The HTTP status of the provider.
+   *
+   * @generated from field: optional int32 code = 10;
+   */
+  code?: number | undefined;
+
+  /**
+   * @generated from field: bool is_failed = 11;
+   */
+  isFailed: boolean;
+
+  /**
+   * @generated from field: int32 retry_count = 12;
+   */
+  retryCount: number;
+
+  /**
+   * The ids of the browsers or apps, with commas between them.
+   *
+   * @generated from field: string address = 13;
+   */
+  address: string;
+
+  /**
+   * @generated from field: optional int32 list_id = 14;
+   */
+  listId?: number | undefined;
+
+  /**
+   * Names why the contact was chosen: `campaign:<event>:<rotation>`.
+   *
+   * @generated from field: string occasion = 15;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string source = 16;
+   */
+  source: string;
+
+  /**
+   * @generated from field: optional int32 source_id = 17;
+   */
+  sourceId?: number | undefined;
+
+  /**
+   * The notification as the contact got it.
+   *
+   * @generated from field: string heading = 18;
+   */
+  heading: string;
+
+  /**
+   * @generated from field: string content = 19;
+   */
+  content: string;
+
+  /**
+   * @generated from field: string url = 20;
+   */
+  url: string;
+
+  /**
+   * @generated from field: string button = 21;
+   */
+  button: string;
+
+  /**
+   * The id that the provider gave it.
+   *
+   * @generated from field: string provider_id = 22;
+   */
+  providerId: string;
+
+  /**
+   * @generated from field: bool is_clicked = 23;
+   */
+  isClicked: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_read = 24;
+   */
+  dateRead?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_clicked = 25;
+   */
+  dateClicked?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_clicked = 26;
+   */
+  lastClicked?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int32 click_count = 27;
+   */
+  clickCount: number;
 };
 
 /**
@@ -1626,7 +1950,48 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
  * Use `create(NotificationSendSchema)` to create a new message.
  */
 export const NotificationSendSchema: GenMessage<NotificationSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 25);
+  messageDesc(file_tidings_content_v1_events, 28);
+
+/**
+ * @generated from message tidings.content.v1.SentNotification
+ */
+export type SentNotification = Message<"tidings.content.v1.SentNotification"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string language = 3;
+   */
+  language: string;
+
+  /**
+   * To apps instead of browsers.
+   *
+   * @generated from field: bool mobile = 4;
+   */
+  mobile: boolean;
+
+  /**
+   * JSON of the category, or null.
+   *
+   * @generated from field: bytes category = 5;
+   */
+  category: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.SentNotification.
+ * Use `create(SentNotificationSchema)` to create a new message.
+ */
+export const SentNotificationSchema: GenMessage<SentNotification> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 29);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -1651,7 +2016,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 26);
+  messageDesc(file_tidings_content_v1_events, 30);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -1675,7 +2040,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 27);
+  messageDesc(file_tidings_content_v1_events, 31);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -1705,5 +2070,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 28);
+  messageDesc(file_tidings_content_v1_events, 32);
 

@@ -2,8 +2,8 @@
 // @generated from file tidings/content/v1/notification.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/notification.proto.
  */
 export const file_tidings_content_v1_notification: GenFile = /*@__PURE__*/
-  fileDesc("CiV0aWRpbmdzL2NvbnRlbnQvdjEvbm90aWZpY2F0aW9uLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEimAkKDE5vdGlmaWNhdGlvbhIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESNAoHaGVhZGluZxgKIAEoCUIj4LUYAei1GL8BgrYYFkEgaGVhZGluZyBpcyByZXF1aXJlZC4SNQoHbWVzc2FnZRgLIAEoCUIk4LUYAei1GP//A4K2GBZBIG1lc3NhZ2UgaXMgcmVxdWlyZWQuEhcKA3VybBgMIAEoCUIF6LUYgBBIBogBARIaCgZidXR0b24YDSABKAlCBei1GL8BSAeIAQESJAoIbGFuZ3VhZ2UYDiABKAlCDcq1GAQiZW4i6LUYvwFICIgBARI6CghjYXRlZ29yeRgPIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgJiAEBEjUKDHB1Ymxpc2hfZG93bhgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICogBARImCgh1dG1fdGFncxgSIAEoDEIPqLUYAcq1GAJbXei1GIAQSAuIAQESHgoGbW9iaWxlGBMgASgIQgnKtRgFZmFsc2VIDIgBARIuCg9tb2JpbGVfc2V0dGluZ3MYFCABKAxCEKi1GAHKtRgCW13otRj//wNIDYgBARIiCgpyZWFkX2NvdW50GBUgASgFQgmYtRgByrUYATBIDogBARIiCgpzZW50X2NvdW50GBYgASgFQgmYtRgByrUYATBID4gBATpLorYYRwoabm90aWZpY2F0aW9uOm5vdGlmaWNhdGlvbnMSDU5vdGlmaWNhdGlvbnMiDG5vdGlmaWNhdGlvbioEbmFtZTIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIJCgdfYnV0dG9uQgsKCV9sYW5ndWFnZUINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgsKCV91dG1fdGFnc0IJCgdfbW9iaWxlQhIKEF9tb2JpbGVfc2V0dGluZ3NCDQoLX3JlYWRfY291bnRCDQoLX3NlbnRfY291bnRiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("CiV0aWRpbmdzL2NvbnRlbnQvdjEvbm90aWZpY2F0aW9uLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEimAkKDE5vdGlmaWNhdGlvbhIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESNAoHaGVhZGluZxgKIAEoCUIj4LUYAei1GL8BgrYYFkEgaGVhZGluZyBpcyByZXF1aXJlZC4SNQoHbWVzc2FnZRgLIAEoCUIk4LUYAei1GP//A4K2GBZBIG1lc3NhZ2UgaXMgcmVxdWlyZWQuEhcKA3VybBgMIAEoCUIF6LUYgBBIBogBARIaCgZidXR0b24YDSABKAlCBei1GL8BSAeIAQESJAoIbGFuZ3VhZ2UYDiABKAlCDcq1GAQiZW4i6LUYvwFICIgBARI6CghjYXRlZ29yeRgPIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgJiAEBEjUKDHB1Ymxpc2hfZG93bhgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICogBARImCgh1dG1fdGFncxgSIAEoDEIPqLUYAcq1GAJbXei1GIAQSAuIAQESHgoGbW9iaWxlGBMgASgIQgnKtRgFZmFsc2VIDIgBARIuCg9tb2JpbGVfc2V0dGluZ3MYFCABKAxCEKi1GAHKtRgCW13otRj//wNIDYgBARIiCgpyZWFkX2NvdW50GBUgASgFQgmYtRgByrUYATBIDogBARIiCgpzZW50X2NvdW50GBYgASgFQgmYtRgByrUYATBID4gBATpLorYYRwoabm90aWZpY2F0aW9uOm5vdGlmaWNhdGlvbnMSDU5vdGlmaWNhdGlvbnMiDG5vdGlmaWNhdGlvbioEbmFtZTIEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIJCgdfYnV0dG9uQgsKCV9sYW5ndWFnZUINCgtfcHVibGlzaF91cEIPCg1fcHVibGlzaF9kb3duQgsKCV91dG1fdGFnc0IJCgdfbW9iaWxlQhIKEF9tb2JpbGVfc2V0dGluZ3NCDQoLX3JlYWRfY291bnRCDQoLX3NlbnRfY291bnQifAocTGlzdE5vdGlmaWNhdGlvblNlbmRzUmVxdWVzdBIXCg9ub3RpZmljYXRpb25faWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRINCgVzdGF0ZRgDIAEoCRINCgVhZnRlchgEIAEoCRIRCglwYWdlX3NpemUYBSABKAUiZAodTGlzdE5vdGlmaWNhdGlvblNlbmRzUmVzcG9uc2USNQoFc2VuZHMYASADKAsyJi50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkTm90aWZpY2F0aW9uEgwKBG5leHQYAiABKAkiOAoeUmVzb2x2ZU5vdGlmaWNhdGlvblNlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIrMEChJMaXN0ZWROb3RpZmljYXRpb24SCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIXCg9ub3RpZmljYXRpb25faWQYBiABKAUSEgoKY29udGFjdF9pZBgHIAEoBRIUCgdhZGRyZXNzGAggASgJSAGIAQESDAoEaGFzaBgJIAEoCRIqCgZkdWVfYXQYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnN0YXJ0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWRhdGVfc2VudBgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoEY29kZRgNIAEoBUgCiAEBEgwKBHRleHQYDiABKAkSGAoLcHJvdmlkZXJfaWQYDyABKAlIA4gBARIPCgdoZWFkaW5nGBAgASgJEgsKA3VybBgRIAEoCRIOCgZidXR0b24YEiABKAkSEQoJaXNfbW9iaWxlGBMgASgIEi0KCWRhdGVfcmVhZBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLY2xpY2tfY291bnQYFSABKAVCCQoHX3JlYXNvbkIKCghfYWRkcmVzc0IHCgVfY29kZUIOCgxfcHJvdmlkZXJfaWQywAIKGU5vdGlmaWNhdGlvbk1ldGhvZFNlcnZpY2UShQEKFUxpc3ROb3RpZmljYXRpb25TZW5kcxIwLnRpZGluZ3MuY29udGVudC52MS5MaXN0Tm90aWZpY2F0aW9uU2VuZHNSZXF1ZXN0GjEudGlkaW5ncy5jb250ZW50LnYxLkxpc3ROb3RpZmljYXRpb25TZW5kc1Jlc3BvbnNlIgeQAgGQtRgBEnsKF1Jlc29sdmVOb3RpZmljYXRpb25TZW5kEjIudGlkaW5ncy5jb250ZW50LnYxLlJlc29sdmVOb3RpZmljYXRpb25TZW5kUmVxdWVzdBomLnRpZGluZ3MuY29udGVudC52MS5MaXN0ZWROb3RpZmljYXRpb24iBJC1GAMaHoq1GBpub3RpZmljYXRpb246bm90aWZpY2F0aW9uc2IGcHJvdG8z", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * A push notification.
@@ -142,4 +142,259 @@ export type Notification = Message<"tidings.content.v1.Notification"> & {
  */
 export const NotificationSchema: GenMessage<Notification> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_notification, 0);
+
+/**
+ * @generated from message tidings.content.v1.ListNotificationSendsRequest
+ */
+export type ListNotificationSendsRequest = Message<"tidings.content.v1.ListNotificationSendsRequest"> & {
+  /**
+   * @generated from field: int32 notification_id = 1;
+   */
+  notificationId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
+   *
+   * @generated from field: string state = 3;
+   */
+  state: string;
+
+  /**
+   * The id of the last send of the page before; the first page when it is empty.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+
+  /**
+   * @generated from field: int32 page_size = 5;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListNotificationSendsRequest.
+ * Use `create(ListNotificationSendsRequestSchema)` to create a new message.
+ */
+export const ListNotificationSendsRequestSchema: GenMessage<ListNotificationSendsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_notification, 1);
+
+/**
+ * @generated from message tidings.content.v1.ListNotificationSendsResponse
+ */
+export type ListNotificationSendsResponse = Message<"tidings.content.v1.ListNotificationSendsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.ListedNotification sends = 1;
+   */
+  sends: ListedNotification[];
+
+  /**
+   * `after` of the next page; empty when this is the last.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListNotificationSendsResponse.
+ * Use `create(ListNotificationSendsResponseSchema)` to create a new message.
+ */
+export const ListNotificationSendsResponseSchema: GenMessage<ListNotificationSendsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_notification, 2);
+
+/**
+ * @generated from message tidings.content.v1.ResolveNotificationSendRequest
+ */
+export type ResolveNotificationSendRequest = Message<"tidings.content.v1.ResolveNotificationSendRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * sent, failed or again.
+   *
+   * @generated from field: string as = 2;
+   */
+  as: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ResolveNotificationSendRequest.
+ * Use `create(ResolveNotificationSendRequestSchema)` to create a new message.
+ */
+export const ResolveNotificationSendRequestSchema: GenMessage<ResolveNotificationSendRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_notification, 3);
+
+/**
+ * One notification for one contact.
+ *
+ * @generated from message tidings.content.v1.ListedNotification
+ */
+export type ListedNotification = Message<"tidings.content.v1.ListedNotification"> & {
+  /**
+   * `notification-` and a number.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+
+  /**
+   * Why it was chosen: campaign:<event>:<rotation>, message:<occasion>:notification.
+   *
+   * @generated from field: string occasion = 3;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * Why it failed, was suppressed, or waits.
+   *
+   * @generated from field: optional string reason = 5;
+   */
+  reason?: string | undefined;
+
+  /**
+   * @generated from field: int32 notification_id = 6;
+   */
+  notificationId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 7;
+   */
+  contactId: number;
+
+  /**
+   * The ids of the browsers or apps that got it, with commas between them.
+   *
+   * @generated from field: optional string address = 8;
+   */
+  address?: string | undefined;
+
+  /**
+   * @generated from field: string hash = 9;
+   */
+  hash: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp due_at = 10;
+   */
+  dueAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 11;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_sent = 12;
+   */
+  dateSent?: Timestamp | undefined;
+
+  /**
+   * The HTTP status of the provider.
+   *
+   * @generated from field: optional int32 code = 13;
+   */
+  code?: number | undefined;
+
+  /**
+   * The text as the contact gets it.
+   *
+   * @generated from field: string text = 14;
+   */
+  text: string;
+
+  /**
+   * The id that the provider gave it.
+   *
+   * @generated from field: optional string provider_id = 15;
+   */
+  providerId?: string | undefined;
+
+  /**
+   * @generated from field: string heading = 16;
+   */
+  heading: string;
+
+  /**
+   * @generated from field: string url = 17;
+   */
+  url: string;
+
+  /**
+   * @generated from field: string button = 18;
+   */
+  button: string;
+
+  /**
+   * To apps instead of browsers.
+   *
+   * @generated from field: bool is_mobile = 19;
+   */
+  isMobile: boolean;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_read = 20;
+   */
+  dateRead?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int32 click_count = 21;
+   */
+  clickCount: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListedNotification.
+ * Use `create(ListedNotificationSchema)` to create a new message.
+ */
+export const ListedNotificationSchema: GenMessage<ListedNotification> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_notification, 4);
+
+/**
+ * The ledger of notifications as callers see it.
+ *
+ * @generated from service tidings.content.v1.NotificationMethodService
+ */
+export const NotificationMethodService: GenService<{
+  /**
+   * The latest sends of a notification, of a contact, or of those whose outcome nobody knows; those whose notification and contact the caller may view.
+   * INVALID_ARGUMENT where none of the three is named.
+   *
+   * @generated from rpc tidings.content.v1.NotificationMethodService.ListNotificationSends
+   */
+  listNotificationSends: {
+    methodKind: "unary";
+    input: typeof ListNotificationSendsRequestSchema;
+    output: typeof ListNotificationSendsResponseSchema;
+  },
+  /**
+   * Decides a send of a notification whose outcome nobody knows: it went out, it did not, or it is sent once more. NOT_FOUND for an unknown one; ABORTED
+   * for one that is in another state.
+   *
+   * @generated from rpc tidings.content.v1.NotificationMethodService.ResolveNotificationSend
+   */
+  resolveNotificationSend: {
+    methodKind: "unary";
+    input: typeof ResolveNotificationSendRequestSchema;
+    output: typeof ListedNotificationSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_notification, 0);
 

@@ -18,14 +18,14 @@ export const file_tidings_content_v1_send: GenFile = /*@__PURE__*/
  */
 export type SendToContactsRequest = Message<"tidings.content.v1.SendToContactsRequest"> & {
   /**
-   * email, sms or message.
+   * email, sms, tweet, notification or message.
    *
    * @generated from field: string channel = 1;
    */
   channel: string;
 
   /**
-   * The email, text message or marketing message.
+   * The email, text message, tweet, notification or marketing message.
    *
    * @generated from field: int32 item_id = 2;
    */
@@ -431,8 +431,8 @@ export const SendMethodService: GenService<{
     output: typeof BatchRenderSendsResponseSchema;
   },
   /**
-   * Sends up to 500 contacts an email, a text message or a marketing message, each contact once for an occasion however often and at once this is
-   * called. It answers after all is chosen, before messages leave. Contacts that are refused now have no send: they are refused or chosen anew by the
+   * Sends up to 500 contacts an email, a text message, a tweet, a notification or a marketing message, each contact once for an occasion however often
+   * and at once this is called. It answers after all is chosen, before messages leave. Contacts that are refused now have no send: they are refused or chosen anew by the
    * next call. INVALID_ARGUMENT for another channel, an occasion that is none, and too many contacts.
    *
    * @generated from rpc tidings.content.v1.SendMethodService.SendToContacts

@@ -2,8 +2,8 @@
 // @generated from file tidings/content/v1/tweet.proto (package tidings.content.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/tweet.proto.
  */
 export const file_tidings_content_v1_tweet: GenFile = /*@__PURE__*/
-  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvdHdlZXQucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSLvCAoFVHdlZXQSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEi4KBHRleHQYCiABKAlCIOC1GAHotRiYAoK2GBNBIHRleHQgaXMgcmVxdWlyZWQuEhcKA3VybBgLIAEoCUIF6LUYgBBIBogBARIkCgtkZXNjcmlwdGlvbhgMIAEoCUIK2LUYAei1GP//A0gHiAEBEiQKCGxhbmd1YWdlGA0gASgJQg3KtRgEImVuIui1GL8BSAiIAQESOgoIY2F0ZWdvcnkYDiABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI1CgxwdWJsaXNoX2Rvd24YECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAqIAQESGwoIdHdlZXRfaWQYESABKAlCBJi1GAFIC4gBARIbCghtZWRpYV9pZBgSIAEoCUIEmLUYAUgMiAEBEh0KCm1lZGlhX3BhdGgYEyABKAlCBJi1GAFIDYgBARIiCgpzZW50X2NvdW50GBQgASgFQgmYtRgByrUYATBIDogBARImCg5mYXZvcml0ZV9jb3VudBgVIAEoBUIJmLUYAcq1GAEwSA+IAQESJQoNcmV0d2VldF9jb3VudBgWIAEoBUIJmLUYAcq1GAEwSBCIAQE6OKK2GDQKEHN2Y1NvY2lhbDp0d2VldHMSBlR3ZWV0cyIQcGx1Z2luOnN2Y1NvY2lhbCoEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIOCgxfZGVzY3JpcHRpb25CCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CCwoJX3R3ZWV0X2lkQgsKCV9tZWRpYV9pZEINCgtfbWVkaWFfcGF0aEINCgtfc2VudF9jb3VudEIRCg9fZmF2b3JpdGVfY291bnRCEAoOX3JldHdlZXRfY291bnRiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Ch50aWRpbmdzL2NvbnRlbnQvdjEvdHdlZXQucHJvdG8SEnRpZGluZ3MuY29udGVudC52MSLvCAoFVHdlZXQSCgoCaWQYASABKAUSGQoMaXNfcHVibGlzaGVkGAIgASgISACIAQESLgoKZGF0ZV9hZGRlZBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoKY3JlYXRlZF9ieRgEIAEoBUgBiAEBEhwKD2NyZWF0ZWRfYnlfdXNlchgFIAEoCUgCiAEBEjYKDWRhdGVfbW9kaWZpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESGAoLbW9kaWZpZWRfYnkYByABKAVIBIgBARIdChBtb2RpZmllZF9ieV91c2VyGAggASgJSAWIAQESFwoEbmFtZRgJIAEoCUIJ4LUYAei1GL8BEi4KBHRleHQYCiABKAlCIOC1GAHotRiYAoK2GBNBIHRleHQgaXMgcmVxdWlyZWQuEhcKA3VybBgLIAEoCUIF6LUYgBBIBogBARIkCgtkZXNjcmlwdGlvbhgMIAEoCUIK2LUYAei1GP//A0gHiAEBEiQKCGxhbmd1YWdlGA0gASgJQg3KtRgEImVuIui1GL8BSAiIAQESOgoIY2F0ZWdvcnkYDiABKAsyGi50aWRpbmdzLnR5cGUudjEuUmVmZXJlbmNlQgz6tRgIY2F0ZWdvcnkSMwoKcHVibGlzaF91cBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI1CgxwdWJsaXNoX2Rvd24YECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAqIAQESGwoIdHdlZXRfaWQYESABKAlCBJi1GAFIC4gBARIbCghtZWRpYV9pZBgSIAEoCUIEmLUYAUgMiAEBEh0KCm1lZGlhX3BhdGgYEyABKAlCBJi1GAFIDYgBARIiCgpzZW50X2NvdW50GBQgASgFQgmYtRgByrUYATBIDogBARImCg5mYXZvcml0ZV9jb3VudBgVIAEoBUIJmLUYAcq1GAEwSA+IAQESJQoNcmV0d2VldF9jb3VudBgWIAEoBUIJmLUYAcq1GAEwSBCIAQE6OKK2GDQKEHN2Y1NvY2lhbDp0d2VldHMSBlR3ZWV0cyIQcGx1Z2luOnN2Y1NvY2lhbCoEbmFtZUABQg8KDV9pc19wdWJsaXNoZWRCDQoLX2NyZWF0ZWRfYnlCEgoQX2NyZWF0ZWRfYnlfdXNlckIQCg5fZGF0ZV9tb2RpZmllZEIOCgxfbW9kaWZpZWRfYnlCEwoRX21vZGlmaWVkX2J5X3VzZXJCBgoEX3VybEIOCgxfZGVzY3JpcHRpb25CCwoJX2xhbmd1YWdlQg0KC19wdWJsaXNoX3VwQg8KDV9wdWJsaXNoX2Rvd25CCwoJX3R3ZWV0X2lkQgsKCV9tZWRpYV9pZEINCgtfbWVkaWFfcGF0aEINCgtfc2VudF9jb3VudEIRCg9fZmF2b3JpdGVfY291bnRCEAoOX3JldHdlZXRfY291bnQibgoVTGlzdFR3ZWV0U2VuZHNSZXF1ZXN0EhAKCHR3ZWV0X2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIlYKFkxpc3RUd2VldFNlbmRzUmVzcG9uc2USLgoFc2VuZHMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuTGlzdGVkVHdlZXQSDAoEbmV4dBgCIAEoCSIxChdSZXNvbHZlVHdlZXRTZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRIKCgJhcxgCIAEoCSKgAwoLTGlzdGVkVHdlZXQSCgoCaWQYASABKAkSDwoHY2hhbm5lbBgCIAEoCRIQCghvY2Nhc2lvbhgDIAEoCRINCgVzdGF0ZRgEIAEoCRITCgZyZWFzb24YBSABKAlIAIgBARIQCgh0d2VldF9pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESDAoEdGV4dBgOIAEoCRIYCgtwcm92aWRlcl9pZBgPIAEoCUgDiAEBQgkKB19yZWFzb25CCgoIX2FkZHJlc3NCBwoFX2NvZGVCDgoMX3Byb3ZpZGVyX2lkMoQCChJUd2VldE1ldGhvZFNlcnZpY2UScAoOTGlzdFR3ZWV0U2VuZHMSKS50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFR3ZWV0U2VuZHNSZXF1ZXN0GioudGlkaW5ncy5jb250ZW50LnYxLkxpc3RUd2VldFNlbmRzUmVzcG9uc2UiB5ACAZC1GAESZgoQUmVzb2x2ZVR3ZWV0U2VuZBIrLnRpZGluZ3MuY29udGVudC52MS5SZXNvbHZlVHdlZXRTZW5kUmVxdWVzdBofLnRpZGluZ3MuY29udGVudC52MS5MaXN0ZWRUd2VldCIEkLUYAxoUirUYEHN2Y1NvY2lhbDp0d2VldHNiBnByb3RvMw", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
 
 /**
  * A message that is posted for a contact to see.
@@ -142,4 +142,227 @@ export type Tweet = Message<"tidings.content.v1.Tweet"> & {
  */
 export const TweetSchema: GenMessage<Tweet> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_tweet, 0);
+
+/**
+ * @generated from message tidings.content.v1.ListTweetSendsRequest
+ */
+export type ListTweetSendsRequest = Message<"tidings.content.v1.ListTweetSendsRequest"> & {
+  /**
+   * @generated from field: int32 tweet_id = 1;
+   */
+  tweetId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 2;
+   */
+  contactId: number;
+
+  /**
+   * waiting, started, unknown, sent, failed, suppressed or cancelled; all states when it is empty.
+   *
+   * @generated from field: string state = 3;
+   */
+  state: string;
+
+  /**
+   * The id of the last send of the page before; the first page when it is empty.
+   *
+   * @generated from field: string after = 4;
+   */
+  after: string;
+
+  /**
+   * @generated from field: int32 page_size = 5;
+   */
+  pageSize: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListTweetSendsRequest.
+ * Use `create(ListTweetSendsRequestSchema)` to create a new message.
+ */
+export const ListTweetSendsRequestSchema: GenMessage<ListTweetSendsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_tweet, 1);
+
+/**
+ * @generated from message tidings.content.v1.ListTweetSendsResponse
+ */
+export type ListTweetSendsResponse = Message<"tidings.content.v1.ListTweetSendsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.ListedTweet sends = 1;
+   */
+  sends: ListedTweet[];
+
+  /**
+   * `after` of the next page; empty when this is the last.
+   *
+   * @generated from field: string next = 2;
+   */
+  next: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListTweetSendsResponse.
+ * Use `create(ListTweetSendsResponseSchema)` to create a new message.
+ */
+export const ListTweetSendsResponseSchema: GenMessage<ListTweetSendsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_tweet, 2);
+
+/**
+ * @generated from message tidings.content.v1.ResolveTweetSendRequest
+ */
+export type ResolveTweetSendRequest = Message<"tidings.content.v1.ResolveTweetSendRequest"> & {
+  /**
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * sent, failed or again.
+   *
+   * @generated from field: string as = 2;
+   */
+  as: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ResolveTweetSendRequest.
+ * Use `create(ResolveTweetSendRequestSchema)` to create a new message.
+ */
+export const ResolveTweetSendRequestSchema: GenMessage<ResolveTweetSendRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_tweet, 3);
+
+/**
+ * One tweet for one contact.
+ *
+ * @generated from message tidings.content.v1.ListedTweet
+ */
+export type ListedTweet = Message<"tidings.content.v1.ListedTweet"> & {
+  /**
+   * `tweet-` and a number.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * @generated from field: string channel = 2;
+   */
+  channel: string;
+
+  /**
+   * Why it was chosen: campaign:<event>:<rotation>, message:<occasion>:tweet.
+   *
+   * @generated from field: string occasion = 3;
+   */
+  occasion: string;
+
+  /**
+   * @generated from field: string state = 4;
+   */
+  state: string;
+
+  /**
+   * Why it failed, was suppressed, or waits.
+   *
+   * @generated from field: optional string reason = 5;
+   */
+  reason?: string | undefined;
+
+  /**
+   * @generated from field: int32 tweet_id = 6;
+   */
+  tweetId: number;
+
+  /**
+   * @generated from field: int32 contact_id = 7;
+   */
+  contactId: number;
+
+  /**
+   * The handle of the contact, without the sign @.
+   *
+   * @generated from field: optional string address = 8;
+   */
+  address?: string | undefined;
+
+  /**
+   * @generated from field: string hash = 9;
+   */
+  hash: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp due_at = 10;
+   */
+  dueAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp started_at = 11;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_sent = 12;
+   */
+  dateSent?: Timestamp | undefined;
+
+  /**
+   * The HTTP status of the provider.
+   *
+   * @generated from field: optional int32 code = 13;
+   */
+  code?: number | undefined;
+
+  /**
+   * The text as the contact gets it.
+   *
+   * @generated from field: string text = 14;
+   */
+  text: string;
+
+  /**
+   * The id that the provider gave it.
+   *
+   * @generated from field: optional string provider_id = 15;
+   */
+  providerId?: string | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListedTweet.
+ * Use `create(ListedTweetSchema)` to create a new message.
+ */
+export const ListedTweetSchema: GenMessage<ListedTweet> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_tweet, 4);
+
+/**
+ * The ledger of tweets as callers see it.
+ *
+ * @generated from service tidings.content.v1.TweetMethodService
+ */
+export const TweetMethodService: GenService<{
+  /**
+   * The latest sends of a tweet, of a contact, or of those whose outcome nobody knows; those whose tweet and contact the caller may view.
+   * INVALID_ARGUMENT where none of the three is named.
+   *
+   * @generated from rpc tidings.content.v1.TweetMethodService.ListTweetSends
+   */
+  listTweetSends: {
+    methodKind: "unary";
+    input: typeof ListTweetSendsRequestSchema;
+    output: typeof ListTweetSendsResponseSchema;
+  },
+  /**
+   * Decides a send of a tweet whose outcome nobody knows: it went out, it did not, or it is sent once more. NOT_FOUND for an unknown one; ABORTED
+   * for one that is in another state.
+   *
+   * @generated from rpc tidings.content.v1.TweetMethodService.ResolveTweetSend
+   */
+  resolveTweetSend: {
+    methodKind: "unary";
+    input: typeof ResolveTweetSendRequestSchema;
+    output: typeof ListedTweetSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_tidings_content_v1_tweet, 0);
 

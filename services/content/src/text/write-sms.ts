@@ -5,7 +5,7 @@ import type { TextSend } from "./text-queue.ts";
 import type { TextMessage } from "./text-transport.ts";
 
 /** Addresses a message to the present number of its contact. Throws SendRefused where there is none. */
-export async function writeText(
+export async function writeSms(
   { contacts, country }: { contacts: KnownContacts; country: string },
   { contactId, content }: TextSend,
 ): Promise<TextMessage> {
@@ -14,5 +14,5 @@ export async function writeText(
   if (!number) throw new SendRefused("Missing phone number for contact.");
   const address = e164(number, country);
   if (address === undefined) throw new SendRefused("The phone number is malformed.");
-  return { address, content };
+  return { address, to: [address], values: { text: content } };
 }

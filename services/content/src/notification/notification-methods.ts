@@ -1,0 +1,42 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Row } from "@tidings/database/statement";
+import type {
+  ListedNotificationSchema,
+  NotificationMethodService,
+} from "@tidings/proto/tidings/content/v1/notification";
+import type { Handlers } from "@tidings/rpc/definition";
+import { listedMembers, type TextLedgerOptions, textLedger } from "../text/text-ledger.ts";
+import { factReader } from "../visit/fact-kind.ts";
+import { readContent } from "./notification-content.ts";
+import { NOTIFICATION_FACTS } from "./notification-kind.ts";
+
+const ledgerOf = textLedger(NOTIFICATION_FACTS, ["provider_id", "is_mobile", "date_read", "click_count"]);
+const UNNAMED =
+  "Sends of notifications are listed of a notification (notificationId), of a contact (contactId), or with state=unknown.";
+
+/** The ledger of notifications as callers see it. */
+export function notificationMethods(options: TextLedgerOptions): Handlers<typeof NotificationMethodService> {
+  const ledger = ledgerOf(options);
+  return {
+    async listNotificationSends({ notificationId: itemId, ...asked }, call) {
+      const { sends, next } = await ledger.list({ ...asked, itemId }, call, UNNAMED);
+      return { sends: sends.map(listed), next };
+    },
+    resolveNotificationSend: async (asked, call) => listed(await ledger.resolve(asked, call)),
+  };
+}
+
+function listed(row: Row): MessageInitShape<typeof ListedNotificationSchema> {
+  const { number, flag, time } = factReader(row);
+  const { content: text, ...content } = readContent(row.content ?? "");
+  const dateRead = time("date_read");
+  return {
+    ...listedMembers(NOTIFICATION_FACTS.channel, row),
+    ...{ ...content, text },
+    notificationId: number("notification_id"),
+    isMobile: flag("is_mobile"),
+    clickCount: number("click_count"),
+    ...(dateRead && { dateRead }),
+    ...(row.provider_id && { providerId: row.provider_id }),
+  };
+}
