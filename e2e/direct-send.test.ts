@@ -195,7 +195,7 @@ test("a preview is the mail of a contact, warns, and neither sends nor keeps any
     of.warnings.map(({ code }: Any) => code),
     ["no_unsubscribe", "image_without_alt", "empty_link"],
   );
-  assert.equal((await preview()).subject, "Hello [firstname]");
+  assert.equal((await preview()).subject, "Hello [First Name]");
   assert.equal((await api("GET", `emails/${emailId}/preview?contactId=2000000000`)).status, 404);
   assert.equal((await api("GET", `emails/${emailId}/preview?contactId=x`)).status, 400);
   const [row] = await stack.query(

@@ -162,6 +162,52 @@ test("an administrator finds a mail, sees it in a frame where nothing of it runs
   await context.close();
 });
 
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+/** A mail with parts that its HTML names. */
+const RELATED = `Content-Type: multipart/related; boundary=x\r\n\r\n--x\r\nContent-Type: text/html\r\n\r\n<p>Hello</p>
+<img id="one" src="cid:one%40mail" alt="One"><IMG SRC=CID:one@mail alt="Again"><img src="cid:evil" alt="SVG"><img src="cid:none" alt="None">
+<iframe src="cid:one@mail"></iframe>\r\n--x\r\nContent-Type: image/png\r\nContent-ID: <one@mail>\r\nContent-Transfer-Encoding: base64\r\n\r\n${PNG}
+\r\n--x\r\nContent-Type: image/svg+xml\r\nContent-ID: <evil>\r\n\r\n<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>\r\n--x--\r\n`;
+
+test("pictures within a mail are shown in its frame, by signed addresses, and no other part is", async () => {
+  const { address } = await sentTo({ subject: "Pictured", customHtml: "<p>Hello</p>" });
+  await edit(address, (mail) => {
+    const head = mail.slice(0, mail.indexOf("\r\n\r\n")).replace(/\r\nContent-[\s\S]*?(?=\r\n\S|$)/gi, "");
+    return `${head}\r\n${RELATED}`;
+  });
+  const [mail] = await listed(address);
+  const view = await (await admin(mail?.path ?? "")).text();
+  const frame = /<iframe[^>]* src="([^"]+)"/.exec(view)?.[1] ?? "";
+  const { host, origin } = new URL(publicUrl);
+  const look = (path: string) => visitor(baseUrl, { host }).ask(path);
+  const shown = await look(frame.slice(origin.length));
+  const pictures = [...shown.text.matchAll(/src="?(http[^" >]+\/email\/kept\/[^" >]+)/gi)].map(
+    ([, url = ""]) => url,
+  );
+  assert.equal(pictures.length, 2, shown.text);
+  for (const left of ["cid:evil", "cid:none", '<iframe src="cid:one@mail">'])
+    assert.ok(shown.text.includes(left));
+  const path = (pictures[0] ?? "").slice(origin.length);
+  const { status, headers } = await look(path);
+  assert.deepEqual([status, headers["content-type"]], [200, "image/png"]);
+  assert.match(String(headers["content-security-policy"]), /sandbox/);
+  assert.equal((await look(path.replace(/\.[^.]*$/, `.${"A".repeat(22)}`))).status, 404);
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(`${baseUrl}/mail`);
+  await signIn(page);
+  await page.goto(baseUrl + (mail?.path ?? ""));
+  const image = page.frameLocator("iframe").first().locator("#one");
+  await eventually(async () =>
+    assert.equal(
+      await image.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth),
+      1,
+    ),
+  );
+  await context.close();
+});
+
 test("/mail is for administrators, and a made-up id or address is a 404", async () => {
   const anonymous = await fetch(`${baseUrl}/mail`, { redirect: "manual" });
   assert.deepEqual(

@@ -302,7 +302,7 @@ test("a preview link shows an email that is not published, with the values of it
   assert.match(ofContact.text, /<p>Hi (?:&lt;b&gt;)?Ada of Vienna, 2031-03-02<\/p>for Vienna/);
   const path = await linkTo(`emails/${email.id}`, { at });
   const ofNobody = await look(path);
-  assert.match(ofNobody.text, /<p>Hi friend of \[city\], 2031-03-01<\/p>usual/);
+  assert.match(ofNobody.text, /<p>Hi friend of \[City\], 2031-03-01<\/p>usual/);
   const withContact = await look(`${path}&contactId=${contact.id}`);
   assert.equal(withContact.text, ofNobody.text);
   await api("PATCH", `emails/${email.id}/edit`, {
@@ -314,6 +314,30 @@ test("a preview link shows an email that is not published, with the values of it
   assert.equal(plain.text, "Hi you");
   await api("DELETE", `emails/${email.id}/delete`);
   assert.equal((await look(path)).status, 404);
+});
+
+test("a preview for nobody shows the labels of fields of contacts and companies, and aliases while these are not known", async () => {
+  const { label, alias } = await make(api, "fields/contact", "field", {
+    label: "Shoe <b>size",
+    type: "text",
+  });
+  const email = await newEmail({
+    customHtml: `{contactfield=firstname} {contactfield=companycity} {contactfield=${alias}} {contactfield=no_such|none} {contactfield=nothing}`,
+  });
+  const path = await linkTo(`emails/${email.id}`);
+  const escaped = String(label).replace("<", "&lt;").replace(">", "&gt;");
+  const shown = (await look(path)).text;
+  assert.ok(shown.includes(`[First Name] [City] [${escaped}] none [nothing]`), shown);
+  const service = stack.process("contact");
+  const other = await newEmail({ customHtml: "{contactfield=lastname}" });
+  const away = await linkTo(`emails/${other.id}`);
+  service.kill("SIGKILL");
+  try {
+    assert.match((await look(away)).text, /\[lastname\]/);
+  } finally {
+    await service.restart();
+  }
+  await eventually(async () => assert.match((await look(away)).text, /\[Last Name\]/));
 });
 
 test("a preview of an email runs and loads nothing but uploaded pictures, and counts nothing", async () => {

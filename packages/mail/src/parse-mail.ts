@@ -1,5 +1,14 @@
 import PostalMime from "postal-mime";
 
+/** A part of a mail beside its texts. */
+export interface MailPart {
+  name: string;
+  type: string;
+  bytes: Buffer;
+  /** The id by which the HTML names it (RFC 2392), without angle brackets; empty for none. */
+  contentId: string;
+}
+
 /** A mail as a reader's program understands it (RFC 5322, 2045 to 2049). */
 export interface ParsedMail {
   headers: { name: string; value: string }[];
@@ -7,7 +16,7 @@ export interface ParsedMail {
   from: string;
   html: string;
   text: string;
-  attachments: { name: string; type: string; bytes: Buffer }[];
+  attachments: MailPart[];
 }
 
 /** Bounds of a mail, beyond which it is no mail of ours. */
@@ -22,10 +31,11 @@ export async function parseMail(octets: Buffer): Promise<ParsedMail> {
     from: [mail.from?.name, mail.from?.address && `<${mail.from.address}>`].filter(Boolean).join(" "),
     html: mail.html ?? "",
     text: mail.text ?? "",
-    attachments: mail.attachments.map(({ filename, mimeType, content }) => ({
+    attachments: mail.attachments.map(({ filename, mimeType, content, contentId }) => ({
       name: filename ?? "",
       type: mimeType,
       bytes: Buffer.from(content as ArrayBuffer),
+      contentId: (contentId ?? "").replace(/^<|>$/g, ""),
     })),
   };
 }

@@ -7,6 +7,7 @@ import {
   CheckContactableRequestSchema,
   type ContactCommandSchema,
   ReadContactFieldsRequestSchema,
+  ReadFieldLabelsRequestSchema,
 } from "@tidings/proto/tidings/contact/v1/command";
 import { ContactSavedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { Actor } from "@tidings/rpc/actor";
@@ -211,6 +212,15 @@ test("named fields of contacts are read in one call, merged contacts as their su
       [merged, ada, values],
     ],
   );
+});
+
+test("labels of fields of contacts and companies are read by alias, and unknown aliases are left out", async () => {
+  const aliases = ["firstname", "companyname", "constructor", "no_such_field"];
+  const request = create(ReadFieldLabelsRequestSchema, { aliases });
+  const { labels } = await commands.readFieldLabels(request, callAs(ENGINE));
+  assert.deepEqual({ ...labels }, { firstname: "First Name", companyname: "Company Name" });
+  const many = create(ReadFieldLabelsRequestSchema, { aliases: Array(501).fill("firstname") });
+  await assert.rejects(async () => commands.readFieldLabels(many, callAs(ENGINE)));
 });
 
 test("contacts that unsubscribed, are paused or had enough mails are refused with the reason", async () => {

@@ -30,6 +30,10 @@ const CHOSEN_MAX = 20_000;
 const RESERVED_MAX = 10_000;
 const ALIASES_MAX = 500;
 
+const labelsStatement = prepared(
+  "fields_labels",
+  "select alias, label from fields where alias = any((select $1::text[])::text[])",
+);
 const reserveStatement = prepared(
   "contacts_reserve_ids",
   "select nextval('contacts_id_seq') as id from generate_series(1, (select $1::integer))",
@@ -74,6 +78,12 @@ export function commandHandlers(
       limit(aliases.length, ALIASES_MAX);
       const catalogue = await catalogues.current();
       return { contacts: await readContactFields(database, catalogue, { ids, aliases }, deadlineMs) };
+    },
+
+    async readFieldLabels({ aliases }, { deadlineMs }) {
+      limit(aliases.length, ALIASES_MAX);
+      const rows = await database.query(labelsStatement, [aliases], deadlineMs);
+      return { labels: Object.fromEntries(rows.map(({ alias, label }) => [alias ?? "", label ?? ""])) };
     },
 
     async tryIdentification(request, call) {

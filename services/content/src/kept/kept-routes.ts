@@ -3,16 +3,18 @@ import { type ParsedMail, parseMail } from "@tidings/mail/parse-mail";
 import { limited } from "@tidings/runtime/limited";
 import type { EndingTokens } from "@tidings/secrets/public-token";
 import { type Request, type Response, Router } from "express";
-import { describeDownload } from "../file/describe-file.ts";
+import { describeDownload, describeFile } from "../file/describe-file.ts";
 import { mailPolicy } from "../web/policy.ts";
 import type { FolderMail, MailFolder } from "./mail-folder.ts";
+import { isPicture, withPictures } from "./mail-pictures.ts";
 import { ownedMails } from "./owned-mails.ts";
 
-/** A part of a kept mail: the HTML, the whole file, or the attachment with this index. */
-export type KeptPart = "html" | "source" | number;
+/** A part of a kept mail: the HTML, the whole file, or the attachment with this index. As a picture it is shown in the HTML. */
+export type KeptPart = "html" | "source" | number | `picture:${number}`;
 
 const LINK_MS = 3_600_000;
 const READ_MS = 5_000;
+const KEPT_PATH = "/email/kept/";
 
 export interface KeptOptions {
   database: Database;
@@ -45,7 +47,7 @@ export async function readKept(
 /** The address of a part of a mail. The caller has checked that the mail may be viewed. */
 export function keptLink({ tokens, publicUrl }: KeptOptions, id: string, part: KeptPart): string {
   const token = tokens.sign(`${part} ${id}`, Date.now() + LINK_MS);
-  return new URL(`/email/kept/${token}`, publicUrl).href;
+  return new URL(KEPT_PATH + token, publicUrl).href;
 }
 
 /**
@@ -53,7 +55,7 @@ export function keptLink({ tokens, publicUrl }: KeptOptions, id: string, part: K
  * near the API.
  */
 export function keptRoutes(options: KeptOptions): Router {
-  const policy = mailPolicy(options.publicUrl);
+  const policy = mailPolicy(options.publicUrl, ["/media/", KEPT_PATH]);
   const router = Router({ caseSensitive: true });
   router.get("/email/kept/:token", async (request: Request, response: Response, next) => {
     const [part = "", id = ""] = options.tokens.read(String(request.params.token))?.split(" ") ?? [];
@@ -64,9 +66,17 @@ export function keptRoutes(options: KeptOptions): Router {
     if (part === "source") return void response.type("text/plain").send(kept.octets);
     if (part === "html") {
       response.setHeader("content-security-policy", policy);
-      return void response.type("text/html").send(inNewTabs(kept.parsed.html));
+      const shown = withPictures(kept.parsed, (index) => keptLink(options, id, `picture:${index}`));
+      return void response.type("text/html").send(inNewTabs(shown));
     }
-    const attachment = kept.parsed.attachments[Number(part)];
+    const { attachments } = kept.parsed;
+    const picture = attachments[Number(/^picture:(\d+)$/.exec(part)?.[1] ?? -1)];
+    if (picture && isPicture(picture)) {
+      const { type: mime, bytes } = picture;
+      describeFile(response, { mime, length: bytes.length, disposition: "inline" });
+      return void response.end(bytes);
+    }
+    const attachment = attachments[Number(part)];
     if (!attachment) return next();
     describeDownload(response, attachment.name, attachment.bytes.length);
     response.end(attachment.bytes);

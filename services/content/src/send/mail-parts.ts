@@ -11,6 +11,7 @@ import { rowIdOf } from "../web/row-id.ts";
 import { attachmentReader } from "./attachments.ts";
 import type { UsualSender } from "./compose-send.ts";
 import { type AskContactable, contactableAsker } from "./contactable.ts";
+import { fieldLabels } from "./field-labels.ts";
 import { mailLinks } from "./mail-links.ts";
 import { mailOwners } from "./owners.ts";
 import { type RenderSend, sendRenderer } from "./render-send.ts";
@@ -49,6 +50,7 @@ export function mailParts(
   const { MAIL_URL: urls, MAIL_FROM: from, MAIL_CONNECTIONS: connections, MAIL_DKIM_KEYS: dkimKeys } = config;
   const rendering = {
     contacts: knownContacts(database, upstreams, FOR_MAILS),
+    labelsOf: fieldLabels(upstreams),
     owners: mailOwners(database, {
       ...{ from, dkimKeys, signature: config.MAIL_SIGNATURE },
       isOwnerMailer: config.MAIL_OWNER_AS_MAILER,

@@ -1,5 +1,6 @@
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { EmailRevision } from "./email-revision.ts";
+import type { FieldLabels } from "./field-labels.ts";
 import type { LinkedSend } from "./mail-links.ts";
 import { readReader } from "./mail-reader.ts";
 import { compileMail, type MailTemplate } from "./mail-template.ts";
@@ -7,10 +8,11 @@ import { type RenderedMail, type RenderParts, renderMail } from "./render-mail.t
 
 export interface UnsentOptions extends RenderParts {
   contacts: KnownContacts;
+  labelsOf: FieldLabels;
 }
 
 interface Unsent {
-  /** The contact whose values it has. Undefined: nobody, so that defaults and names of fields stand in their place. */
+  /** The contact whose values it has. Undefined: nobody, so that defaults and labels of fields stand in their place. */
   contactId: number | undefined;
   /** Values of tokens as HTML, by name. */
   tokens: Record<string, string>;
@@ -45,17 +47,17 @@ export async function renderCompiled(
 ): Promise<RenderedMail> {
   const about =
     contactId === undefined
-      ? nobody(revision.language)
+      ? nobody(revision.language, await options.labelsOf(template.contactFields))
       : await readReader(options, template, { contactId, revision, now });
   const reader = { ...about, send: NO_SEND, now, tokens: new Map(Object.entries(tokens)) };
   return renderMail(revision, template, reader, options);
 }
 
-/** Tokens have their defaults. The names of fields stand for those that have none (engines.md 6.6). */
-function nobody(locale: string) {
+/** Tokens have their defaults. The labels of fields stand for those that have none (engines.md 6.6). */
+function nobody(locale: string, labels: Readonly<Record<string, string>>) {
   return {
     fields: new Map<string, string>(),
-    placeholderOf: (alias: string) => `[${alias}]`,
+    placeholderOf: (alias: string) => `[${Object.hasOwn(labels, alias) ? labels[alias] : alias}]`,
     ...{ versions: new Map<string, number>(), timeZone: "UTC", locale, owner: undefined },
   };
 }

@@ -100,6 +100,7 @@ const noValue = async () => undefined;
 /** Nothing that mails are made of. */
 const UNWRITTEN: FollowOptions["rendering"] = {
   contacts: { fieldsOf: async () => new Map(), matched: noValue },
+  labelsOf: async () => ({}),
   links: mailLinks([generateSecretKey()], "https://www.example"),
   owners: {
     find: noValue,
@@ -115,6 +116,7 @@ function away(): FollowOptions["contacts"] {
   return {
     carryOutCommands: refuse,
     readContactFields: refuse,
+    readFieldLabels: refuse,
     tryIdentification: refuse,
     reserveContactIds: refuse,
     checkContactable: refuse,

@@ -10,13 +10,13 @@ export function sandboxPolicy(frames: "'none'" | "*" = "'none'"): string {
 
 /**
  * The policy of mails that are shown as pages. Nothing in the mail runs, is sent or is loaded, except uploaded pictures: its own picture would count
- * as an open. Links open pages as they do for a reader.
+ * as an open. Links open pages as they do for a reader. `picturePaths` are the paths below which pictures may be.
  */
-export function mailPolicy(publicUrl: string): string {
-  const pictures = new URL("/media/", publicUrl).href;
+export function mailPolicy(publicUrl: string, picturePaths = ["/media/"]): string {
+  const pictures = picturePaths.map((path) => new URL(path, publicUrl).href);
   return [
     "default-src 'none'",
-    `img-src data: ${pictures}`,
+    `img-src data: ${pictures.join(" ")}`,
     "style-src 'unsafe-inline'",
     "base-uri 'none'",
     "form-action 'none'",

@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/command.proto.
  */
 export const file_tidings_contact_v1_command: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0ItsCCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIEg0KBXByb29mGAwgASgJEhEKCWRldmljZV9pZBgNIAEoCRI2Cgdjb25zZW50GA4gASgLMiAudGlkaW5ncy5jb250YWN0LnYxLkNvbnNlbnRHaXZlbkgBiAEBQgwKCl9tZXJnZWRfaWRCCgoIX2NvbnNlbnQiiAEKGFRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFEjQKB2NvbW1hbmQYAiABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0EhUKCG93bmVyX2lkGAMgASgFSACIAQFCCwoJX293bmVyX2lkIlAKGVRyeUlkZW50aWZpY2F0aW9uUmVzcG9uc2USEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSDwoHY2hhbmdlcxgDIAEoDCJXCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFEhAKCGlzX2ZvdW5kGAQgASgIIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIj8KDUNvbnRhY3RGaWVsZHMSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRIOCgZ2YWx1ZXMYAyADKAkilwEKFUxpc3RSZWNpcGllbnRzUmVxdWVzdBITCgtzZWdtZW50X2lkcxgBIAMoBRINCgVhZnRlchgCIAEoBRIRCglwYWdlX3NpemUYAyABKAUSHAoUZXhjbHVkZWRfc2VnbWVudF9pZHMYBCADKAUSGgoSY2hvc2VuX2NvbnRhY3RfaWRzGAUgAygFEg0KBXVwX3RvGAYgASgFIpUBChZMaXN0UmVjaXBpZW50c1Jlc3BvbnNlEjEKCnJlY2lwaWVudHMYASADKAsyHS50aWRpbmdzLmNvbnRhY3QudjEuUmVjaXBpZW50EgwKBG5leHQYAiABKAUSFwoPd2l0aG91dF9hZGRyZXNzGAMgASgFEg8KB3JlZnVzZWQYBCABKAUSEAoIZXhjbHVkZWQYBSABKAUiVAoJUmVjaXBpZW50EhIKCmNvbnRhY3RfaWQYASABKAUSDwoHYWRkcmVzcxgCIAEoCRIOCgZsb2NhbGUYAyABKAkSEgoKc2VnbWVudF9pZBgEIAEoBSI3ChdDaGVja0NvbnRhY3RhYmxlUmVxdWVzdBIPCgdjaGFubmVsGAEgASgJEgsKA2lkcxgCIAMoBSJNChhDaGVja0NvbnRhY3RhYmxlUmVzcG9uc2USMQoIY29udGFjdHMYASADKAsyHy50aWRpbmdzLmNvbnRhY3QudjEuQ29udGFjdGFibGUiWQoLQ29udGFjdGFibGUSCgoCaWQYASABKAUSDwoHcmVmdXNhbBgCIAEoCRItCgRydWxlGAMgASgLMh8udGlkaW5ncy5jb250YWN0LnYxLkNoYW5uZWxSdWxlIjYKC0NoYW5uZWxSdWxlEhQKDGlzX3ByZWZlcnJlZBgBIAEoCBIRCglwZXJfbW9udGgYAiABKAEiLAoWUmVhZFByZWZlcmVuY2VzUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFIqoBChdSZWFkUHJlZmVyZW5jZXNSZXNwb25zZRISCgpjb250YWN0X2lkGAEgASgFEhcKD2ZyZXF1ZW5jeV9ydWxlcxgCIAEoDBIZChFoYXNfcmVmdXNlZF9lbWFpbBgDIAEoCBIRCgloYXNfcGhvbmUYBCABKAgSNAoIc2VnbWVudHMYBSADKAsyIi50aWRpbmdzLmNvbnRhY3QudjEuT2ZmZXJlZFNlZ21lbnQiPQoOT2ZmZXJlZFNlZ21lbnQSCgoCaWQYASABKAUSDAoEbmFtZRgCIAEoCRIRCglpc19tZW1iZXIYAyABKAgy6gYKFUNvbnRhY3RDb21tYW5kU2VydmljZRJ2ChBDYXJyeU91dENvbW1hbmRzEisudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZSIHkAIBkLUYBhJ5ChFSZWFkQ29udGFjdEZpZWxkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZSIHkAIBkLUYBhJ5ChFUcnlJZGVudGlmaWNhdGlvbhIsLnRpZGluZ3MuY29udGFjdC52MS5UcnlJZGVudGlmaWNhdGlvblJlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuVHJ5SWRlbnRpZmljYXRpb25SZXNwb25zZSIHkAIBkLUYBhJ2ChFSZXNlcnZlQ29udGFjdElkcxIsLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1JlcXVlc3QaLS50aWRpbmdzLmNvbnRhY3QudjEuUmVzZXJ2ZUNvbnRhY3RJZHNSZXNwb25zZSIEkLUYBhJ2ChBDaGVja0NvbnRhY3RhYmxlEisudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXF1ZXN0GiwudGlkaW5ncy5jb250YWN0LnYxLkNoZWNrQ29udGFjdGFibGVSZXNwb25zZSIHkAIBkLUYBhJwCg5MaXN0UmVjaXBpZW50cxIpLnRpZGluZ3MuY29udGFjdC52MS5MaXN0UmVjaXBpZW50c1JlcXVlc3QaKi50aWRpbmdzLmNvbnRhY3QudjEuTGlzdFJlY2lwaWVudHNSZXNwb25zZSIHkAIBkLUYBhJzCg9SZWFkUHJlZmVyZW5jZXMSKi50aWRpbmdzLmNvbnRhY3QudjEuUmVhZFByZWZlcmVuY2VzUmVxdWVzdBorLnRpZGluZ3MuY29udGFjdC52MS5SZWFkUHJlZmVyZW5jZXNSZXNwb25zZSIHkAIBkLUYBhoMirUYCGNvbW1hbmRzYgZwcm90bzM", [file_tidings_api_v1_options, file_tidings_contact_v1_consent]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0ItsCCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIEg0KBXByb29mGAwgASgJEhEKCWRldmljZV9pZBgNIAEoCRI2Cgdjb25zZW50GA4gASgLMiAudGlkaW5ncy5jb250YWN0LnYxLkNvbnNlbnRHaXZlbkgBiAEBQgwKCl9tZXJnZWRfaWRCCgoIX2NvbnNlbnQiiAEKGFRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFEjQKB2NvbW1hbmQYAiABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0EhUKCG93bmVyX2lkGAMgASgFSACIAQFCCwoJX293bmVyX2lkIlAKGVRyeUlkZW50aWZpY2F0aW9uUmVzcG9uc2USEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSDwoHY2hhbmdlcxgDIAEoDCJXCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFEhAKCGlzX2ZvdW5kGAQgASgIIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIikKFlJlYWRGaWVsZExhYmVsc1JlcXVlc3QSDwoHYWxpYXNlcxgBIAMoCSKRAQoXUmVhZEZpZWxkTGFiZWxzUmVzcG9uc2USRwoGbGFiZWxzGAEgAygLMjcudGlkaW5ncy5jb250YWN0LnYxLlJlYWRGaWVsZExhYmVsc1Jlc3BvbnNlLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiPwoNQ29udGFjdEZpZWxkcxIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg4KBnZhbHVlcxgDIAMoCSKXAQoVTGlzdFJlY2lwaWVudHNSZXF1ZXN0EhMKC3NlZ21lbnRfaWRzGAEgAygFEg0KBWFmdGVyGAIgASgFEhEKCXBhZ2Vfc2l6ZRgDIAEoBRIcChRleGNsdWRlZF9zZWdtZW50X2lkcxgEIAMoBRIaChJjaG9zZW5fY29udGFjdF9pZHMYBSADKAUSDQoFdXBfdG8YBiABKAUilQEKFkxpc3RSZWNpcGllbnRzUmVzcG9uc2USMQoKcmVjaXBpZW50cxgBIAMoCzIdLnRpZGluZ3MuY29udGFjdC52MS5SZWNpcGllbnQSDAoEbmV4dBgCIAEoBRIXCg93aXRob3V0X2FkZHJlc3MYAyABKAUSDwoHcmVmdXNlZBgEIAEoBRIQCghleGNsdWRlZBgFIAEoBSJUCglSZWNpcGllbnQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdhZGRyZXNzGAIgASgJEg4KBmxvY2FsZRgDIAEoCRISCgpzZWdtZW50X2lkGAQgASgFIjcKF0NoZWNrQ29udGFjdGFibGVSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSCwoDaWRzGAIgAygFIk0KGENoZWNrQ29udGFjdGFibGVSZXNwb25zZRIxCghjb250YWN0cxgBIAMoCzIfLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0YWJsZSJZCgtDb250YWN0YWJsZRIKCgJpZBgBIAEoBRIPCgdyZWZ1c2FsGAIgASgJEi0KBHJ1bGUYAyABKAsyHy50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbm5lbFJ1bGUiNgoLQ2hhbm5lbFJ1bGUSFAoMaXNfcHJlZmVycmVkGAEgASgIEhEKCXBlcl9tb250aBgCIAEoASIsChZSZWFkUHJlZmVyZW5jZXNSZXF1ZXN0EhIKCmNvbnRhY3RfaWQYASABKAUiqgEKF1JlYWRQcmVmZXJlbmNlc1Jlc3BvbnNlEhIKCmNvbnRhY3RfaWQYASABKAUSFwoPZnJlcXVlbmN5X3J1bGVzGAIgASgMEhkKEWhhc19yZWZ1c2VkX2VtYWlsGAMgASgIEhEKCWhhc19waG9uZRgEIAEoCBI0CghzZWdtZW50cxgFIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5PZmZlcmVkU2VnbWVudCI9Cg5PZmZlcmVkU2VnbWVudBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhEKCWlzX21lbWJlchgDIAEoCDLfBwoVQ29udGFjdENvbW1hbmRTZXJ2aWNlEnYKEENhcnJ5T3V0Q29tbWFuZHMSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1JlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVJlYWRDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlYWRDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgGEnMKD1JlYWRGaWVsZExhYmVscxIqLnRpZGluZ3MuY29udGFjdC52MS5SZWFkRmllbGRMYWJlbHNSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlJlYWRGaWVsZExhYmVsc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVRyeUlkZW50aWZpY2F0aW9uEiwudGlkaW5ncy5jb250YWN0LnYxLlRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5UcnlJZGVudGlmaWNhdGlvblJlc3BvbnNlIgeQAgGQtRgGEnYKEVJlc2VydmVDb250YWN0SWRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlc2VydmVDb250YWN0SWRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlIgSQtRgGEnYKEENoZWNrQ29udGFjdGFibGUSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlc3BvbnNlIgeQAgGQtRgGEnAKDkxpc3RSZWNpcGllbnRzEikudGlkaW5ncy5jb250YWN0LnYxLkxpc3RSZWNpcGllbnRzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5MaXN0UmVjaXBpZW50c1Jlc3BvbnNlIgeQAgGQtRgGEnMKD1JlYWRQcmVmZXJlbmNlcxIqLnRpZGluZ3MuY29udGFjdC52MS5SZWFkUHJlZmVyZW5jZXNSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlJlYWRQcmVmZXJlbmNlc1Jlc3BvbnNlIgeQAgGQtRgGGgyKtRgIY29tbWFuZHNiBnByb3RvMw", [file_tidings_api_v1_options, file_tidings_contact_v1_consent]);
 
 /**
  * @generated from message tidings.contact.v1.CarryOutCommandsRequest
@@ -565,6 +565,42 @@ export const ReadContactFieldsResponseSchema: GenMessage<ReadContactFieldsRespon
   messageDesc(file_tidings_contact_v1_command, 16);
 
 /**
+ * @generated from message tidings.contact.v1.ReadFieldLabelsRequest
+ */
+export type ReadFieldLabelsRequest = Message<"tidings.contact.v1.ReadFieldLabelsRequest"> & {
+  /**
+   * @generated from field: repeated string aliases = 1;
+   */
+  aliases: string[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.ReadFieldLabelsRequest.
+ * Use `create(ReadFieldLabelsRequestSchema)` to create a new message.
+ */
+export const ReadFieldLabelsRequestSchema: GenMessage<ReadFieldLabelsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 17);
+
+/**
+ * @generated from message tidings.contact.v1.ReadFieldLabelsResponse
+ */
+export type ReadFieldLabelsResponse = Message<"tidings.contact.v1.ReadFieldLabelsResponse"> & {
+  /**
+   * By alias.
+   *
+   * @generated from field: map<string, string> labels = 1;
+   */
+  labels: { [key: string]: string };
+};
+
+/**
+ * Describes the message tidings.contact.v1.ReadFieldLabelsResponse.
+ * Use `create(ReadFieldLabelsResponseSchema)` to create a new message.
+ */
+export const ReadFieldLabelsResponseSchema: GenMessage<ReadFieldLabelsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 18);
+
+/**
  * @generated from message tidings.contact.v1.ContactFields
  */
 export type ContactFields = Message<"tidings.contact.v1.ContactFields"> & {
@@ -595,7 +631,7 @@ export type ContactFields = Message<"tidings.contact.v1.ContactFields"> & {
  * Use `create(ContactFieldsSchema)` to create a new message.
  */
 export const ContactFieldsSchema: GenMessage<ContactFields> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 17);
+  messageDesc(file_tidings_contact_v1_command, 19);
 
 /**
  * @generated from message tidings.contact.v1.ListRecipientsRequest
@@ -647,7 +683,7 @@ export type ListRecipientsRequest = Message<"tidings.contact.v1.ListRecipientsRe
  * Use `create(ListRecipientsRequestSchema)` to create a new message.
  */
 export const ListRecipientsRequestSchema: GenMessage<ListRecipientsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 18);
+  messageDesc(file_tidings_contact_v1_command, 20);
 
 /**
  * @generated from message tidings.contact.v1.ListRecipientsResponse
@@ -688,7 +724,7 @@ export type ListRecipientsResponse = Message<"tidings.contact.v1.ListRecipientsR
  * Use `create(ListRecipientsResponseSchema)` to create a new message.
  */
 export const ListRecipientsResponseSchema: GenMessage<ListRecipientsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 19);
+  messageDesc(file_tidings_contact_v1_command, 21);
 
 /**
  * @generated from message tidings.contact.v1.Recipient
@@ -724,7 +760,7 @@ export type Recipient = Message<"tidings.contact.v1.Recipient"> & {
  * Use `create(RecipientSchema)` to create a new message.
  */
 export const RecipientSchema: GenMessage<Recipient> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 20);
+  messageDesc(file_tidings_contact_v1_command, 22);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableRequest
@@ -748,7 +784,7 @@ export type CheckContactableRequest = Message<"tidings.contact.v1.CheckContactab
  * Use `create(CheckContactableRequestSchema)` to create a new message.
  */
 export const CheckContactableRequestSchema: GenMessage<CheckContactableRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 21);
+  messageDesc(file_tidings_contact_v1_command, 23);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableResponse
@@ -767,7 +803,7 @@ export type CheckContactableResponse = Message<"tidings.contact.v1.CheckContacta
  * Use `create(CheckContactableResponseSchema)` to create a new message.
  */
 export const CheckContactableResponseSchema: GenMessage<CheckContactableResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 22);
+  messageDesc(file_tidings_contact_v1_command, 24);
 
 /**
  * @generated from message tidings.contact.v1.Contactable
@@ -798,7 +834,7 @@ export type Contactable = Message<"tidings.contact.v1.Contactable"> & {
  * Use `create(ContactableSchema)` to create a new message.
  */
 export const ContactableSchema: GenMessage<Contactable> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 23);
+  messageDesc(file_tidings_contact_v1_command, 25);
 
 /**
  * @generated from message tidings.contact.v1.ChannelRule
@@ -822,7 +858,7 @@ export type ChannelRule = Message<"tidings.contact.v1.ChannelRule"> & {
  * Use `create(ChannelRuleSchema)` to create a new message.
  */
 export const ChannelRuleSchema: GenMessage<ChannelRule> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 24);
+  messageDesc(file_tidings_contact_v1_command, 26);
 
 /**
  * @generated from message tidings.contact.v1.ReadPreferencesRequest
@@ -839,7 +875,7 @@ export type ReadPreferencesRequest = Message<"tidings.contact.v1.ReadPreferences
  * Use `create(ReadPreferencesRequestSchema)` to create a new message.
  */
 export const ReadPreferencesRequestSchema: GenMessage<ReadPreferencesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 25);
+  messageDesc(file_tidings_contact_v1_command, 27);
 
 /**
  * @generated from message tidings.contact.v1.ReadPreferencesResponse
@@ -884,7 +920,7 @@ export type ReadPreferencesResponse = Message<"tidings.contact.v1.ReadPreference
  * Use `create(ReadPreferencesResponseSchema)` to create a new message.
  */
 export const ReadPreferencesResponseSchema: GenMessage<ReadPreferencesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 26);
+  messageDesc(file_tidings_contact_v1_command, 28);
 
 /**
  * @generated from message tidings.contact.v1.OfferedSegment
@@ -913,7 +949,7 @@ export type OfferedSegment = Message<"tidings.contact.v1.OfferedSegment"> & {
  * Use `create(OfferedSegmentSchema)` to create a new message.
  */
 export const OfferedSegmentSchema: GenMessage<OfferedSegment> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 27);
+  messageDesc(file_tidings_contact_v1_command, 29);
 
 /**
  * Changes of contacts that other services ask for: the actions of forms, campaigns and point triggers. The rights of the people who wrote
@@ -943,6 +979,16 @@ export const ContactCommandService: GenService<{
     methodKind: "unary";
     input: typeof ReadContactFieldsRequestSchema;
     output: typeof ReadContactFieldsResponseSchema;
+  },
+  /**
+   * The labels of up to 500 fields of contacts and companies. Unknown aliases are left out.
+   *
+   * @generated from rpc tidings.contact.v1.ContactCommandService.ReadFieldLabels
+   */
+  readFieldLabels: {
+    methodKind: "unary";
+    input: typeof ReadFieldLabelsRequestSchema;
+    output: typeof ReadFieldLabelsResponseSchema;
   },
   /**
    * Says what an identification would do, by doing it and taking it back. No id is used up.
