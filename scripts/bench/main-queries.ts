@@ -36,6 +36,16 @@ export function mainQueries(contacts: number): MainQuery[] {
       index: "contacts_by_email",
     },
     { name: "newest", path: "contacts?orderBy=dateAdded&orderByDir=desc", index: "contacts_by_date_added" },
+    {
+      name: "modified last",
+      path: "contacts?orderBy=dateModified&orderByDir=desc",
+      index: "contact_modified_by_date",
+    },
+    {
+      name: "modified since",
+      path: `contacts?${where("dateModified", "gt", "2100-01-01")}&orderBy=dateModified`,
+      index: "contact_modified_by_date",
+    },
     { name: "email equals", path: `contacts?${where("email", "eq", one)}`, index: "contacts_email" },
     {
       name: "last name equals",

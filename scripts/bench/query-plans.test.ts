@@ -35,6 +35,7 @@ test("a page by cursor is found by the index of its order, however many rows are
     { path: "contacts?orderBy=email", index: "contacts_by_email" },
     { path: "contacts?orderBy=lastname&orderByDir=desc", index: "contacts_by_lastname" },
     { path: "contacts?orderBy=id", index: "contacts_pkey" },
+    { path: "contacts?orderBy=dateModified&orderByDir=desc", index: "contact_modified_by_date" },
   ];
   const queries = orders.map((order) => ({ ...order, name: order.path, behind: CONTACTS / 2 }));
   for (const { query, plans } of await plansOf(queries)) {
@@ -118,8 +119,9 @@ async function fill(url: string): Promise<void> {
       values (99, 'lead', 'bench_code', 'Bench', 'text', 'core', 99)`);
     await client.query("insert into tags (id, tag) overriding system value values (1, 'bench')");
     await client.query(`
-      insert into contacts (date_added, last_active, firstname, lastname, email, city, address1, tag_ids, custom)
+      insert into contacts (date_added, last_active, date_modified, firstname, lastname, email, city, address1, tag_ids, custom)
       select now() - n * interval '1 minute', case when n % 3 = 0 then now() - n * interval '1 second' end,
+        case when n % 4 <> 0 then now() - n * interval '2 minutes' end,
         'First ' || n % 100, 'Lovelace-' || n, 'ada.' || n || '@example.com', 'City ' || n % 50, repeat('wide as a real one ', 12),
         case when n % 100 = 0 then '{1}'::integer[] else '{}' end,
         case when n % 10 = 0 then jsonb_build_object('99', 'code ' || n % 500) else '{}' end

@@ -13,8 +13,18 @@ export interface Filterable {
   /** Equality with a text, where it takes another form than comparing `sql` so that an index serves it. */
   equals?(value: string): RawBuilder<unknown>;
   near?: Near | undefined;
+  /** The table that has the column, where that is none of the list's own. */
+  beside?: Beside | undefined;
   /** The kept total of the rows with a value, or without one (null). */
   total?: TotalOfValue | undefined;
+}
+
+/** A table with one row for each row of a list. */
+export interface Beside {
+  /** SQL: how it is joined. */
+  join: RawBuilder<unknown>;
+  /** SQL: the id of the row there, which is a part of its indexes. */
+  id: RawBuilder<unknown>;
 }
 
 export type TotalOfValue = (value: string | boolean | null) => RawBuilder<unknown> | undefined;

@@ -1,7 +1,7 @@
 import { compileSql } from "@tidings/database/compile-sql";
 import type { Database } from "@tidings/database/database";
 import type { Row, Statement } from "@tidings/database/statement";
-import type { ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
+import type { Condition, ListQuery, Order } from "@tidings/proto/tidings/type/v1/list";
 import type { Call } from "@tidings/rpc/call";
 import { badRequest } from "@tidings/rpc/fault";
 import { type RawBuilder, sql } from "kysely";
@@ -47,15 +47,16 @@ const ORDER_MAX = 10;
  */
 export async function listPage(
   database: Database,
-  source: ListSource,
+  whole: ListSource,
   query: ListQuery,
   visible: RawBuilder<unknown>,
   { deadlineMs, showsNext }: Pick<Call, "deadlineMs" | "showsNext">,
 ): Promise<Page> {
   if (query.ids.length > 0) {
     const asked = [...new Set(query.ids)];
-    return { rows: await rowsOf(database, source, asked, visible, deadlineMs), ids: [], totalSize: 0 };
+    return { rows: await rowsOf(database, whole, asked, visible, deadlineMs), ids: [], totalSize: 0 };
   }
+  const source = withBeside(whole, query);
   if (query.skip > SKIP_MAX) throw badRequest(`start may be at most ${SKIP_MAX}.`);
   const predicates = listPredicates(source, query, visible);
   const filter = all(predicates);
@@ -76,12 +77,30 @@ export async function listPage(
         });
   const [ids, rows, totalSize] = await Promise.all([
     query.idsOnly ? found : [],
-    query.idsOnly ? [] : found.then((ids) => rowsOf(database, source, ids, visible, deadlineMs)),
+    query.idsOnly ? [] : found.then((ids) => rowsOf(database, whole, ids, visible, deadlineMs)),
     query.skipTotal
       ? 0
       : total(database, keptTotal(source, query, predicates) ?? counted(source, filter), deadlineMs),
   ]);
   return { rows, ids, totalSize };
+}
+
+/** The list with the tables beside it that the query looks into. An order that begins in one of them is by the id there, too. */
+function withBeside(source: ListSource, { order, where }: ListQuery): ListSource {
+  const besideOf = (column: string) => source.columns.get(column)?.beside;
+  const columns = [...order.map(({ column }) => column), ...where.flatMap(columnsIn)];
+  const tables = [...new Set(columns.flatMap((column) => besideOf(column) ?? []))];
+  if (tables.length === 0) return source;
+  const [first] = order;
+  return {
+    ...source,
+    from: sql.join([source.from, ...tables.map(({ join }) => join)], sql` `),
+    id: (first && besideOf(first.column)?.id) ?? source.id,
+  };
+}
+
+function columnsIn({ column, conditions }: Condition): string[] {
+  return [column, ...conditions.flatMap(columnsIn)];
 }
 
 interface Placed {

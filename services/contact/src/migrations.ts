@@ -29,6 +29,7 @@ import { keepTotals } from "./migrations/0022_totals.ts";
 import { encodeProtoFields } from "./migrations/0023_proto_field.ts";
 import { keepPoints } from "./migrations/0030_points.ts";
 import { keepTotalsByOwner } from "./migrations/0054_totals_by_column.ts";
+import { orderModificationsBeside } from "./migrations/0055_contact_modified.ts";
 
 export const migrations: Migrations = {
   "0001_contacts": { up: createContacts },
@@ -67,4 +68,5 @@ export const migrations: Migrations = {
   "0041_anonymous_contacts": statements(...ANONYMOUS_CONTACTS),
   "0052_company_names": statements(...COMPANY_NAMES),
   "0054_totals_by_column": keepTotalsByOwner,
+  "0055_contact_modified": orderModificationsBeside,
 };

@@ -1,4 +1,5 @@
 import type { ListQuery } from "@tidings/proto/tidings/type/v1/list";
+import type { Filterable } from "@tidings/resource/condition";
 import { withTotal } from "@tidings/resource/kept-total";
 import type { ListSource } from "@tidings/resource/list";
 import { standardCommands } from "@tidings/resource/resource-list";
@@ -44,10 +45,7 @@ export function contactListSource(set: FieldSet, call: Call): ListSource {
     from: sql`contacts c`,
     id: column("id"),
     select: SELECT,
-    columns: filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set, {
-      near: nearText,
-      totals: CONTACT_TOTALS,
-    }),
+    columns: columnsOf(set),
     published: PUBLISHED,
     catchAll: [...CATCH_ALL.map(column), ...addedSocial(set)],
     near: nearText,
@@ -56,6 +54,22 @@ export function contactListSource(set: FieldSet, call: Call): ListSource {
   };
   sources.set(set, base);
   return { ...base, commands: contactCommands(set, call) };
+}
+
+/** Orders by the last modification have their index beside the contact: each change of it would write all indexes anew. */
+const MODIFIED = {
+  sql: sql.ref("m.date_modified"),
+  type: "timestamp" as const,
+  beside: { join: sql`join contact_modified m on m.id = c.id`, id: sql.ref("m.id") },
+};
+
+function columnsOf(set: FieldSet): ReadonlyMap<string, Filterable> {
+  return filterableRecordColumns("c", CONTACT_COLUMNS, NOT_FILTERABLE, set, {
+    near: nearText,
+    totals: CONTACT_TOTALS,
+  })
+    .set("date_modified", MODIFIED)
+    .set("dateModified", MODIFIED);
 }
 
 /** All contacts, or those of a segment. */
