@@ -16,7 +16,7 @@ let answerOnce: AnswerOnce;
 before(async () => {
   testDatabase = await createTestDatabase();
   database = openDatabase({ url: testDatabase.url("contact"), log });
-  answerOnce = answerOnceIn(database);
+  answerOnce = answerOnceIn(database, new Set(["MakeTogether"]));
 });
 after(async () => {
   await database.close();
@@ -34,7 +34,7 @@ function call(tag: string, secret = randomBytes(32)) {
     );
     return Buffer.from(`made ${tag}`);
   };
-  return (fingerprint = tag, doing = work, method = "MakeTag") =>
+  return (fingerprint = tag, doing: typeof work | undefined = work, method = "MakeTag") =>
     answerOnce({ secret, fingerprint: digest(fingerprint), method, deadlineMs: Date.now() + 20_000 }, doing);
 }
 const count = async (tag: string) => (await query("select 1 from tags where tag = $1", [tag])).length;
@@ -114,4 +114,73 @@ test("an answer of yesterday is replayed, and those of the day before are forgot
   await query("select forget_kept_answers()");
   await query("delete from tags where tag = 'the day before'");
   assert.equal((await before()).isReplayed, false);
+});
+
+const made = async (tags: string[]) =>
+  (await query("select tag, xmin::text as transaction from tags where tag = any($1)", [tags])).map(
+    ({ tag, transaction }) => ({ tag, transaction }),
+  );
+const together = (tag: string, send = call(tag)) => send(tag, undefined, "MakeTogether");
+
+test("calls of a shared method at the same time share transactions, and each is answered once under its own key", async () => {
+  const calls = Array.from({ length: 40 }, (_, index) => ({
+    tag: `together ${index}`,
+    send: call(`together ${index}`),
+  }));
+  const answers = await Promise.all(calls.map(({ tag, send }) => together(tag, send)));
+  assert.deepEqual(
+    answers.map(({ answer }) => Buffer.from(answer).toString()),
+    calls.map(({ tag }) => `made ${tag}`),
+  );
+  const rows = await made(calls.map(({ tag }) => tag));
+  assert.equal(rows.length, 40);
+  assert.ok(new Set(rows.map(({ transaction }) => transaction)).size <= 4);
+  const again = await Promise.all(calls.map(({ tag, send }) => together(tag, send)));
+  assert.ok(again.every(({ isReplayed }) => isReplayed));
+  assert.equal((await made(calls.map(({ tag }) => tag))).length, 40);
+});
+
+test("a call that fails among others has no effect, and the others have theirs", async () => {
+  const tags = Array.from({ length: 10 }, (_, index) => `beside a failure ${index}`);
+  const failing = call("failing beside others");
+  const outcomes = await Promise.allSettled([
+    ...tags.map((tag) => together(tag)),
+    failing(
+      "failing",
+      async () => {
+        await query("insert into tags (tag) values ('failing beside others')");
+        throw new Error("after the effect");
+      },
+      "MakeTogether",
+    ),
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    [...tags.map(() => "fulfilled"), "rejected"],
+  );
+  assert.equal((await made(tags)).length, tags.length);
+  assert.equal(await count("failing beside others"), 0);
+  assert.equal((await failing("failing", undefined, "MakeTogether")).isReplayed, false);
+});
+
+test("64 parallel calls of a shared method with one key take effect once", async () => {
+  const send = call("one key together");
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 64 }, () => together("one key together", send)),
+  );
+  for (const outcome of outcomes)
+    assert.ok(outcome.status === "fulfilled" || hasReason("IDEMPOTENCY_KEY_BUSY")(outcome.reason));
+  assert.equal((await together("one key together", send)).isReplayed, true);
+  assert.equal(await count("one key together"), 1);
+});
+
+test("a key of another request is refused among calls that are not", async () => {
+  const used = call("used together");
+  await together("used together", used);
+  const others = Array.from({ length: 5 }, (_, index) => together(`beside a used key ${index}`));
+  await assert.rejects(
+    used("another request", undefined, "MakeTogether"),
+    hasReason("IDEMPOTENCY_KEY_REUSED"),
+  );
+  await Promise.all(others);
 });

@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { type Bus, busOptions, connectBus } from "@tidings/bus/connect";
 import { streamOf } from "@tidings/bus/streams";
 import { answerOnceIn, startForgettingAnswers } from "@tidings/commands/answer-once";
@@ -19,6 +20,7 @@ import { SnapshotService } from "@tidings/proto/tidings/api/v1/snapshot";
 import { implementSnapshots, type SnapshotSource } from "@tidings/resource/snapshots";
 import { implementVisible, type VisibleRows } from "@tidings/resource/visible-rows";
 import { actorVerifier, serviceActor } from "@tidings/rpc/actor";
+import { methodName } from "@tidings/rpc/definition";
 import { type Implementation, serve } from "@tidings/rpc/server";
 import type { ServiceConfig } from "@tidings/runtime/config";
 import { createLog, type Log } from "@tidings/runtime/log";
@@ -44,6 +46,8 @@ export interface Foundation<C extends ServiceConfig> {
 export interface Parts {
   /** The RPC services that it implements. */
   services: Implementation[];
+  /** Methods whose calls by one caller at the same time share a transaction, also where they have idempotency keys. */
+  sharedWrites?: DescMethod[];
   /** Ports that it serves on besides that of its RPCs, by name. */
   ports?: Record<string, number>;
   /** Background work by name, in the order in which it was started. */
@@ -126,7 +130,7 @@ export function startService<C extends ServiceConfig>(
       tls,
       log,
       verifyActor: actorVerifier(config.ACTOR_PUBLIC_KEYS, name),
-      answerOnce: answerOnceIn(database),
+      answerOnce: answerOnceIn(database, new Set((parts.sharedWrites ?? []).map(methodName))),
       inFlightMax: IN_FLIGHT_MAX,
     });
     onStop("rpc server", server.drain);

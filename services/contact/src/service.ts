@@ -98,6 +98,12 @@ export function openContactService(foundation: Foundation<ContactConfig>): Parts
       implement(IdentificationService, identificationHandlers(context)),
       implement(ConsentService, consentHandlers(context)),
     ],
+    sharedWrites: [
+      ContactService.method.createContact,
+      ContactService.method.updateContact,
+      CompanyService.method.createCompany,
+      CompanyService.method.updateCompany,
+    ],
     work: {
       "search upkeep": startSearchUpkeep(database, outbox, log),
       totals: startTotals(database, outbox, log, totals),
