@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
-import { createAuthority } from "@tidings/testkit/certificates";
+import { test } from "node:test";
+import { EmailRepliesSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
-import { isWithoutDovecot, startImapServer } from "@tidings/testkit/imap-server";
-import { startMailSink } from "@tidings/testkit/mail-sink";
+import { isWithoutDovecot } from "@tidings/testkit/imap-server";
 import {
   complaint,
   exchangeBounce,
@@ -11,108 +10,39 @@ import {
   gmailBounce,
   letter,
   postfixBounce,
-  type Returned,
 } from "@tidings/testkit/returned-mails";
-import { temporaryFolder } from "@tidings/testkit/temporary-folder";
+import { INBOX, type Reader, read, readersOf, startInboxScene } from "./inbox-scene.ts";
+import { publishedOn } from "./published.ts";
 import { scrapeProcess } from "./scrape.ts";
-import { startVisitedStack, type VisitedStack } from "./visited-stack.ts";
+import type { VisitedStack } from "./visited-stack.ts";
 
 /** Mails that come back into an inbox: a real Dovecot keeps it. */
 
-const INBOX = "bounces@inbox.example";
 const skip = isWithoutDovecot();
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads what it knows to be there
 type Any = any;
 
-async function start() {
-  const folder = await temporaryFolder();
-  const sink = await startMailSink();
-  const authority = await createAuthority(folder.path);
-  const certificates = await authority.issue("imap", ["127.0.0.1"]);
-  const inbox = await startImapServer({ certificates, password: "secret" });
-  const stack = await startVisitedStack({
-    env: {
-      content: {
-        MAIL_URL: `smtp://127.0.0.1:${sink.port}?tls=off`,
-        MAIL_FROM: "Shop <shop@mail.example>",
-        MAIL_INBOX_URL: `imaps://reader:secret@127.0.0.1:${inbox.tlsPort}`,
-        MAIL_INBOX_ADDRESS: INBOX,
-        NODE_EXTRA_CA_CERTS: authority.caFile,
-      },
-    },
-  });
-  after(async () => {
-    await stack.stop();
-    await inbox.close();
-    await sink.close();
-    await folder.remove();
-  });
-  return { sink, inbox, stack };
-}
-
-interface Reader extends Returned {
-  id: number;
-  hash: string;
-  emailId: number;
-  mail: string;
-}
-
-/** Contacts who got a mail to their segment. */
-async function readersOf(
-  { stack, sink }: Awaited<ReturnType<typeof start>>,
-  count: number,
-): Promise<Reader[]> {
-  const { made, api } = stack;
-  const addresses = Array.from({ length: count }, (_, index) => `reader-${index}@example.org`);
-  const contacts = await Promise.all(addresses.map((email) => made("contacts/new", { email })));
-  const ids = contacts.map(({ contact }) => contact.id);
-  const { list } = await made("segments/new", { name: "Readers" });
-  await made(`segments/${list.id}/contacts/add`, { ids });
-  const { email } = await made("emails/new", {
-    ...{ name: "News", subject: "News", emailType: "list", isPublished: true, lists: [list.id] },
-    customHtml: "<p>Hello</p>",
-  });
-  await made(`emails/${email.id}/send`, {});
-  return eventually(() =>
-    Promise.all(
-      ids.map(async (id, index) => {
-        const [send] = ((await api("GET", `sends?contactId=${id}`)).body as Any).sends;
-        const recipient = addresses[index] ?? "";
-        const mail = sink.taken.find(({ to }) => to.includes(recipient));
-        assert.ok(mail && send?.state === "sent");
-        const octets = mail.octets.replaceAll("\r\n ", " ");
-        const [, messageId = ""] = /^Message-ID: <(.+)>\r$/im.exec(octets) ?? [];
-        const [field = ""] = /^X-Tidings-Send: .*$/m.exec(octets) ?? [];
-        return {
-          ...{ id, hash: send.hash, emailId: email.id, recipient, messageId, mail: octets },
-          ...{ to: mail.from, fields: [field.trim()] },
-        };
-      }),
-    ),
-  );
-}
-
 const sendOf = async ({ api }: VisitedStack, { id }: Reader): Promise<Any> =>
   ((await api("GET", `sends?contactId=${id}`)).body as Any).sends[0];
+
+/** Answers as events carry them. */
+async function repliesPublished(stack: VisitedStack) {
+  const events = await publishedOn(stack, "tidings.content.email.replied", EmailRepliesSchema);
+  return events.flatMap(({ replies }) =>
+    replies.map(({ sendId, contactId, messageId }) => [sendId, contactId, messageId]),
+  );
+}
 
 const noOf = async ({ api }: VisitedStack, { id }: Reader): Promise<Any> =>
   ((await api("GET", `contacts/${id}`)).body as Any).contact.doNotContact.map(
     ({ reason, channel, channelId }: Any) => [...[reason, channel, channelId]],
   );
 
-/** The inbox is looked into at once, and all mails of it are handled. */
-async function read({ stack, inbox }: Awaited<ReturnType<typeof start>>) {
-  await stack.query("update content.jobs set due_at = now() where kind = 'inbox'");
-  await eventually(async () => {
-    for (const { flags } of await inbox.stored()) assert.match(flags, /[a-z]/);
-  });
-}
-
 test("an inbox is read: bounces, complaints, unsubscribes and replies take effect once, and nothing else does", {
   skip,
 }, async (t) => {
-  const scene = await start();
+  const scene = await startInboxScene();
   const { stack, inbox } = scene;
   const readers = await readersOf(scene, 10);
   const [gone, alsoGone, full, blocked, angry, leaving, pleased, away, forged, other] = readers as [
@@ -186,6 +116,7 @@ test("an inbox is read: bounces, complaints, unsubscribes and replies take effec
     });
     const replies = await stack.query("select send_hash, message_id from content.send_replies");
     assert.deepEqual(replies, [{ send_hash: pleased.hash, message_id: "answer-1@example.org" }]);
+    assert.deepEqual(await repliesPublished(stack), [[pleased.hash, pleased.id, "answer-1@example.org"]]);
   });
 
   await t.test("people see what is theirs as unread, and what could not be read as flagged", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
-import { EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { EmailRepliesSchema, EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import { startReceiver } from "@tidings/testkit/receiver";
@@ -177,6 +177,32 @@ test("each open by a person arrives at a webhook once, with the stat of its mail
     [hash, "opens@example.org", true, false, contactIds[0], emailId, "broadcast"],
   );
   assert.match(stat.lastOpened, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/);
+});
+
+test("each answer that the API records is an event, with the send and its email whole", async () => {
+  const { id, contactIds } = await segmentOf(["answers@example.org"]);
+  const emailId = await emailOf({ emailType: "list", isPublished: true, lists: [id] });
+  await made(`emails/${emailId}/send`, {});
+  const hash = (await mailTo("answers@example.org")).messageId?.slice(1, 37) ?? "";
+  await made(`emails/reply/${hash}`, {});
+  await made(`emails/reply/${hash}`, {});
+  const events = await publishedOn(stack, "tidings.content.email.replied", EmailRepliesSchema);
+  const ours = events.filter(({ replies }) => replies.some(({ sendId }) => sendId === hash));
+  const replies = ours.flatMap((event) => event.replies);
+  const rows = await stack.query(
+    `select id from content.send_replies where send_hash = '${hash}' order by id`,
+  );
+  assert.deepEqual(
+    replies.map((reply) => [reply.id, reply.contactId, reply.emailId, reply.messageId]),
+    rows.map((row) => [row.id, contactIds[0], emailId, ""]),
+  );
+  assert.equal(rows.length, 2);
+  assert.ok(replies.every(({ dateReplied }) => dateReplied));
+  const [first] = ours;
+  assert.deepEqual(
+    [first?.answered?.sends[0]?.address, first?.answered?.emails[0]?.name],
+    ["answers@example.org", "Letter"],
+  );
 });
 
 test("hooks/triggers names all 14 triggers", async () => {

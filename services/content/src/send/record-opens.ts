@@ -4,6 +4,7 @@ import type { Transaction } from "@tidings/database/transaction";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { coalesce } from "@tidings/runtime/coalesce";
 import { type OpenDevice, recordOpenDevices } from "./open-devices.ts";
+import { REPLIES_OF, replyEvents } from "./reply-events.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "./send-facts.ts";
 import { noteOpen } from "./send-metrics.ts";
 
@@ -49,6 +50,7 @@ const openStatement = prepared(
        h.is_unknown as is_settled, h.message_ids
    ), replied as (
      insert into send_replies (send_hash, message_id) select hash, r.message_id from opened cross join lateral unnest(message_ids) as r (message_id)
+     returning id, send_hash, message_id, date_replied
    ), recounted as (
      update broadcasts b set counts = null from held h where b.id = h.broadcast_id and h.is_unknown
    ), counted as (
@@ -58,7 +60,7 @@ const openStatement = prepared(
      from (select email_id, (count(*) filter (where is_first))::integer as first, (count(*) filter (where is_settled))::integer as settled
        from opened where is_first or is_settled group by email_id order by email_id) c
      where e.id = c.email_id)
-   select send_hash, opens, is_opened, is_settled, ${FACT_COLUMNS} from held left join opened on hash = send_hash`,
+   select send_hash, opens, is_opened, is_settled, ${REPLIES_OF("held.send_hash")} as replies, ${FACT_COLUMNS} from held left join opened on hash = send_hash`,
 );
 const TOGETHER_MAX = 500;
 
@@ -96,6 +98,7 @@ export async function recordOpensIn(
   outbox.append(transaction, [
     ...sendEvents("sent", settled, emails),
     ...sendEvents("opened", opened, emails),
+    ...replyEvents(opened, emails),
   ]);
   await recordOpenDevices(transaction, outbox, devicesOf(opens.filter(isHuman), opened));
   transaction.afterCommit(() => {

@@ -28,7 +28,7 @@ const TOKENS_LENGTH_MAX = 20_000;
 /** Changes of sends that are published. */
 export type SendVerb = "queued" | "sent" | "failed" | "suppressed" | "opened" | "bounced" | "complained";
 
-type SentEmail = MessageInitShape<typeof SentEmailSchema>;
+export type SentEmail = MessageInitShape<typeof SentEmailSchema>;
 
 /** The emails of sends, by their ids, as they are now; of those that are there. */
 export async function emailsOfSends({ query }: Queryable, ids: number[]): Promise<SentEmail[]> {

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/events.proto.
  */
 export const file_tidings_content_v1_events: GenFile = /*@__PURE__*/
-  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiSAoQRW1haWxPcGVuRGV2aWNlcxI0CgdkZXZpY2VzGAEgAygLMiMudGlkaW5ncy5jb250ZW50LnYxLkVtYWlsT3BlbkRldmljZSKSAQoPRW1haWxPcGVuRGV2aWNlEgoKAmlkGAEgASgJEg8KB3NlbmRfaWQYAiABKAkSEgoKY29udGFjdF9pZBgDIAEoBRIRCglkZXZpY2VfaWQYBCABKAkSCgoCaXAYBSABKAkSLwoLZGF0ZV9vcGVuZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm4KCVNlbnRFbWFpbBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSEgoKZW1haWxfdHlwZRgFIAEoCRIQCghjYXRlZ29yeRgGIAEoDCJBCgxWaXNpdG9yc1NlZW4SMQoIdmlzaXRvcnMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuVmlzaXRvclNlZW4i8wIKC1Zpc2l0b3JTZWVuEhIKCmNvbnRhY3RfaWQYASABKAUSDgoGaXNfbmV3GAIgASgIEiYKAmF0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgEIAEoCRIRCglkZXZpY2VfaWQYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIRCgl0aW1lX3pvbmUYByABKAkSDgoGbG9jYWxlGAggASgJEi0KA3V0bRgJIAEoCzIbLnRpZGluZ3MuY29udGVudC52MS5VdG1UYWdzSACIAQESDQoFcHJvb2YYCiABKAkSNwoHY29uc2VudBgLIAEoCzIhLnRpZGluZ3MuY29udGVudC52MS5Db25zZW50QW5zd2VySAGIAQESLQoFcGxhY2UYDCABKAsyGS50aWRpbmdzLmNvbnRlbnQudjEuUGxhY2VIAogBAUIGCgRfdXRtQgoKCF9jb25zZW50QggKBl9wbGFjZSIrCg1Db25zZW50QW5zd2VyEg0KBWdpdmVuGAEgASgIEgsKA3VybBgCIAEoCSJaCgVQbGFjZRIPCgdjb3VudHJ5GAEgASgJEg4KBnJlZ2lvbhgCIAEoCRIMCgRjaXR5GAMgASgJEg8KB3ppcGNvZGUYBCABKAkSEQoJdGltZV96b25lGAUgASgJIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCKIBgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBARISCgpwYWdlX3RpdGxlGB8gASgJEhIKCnBhZ2VfYWxpYXMYICABKAkSFQoNcGFnZV9jYXRlZ29yeRghIAEoDEIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIvYCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJEhwKD2Zvcm1fY3JlYXRlZF9ieRgOIAEoBUgBiAEBEg0KBWZpbGVzGA8gASgMQgoKCF9wYWdlX2lkQhIKEF9mb3JtX2NyZWF0ZWRfYnkiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQirAMKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRjb2RlGAUgASgFEgoKAmlwGAYgASgJEg8KB3JlZmVyZXIYByABKAkSEwoLdHJhY2tpbmdfaWQYCCABKAkSDgoGc291cmNlGAkgASgJEhYKCXNvdXJjZV9pZBgKIAEoBUgAiAEBEhUKCGVtYWlsX2lkGAsgASgFSAGIAQESFAoMdXRtX2NhbXBhaWduGAwgASgJEhMKC3V0bV9jb250ZW50GA0gASgJEhIKCnV0bV9tZWRpdW0YDiABKAkSEgoKdXRtX3NvdXJjZRgPIAEoCRIQCgh1dG1fdGVybRgQIAEoCRIRCglpc191bmlxdWUYESABKAgSDwoHdmVyZGljdBgSIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgTIAEoCUIMCgpfc291cmNlX2lkQgsKCV9lbWFpbF9pZCI6CgpGb2N1c1N0YXRzEiwKBXN0YXRzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkZvY3VzU3RhdCL5AQoJRm9jdXNTdGF0EgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZm9jdXNfaWQYAyABKAUSDAoEdHlwZRgEIAEoCRIUCgd0eXBlX2lkGAUgASgFSACIAQESLgoKZGF0ZV9hZGRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRIRCglpc191bmlxdWUYCSABKAgSDwoHdmVyZGljdBgKIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgLIAEoCUIKCghfdHlwZV9pZCI3CglWaWRlb0hpdHMSKgoEaGl0cxgBIAMoCzIcLnRpZGluZ3MuY29udGVudC52MS5WaWRlb0hpdCLfBAoIVmlkZW9IaXQSCgoCaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoBRISCgpjb250YWN0X2lkGAMgASgFEiwKCGRhdGVfaGl0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX2xlZnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGd1aWQYBiABKAkSGQoMdGltZV93YXRjaGVkGAcgASgFSACIAQESFQoIZHVyYXRpb24YCCABKAVIAYgBARIPCgdjaGFubmVsGAkgASgJEhcKCmNoYW5uZWxfaWQYCiABKAVIAogBARIKCgJpcBgLIAEoCRIPCgdjb3VudHJ5GAwgASgJEg4KBnJlZ2lvbhgNIAEoCRIMCgRjaXR5GA4gASgJEgsKA2lzcBgPIAEoCRIUCgxvcmdhbml6YXRpb24YECABKAkSDAoEY29kZRgRIAEoBRIPCgdyZWZlcmVyGBIgASgJEgsKA3VybBgTIAEoCRISCgp1c2VyX2FnZW50GBQgASgJEhMKC3JlbW90ZV9ob3N0GBUgASgJEhUKDXBhZ2VfbGFuZ3VhZ2UYFiABKAkSGQoRYnJvd3Nlcl9sYW5ndWFnZXMYFyADKAkSEQoJZGV2aWNlX2lkGBggASgJEg0KBXF1ZXJ5GBkgASgMEg8KB3ZlcmRpY3QYGiABKAkSFgoOdmVyZGljdF9yZWFzb24YGyABKAlCDwoNX3RpbWVfd2F0Y2hlZEILCglfZHVyYXRpb25CDQoLX2NoYW5uZWxfaWQiTgoURHluYW1pY0NvbnRlbnRzU2hvd24SNgoFc2hvd24YASADKAsyJy50aWRpbmdzLmNvbnRlbnQudjEuRHluYW1pY0NvbnRlbnRTaG93biLiAQoTRHluYW1pY0NvbnRlbnRTaG93bhIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhoKEmR5bmFtaWNfY29udGVudF9pZBgDIAEoBRIMCgRzbG90GAQgASgJEi0KCWRhdGVfc2VudBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd2ZXJzaW9uGAcgASgFEhIKCnNlbnRfY291bnQYCCABKAUiYgoIU21zU2VuZHMSKgoFc2VuZHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuU21zU2VuZBIqCgVzbXNlcxgCIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TZW50U21zIpoDCgdTbXNTZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiWQoHU2VudFNtcxIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCHNtc190eXBlGAQgASgJEhAKCGNhdGVnb3J5GAUgASgMImkKClR3ZWV0U2VuZHMSLAoFc2VuZHMYASADKAsyHS50aWRpbmdzLmNvbnRlbnQudjEuVHdlZXRTZW5kEi0KBnR3ZWV0cxgCIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5TZW50VHdlZXQi0gMKCVR3ZWV0U2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCHR3ZWV0X2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJEhgKEHR3aXR0ZXJfdHdlZXRfaWQYEiABKAkSGAoQcmVzcG9uc2VfZGV0YWlscxgTIAEoCUIHCgVfY29kZUIKCghfbGlzdF9pZEIMCgpfc291cmNlX2lkIkkKCVNlbnRUd2VldBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCGNhdGVnb3J5GAQgASgMIoUBChFOb3RpZmljYXRpb25TZW5kcxIzCgVzZW5kcxgBIAMoCzIkLnRpZGluZ3MuY29udGVudC52MS5Ob3RpZmljYXRpb25TZW5kEjsKDW5vdGlmaWNhdGlvbnMYAiADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuU2VudE5vdGlmaWNhdGlvbiK+BQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdmVyc2lvbhgGIAEoBRIvCgtkYXRlX3F1ZXVlZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc3RhdGUYCCABKAkSDgoGcmVhc29uGAkgASgJEhEKBGNvZGUYCiABKAVIAIgBARIRCglpc19mYWlsZWQYCyABKAgSEwoLcmV0cnlfY291bnQYDCABKAUSDwoHYWRkcmVzcxgNIAEoCRIUCgdsaXN0X2lkGA4gASgFSAGIAQESEAoIb2NjYXNpb24YDyABKAkSDgoGc291cmNlGBAgASgJEhYKCXNvdXJjZV9pZBgRIAEoBUgCiAEBEg8KB2hlYWRpbmcYEiABKAkSDwoHY29udGVudBgTIAEoCRILCgN1cmwYFCABKAkSDgoGYnV0dG9uGBUgASgJEhMKC3Byb3ZpZGVyX2lkGBYgASgJEhIKCmlzX2NsaWNrZWQYFyABKAgSLQoJZGF0ZV9yZWFkGBggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxkYXRlX2NsaWNrZWQYGSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfY2xpY2tlZBgaIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLY2xpY2tfY291bnQYGyABKAVCBwoFX2NvZGVCCgoIX2xpc3RfaWRCDAoKX3NvdXJjZV9pZCJgChBTZW50Tm90aWZpY2F0aW9uEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSEAoIbGFuZ3VhZ2UYAyABKAkSDgoGbW9iaWxlGAQgASgIEhAKCGNhdGVnb3J5GAUgASgMIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("Ch90aWRpbmdzL2NvbnRlbnQvdjEvZXZlbnRzLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEiaQoKRW1haWxTZW5kcxIsCgVzZW5kcxgBIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5FbWFpbFNlbmQSLQoGZW1haWxzGAIgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLlNlbnRFbWFpbCLCBQoJRW1haWxTZW5kEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEgoKY29udGFjdF9pZBgDIAEoBRIQCghlbWFpbF9pZBgEIAEoBRIvCgtkYXRlX3F1ZXVlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3JlYWQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnJlYWRfY291bnQYCCABKAUSLwoLbGFzdF9vcGVuZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW9wZW5zGAogASgFEhkKEXZpZXdlZF9pbl9icm93c2VyGAsgASgIEg0KBXN0YXRlGAwgASgJEg4KBnJlYXNvbhgNIAEoCRIRCgRjb2RlGA4gASgFSACIAQESEQoJaXNfZmFpbGVkGA8gASgIEhMKC3JldHJ5X2NvdW50GBAgASgFEg8KB2FkZHJlc3MYESABKAkSFAoHbGlzdF9pZBgSIAEoBUgBiAEBEhAKCG9jY2FzaW9uGBMgASgJEg4KBnNvdXJjZRgUIAEoCRIWCglzb3VyY2VfaWQYFSABKAVIAogBARIPCgdpc19idWxrGBYgASgIEg4KBnRva2VucxgXIAEoDBIOCgZib3VuY2UYGCABKAkSMAoMZGF0ZV9ib3VuY2VkGBkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9kYXRlX2NvbXBsYWluZWQYGiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiSAoQRW1haWxPcGVuRGV2aWNlcxI0CgdkZXZpY2VzGAEgAygLMiMudGlkaW5ncy5jb250ZW50LnYxLkVtYWlsT3BlbkRldmljZSKSAQoPRW1haWxPcGVuRGV2aWNlEgoKAmlkGAEgASgJEg8KB3NlbmRfaWQYAiABKAkSEgoKY29udGFjdF9pZBgDIAEoBRIRCglkZXZpY2VfaWQYBCABKAkSCgoCaXAYBSABKAkSLwoLZGF0ZV9vcGVuZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInEKDEVtYWlsUmVwbGllcxIvCgdyZXBsaWVzGAEgAygLMh4udGlkaW5ncy5jb250ZW50LnYxLkVtYWlsUmVwbHkSMAoIYW5zd2VyZWQYAiABKAsyHi50aWRpbmdzLmNvbnRlbnQudjEuRW1haWxTZW5kcyKVAQoKRW1haWxSZXBseRIKCgJpZBgBIAEoBRIPCgdzZW5kX2lkGAIgASgJEhIKCmNvbnRhY3RfaWQYAyABKAUSEAoIZW1haWxfaWQYBCABKAUSEgoKbWVzc2FnZV9pZBgFIAEoCRIwCgxkYXRlX3JlcGxpZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIm4KCVNlbnRFbWFpbBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEg8KB3N1YmplY3QYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSEgoKZW1haWxfdHlwZRgFIAEoCRIQCghjYXRlZ29yeRgGIAEoDCJBCgxWaXNpdG9yc1NlZW4SMQoIdmlzaXRvcnMYASADKAsyHy50aWRpbmdzLmNvbnRlbnQudjEuVmlzaXRvclNlZW4i8wIKC1Zpc2l0b3JTZWVuEhIKCmNvbnRhY3RfaWQYASABKAUSDgoGaXNfbmV3GAIgASgIEiYKAmF0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgEIAEoCRIRCglkZXZpY2VfaWQYBSABKAkSEgoKdXNlcl9hZ2VudBgGIAEoCRIRCgl0aW1lX3pvbmUYByABKAkSDgoGbG9jYWxlGAggASgJEi0KA3V0bRgJIAEoCzIbLnRpZGluZ3MuY29udGVudC52MS5VdG1UYWdzSACIAQESDQoFcHJvb2YYCiABKAkSNwoHY29uc2VudBgLIAEoCzIhLnRpZGluZ3MuY29udGVudC52MS5Db25zZW50QW5zd2VySAGIAQESLQoFcGxhY2UYDCABKAsyGS50aWRpbmdzLmNvbnRlbnQudjEuUGxhY2VIAogBAUIGCgRfdXRtQgoKCF9jb25zZW50QggKBl9wbGFjZSIrCg1Db25zZW50QW5zd2VyEg0KBWdpdmVuGAEgASgIEgsKA3VybBgCIAEoCSJaCgVQbGFjZRIPCgdjb3VudHJ5GAEgASgJEg4KBnJlZ2lvbhgCIAEoCRIMCgRjaXR5GAMgASgJEg8KB3ppcGNvZGUYBCABKAkSEQoJdGltZV96b25lGAUgASgJIpwBCgdVdG1UYWdzEhAKCGNhbXBhaWduGAEgASgJEg8KB2NvbnRlbnQYAiABKAkSDgoGbWVkaXVtGAMgASgJEg4KBnNvdXJjZRgEIAEoCRIMCgR0ZXJtGAUgASgJEgsKA3VybBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEg0KBXF1ZXJ5GAggASgMEhMKC3JlbW90ZV9ob3N0GAkgASgJIjUKCFBhZ2VIaXRzEikKBGhpdHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuUGFnZUhpdCKIBgoHUGFnZUhpdBIKCgJpZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhIKCmNvbnRhY3RfaWQYAyABKAUSLAoIZGF0ZV9oaXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgsKA3VybBgFIAEoCRIRCgl1cmxfdGl0bGUYBiABKAkSDwoHcmVmZXJlchgHIAEoCRIOCgZzb3VyY2UYCCABKAkSFgoJc291cmNlX2lkGAkgASgFSACIAQESFAoHcGFnZV9pZBgKIAEoBUgBiAEBEhgKC3JlZGlyZWN0X2lkGAsgASgFSAKIAQESFQoIZW1haWxfaWQYDCABKAVIA4gBARItCglkYXRlX2xlZnQYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgoKAmlwGA4gASgJEg8KB2NvdW50cnkYDyABKAkSDgoGcmVnaW9uGBAgASgJEgwKBGNpdHkYESABKAkSCwoDaXNwGBIgASgJEhQKDG9yZ2FuaXphdGlvbhgTIAEoCRIMCgRjb2RlGBQgASgFEhIKCnVzZXJfYWdlbnQYFSABKAkSEwoLcmVtb3RlX2hvc3QYFiABKAkSFQoNcGFnZV9sYW5ndWFnZRgXIAEoCRIZChFicm93c2VyX2xhbmd1YWdlcxgYIAMoCRIRCglkZXZpY2VfaWQYGSABKAkSDQoFcXVlcnkYGiABKAwSDwoHdmVyZGljdBgbIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgcIAEoCRIRCglpc191bmlxdWUYHSABKAgSHgoRdmFyaWFudF9wYXJlbnRfaWQYHiABKAVIBIgBARISCgpwYWdlX3RpdGxlGB8gASgJEhIKCnBhZ2VfYWxpYXMYICABKAkSFQoNcGFnZV9jYXRlZ29yeRghIAEoDEIMCgpfc291cmNlX2lkQgoKCF9wYWdlX2lkQg4KDF9yZWRpcmVjdF9pZEILCglfZW1haWxfaWRCFAoSX3ZhcmlhbnRfcGFyZW50X2lkIvYCCg1Gb3JtU3VibWl0dGVkEhUKDXN1Ym1pc3Npb25faWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIPCgdmb3JtX2lkGAMgASgFEjIKDmRhdGVfc3VibWl0dGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIKCgJpcBgFIAEoCRITCgt0cmFja2luZ19pZBgGIAEoCRIPCgdyZWZlcmVyGAcgASgJEhQKB3BhZ2VfaWQYCCABKAVIAIgBARIPCgdyZXN1bHRzGAkgASgMEhEKCWZvcm1fbmFtZRgKIAEoCRISCgpmb3JtX2FsaWFzGAsgASgJEhUKDWZvcm1fY2F0ZWdvcnkYDCABKAwSEQoJZm9ybV90eXBlGA0gASgJEhwKD2Zvcm1fY3JlYXRlZF9ieRgOIAEoBUgBiAEBEg0KBWZpbGVzGA8gASgMQgoKCF9wYWdlX2lkQhIKEF9mb3JtX2NyZWF0ZWRfYnkiRgoOQXNzZXREb3dubG9hZHMSNAoJZG93bmxvYWRzGAEgAygLMiEudGlkaW5ncy5jb250ZW50LnYxLkFzc2V0RG93bmxvYWQirAMKDUFzc2V0RG93bmxvYWQSCgoCaWQYASABKAkSEgoKY29udGFjdF9pZBgCIAEoBRIQCghhc3NldF9pZBgDIAEoBRIuCgpkYXRlX2FkZGVkGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRjb2RlGAUgASgFEgoKAmlwGAYgASgJEg8KB3JlZmVyZXIYByABKAkSEwoLdHJhY2tpbmdfaWQYCCABKAkSDgoGc291cmNlGAkgASgJEhYKCXNvdXJjZV9pZBgKIAEoBUgAiAEBEhUKCGVtYWlsX2lkGAsgASgFSAGIAQESFAoMdXRtX2NhbXBhaWduGAwgASgJEhMKC3V0bV9jb250ZW50GA0gASgJEhIKCnV0bV9tZWRpdW0YDiABKAkSEgoKdXRtX3NvdXJjZRgPIAEoCRIQCgh1dG1fdGVybRgQIAEoCRIRCglpc191bmlxdWUYESABKAgSDwoHdmVyZGljdBgSIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgTIAEoCUIMCgpfc291cmNlX2lkQgsKCV9lbWFpbF9pZCI6CgpGb2N1c1N0YXRzEiwKBXN0YXRzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkZvY3VzU3RhdCL5AQoJRm9jdXNTdGF0EgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSEAoIZm9jdXNfaWQYAyABKAUSDAoEdHlwZRgEIAEoCRIUCgd0eXBlX2lkGAUgASgFSACIAQESLgoKZGF0ZV9hZGRlZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASCwoDdXJsGAcgASgJEhEKCWRldmljZV9pZBgIIAEoCRIRCglpc191bmlxdWUYCSABKAgSDwoHdmVyZGljdBgKIAEoCRIWCg52ZXJkaWN0X3JlYXNvbhgLIAEoCUIKCghfdHlwZV9pZCI3CglWaWRlb0hpdHMSKgoEaGl0cxgBIAMoCzIcLnRpZGluZ3MuY29udGVudC52MS5WaWRlb0hpdCLfBAoIVmlkZW9IaXQSCgoCaWQYASABKAkSDwoHdmVyc2lvbhgCIAEoBRISCgpjb250YWN0X2lkGAMgASgFEiwKCGRhdGVfaGl0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX2xlZnQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGd1aWQYBiABKAkSGQoMdGltZV93YXRjaGVkGAcgASgFSACIAQESFQoIZHVyYXRpb24YCCABKAVIAYgBARIPCgdjaGFubmVsGAkgASgJEhcKCmNoYW5uZWxfaWQYCiABKAVIAogBARIKCgJpcBgLIAEoCRIPCgdjb3VudHJ5GAwgASgJEg4KBnJlZ2lvbhgNIAEoCRIMCgRjaXR5GA4gASgJEgsKA2lzcBgPIAEoCRIUCgxvcmdhbml6YXRpb24YECABKAkSDAoEY29kZRgRIAEoBRIPCgdyZWZlcmVyGBIgASgJEgsKA3VybBgTIAEoCRISCgp1c2VyX2FnZW50GBQgASgJEhMKC3JlbW90ZV9ob3N0GBUgASgJEhUKDXBhZ2VfbGFuZ3VhZ2UYFiABKAkSGQoRYnJvd3Nlcl9sYW5ndWFnZXMYFyADKAkSEQoJZGV2aWNlX2lkGBggASgJEg0KBXF1ZXJ5GBkgASgMEg8KB3ZlcmRpY3QYGiABKAkSFgoOdmVyZGljdF9yZWFzb24YGyABKAlCDwoNX3RpbWVfd2F0Y2hlZEILCglfZHVyYXRpb25CDQoLX2NoYW5uZWxfaWQiTgoURHluYW1pY0NvbnRlbnRzU2hvd24SNgoFc2hvd24YASADKAsyJy50aWRpbmdzLmNvbnRlbnQudjEuRHluYW1pY0NvbnRlbnRTaG93biLiAQoTRHluYW1pY0NvbnRlbnRTaG93bhIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhoKEmR5bmFtaWNfY29udGVudF9pZBgDIAEoBRIMCgRzbG90GAQgASgJEi0KCWRhdGVfc2VudBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJbGFzdF9zZW50GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd2ZXJzaW9uGAcgASgFEhIKCnNlbnRfY291bnQYCCABKAUiYgoIU21zU2VuZHMSKgoFc2VuZHMYASADKAsyGy50aWRpbmdzLmNvbnRlbnQudjEuU21zU2VuZBIqCgVzbXNlcxgCIAMoCzIbLnRpZGluZ3MuY29udGVudC52MS5TZW50U21zIpoDCgdTbXNTZW5kEgoKAmlkGAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSDgoGc21zX2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJQgcKBV9jb2RlQgoKCF9saXN0X2lkQgwKCl9zb3VyY2VfaWQiWQoHU2VudFNtcxIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCHNtc190eXBlGAQgASgJEhAKCGNhdGVnb3J5GAUgASgMImkKClR3ZWV0U2VuZHMSLAoFc2VuZHMYASADKAsyHS50aWRpbmdzLmNvbnRlbnQudjEuVHdlZXRTZW5kEi0KBnR3ZWV0cxgCIAMoCzIdLnRpZGluZ3MuY29udGVudC52MS5TZW50VHdlZXQi0gMKCVR3ZWV0U2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhAKCHR3ZWV0X2lkGAMgASgFEi4KCmRhdGVfYWRkZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YBSABKAUSLwoLZGF0ZV9xdWV1ZWQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXN0YXRlGAcgASgJEg4KBnJlYXNvbhgIIAEoCRIRCgRjb2RlGAkgASgFSACIAQESEQoJaXNfZmFpbGVkGAogASgIEhMKC3JldHJ5X2NvdW50GAsgASgFEg8KB2FkZHJlc3MYDCABKAkSFAoHbGlzdF9pZBgNIAEoBUgBiAEBEhAKCG9jY2FzaW9uGA4gASgJEg4KBnNvdXJjZRgPIAEoCRIWCglzb3VyY2VfaWQYECABKAVIAogBARIPCgdjb250ZW50GBEgASgJEhgKEHR3aXR0ZXJfdHdlZXRfaWQYEiABKAkSGAoQcmVzcG9uc2VfZGV0YWlscxgTIAEoCUIHCgVfY29kZUIKCghfbGlzdF9pZEIMCgpfc291cmNlX2lkIkkKCVNlbnRUd2VldBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhAKCGxhbmd1YWdlGAMgASgJEhAKCGNhdGVnb3J5GAQgASgMIoUBChFOb3RpZmljYXRpb25TZW5kcxIzCgVzZW5kcxgBIAMoCzIkLnRpZGluZ3MuY29udGVudC52MS5Ob3RpZmljYXRpb25TZW5kEjsKDW5vdGlmaWNhdGlvbnMYAiADKAsyJC50aWRpbmdzLmNvbnRlbnQudjEuU2VudE5vdGlmaWNhdGlvbiK+BQoQTm90aWZpY2F0aW9uU2VuZBIKCgJpZBgBIAEoCRISCgpjb250YWN0X2lkGAIgASgFEhcKD25vdGlmaWNhdGlvbl9pZBgDIAEoBRIRCglpc19tb2JpbGUYBCABKAgSLgoKZGF0ZV9hZGRlZBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHdmVyc2lvbhgGIAEoBRIvCgtkYXRlX3F1ZXVlZBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFc3RhdGUYCCABKAkSDgoGcmVhc29uGAkgASgJEhEKBGNvZGUYCiABKAVIAIgBARIRCglpc19mYWlsZWQYCyABKAgSEwoLcmV0cnlfY291bnQYDCABKAUSDwoHYWRkcmVzcxgNIAEoCRIUCgdsaXN0X2lkGA4gASgFSAGIAQESEAoIb2NjYXNpb24YDyABKAkSDgoGc291cmNlGBAgASgJEhYKCXNvdXJjZV9pZBgRIAEoBUgCiAEBEg8KB2hlYWRpbmcYEiABKAkSDwoHY29udGVudBgTIAEoCRILCgN1cmwYFCABKAkSDgoGYnV0dG9uGBUgASgJEhMKC3Byb3ZpZGVyX2lkGBYgASgJEhIKCmlzX2NsaWNrZWQYFyABKAgSLQoJZGF0ZV9yZWFkGBggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxkYXRlX2NsaWNrZWQYGSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKDGxhc3RfY2xpY2tlZBgaIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLY2xpY2tfY291bnQYGyABKAVCBwoFX2NvZGVCCgoIX2xpc3RfaWRCDAoKX3NvdXJjZV9pZCJgChBTZW50Tm90aWZpY2F0aW9uEgoKAmlkGAEgASgFEgwKBG5hbWUYAiABKAkSEAoIbGFuZ3VhZ2UYAyABKAkSDgoGbW9iaWxlGAQgASgIEhAKCGNhdGVnb3J5GAUgASgMIjUKDlB1c2hTdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSI3ChBQdXNoVW5zdWJzY3JpYmVkEhIKCmNvbnRhY3RfaWQYASABKAUSDwoHcHVzaF9pZBgCIAEoCSJdChtDYXRlZ29yeVN1YnNjcmlwdGlvbkNoYW5nZWQSEgoKY29udGFjdF9pZBgBIAEoBRITCgtjYXRlZ29yeV9pZBgCIAEoBRIVCg1pc19zdWJzY3JpYmVkGAMgASgIYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * tidings.content.email.queued, .sent, .failed, .suppressed, .opened, .bounced and .complained: sends that changed. Each send is queued once, is
@@ -282,6 +282,76 @@ export const EmailOpenDeviceSchema: GenMessage<EmailOpenDevice> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_events, 3);
 
 /**
+ * tidings.content.email.replied: people answered mails. Each answer is a fact that happened once; the mail is opened by it, too
+ *
+ * @generated from message tidings.content.v1.EmailReplies
+ */
+export type EmailReplies = Message<"tidings.content.v1.EmailReplies"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.EmailReply replies = 1;
+   */
+  replies: EmailReply[];
+
+  /**
+   * @generated from field: tidings.content.v1.EmailSends answered = 2;
+   */
+  answered?: EmailSends | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.EmailReplies.
+ * Use `create(EmailRepliesSchema)` to create a new message.
+ */
+export const EmailRepliesSchema: GenMessage<EmailReplies> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 4);
+
+/**
+ * @generated from message tidings.content.v1.EmailReply
+ */
+export type EmailReply = Message<"tidings.content.v1.EmailReply"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * The send that was answered.
+   *
+   * @generated from field: string send_id = 2;
+   */
+  sendId: string;
+
+  /**
+   * @generated from field: int32 contact_id = 3;
+   */
+  contactId: number;
+
+  /**
+   * @generated from field: int32 email_id = 4;
+   */
+  emailId: number;
+
+  /**
+   * The Message-ID of the answer; empty where it is not known.
+   *
+   * @generated from field: string message_id = 5;
+   */
+  messageId: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_replied = 6;
+   */
+  dateReplied?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message tidings.content.v1.EmailReply.
+ * Use `create(EmailReplySchema)` to create a new message.
+ */
+export const EmailReplySchema: GenMessage<EmailReply> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_events, 5);
+
+/**
  * @generated from message tidings.content.v1.SentEmail
  */
 export type SentEmail = Message<"tidings.content.v1.SentEmail"> & {
@@ -325,7 +395,7 @@ export type SentEmail = Message<"tidings.content.v1.SentEmail"> & {
  * Use `create(SentEmailSchema)` to create a new message.
  */
 export const SentEmailSchema: GenMessage<SentEmail> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 4);
+  messageDesc(file_tidings_content_v1_events, 6);
 
 /**
  * tidings.content.visitor.seen: contacts were seen on the web. It comes before the facts of the same moment
@@ -344,7 +414,7 @@ export type VisitorsSeen = Message<"tidings.content.v1.VisitorsSeen"> & {
  * Use `create(VisitorsSeenSchema)` to create a new message.
  */
 export const VisitorsSeenSchema: GenMessage<VisitorsSeen> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 5);
+  messageDesc(file_tidings_content_v1_events, 7);
 
 /**
  * @generated from message tidings.content.v1.VisitorSeen
@@ -433,7 +503,7 @@ export type VisitorSeen = Message<"tidings.content.v1.VisitorSeen"> & {
  * Use `create(VisitorSeenSchema)` to create a new message.
  */
 export const VisitorSeenSchema: GenMessage<VisitorSeen> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 6);
+  messageDesc(file_tidings_content_v1_events, 8);
 
 /**
  * @generated from message tidings.content.v1.ConsentAnswer
@@ -459,7 +529,7 @@ export type ConsentAnswer = Message<"tidings.content.v1.ConsentAnswer"> & {
  * Use `create(ConsentAnswerSchema)` to create a new message.
  */
 export const ConsentAnswerSchema: GenMessage<ConsentAnswer> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 7);
+  messageDesc(file_tidings_content_v1_events, 9);
 
 /**
  * @generated from message tidings.content.v1.Place
@@ -498,7 +568,7 @@ export type Place = Message<"tidings.content.v1.Place"> & {
  * Use `create(PlaceSchema)` to create a new message.
  */
 export const PlaceSchema: GenMessage<Place> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 8);
+  messageDesc(file_tidings_content_v1_events, 10);
 
 /**
  * @generated from message tidings.content.v1.UtmTags
@@ -557,7 +627,7 @@ export type UtmTags = Message<"tidings.content.v1.UtmTags"> & {
  * Use `create(UtmTagsSchema)` to create a new message.
  */
 export const UtmTagsSchema: GenMessage<UtmTags> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 9);
+  messageDesc(file_tidings_content_v1_events, 11);
 
 /**
  * tidings.content.page.hit: visitors saw pages, followed tracked links or left a page
@@ -576,7 +646,7 @@ export type PageHits = Message<"tidings.content.v1.PageHits"> & {
  * Use `create(PageHitsSchema)` to create a new message.
  */
 export const PageHitsSchema: GenMessage<PageHits> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 10);
+  messageDesc(file_tidings_content_v1_events, 12);
 
 /**
  * @generated from message tidings.content.v1.PageHit
@@ -781,7 +851,7 @@ export type PageHit = Message<"tidings.content.v1.PageHit"> & {
  * Use `create(PageHitSchema)` to create a new message.
  */
 export const PageHitSchema: GenMessage<PageHit> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 11);
+  messageDesc(file_tidings_content_v1_events, 13);
 
 /**
  * tidings.content.form.submitted: somebody filled in a form, and it is known who. The aggregate is the submission
@@ -884,7 +954,7 @@ export type FormSubmitted = Message<"tidings.content.v1.FormSubmitted"> & {
  * Use `create(FormSubmittedSchema)` to create a new message.
  */
 export const FormSubmittedSchema: GenMessage<FormSubmitted> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 12);
+  messageDesc(file_tidings_content_v1_events, 14);
 
 /**
  * tidings.content.asset.downloaded: visitors downloaded assets, or were refused
@@ -903,7 +973,7 @@ export type AssetDownloads = Message<"tidings.content.v1.AssetDownloads"> & {
  * Use `create(AssetDownloadsSchema)` to create a new message.
  */
 export const AssetDownloadsSchema: GenMessage<AssetDownloads> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 13);
+  messageDesc(file_tidings_content_v1_events, 15);
 
 /**
  * @generated from message tidings.content.v1.AssetDownload
@@ -1026,7 +1096,7 @@ export type AssetDownload = Message<"tidings.content.v1.AssetDownload"> & {
  * Use `create(AssetDownloadSchema)` to create a new message.
  */
 export const AssetDownloadSchema: GenMessage<AssetDownload> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 14);
+  messageDesc(file_tidings_content_v1_events, 16);
 
 /**
  * tidings.content.focus.seen and .clicked: focus items were shown to visitors, or a link in them was followed
@@ -1045,7 +1115,7 @@ export type FocusStats = Message<"tidings.content.v1.FocusStats"> & {
  * Use `create(FocusStatsSchema)` to create a new message.
  */
 export const FocusStatsSchema: GenMessage<FocusStats> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 15);
+  messageDesc(file_tidings_content_v1_events, 17);
 
 /**
  * @generated from message tidings.content.v1.FocusStat
@@ -1126,7 +1196,7 @@ export type FocusStat = Message<"tidings.content.v1.FocusStat"> & {
  * Use `create(FocusStatSchema)` to create a new message.
  */
 export const FocusStatSchema: GenMessage<FocusStat> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 16);
+  messageDesc(file_tidings_content_v1_events, 18);
 
 /**
  * tidings.content.video.hit: visitors watched videos. The version grows with the time watched
@@ -1145,7 +1215,7 @@ export type VideoHits = Message<"tidings.content.v1.VideoHits"> & {
  * Use `create(VideoHitsSchema)` to create a new message.
  */
 export const VideoHitsSchema: GenMessage<VideoHits> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 17);
+  messageDesc(file_tidings_content_v1_events, 19);
 
 /**
  * @generated from message tidings.content.v1.VideoHit
@@ -1310,7 +1380,7 @@ export type VideoHit = Message<"tidings.content.v1.VideoHit"> & {
  * Use `create(VideoHitSchema)` to create a new message.
  */
 export const VideoHitSchema: GenMessage<VideoHit> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 18);
+  messageDesc(file_tidings_content_v1_events, 20);
 
 /**
  * tidings.content.dynamic_content.shown: contents were shown to contacts. One fact for each contact, content and slot; its version counts the
@@ -1330,7 +1400,7 @@ export type DynamicContentsShown = Message<"tidings.content.v1.DynamicContentsSh
  * Use `create(DynamicContentsShownSchema)` to create a new message.
  */
 export const DynamicContentsShownSchema: GenMessage<DynamicContentsShown> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 19);
+  messageDesc(file_tidings_content_v1_events, 21);
 
 /**
  * @generated from message tidings.content.v1.DynamicContentShown
@@ -1388,7 +1458,7 @@ export type DynamicContentShown = Message<"tidings.content.v1.DynamicContentShow
  * Use `create(DynamicContentShownSchema)` to create a new message.
  */
 export const DynamicContentShownSchema: GenMessage<DynamicContentShown> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 20);
+  messageDesc(file_tidings_content_v1_events, 22);
 
 /**
  * tidings.content.sms.sent, tidings.content.sms.failed and tidings.content.sms.suppressed
@@ -1414,7 +1484,7 @@ export type SmsSends = Message<"tidings.content.v1.SmsSends"> & {
  * Use `create(SmsSendsSchema)` to create a new message.
  */
 export const SmsSendsSchema: GenMessage<SmsSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 21);
+  messageDesc(file_tidings_content_v1_events, 23);
 
 /**
  * A text message to one contact.
@@ -1529,7 +1599,7 @@ export type SmsSend = Message<"tidings.content.v1.SmsSend"> & {
  * Use `create(SmsSendSchema)` to create a new message.
  */
 export const SmsSendSchema: GenMessage<SmsSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 22);
+  messageDesc(file_tidings_content_v1_events, 24);
 
 /**
  * @generated from message tidings.content.v1.SentSms
@@ -1568,7 +1638,7 @@ export type SentSms = Message<"tidings.content.v1.SentSms"> & {
  * Use `create(SentSmsSchema)` to create a new message.
  */
 export const SentSmsSchema: GenMessage<SentSms> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 23);
+  messageDesc(file_tidings_content_v1_events, 25);
 
 /**
  * tidings.content.tweet.sent, tidings.content.tweet.failed and tidings.content.tweet.suppressed
@@ -1594,7 +1664,7 @@ export type TweetSends = Message<"tidings.content.v1.TweetSends"> & {
  * Use `create(TweetSendsSchema)` to create a new message.
  */
 export const TweetSendsSchema: GenMessage<TweetSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 24);
+  messageDesc(file_tidings_content_v1_events, 26);
 
 /**
  * A tweet to one contact.
@@ -1723,7 +1793,7 @@ export type TweetSend = Message<"tidings.content.v1.TweetSend"> & {
  * Use `create(TweetSendSchema)` to create a new message.
  */
 export const TweetSendSchema: GenMessage<TweetSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 25);
+  messageDesc(file_tidings_content_v1_events, 27);
 
 /**
  * @generated from message tidings.content.v1.SentTweet
@@ -1757,7 +1827,7 @@ export type SentTweet = Message<"tidings.content.v1.SentTweet"> & {
  * Use `create(SentTweetSchema)` to create a new message.
  */
 export const SentTweetSchema: GenMessage<SentTweet> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 26);
+  messageDesc(file_tidings_content_v1_events, 28);
 
 /**
  * tidings.content.notification.sent, .failed, .suppressed, and .read: it was seen, or its link was followed
@@ -1783,7 +1853,7 @@ export type NotificationSends = Message<"tidings.content.v1.NotificationSends"> 
  * Use `create(NotificationSendsSchema)` to create a new message.
  */
 export const NotificationSendsSchema: GenMessage<NotificationSends> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 27);
+  messageDesc(file_tidings_content_v1_events, 29);
 
 /**
  * A notification to the browsers, or the apps, of one contact.
@@ -1950,7 +2020,7 @@ export type NotificationSend = Message<"tidings.content.v1.NotificationSend"> & 
  * Use `create(NotificationSendSchema)` to create a new message.
  */
 export const NotificationSendSchema: GenMessage<NotificationSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 28);
+  messageDesc(file_tidings_content_v1_events, 30);
 
 /**
  * @generated from message tidings.content.v1.SentNotification
@@ -1991,7 +2061,7 @@ export type SentNotification = Message<"tidings.content.v1.SentNotification"> & 
  * Use `create(SentNotificationSchema)` to create a new message.
  */
 export const SentNotificationSchema: GenMessage<SentNotification> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 29);
+  messageDesc(file_tidings_content_v1_events, 31);
 
 /**
  * tidings.content.push.subscribed: a browser or an app of a contact takes notifications. The aggregate is the
@@ -2016,7 +2086,7 @@ export type PushSubscribed = Message<"tidings.content.v1.PushSubscribed"> & {
  * Use `create(PushSubscribedSchema)` to create a new message.
  */
 export const PushSubscribedSchema: GenMessage<PushSubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 30);
+  messageDesc(file_tidings_content_v1_events, 32);
 
 /**
  * tidings.content.push.unsubscribed: of the same aggregate as the subscription
@@ -2040,7 +2110,7 @@ export type PushUnsubscribed = Message<"tidings.content.v1.PushUnsubscribed"> & 
  * Use `create(PushUnsubscribedSchema)` to create a new message.
  */
 export const PushUnsubscribedSchema: GenMessage<PushUnsubscribed> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 31);
+  messageDesc(file_tidings_content_v1_events, 33);
 
 /**
  * tidings.content.category.subscription_changed: what a contact chose to hear of. The aggregate is the subscription, its
@@ -2070,5 +2140,5 @@ export type CategorySubscriptionChanged = Message<"tidings.content.v1.CategorySu
  * Use `create(CategorySubscriptionChangedSchema)` to create a new message.
  */
 export const CategorySubscriptionChangedSchema: GenMessage<CategorySubscriptionChanged> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_events, 32);
+  messageDesc(file_tidings_content_v1_events, 34);
 
