@@ -65,6 +65,14 @@ const textHandOvers = (outcomes: Record<string, string>): Series =>
     ]),
   );
 
+const inboxLooks = (outcomes: Record<string, string>): Series =>
+  Object.fromEntries(
+    Object.entries(outcomes).map(([outcome, values]) => [
+      `tidings_inbox_looks_total{process="content",outcome="${outcome}"}`,
+      values,
+    ]),
+  );
+
 const complaints = (values: string): Series => ({
   'tidings_mail_feedback_total{process="content",provider="ses",kind="complaint"}': values,
 });
@@ -224,6 +232,13 @@ const CASES: { alert: string; after: number; fires: Series; rests: Series; sever
       ...handOvers({ taken: "0+100x20" }),
     },
     rests: textHandOvers({ taken: "0+1x20", away: "0+4x20" }),
+  },
+  {
+    alert: "TidingsInboxUnread",
+    after: 40,
+    fires: inboxLooks({ read: "0+2x5 10x35", "sign-in": "0x5 0+2x35" }),
+    // Some looks fail, others read it.
+    rests: inboxLooks({ read: "0+1x40", unreachable: "0+1x40" }),
   },
   {
     alert: "TidingsBounceRateHigh",
