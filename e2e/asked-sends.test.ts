@@ -392,7 +392,8 @@ test("a request that no caller may make is refused with the field, and changes n
     `campaign:${"1".repeat(151)}`,
   ])
     await refusedAs({ occasion }, "occasion");
-  for (const channel of ["", "fax", "mobile_notification", "constructor", "__proto__"]) await refusedAs({ channel }, "channel");
+  for (const channel of ["", "fax", "mobile_notification", "constructor", "__proto__"])
+    await refusedAs({ channel }, "channel");
   for (const source of ["", "api'; drop", "x".repeat(51)]) await refusedAs({ source }, "source");
   await refusedAs({ contactIds: Array.from({ length: 501 }, (_, index) => index + 1) }, "contactIds");
   await refusedAs({ contactIds: [-1] }, "contactIds");

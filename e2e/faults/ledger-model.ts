@@ -30,7 +30,7 @@ export interface Control extends Span {
 export interface Model {
   contacts: ModelContact[];
   emails: ModelEmail[];
-  /** What was done to each broadcast, by its id. */
+  /** Pauses, resumes and cancels of each broadcast, by its id. */
   controls: Map<string, Control[]>;
   /** The most recipients of a broadcast. */
   limits: Map<string, number>;
