@@ -81,6 +81,7 @@ export async function openConversation(server: SmtpServer): Promise<SmtpConversa
       return isOpen;
     },
     async handOver(mail) {
+      if (!isAscii(mail.envelope.to) && !offers(connection, "SMTPUTF8")) return WITHOUT_UTF8;
       const message = messageOf(mail);
       try {
         const text = await settling<string>(HAND_OVER_MS, (done, fail) => {
@@ -102,6 +103,22 @@ export async function openConversation(server: SmtpServer): Promise<SmtpConversa
     },
     close,
   };
+}
+
+/** RFC 6531, 3.5: the domain of an address is in A-labels, so it is the part before the `@` that needs the extension. */
+const WITHOUT_UTF8: HandOver = {
+  ...{ state: "refused", by: "recipient", code: 550, isForGood: true },
+  text: "5.6.7 The mail server does not offer SMTPUTF8, which the address needs.",
+};
+
+function isAscii(text: string): boolean {
+  return /^\p{ASCII}*$/u.test(text);
+}
+
+/** nodemailer does not publish what the server offers, and gives such an address to any server. */
+function offers(connection: SMTPConnection, extension: string): boolean {
+  const { _supportedExtensions: offered } = connection as unknown as { _supportedExtensions: string[] };
+  return offered.includes(extension);
 }
 
 function connectionOptions({ host, port, tls, ca, greetingName }: SmtpServer): SMTPConnectionOptions {

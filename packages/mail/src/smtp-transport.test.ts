@@ -153,6 +153,17 @@ test("a mail above the server's limit is refused before it is sent", async () =>
   assert.deepEqual(taken, []);
 });
 
+test("an address with other letters before the @ is given to a server that offers SMTPUTF8, and to no other", async () => {
+  const { port, taken } = await sink();
+  assert.equal((await transportTo(port).handOver(mailTo("zoë@example.org"))).state, "taken");
+  assert.deepEqual(taken[0]?.to, ["zoë@example.org"]);
+  const outcome = await transportTo(await scripted({})).handOver(mailTo("zoë@example.org"));
+  assert.deepEqual(
+    [outcome.state, "isForGood" in outcome && outcome.isForGood, "text" in outcome && outcome.text],
+    ["refused", true, "5.6.7 The mail server does not offer SMTPUTF8, which the address needs."],
+  );
+});
+
 test("a line that breaks after the last octet leaves it unknown; before, nothing was sent", async () => {
   const stateOf = async (answers: Record<string, string>) =>
     (await transportTo(await scripted(answers)).handOver(mailTo("a@example.org"))).state;
