@@ -23,6 +23,8 @@ export interface ImapServer {
   port: number;
   /** TLS from the first octet. */
   tlsPort: number;
+  /** Takes mails from whoever signs in (RFC 6409), and offers STARTTLS; only with a `relayPort`. */
+  submissionPort: number;
   /** Puts a mail into the inbox. */
   deliver(text: string | Buffer): Promise<void>;
   /** All mails of the inbox. */
@@ -33,6 +35,8 @@ export interface ImapServer {
 interface ImapServerOptions {
   certificates: CertificateFiles;
   password: string;
+  /** The mail server on this machine that gets the mails that are submitted. */
+  relayPort?: number;
 }
 
 /** Debian's; a process with the rights of root gives them away. */
@@ -45,6 +49,12 @@ const NOBODY = 65_534;
 export function isWithoutDovecot(): string | false {
   const isMissing = !program() && process.env.TEST_MATRICES !== "whole";
   return isMissing && "dovecot is not installed (Debian's dovecot-imapd)";
+}
+
+/** The same for a Dovecot that takes mails. */
+export function isWithoutSubmission(): string | false {
+  const isMissing = !existsSync("/usr/lib/dovecot/submission") && process.env.TEST_MATRICES !== "whole";
+  return isMissing && "dovecot's submission is not installed (Debian's dovecot-submissiond)";
 }
 
 function program(): string | undefined {
@@ -63,7 +73,10 @@ export async function startImapServer(options: ImapServerOptions): Promise<ImapS
     await mkdir(join(mails, name), { recursive: true });
     if (process.getuid?.() === 0) await chown(join(mails, name), NOBODY, NOBODY);
   }
-  const ports = { plainPort: await freePort(), port: await freePort(), tlsPort: await freePort() };
+  const ports = {
+    ...{ plainPort: await freePort(), port: await freePort(), tlsPort: await freePort() },
+    submissionPort: await freePort(),
+  };
   const file = join(folder.path, "dovecot.conf");
   await writeFile(file, configuration({ ...options, ...ports, folder: folder.path }));
   const server = await startServer({
@@ -100,10 +113,12 @@ export async function startImapServer(options: ImapServerOptions): Promise<ImapS
   };
 }
 
-type Configured = ImapServerOptions & Pick<ImapServer, "plainPort" | "port" | "tlsPort"> & { folder: string };
+type Ports = Pick<ImapServer, "plainPort" | "port" | "tlsPort" | "submissionPort">;
+type Configured = ImapServerOptions & Ports & { folder: string };
 
 /** Nothing of it needs the rights of root, or files of the system. */
-function configuration({ folder, plainPort, port, tlsPort, certificates, password }: Configured): string {
+function configuration({ folder, certificates, password, relayPort, ...ports }: Configured): string {
+  const { plainPort, port, tlsPort, submissionPort } = ports;
   const isRoot = process.getuid?.() === 0;
   const user = isRoot ? "nobody" : userInfo().username;
   const rights = [`default_internal_user = ${user}`, `default_login_user = ${user}`];
@@ -117,10 +132,20 @@ function configuration({ folder, plainPort, port, tlsPort, certificates, passwor
       inet_listener imap {\n port = ${port}\n }
       inet_listener plain {\n address = 127.0.0.2\n port = ${plainPort}\n }
       inet_listener imaps {\n port = ${tlsPort}\n ssl = yes\n }`,
+    ...(relayPort !== undefined && {
+      "service submission-login": `chroot =\n inet_listener submission {\n port = ${submissionPort}\n }`,
+      "protocol submission": `hostname = submission.example
+        submission_relay_host = 127.0.0.1\n submission_relay_port = ${relayPort}`,
+    }),
   };
   return [
     ...[`base_dir = ${folder}/base`, `state_dir = ${folder}/state`, "log_path = /dev/stderr"],
-    ...["protocols = imap", "listen = 127.0.0.1", "first_valid_uid = 1", ...rights],
+    ...[
+      `protocols = imap${relayPort === undefined ? "" : " submission"}`,
+      "listen = 127.0.0.1",
+      "first_valid_uid = 1",
+      ...rights,
+    ],
     ...["ssl = yes", `ssl_cert = <${certificates.TLS_CERT_FILE}`, `ssl_key = <${certificates.TLS_KEY_FILE}`],
     ...["disable_plaintext_auth = no", "auth_failure_delay = 0", `mail_location = maildir:${folder}/mail`],
     ...Object.entries(blocks).map(([name, members]) => `${name} {\n ${members}\n}`),
