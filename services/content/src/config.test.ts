@@ -46,12 +46,25 @@ test("an inbox that cannot be read, or has one variable of two, ends the process
     );
 });
 
-test("an SMS_URL that cannot be read ends the process with the name of the variable, and nothing of the URL", () => {
-  assert.throws(
-    () => contentConfig({ SMS_URL: "form+https://account:c2VjcmV0@api.example/" }),
-    ({ message }: Error) =>
-      /^ {2}SMS_URL: the URL names no sender \(from\)$/m.test(message) && !message.includes("c2VjcmV0"),
-  );
+test("a URL of a channel that cannot be read ends the process with the name of its variable, and nothing of the URL", () => {
+  for (const [variables, message] of [
+    [
+      { SMS_URL: "form+https://account:c2VjcmV0@api.example/" },
+      /^ {2}SMS_URL: the URL names no sender \(from\)$/m,
+    ],
+    [
+      { TWEET_URL: "form+https://c2VjcmV0@api.example/?from=1" },
+      /^ {2}TWEET_URL: the URL is none of log: and json\+https:$/m,
+    ],
+    [
+      { PUSH_URL: 'json+https://c2VjcmV0@api.example/?body={"text":"{text}"}' },
+      /^ {2}PUSH_URL: the URL has a parameter body without \{to\} or \{text\}$/m,
+    ],
+  ] as const)
+    assert.throws(
+      () => contentConfig(variables),
+      (error: Error) => message.test(error.message) && !error.message.includes("c2VjcmV0"),
+    );
 });
 
 test("a mail transport or rate that cannot be read ends the process with the name of its variable, and nothing of its value", () => {
