@@ -316,6 +316,24 @@ test("a preview link shows an email that is not published, with the values of it
   assert.equal((await look(path)).status, 404);
 });
 
+test("a preview of a preference page shows its slots with no choice of anybody, and nothing can be sent from it", async () => {
+  await make(api, "categories", "category", { title: "Topic of previews", bundle: "global" });
+  const page = await newPage({
+    ...{ title: "Choices", isPreferenceCenter: true, isPublished: false },
+    customHtml: "{channelfrequency} {categorylist} {segmentlist}",
+  });
+  const { text, headers } = await look(await linkTo(`pages/${page.id}`));
+  for (const part of [
+    "Topic of previews",
+    "A list",
+    'id="sms_number"',
+    "Save",
+    "Unsubscribe from everything",
+  ])
+    assert.ok(text.includes(part), part);
+  assert.match(String(headers["content-security-policy"]), /form-action 'none'/);
+});
+
 test("a preview for nobody shows the labels of fields of contacts and companies, and aliases while these are not known", async () => {
   const { label, alias } = await make(api, "fields/contact", "field", {
     label: "Shoe <b>size",

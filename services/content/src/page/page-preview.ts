@@ -1,6 +1,7 @@
 import { PLAIN_POLICY, plainPage } from "@tidings/runtime/plain-page";
 import { type Request, type Response, Router } from "express";
 import type { FormInPage } from "../form/personal-form.ts";
+import { preferencePreview } from "../send/preference-landing.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import { readPreview, setPreviewHeaders } from "../web/preview.ts";
 import { findPageAt, type PageRow } from "./find-page.ts";
@@ -26,7 +27,10 @@ export function pagePreviewRoutes(options: PagePreviewOptions): Router {
     if (!found.page.isWithinDates) return answerClosed(response, found.page);
     const { contactId, at } = preview;
     const form: Seen["form"] = (id, pageId) => options.formInPage(id, { pageId, previewAt: at });
-    response.type("text/html").send(await pageForContact(options, found, { contactId, at, form }));
+    const write = (preferencePart?: Seen["preferencePart"]) =>
+      pageForContact(options, found, { contactId, at, form, ...(preferencePart && { preferencePart }) });
+    const isCentre = found.page.isPreferenceCenter;
+    response.type("text/html").send(await (isCentre ? preferencePreview(options.database, write) : write()));
   });
   return router;
 }

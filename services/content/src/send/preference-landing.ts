@@ -2,6 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import { atBodyEnd, atBodyStart } from "@tidings/rendering/in-body";
 import { type Html, html } from "@tidings/runtime/html";
 import type { Log } from "@tidings/runtime/log";
+import { offeredCategories } from "./category-choices.ts";
 import type { LinkedSend } from "./mail-links.ts";
 import {
   allEmails,
@@ -12,6 +13,7 @@ import {
   problemAlert,
   unshownRules,
 } from "./preference-parts.ts";
+import { CHANNELS, channelsOf } from "./preferences.ts";
 
 /** The landing page by which an email shows the preference centre; undefined where it names none that is there and open. */
 export type PreferenceLanding = (send: LinkedSend, choices: OfferedChoices) => Promise<string | undefined>;
@@ -29,6 +31,8 @@ interface LandingOptions {
   preferencesInPage: PreferencesInPage;
 }
 
+/** No contact has this id. */
+const NOBODY = 0;
 const pageStatement = prepared(
   "emails_preference_page",
   "select preference_center_id as id from emails where id = $1",
@@ -40,14 +44,8 @@ export function preferenceLandings({ database, log, preferencesInPage }: Landing
     try {
       const [email] = await database.query(pageStatement, [emailId], backgroundDeadline());
       if (!email?.id) return undefined;
-      const shown = new Set<PreferenceSlot>();
-      const document = await preferencesInPage(Number(email.id), contactId, (token) => {
-        const slot = token as PreferenceSlot;
-        // An input that stands there twice would be sent twice.
-        if (!Object.hasOwn(PREFERENCE_SLOTS, slot) || shown.has(slot)) return undefined;
-        shown.add(slot);
-        return PREFERENCE_SLOTS[slot](choices);
-      });
+      const { shown, partOf } = slotsOf(choices);
+      const document = await preferencesInPage(Number(email.id), contactId, partOf);
       return document === undefined ? undefined : withReaderControls(document, choices, shown);
     } catch (error) {
       // Readers can leave, whatever is wrong with the page of an author.
@@ -55,6 +53,34 @@ export function preferenceLandings({ database, log, preferencesInPage }: Landing
       return undefined;
     }
   };
+}
+
+/** A preference page as its author sees it: with the topics that readers may choose, and a list by way of example. */
+export async function preferencePreview(
+  database: Database,
+  write: (partOf: (token: string) => Html | undefined) => Promise<string>,
+): Promise<string> {
+  const topics = await offeredCategories(database, NOBODY, backgroundDeadline());
+  const choices: OfferedChoices = {
+    ...{ token: "preview", hasRefused: false },
+    ...channelsOf({}, CHANNELS),
+    categories: topics.map(({ id, title }) => ({ id, name: title, isChosen: true })),
+    segments: [{ id: 0, name: "A list", isChosen: false }],
+  };
+  const { shown, partOf } = slotsOf(choices);
+  return withReaderControls(await write(partOf), choices, shown);
+}
+
+/** The parts of the form by their tokens, and the slots that were filled. An input that stands there twice would be sent twice. */
+function slotsOf(choices: OfferedChoices) {
+  const shown = new Set<PreferenceSlot>();
+  const partOf = (token: string): Html | undefined => {
+    const slot = token as PreferenceSlot;
+    if (!Object.hasOwn(PREFERENCE_SLOTS, slot) || shown.has(slot)) return undefined;
+    shown.add(slot);
+    return PREFERENCE_SLOTS[slot](choices);
+  };
+  return { shown, partOf };
 }
 
 /** The page with the form that its inputs belong to, and the way to leave, which no page can do without. */
