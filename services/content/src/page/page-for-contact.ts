@@ -1,6 +1,6 @@
 import type { Database } from "@tidings/database/database";
 import { chooseTranslation } from "../family/choose-translation.ts";
-import { slotContent } from "../slot/slot-content.ts";
+import { slotContents } from "../slot/slot-content.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import { chooseVariant, LOCALE } from "./choose-page.ts";
 import { type FoundPage, findPageAt } from "./find-page.ts";
@@ -26,14 +26,13 @@ export async function pageForContact(
   const locale = asked.translations.length > 0 ? (await fieldsOf([LOCALE])).get(LOCALE) : undefined;
   const translation = locale ? chooseTranslation(asked.page, asked.translations, [locale]) : undefined;
   const found = (translation && (await findPageAt(database, translation.id, at))) ?? asked;
+  const contact = contactId === undefined ? undefined : { contactId, isProven: true };
+  const contentOf = slotContents({ database, contacts }, contact, at);
   // A variant that is asked for itself has none: it is shown, where a visitor would be sent to its parent.
   return render(found, chooseVariant(found, undefined), {
     ...seen,
     fieldsOf,
-    async slot(name) {
-      const contact = contactId === undefined ? undefined : { contactId, isProven: true };
-      return (await slotContent({ database, contacts }, name, contact, at))?.content;
-    },
+    slot: async (name) => (await contentOf(name))?.content,
     now: at,
     hitToken: undefined,
   });

@@ -8,7 +8,7 @@ import { type Request, type Response, Router } from "express";
 import { chooseTranslation } from "../family/choose-translation.ts";
 import type { FormInPage } from "../form/personal-form.ts";
 import type { Shown } from "../slot/record-shown.ts";
-import { slotContent } from "../slot/slot-content.ts";
+import { slotContents } from "../slot/slot-content.ts";
 import { askedBy } from "../visit/asked.ts";
 import type { FieldAliases } from "../visit/field-aliases.ts";
 import { type Hit, newFactId } from "../visit/hit.ts";
@@ -152,11 +152,12 @@ async function show(options: PageRouteOptions, response: Response, visiting: Vis
   const { hit, visitor } = await countPage(options, response, visiting, { page, code: 200 });
   if (visitor && found.variants.length > 0)
     response.appendHeader("set-cookie", choiceCookie(cookie, page, settings));
+  const contentOf = slotContents({ database, contacts }, visitor);
   const text = await render(found, page, {
     fieldsOf: async (aliases) =>
       visitor?.isProven ? contacts.fieldsOf(visitor.contactId, aliases) : new Map(),
     async slot(name) {
-      const content = await slotContent({ database, contacts }, name, visitor);
+      const content = await contentOf(name);
       if (content && visitor)
         await recordShown({ contactId: visitor.contactId, dynamicContentId: content.id, slot: name });
       return content?.content;

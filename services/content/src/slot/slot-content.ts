@@ -2,6 +2,7 @@ import { backgroundDeadline, type Database, prepared } from "@tidings/database/d
 import type { Row } from "@tidings/database/statement";
 import { type Filter, readFilters } from "@tidings/filters/filter";
 import { matches } from "@tidings/filters/matches";
+import { coalesce } from "@tidings/runtime/coalesce";
 import { isOpen } from "../family/is-open.ts";
 import type { KnownContacts } from "../visit/known-contact.ts";
 import type { Visitor } from "../visit/sighting.ts";
@@ -19,41 +20,71 @@ const SLOT_LENGTH_MAX = 191;
 
 const storedStatement = prepared(
   "slot_stored",
-  `select c.id, c.content from dynamic_content_lead_data d join dynamic_contents c on c.id = d.dynamic_content_id
-   where d.contact_id = $1 and d.slot = $2 and ${isOpen("c", "$3::timestamptz")}`,
+  `select d.slot, c.id, c.content from dynamic_content_lead_data d join dynamic_contents c on c.id = d.dynamic_content_id
+   where d.contact_id = $1 and d.slot = any ($2::text[]) and ${isOpen("c", "$3::timestamptz")}`,
 );
 const candidatesStatement = prepared(
   "slot_candidates",
-  `select id, content, filters from dynamic_contents
-   where slot_name = $1 and not is_campaign_based and ${isOpen("dynamic_contents", "$2::timestamptz")}
-   order by id limit ${CANDIDATES_MAX}`,
+  `select slot_name, id, content, filters from (
+     select slot_name, id, content, filters, row_number() over (partition by slot_name order by id) as place
+     from dynamic_contents
+     where slot_name = any ($1::text[]) and not is_campaign_based and ${isOpen("dynamic_contents", "$2::timestamptz")}
+   ) as c where place <= ${CANDIDATES_MAX} order by slot_name, id`,
 );
 
+export interface SlotParts {
+  database: Database;
+  contacts: KnownContacts;
+}
+
+/** The content of a slot, if there is one. */
+export type FindContent = (slot: string) => Promise<SlotContent | undefined>;
+
 /**
- * The content of a slot for a visitor (engines.md 7.6): what a campaign put there for the contact, or the first whose filters the contact matches.
- * Undefined where there is none, and for a visitor who is not proven to be the contact: nothing that is shown says what is known of somebody else.
- * `at` is the time at which it is shown, in milliseconds since 1970.
+ * Finds the contents of slots for a visitor (engines.md 7.6): what a campaign put there for the contact, or the first whose filters the contact matches.
+ * There is none for a visitor who is not proven to be the contact: nothing that is shown says what is known of somebody else. Slots that are asked
+ * for at the same time are looked up together. `at` is the time at which they are shown, in milliseconds since 1970.
  */
-export async function slotContent(
-  { database, contacts }: { database: Database; contacts: KnownContacts },
-  slot: string,
+export function slotContents(
+  parts: SlotParts,
   visitor: Pick<Visitor, "contactId" | "isProven"> | undefined,
-  at = database.now(),
-): Promise<SlotContent | undefined> {
-  if (!visitor?.isProven || slot === "" || slot.length > SLOT_LENGTH_MAX) return undefined;
+  at = parts.database.now(),
+): FindContent {
+  if (!visitor?.isProven) return async () => undefined;
+  const { contactId } = visitor;
+  const find = coalesce((slots: string[]) => contentsFor(parts, { contactId, slots, at }));
+  return async (slot) =>
+    slot === "" || slot.length > SLOT_LENGTH_MAX ? undefined : (await find("slots", slot)).get(slot);
+}
+
+interface Asked {
+  contactId: number;
+  slots: string[];
+  at: number;
+}
+
+async function contentsFor(
+  { database, contacts }: SlotParts,
+  { contactId, slots, at }: Asked,
+): Promise<ReadonlyMap<string, SlotContent>> {
   const deadlineMs = backgroundDeadline();
   const time = new Date(at).toISOString();
-  const [stored] = await database.query(storedStatement, [visitor.contactId, slot, time], deadlineMs);
-  if (stored) return contentOf(stored);
-  const candidates = (await database.query(candidatesStatement, [slot, time], deadlineMs)).map((row) => ({
+  const stored = await database.query(storedStatement, [contactId, slots, time], deadlineMs);
+  const contents = new Map(stored.map((row) => [row.slot ?? "", contentOf(row)]));
+  const others = slots.filter((slot) => !contents.has(slot));
+  if (others.length === 0) return contents;
+  const candidates = (await database.query(candidatesStatement, [others, time], deadlineMs)).map((row) => ({
     row,
     filters: filtersOf(row),
   }));
-  if (candidates.length === 0) return undefined;
+  if (candidates.length === 0) return contents;
   const names = new Set(candidates.flatMap(({ filters }) => filters.map(({ field }) => field)));
-  const contact = await contacts.matched(visitor.contactId, [...names]);
-  const found = contact && candidates.find(({ filters }) => matches(filters, contact, at));
-  return found && contentOf(found.row);
+  const contact = await contacts.matched(contactId, [...names]);
+  for (const { row, filters } of candidates) {
+    const slot = row.slot_name ?? "";
+    if (contact && !contents.has(slot) && matches(filters, contact, at)) contents.set(slot, contentOf(row));
+  }
+  return contents;
 }
 
 function contentOf({ id, content }: Row): SlotContent {

@@ -8,7 +8,7 @@ import type { See } from "../visit/record-hits.ts";
 import { keepDevice, visitOf } from "../visit/visit.ts";
 import type { VisitSettings } from "../visit/visit-settings.ts";
 import type { Shown } from "./record-shown.ts";
-import { slotContent } from "./slot-content.ts";
+import { slotContents } from "./slot-content.ts";
 import { withoutScripts } from "./without-scripts.ts";
 
 export interface SlotRouteOptions {
@@ -29,7 +29,7 @@ export function slotRoutes({ database, settings, see, contacts, recordShown }: S
     const { device } = visit;
     if (!device) return void response.status(204).end();
     const visitor = await see(pageHit({ visit, parameters, prefix: settings.prefix, fields: new Set() }));
-    const found = await slotContent({ database, contacts }, slot, visitor);
+    const found = await slotContents({ database, contacts }, visitor)(slot);
     keepDevice(response, { visit, visitor }, settings);
     if (!found || !visitor) return void response.status(204).end();
     await recordShown({ contactId: visitor.contactId, dynamicContentId: found.id, slot });
