@@ -1,10 +1,8 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import type { Event } from "@tidings/bus/event";
 import { type Database, prepared } from "@tidings/database/database";
 import { advisoryLock } from "@tidings/database/lock";
-import { ContactDeletedSchema, ContactMergedSchema } from "@tidings/proto/tidings/contact/v1/events";
 import type { ContactsNow } from "./facts.ts";
 import type { Projection } from "./projection.ts";
+import { DELETED, MERGED, survivorIn } from "./survivor.ts";
 
 /** SQL of a migration, in a schema that keeps rows of contacts of the contact service: contacts that were merged or erased. */
 export const CONTACT_FATES = [
@@ -48,17 +46,6 @@ const erasedStatement = prepared(
        and not exists (select from contact_fates f where f.contact_id = contact_fates.merged_into_id))
    insert into contact_fates (contact_id) select distinct unnest($1::integer[]) on conflict do nothing`,
 );
-
-export const MERGED = "tidings.contact.contact.merged";
-export const DELETED = "tidings.contact.contact.deleted";
-
-/**
- * The contact that the one of a merge or a deletion became a part of; undefined where it was erased. A merge is followed by a deletion, which replicas of a
- * process may get first: it names the survivor, too.
- */
-export function survivorIn({ subject, payload }: Event): number | undefined {
-  return fromBinary(subject === MERGED ? ContactMergedSchema : ContactDeletedSchema, payload).mergedIntoId;
-}
 
 /** Follows merges and deletions of contacts in a service that has no rows of contacts: the fate of a contact is all that it keeps. */
 export const fatesAlone: Projection = {
