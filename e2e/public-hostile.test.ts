@@ -28,6 +28,7 @@ const stack = await startTestStack({
     content: {
       MAIL_CALLBACKS:
         "generic:generic-secret-0123,mailgun:mailgun-key-0123456,ses:arn:aws:sns:eu-west-1:123456789012:x",
+      SMS_CALLBACKS: "generic:generic-secret-0123,twilio:twilio-token-0123",
     },
   },
 });
@@ -147,10 +148,10 @@ async function assertWithstood(sent: RawRequest): Promise<void> {
     );
 }
 
-const CALLBACKS = ["generic", "mailgun", "ses"].map((name) => ({
-  path: `/mailer/callback/${name}`,
-  methods: ["POST"],
-}));
+const CALLBACKS = [
+  ...["generic", "mailgun", "ses"].map((name) => `/mailer/callback/${name}`),
+  ...["generic", "twilio"].map((name) => `/sms/${name}/callback`),
+].map((path) => ({ path, methods: ["POST"] }));
 const paths = [
   ...PUBLIC_PATHS,
   ...CALLBACKS,

@@ -45,6 +45,10 @@ const HARD = new Set([
   "pauseBroadcast",
   "resumeBroadcast",
   "cancelBroadcast",
+  "getSmsBroadcast",
+  "pauseSmsBroadcast",
+  "resumeSmsBroadcast",
+  "cancelSmsBroadcast",
   "recordReply",
   // A GET that is no read.
   "sendSmsToContactByGet",

@@ -220,6 +220,31 @@ test("a message is not sent again where the provider hung up after the request",
   assert.equal(((await api("GET", `smses/${smsId}`)).body as Any).sms.sentCount, 1);
 });
 
+test("a followed link settles the one send that may have brought it, and none where it may have been another", async () => {
+  const smsId = await sms({ message: "See https://shop.example/spring" });
+  const [one, twice] = [await contact(), await contact()];
+  await send(smsId, twice.id);
+  for (const { id, number } of [one, twice]) {
+    answers.set(number, { drop: true });
+    await send(smsId, id);
+  }
+  const host = new URL(publicUrl).host;
+  const follow = async (number: string) => {
+    const request = requestsTo(number)[0];
+    const [link = ""] = /http\S+$/.exec((request && fieldsOf(request).Body) ?? "") ?? [];
+    const followed = await visitor(baseUrl, { host }).ask(link.slice(new URL(publicUrl).origin.length));
+    assert.equal(followed.status, 302);
+  };
+  assert.equal((await smsOf(smsId)).sentCount, 1);
+  for (const { number } of [twice, one, one]) await follow(number);
+  await eventually(async () => assert.equal((await rowOf(one.id)).state, "sent"));
+  assert.equal((await rowOf(twice.id)).state, "unknown");
+  assert.equal((await smsOf(smsId)).sentCount, 2);
+  const events = await publishedOn(stack, "tidings.content.sms.sent", SmsSendsSchema);
+  const own = events.flatMap(({ sends }) => sends).filter(({ contactId }) => contactId === one.id);
+  assert.equal(own.length, 1);
+});
+
 test("sending needs the rights to view text messages and the contact, and ids that are there", async () => {
   const smsId = await sms();
   const { id, number } = await contact();
@@ -259,6 +284,7 @@ test("GET /sends?channel=sms lists text messages as they were sent, by text mess
   assert.deepEqual(row, {
     ...{ channel: "sms", occasion: row.occasion, state: "sent", reason: null, smsId, contactId: one.id },
     ...{ address: one.number, hash: result.statId, code: 201, text: "Hello Ada" },
+    ...{ undelivered: null, dateUndelivered: null, dateDelivered: null },
   });
   const failed = ["failed", "No such number", 422, refused.id, "Hello Ada"];
   assert.deepEqual([state, reason, code, contactId, text], failed);

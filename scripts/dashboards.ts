@@ -358,6 +358,12 @@ const publicWeb = dashboard("tidings-public-web", "Tidings: public web", {
       rate("tidings_mail_feedback_total", "provider, kind"),
     ),
     each(
+      "News of text messages and replies that providers report a second",
+      "reqps",
+      "{{provider}} {{kind}}",
+      rate("tidings_text_feedback_total", "provider, kind"),
+    ),
+    each(
       "Items of callbacks that changed nothing a second, by provider and why",
       "reqps",
       "{{provider}} {{outcome}}",

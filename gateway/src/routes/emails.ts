@@ -1,19 +1,21 @@
-import {
-  type Broadcast,
-  BroadcastSchema,
-  EmailMethodService,
-  EmailSchema,
-  type SendProgress,
-} from "@tidings/proto/tidings/content/v1/email";
+import { EmailMethodService, EmailSchema, type SendProgress } from "@tidings/proto/tidings/content/v1/email";
 import { EmailTestSchema } from "@tidings/proto/tidings/content/v1/variant_test";
 import { jsonBytes, parseJson } from "@tidings/resource/json-member";
-import { messageWriter } from "../rest/message-json.ts";
-import { jsonAnswer, messageAnswer, textAnswer } from "../route/answer.ts";
+import { jsonAnswer, messageAnswer } from "../route/answer.ts";
 import { idInMember, objectBody } from "../route/body-form.ts";
 import { entityId, uuid } from "../route/parameter.ts";
 import { idIn, type QueryForm } from "../route/query-form.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
+import {
+  BROADCAST,
+  BROADCAST_SENT,
+  BROADCASTS,
+  broadcastJson,
+  broadcastsJson,
+  NOTHING_SENT,
+  sentMembers,
+} from "./broadcast-json.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { isOpenSend } from "./send-progress.ts";
 
@@ -50,16 +52,6 @@ const TO_SEGMENTS = objectBody({
   },
 });
 const COUNT = { type: "integer", minimum: 0 };
-const BROADCAST_SENT = jsonAnswer(
-  closed(
-    {
-      success: { const: 1 },
-      ...{ sentCount: COUNT, failedCount: COUNT, failedRecipients: COUNT, queuedCount: COUNT },
-      send: closed({ id: TEXT }),
-    },
-    ["send"],
-  ),
-);
 const DRY_RUN_BODY = objectBody({
   type: "object",
   properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER },
@@ -70,11 +62,6 @@ const DRY_RUN = jsonAnswer(
     excluded: { type: "object", additionalProperties: COUNT },
     samples: arrayOf(closed({ contactId: COUNT, address: TEXT, variant: COUNT })),
   }),
-);
-const BROADCAST = messageAnswer("send", BroadcastSchema);
-const writeBroadcast = messageWriter(BroadcastSchema);
-const BROADCASTS = textAnswer((components) =>
-  closed({ sends: arrayOf(components.answered(BroadcastSchema)) }),
 );
 const PREVIEW = jsonAnswer(
   closed({
@@ -107,7 +94,6 @@ const EXPLANATION = jsonAnswer(
     ),
   }),
 );
-const NOTHING_SENT = { success: 1, sentCount: 0, failedCount: 0, failedRecipients: 0, queuedCount: 0 };
 
 /** Routes of emails beyond the standard operations: sending them. */
 export function emailRoutes({ clients }: RoutesContext): Route[] {
@@ -275,7 +261,7 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
       answer: BROADCASTS,
       async handle({ parameters, options }) {
         const { broadcasts } = await emails.listBroadcasts(parameters, options);
-        return `{"sends":[${broadcasts.map((broadcast) => writeBroadcast(broadcast)).join(",")}]}`;
+        return broadcastsJson(broadcasts);
       },
     }),
     route({
@@ -303,22 +289,6 @@ export function emailRoutes({ clients }: RoutesContext): Route[] {
       }),
     ),
   ];
-}
-
-/** Members that the service reads, as JSON. */
-function sentMembers(body: Record<string, unknown>, names: string[]): Record<string, Uint8Array> {
-  const sent = Object.entries(body).filter(([name]) => names.includes(name));
-  return Object.fromEntries(sent.map(([name, value]) => [name, jsonBytes(value)]));
-}
-
-/** A recipient who waits is neither sent to nor failed. */
-function broadcastJson({ id, sent, failed, suppressed, queued, deferred, sending }: Broadcast) {
-  return {
-    success: 1,
-    ...{ sentCount: sent, failedCount: failed + suppressed, failedRecipients: failed + suppressed },
-    queuedCount: queued + deferred + sending,
-    send: { id },
-  };
 }
 
 /** A send that is not decided goes on. One whose outcome nobody knows is not made again. */

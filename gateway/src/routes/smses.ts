@@ -4,10 +4,21 @@ import {
   SmsRefusal,
   type SmsSendProgress,
 } from "@tidings/proto/tidings/content/v1/sms";
+import type { RpcClient } from "@tidings/rpc/client";
 import { jsonAnswer } from "../route/answer.ts";
-import { entityId } from "../route/parameter.ts";
+import { objectBody } from "../route/body-form.ts";
+import { entityId, uuid } from "../route/parameter.ts";
 import { type Route, route } from "../route/route.ts";
 import { arrayOf, closed, SWITCH, TEXT, WHOLE_NUMBER } from "../route/schema.ts";
+import {
+  BROADCAST,
+  BROADCAST_SENT,
+  BROADCASTS,
+  broadcastJson,
+  broadcastsJson,
+  NOTHING_SENT,
+  sentMembers,
+} from "./broadcast-json.ts";
 import type { RoutesContext } from "./routes-context.ts";
 import { isOpenSend } from "./send-progress.ts";
 
@@ -27,6 +38,11 @@ const SENT = jsonAnswer(
     ["result", "error"],
   ),
 );
+
+const TO_SEGMENTS = objectBody({
+  type: "object",
+  properties: { lists: arrayOf(WHOLE_NUMBER), limit: WHOLE_NUMBER, batch: WHOLE_NUMBER },
+});
 
 /** A status in words, and its key for clients that translate it; words of others are their own key. */
 interface Status {
@@ -54,7 +70,7 @@ const EXPECTATION_FAILED = 417;
 /** Routes of text messages beyond the standard operations: sending them. Older clients send with GET. */
 export function smsRoutes({ clients }: RoutesContext): Route[] {
   const smses = clients.of(SmsMethodService);
-  return (["GET", "POST"] as const).map((method) =>
+  const toContact = (["GET", "POST"] as const).map((method) =>
     route({
       method,
       path: "/smses/:id/contact/:contactId/send",
@@ -78,6 +94,68 @@ export function smsRoutes({ clients }: RoutesContext): Route[] {
       },
     }),
   );
+  return [...toContact, ...broadcastRoutes(smses)];
+}
+
+/** Sends of a text message to its segments. */
+function broadcastRoutes(smses: RpcClient<typeof SmsMethodService>): Route[] {
+  const rpc = SmsMethodService.method;
+  return [
+    route({
+      method: "POST",
+      path: "/smses/:id/send",
+      summary: "Send a text message to its segments",
+      rpc: rpc.sendSms,
+      parameters: { id: entityId("smses", "view") },
+      body: TO_SEGMENTS,
+      budget: "batch",
+      answer: BROADCAST_SENT,
+      errors: [409],
+      async handle({ parameters: { id }, body, options }) {
+        const sent = { id, ...sentMembers(body, ["lists", "limit", "batch"]) };
+        const { broadcastId } = await smses.sendSms(sent, options);
+        if (broadcastId === "") return NOTHING_SENT;
+        return broadcastJson(
+          await smses.getSmsBroadcast({ smsId: id, id: broadcastId, wait: true }, options),
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/smses/:smsId/sends",
+      summary: "List the sends of a text message to segments",
+      rpc: rpc.listSmsBroadcasts,
+      parameters: { smsId: entityId("smses", "view") },
+      answer: BROADCASTS,
+      async handle({ parameters, options }) {
+        return broadcastsJson((await smses.listSmsBroadcasts(parameters, options)).broadcasts);
+      },
+    }),
+    route({
+      method: "GET",
+      path: "/smses/:smsId/sends/:sendId",
+      summary: "Get how far a send of a text message to segments is",
+      rpc: rpc.getSmsBroadcast,
+      parameters: { smsId: entityId("smses", "view"), sendId: uuid("Id of the send") },
+      answer: BROADCAST,
+      handle: ({ parameters: { smsId, sendId }, options }) =>
+        smses.getSmsBroadcast({ smsId, id: sendId }, options),
+    }),
+    ...["pause", "resume", "cancel"].map((action) =>
+      route({
+        method: "POST",
+        path: `/smses/:smsId/sends/:sendId/${action}`,
+        summary: `${action.charAt(0).toUpperCase()}${action.slice(1)} a send of a text message to segments`,
+        operation: `${action}SmsBroadcast`,
+        rpc: rpc.controlSmsBroadcast,
+        parameters: { smsId: entityId("smses", "edit"), sendId: uuid("Id of the send") },
+        answer: BROADCAST,
+        errors: [409],
+        handle: ({ parameters: { smsId, sendId }, options }) =>
+          smses.controlSmsBroadcast({ smsId, id: sendId, action }, options),
+      }),
+    ),
+  ];
 }
 
 /** Clients look for the error inside, or for what other answers have (conventions.md). */

@@ -4,6 +4,7 @@ import { statements } from "@tidings/database/statements";
 import { JOB_BACKLOG, JOB_RECORDS, JOB_STARTS } from "@tidings/jobs/tables";
 import { PROJECTIONS_BESIDE } from "@tidings/projection/beside";
 import { CONSENTS_TABLE } from "./belonging/consent.ts";
+import { NUMBER_INDEXES } from "./command/find-by-number.ts";
 import { COMPANY_NAMES } from "./company/list-names.ts";
 import { ANONYMOUS_CONTACTS } from "./contact/anonymous.ts";
 import { IDENTIFICATIONS_TABLE } from "./contact/identifications.ts";
@@ -69,4 +70,5 @@ export const migrations: Migrations = {
   "0052_company_names": statements(...COMPANY_NAMES),
   "0054_totals_by_column": keepTotalsByOwner,
   "0055_contact_modified": orderModificationsBeside,
+  "0055_numbers": statements(...NUMBER_INDEXES),
 };

@@ -2,6 +2,7 @@ import type { Foundation } from "@tidings/service/start-service";
 import type { ContentConfig } from "./config.ts";
 import { NOTIFICATION_KIND } from "./notification/notification-kind.ts";
 import { notificationSending } from "./notification/notification-sending.ts";
+import { reportAddresses } from "./reply/text-callbacks.ts";
 import type { MailParts } from "./send/mail-parts.ts";
 import { SMS_KIND } from "./text/sms-kind.ts";
 import { smsSending } from "./text/sms-sending.ts";
@@ -28,7 +29,7 @@ export type Channels = Record<"sms" | "tweet" | "notification", TextSending>;
 
 export function openChannels(foundation: Foundation<ContentConfig>, mail: MailParts): Channels {
   return {
-    sms: smsSending(foundation, mail),
+    sms: smsSending(foundation, mail, reportAddresses(foundation.config)),
     tweet: tweetSending(foundation, mail),
     notification: notificationSending(foundation, mail),
   };

@@ -67,6 +67,15 @@ test("a URL of a channel that cannot be read ends the process with the name of i
     );
 });
 
+test("an entry of SMS_CALLBACKS that cannot be read ends the process with the name of the variable, and nothing of a secret", () => {
+  assert.throws(
+    () => contentConfig({ SMS_CALLBACKS: "generic:0123456789abcdef,twilio:c2VjcmV0" }),
+    ({ message }: Error) =>
+      /^ {2}SMS_CALLBACKS: entry 2 \(twilio\) needs a secret of at least 16 characters$/m.test(message) &&
+      !message.includes("c2VjcmV0"),
+  );
+});
+
 test("a mail transport or rate that cannot be read ends the process with the name of its variable, and nothing of its value", () => {
   const MAIL_FROM = "shop@mail.example";
   for (const [variables, message] of [

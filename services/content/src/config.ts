@@ -8,6 +8,7 @@ import { secretKeys } from "@tidings/secrets/secret-keys";
 import { z } from "zod";
 import { readCallbacks } from "./callback/callback-secrets.ts";
 import { readDomainRates, readRate } from "./rate/rate.ts";
+import { readTextCallbacks } from "./reply/text-callbacks.ts";
 import { readInboxAddress } from "./send/return-addresses.ts";
 import { readPushUrl, readTextUrl, readTweetUrl } from "./text/transport-url.ts";
 
@@ -69,6 +70,13 @@ const dkimKeys = list.transform((items, { addIssue }) => {
 
 const callbacks = list.transform((items, { addIssue }) => {
   const read = readCallbacks(items);
+  if (!("problem" in read)) return read;
+  addIssue({ code: "custom", message: read.problem });
+  return z.NEVER;
+});
+
+const textCallbacks = list.transform((items, { addIssue }) => {
+  const read = readTextCallbacks(items);
   if (!("problem" in read)) return read;
   addIssue({ code: "custom", message: read.problem });
   return z.NEVER;
@@ -185,6 +193,8 @@ export const contentVariables = {
   TWEET_URL: channelUrl(readTweetUrl).optional(),
   /** How notifications leave: `json+https://token@host/path?body={"ids":["{to}"],"text":"{text}"}`, or `log:`. None leave when absent. */
   PUSH_URL: channelUrl(readPushUrl).optional(),
+  /** Providers whose reports of text messages, and answers to them, are taken at `/sms/<name>/callback`: `name:secret`. */
+  SMS_CALLBACKS: textCallbacks.default([]),
   /** Emails with `useOwnerAsMailer` come from the owner of the contact, as far as mails of that address are signed. */
   MAIL_OWNER_AS_MAILER: flag.default(false),
   /** The HTML of `{signature}` where the mail is not from an owner with a signature; `|FROM_NAME|` is the name of its sender. */

@@ -14,6 +14,7 @@ export const TABLES_OF_CONTACTS = [
   "tweet_sends",
   "notification_sends",
   "push_ids",
+  "text_replies",
   "message_sends",
 ];
 

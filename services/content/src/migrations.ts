@@ -22,11 +22,18 @@ import { INBOX_TABLES } from "./inbox/inbox-tables.ts";
 import { NOTICE_LEDGER, NOTICE_TABLES, OWNERS_OF_MAILS } from "./notice/notice-tables.ts";
 import { PUSH_IDS } from "./notification/push-tables.ts";
 import { LEARNED_RATES } from "./rate/learned-rates.ts";
+import { REPLY_TABLES } from "./reply/reply-tables.ts";
 import { MAIL_VALUES } from "./send/mail-values.ts";
 import { OPEN_DEVICE_TABLES } from "./send/open-devices.ts";
 import { CATEGORY_SUBSCRIPTIONS, MAIL_CLICKS, SEND_TABLES, WINNER_OF_SENDS } from "./send/send-tables.ts";
 import { SHOWN_RETENTION, SLOT_TABLES } from "./slot/slot-tables.ts";
-import { CHANNEL_LEDGERS, PROVIDER_ANSWERS, TEXT_LEDGER, TEXT_TABLES } from "./text/text-tables.ts";
+import {
+  CHANNEL_LEDGERS,
+  PROVIDER_ANSWERS,
+  TEXT_BROADCASTS,
+  TEXT_LEDGER,
+  TEXT_TABLES,
+} from "./text/text-tables.ts";
 import { VIDEO_TABLES } from "./video/video-hit.ts";
 import { PROMISED_VISITORS } from "./visit/promised-visitors.ts";
 import { TRACKED_SITES } from "./visit/tracked-sites.ts";
@@ -223,6 +230,8 @@ export const migrations: Migrations = {
   "0077_owners_of_mails": statements(...OWNERS_OF_MAILS),
   "0078_winner_of_sends": statements(...WINNER_OF_SENDS),
   "0079_ledgers_listed": statements(...TEXT_LEDGER, ...NOTICE_LEDGER),
+  "0080_text_replies": statements(...REPLY_TABLES),
+  "0081_text_broadcasts": statements(...TEXT_BROADCASTS),
   "0083_channel_ledgers": statements(...PROVIDER_ANSWERS, ...CHANNEL_LEDGERS),
   "0084_push_ids": statements(...PUSH_IDS),
   "0086_preference_pages": statements(

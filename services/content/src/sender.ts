@@ -15,29 +15,36 @@ import { inboxJobs } from "./inbox/read-inbox.ts";
 import { noticeLane } from "./notice/notice-queue.ts";
 import { askForNotice, recordNotices, writeNotice } from "./notice/send-notices.ts";
 import { openMailRates } from "./rate/mail-rates.ts";
-import { broadcastJobs } from "./send/broadcast.ts";
+import { numberConsentJobs } from "./reply/number-consents.ts";
+import { addBroadcast, broadcastJobs } from "./send/broadcast.ts";
 import type { WrittenSend } from "./send/compose-send.ts";
 import { type MessageSenderOptions, messagePreparer } from "./send/hand-over.ts";
 import { type MailParts, mailParts, SENDS_CHOSEN } from "./send/mail-parts.ts";
 import { recordSends } from "./send/record-sends.ts";
 import { refusalJobs } from "./send/refusals.ts";
 import { type RunSendsOptions, type SendLane, startLane } from "./send/run-sends.ts";
-import { plannedSends } from "./send/schedule.ts";
+import { EMAIL_SCHEDULE, SMS_SCHEDULE } from "./send/schedule.ts";
 import { sendsSource } from "./send/send-metrics.ts";
 import { bulkLane, directLane } from "./send/send-queue.ts";
 import { writeSend } from "./send/write-send.ts";
 import { stopLimits } from "./stop-limit.ts";
+import { addSmsBroadcast, smsBroadcastJobs } from "./text/sms-broadcast.ts";
+import type { TextSend } from "./text/text-queue.ts";
 import type { TextSending, TextWay } from "./text/text-sending.ts";
+import { countryOf } from "./text/transport-url.ts";
 import { pageAddresses } from "./web/page-address.ts";
 
 const MESSAGES = { name: "send_message", queue: messageQueue };
 
 /** Has each scrape look up how sends stand, in every process: those that send may be away. */
 export function watchSends(database: Database): { stop(): void } {
-  const ofChannels = TEXT_KINDS.map(({ lane }) => lane);
+  const ofChannels = TEXT_KINDS.flatMap(({ lanes }) => lanes);
   const lanes = [directLane, bulkLane, noticeLane, ...ofChannels, MESSAGES];
   return { stop: addSource(sendsSource(database, lanes)) };
 }
+
+/** Sends that begin by themselves. */
+const OF_ITSELF = { recipientsMax: undefined, createdBy: null };
 
 type Sender = Required<Pick<Parts, "work" | "jobs">>;
 
@@ -60,23 +67,28 @@ export function openSender(
   mail: MailParts,
   channels: Channels,
 ): Sender {
-  const { database, outbox, log, upstreams, bus } = foundation;
+  const { config, database, outbox, log, upstreams, bus } = foundation;
   const sendings = Object.values(channels);
   const mails = mail.way && startMailLanes(foundation, mail, mail.way);
   const lanes = [
     ...(mails?.lanes ?? []),
     ...sendings.flatMap((sending) =>
-      sending.way ? [startTextLane(foundation, mail, sending, sending.way)] : [],
+      sending.way ? startTextLanes(foundation, mail, sending, sending.way) : [],
     ),
     startMessages(foundation, mail, channels),
   ];
   const wakeLanes = () => {
     for (const lane of lanes) lane.nudge();
   };
-  const broadcasts = broadcastJobs({ database, outbox, log, upstreams, wake: wakeLanes });
+  const broadcasting = { database, outbox, log, upstreams, wake: wakeLanes };
+  const country = countryOf(config.SMS_URL);
+  const broadcasts = [
+    broadcastJobs(broadcasting),
+    smsBroadcastJobs({ ...broadcasting, render: channels.sms.render, country }),
+  ];
   bus.onNudge(SENDS_CHOSEN, () => {
     wakeLanes();
-    broadcasts.jobs.wake();
+    for (const { jobs } of broadcasts) jobs.wake();
   });
   return {
     work: {
@@ -92,8 +104,14 @@ export function openSender(
     },
     jobs: [
       refusalJobs(database, log, upstreams),
-      plannedSends(database, log),
-      broadcasts,
+      numberConsentJobs(database, log, { upstreams, country }),
+      EMAIL_SCHEDULE.jobs(database, log, (transaction, emailId, segmentIds) => {
+        addBroadcast(transaction, { emailId, segmentIds, ...OF_ITSELF });
+      }),
+      SMS_SCHEDULE.jobs(database, log, (transaction, smsId, segmentIds) => {
+        addSmsBroadcast(transaction, { smsId, segmentIds, ...OF_ITSELF });
+      }),
+      ...broadcasts,
       ...inboxReading(foundation, mail),
     ],
   };
@@ -129,16 +147,16 @@ function startMessages(
   });
 }
 
-/** Messages that a process gives to the provider of a channel at a time. */
+/** Messages of a lane that a process gives to the provider of a channel at a time. */
 const TEXTS_AT_ONCE = 16;
 
-function startTextLane(
+function startTextLanes(
   { config, database, outbox, log }: Foundation<ContentConfig>,
   { wake }: MailParts,
   { kind, ask }: TextSending,
   { transport, write }: TextWay,
 ) {
-  return startLane(kind.lane, {
+  const options: RunSendsOptions<TextSend> = {
     ...{ database, log, connections: TEXTS_AT_ONCE, stopLimitMs: stopLimits(config).mails },
     prepare: messagePreparer({
       log,
@@ -149,7 +167,8 @@ function startTextLane(
       isBulk: () => true,
     }),
     record: (results) => kind.record({ database, outbox, wake }, results),
-  });
+  };
+  return kind.lanes.map((lane) => startLane(lane, options));
 }
 
 function startMailLanes(

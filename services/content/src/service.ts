@@ -76,6 +76,7 @@ import { pageMethods } from "./page/page-methods.ts";
 import { pagePreviewRoutes } from "./page/page-preview.ts";
 import { pageRoutes } from "./page/page-routes.ts";
 import { preferencesInPages } from "./page/preference-page.ts";
+import { openReplies } from "./reply/service.ts";
 import { openSendRequests } from "./request/service.ts";
 import { holdClicks, holdDownloads } from "./send/hold-clicks.ts";
 import { mailParts } from "./send/mail-parts.ts";
@@ -86,6 +87,7 @@ import { shownRecorder } from "./slot/record-shown.ts";
 import { SHOWN_CONTENTS } from "./slot/shown-fact.ts";
 import { slotRoutes } from "./slot/slot-routes.ts";
 import { openTexts } from "./text/service.ts";
+import { settleClicks } from "./text/settle-clicks.ts";
 import { TWEET_FACTS } from "./tweet/tweet-kind.ts";
 import { tweetMethods } from "./tweet/tweet-methods.ts";
 import { openFiles } from "./uploads.ts";
@@ -124,9 +126,10 @@ function partitionedTables(hitsDays: number): MonthPartitioned[] {
   return [{ table: SUBMISSION_TOTAL.table }, ...OF_VISITS.map((table) => ({ table, ...kept }))];
 }
 
-/** Clicks in notifications count at once; those in mails wait for a verdict. */
+/** Clicks in notifications count at once, and those in text messages prove that they arrived; those in mails wait for a verdict. */
 const judgeClicks: typeof holdClicks = async (transaction, outbox, hits) => {
   await recordClicks(transaction, outbox, hits);
+  await settleClicks(transaction, outbox, hits);
   return holdClicks(transaction, outbox, hits);
 };
 
@@ -179,6 +182,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     formMarkup: (id) => markupForNobody(formOptions, id),
   });
   const callbacks = openCallbacks(foundation);
+  const replies = openReplies(foundation);
   const kept = openKeptMails(foundation, mail);
   const messageRows = marketingMessages(context);
   const ledgers = { database, outbox, findVisible, wake: mail.wake };
@@ -205,6 +209,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
     ...sends.routes,
     callbacks.routes,
     pushRoutes({ database, outbox, settings }),
+    replies.route,
     pagePreviewRoutes(pageShown),
     // Each path that is nothing else may be the alias of a page.
     pageRoutes({
@@ -282,6 +287,7 @@ export async function openContentService(foundation: Foundation<ContentConfig>):
       ...texts.facts,
       TWEET_FACTS.source(database),
       NOTIFICATION_FACTS.source(database),
+      ...replies.facts,
       listedFacts(database, DOWNLOADS),
       listedFacts(database, FOCUS_FACTS),
       listedFacts(database, VIDEO_HITS),

@@ -18,6 +18,7 @@ import { limit } from "../record/limit.ts";
 import { setCulpritsAside } from "../segment/build/culprits.ts";
 import { type CommandContext, carryOut, type Effected, type KeyedCommand } from "./carry-out.ts";
 import { contactableOf, type UsualFrequencies } from "./contactable.ts";
+import { findByNumber } from "./find-by-number.ts";
 import { listRecipients } from "./list-recipients.ts";
 import { readContactFields } from "./read-fields.ts";
 import { readPreferences } from "./read-preferences.ts";
@@ -109,6 +110,10 @@ export function commandHandlers(
       limit(asked.chosenContactIds.length, CHOSEN_MAX);
       limit(pageSize, READ_MAX);
       return listRecipients(database, { ...asked, size: Math.max(1, pageSize) }, deadlineMs);
+    },
+
+    async findContactsByNumber({ number }, { deadlineMs }) {
+      return { contacts: await findByNumber(database, number, deadlineMs) };
     },
 
     async readPreferences({ contactId }, { deadlineMs }) {

@@ -22,7 +22,14 @@ before(async () => {
 after(() => scene.close());
 
 const slice = (asked: { size?: number; after?: number; chosenContactIds?: number[]; upTo?: number }) => {
-  const first = { after: 0, size: 4, chosenContactIds: [], upTo: 0, excludedSegmentIds: [] };
+  const first = {
+    after: 0,
+    size: 4,
+    chosenContactIds: [],
+    upTo: 0,
+    excludedSegmentIds: [],
+    channel: "email",
+  };
   return listRecipients(
     scene.services.database,
     { ...first, ...asked, segmentIds: [segmentId] },

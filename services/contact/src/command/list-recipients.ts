@@ -2,7 +2,7 @@ import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 
 /**
- * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments, `$5` contacts that are passed over, `$6` the last contact. Each segment gives its next
+ * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments, `$5` contacts that are passed over, `$6` the last contact, `$7` the channel. Each segment gives its next
  * members by its index; of all of them those with the lowest ids are the slice. A slice may hold fewer recipients than members: some have no address, said no, or are excluded.
  */
 const recipientsStatement = prepared(
@@ -16,7 +16,8 @@ const recipientsStatement = prepared(
          order by contact_id limit $3::integer) m) as members
      group by contact_id order by contact_id limit $3::integer
    )
-   select m.contact_id, m.segment_id, c.email, c.preferred_locale, c.do_not_contact ? 'email' as has_refused,
+   select m.contact_id, m.segment_id, c.preferred_locale, c.do_not_contact ? $7::text as has_refused,
+     case when $7::text = 'sms' then coalesce(nullif(btrim(c.mobile), ''), nullif(btrim(c.phone), '')) else c.email end as address,
      exists (select from segment_contacts x
        where x.segment_id = any ($4::integer[]) and x.contact_id = m.contact_id and not x.manually_removed) as is_excluded
    from member m left join contacts c on c.id = m.contact_id order by m.contact_id`,
@@ -31,17 +32,27 @@ interface Slice {
   chosenContactIds: number[];
   /** The slice ends at this contact; 0 where it may go on to the last one. */
   upTo: number;
+  /** email or sms; email when empty. */
+  channel: string;
 }
 
 const LAST_ID = 2 ** 31 - 1;
 
-/** Members of segments who have an email address and did not refuse email, how many are left out, and the place behind the slice; 0 at the end. */
+/** Members of segments who have an address of the channel and did not refuse it, how many are left out, and the place behind the slice; 0 at the end. */
 export async function listRecipients(
   database: Database,
-  { segmentIds, excludedSegmentIds, after, size, chosenContactIds, upTo }: Slice,
+  { segmentIds, excludedSegmentIds, after, size, chosenContactIds, upTo, channel }: Slice,
   deadlineMs: number,
 ) {
-  const values = [segmentIds, after, size, excludedSegmentIds, chosenContactIds, upTo || LAST_ID];
+  const values = [
+    segmentIds,
+    after,
+    size,
+    excludedSegmentIds,
+    chosenContactIds,
+    upTo || LAST_ID,
+    channel || "email",
+  ];
   const rows = await database.query(recipientsStatement, values, deadlineMs);
   const {
     recipients = [],
@@ -50,10 +61,10 @@ export async function listRecipients(
     excluded = [],
   } = Object.groupBy(rows, leftOutAs);
   return {
-    recipients: recipients.map(({ contact_id, segment_id, email, preferred_locale }) => ({
+    recipients: recipients.map(({ contact_id, segment_id, address, preferred_locale }) => ({
       contactId: Number(contact_id),
       segmentId: Number(segment_id),
-      address: email ?? "",
+      address: address ?? "",
       locale: preferred_locale ?? "",
     })),
     ...{ withoutAddress: withoutAddress.length, refused: refused.length, excluded: excluded.length },
@@ -61,8 +72,8 @@ export async function listRecipients(
   };
 }
 
-function leftOutAs({ email, has_refused, is_excluded }: Row) {
+function leftOutAs({ address, has_refused, is_excluded }: Row) {
   if (is_excluded === "t") return "excluded";
-  if (!email) return "withoutAddress";
+  if (!address) return "withoutAddress";
   return has_refused === "t" ? "refused" : "recipients";
 }

@@ -28,8 +28,7 @@ export function beginCountingFeedback(provider: string): void {
   for (const kind of FEEDBACK_KINDS) feedback.inc({ provider, kind }, 0);
 }
 
-export function beginCounting(provider: string): void {
-  beginCountingFeedback(provider);
+export function beginRefusing(provider: string): void {
   for (const reason of REASONS) refused.inc({ provider, reason }, 0);
 }
 
@@ -39,9 +38,9 @@ export function noteRefused(provider: string, reason: RefusedFor): void {
 
 export function noteRecorded(provider: string, { kinds, ...outcomes }: Recorded): void {
   for (const kind of kinds) feedback.inc({ provider, kind });
-  for (const [outcome, count] of Object.entries(outcomes)) items.inc({ provider, outcome }, count);
+  noteItems(provider, outcomes);
 }
 
-export function noteUnread(provider: string, counts: { ignored: number; set_aside: number }): void {
-  for (const [outcome, count] of Object.entries(counts)) items.inc({ provider, outcome }, count);
+export function noteItems(provider: string, outcomes: Record<string, number>): void {
+  for (const [outcome, count] of Object.entries(outcomes)) items.inc({ provider, outcome }, count);
 }

@@ -12,7 +12,14 @@ function checkOf(entry: string) {
   const [check] = callbacks[0]?.checks ?? [];
   assert.ok(check);
   return async (request: Partial<CallbackRequest>): Promise<Checked> =>
-    check({ headers: {}, body: BODY, now: SIGNED_AT, fetchText: async () => undefined, ...request });
+    check({
+      headers: {},
+      url: "https://shop.example/",
+      body: BODY,
+      now: SIGNED_AT,
+      fetchText: async () => undefined,
+      ...request,
+    });
 }
 
 const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString("base64")}` });

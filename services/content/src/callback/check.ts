@@ -4,6 +4,8 @@ import { jsonIn } from "@tidings/resource/json-member";
 
 export interface CallbackRequest {
   headers: IncomingHttpHeaders;
+  /** As its sender wrote it, on the host of PUBLIC_URL. */
+  url: string;
   body: string;
   /** In milliseconds since 1970. */
   now: number;

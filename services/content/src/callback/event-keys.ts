@@ -2,6 +2,9 @@ import { createHash } from "node:crypto";
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 
+/** Days for which it is remembered which events were taken. */
+export const EVENT_DAYS = 30;
+
 const newStatement = prepared(
   "callback_events_add",
   "insert into callback_events (key) select k from unnest($1::uuid[]) as u (k) order by k on conflict do nothing returning key",

@@ -47,7 +47,7 @@ export function feedbackOf(kind: FeedbackKind, written: Written): Feedback[] | u
   return [{ kind, id, hash, address, at, code: codeOf(written.code), text: wordsOf(written.text) }];
 }
 
-function timeOf(value: unknown): number | undefined {
+export function timeOf(value: unknown): number | undefined {
   const text = wordsOf(value);
   const number = /^\d{1,15}(?:\.\d{1,9})?$/.test(text) ? Number(text) : undefined;
   const ms = number === undefined ? Date.parse(text) : number < SECONDS_MAX ? number * 1_000 : number;

@@ -1,12 +1,14 @@
 import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import type { Transaction } from "@tidings/database/transaction";
+import { wireAddress } from "@tidings/mail/mail-address";
 import type { Outbox } from "@tidings/messaging/outbox";
 import { keepRefusals, type Refusal, RefusalReason } from "../send/refusals.ts";
 import { emailsOfSends, FACT_COLUMNS, idsOfEmails, sendEvents } from "../send/send-facts.ts";
-import { eventKey, takeNew } from "./event-keys.ts";
+import { eventKey } from "./event-keys.ts";
 import type { Feedback, FeedbackKind } from "./feedback.ts";
-import { type Found, findSends } from "./find-sends.ts";
+import { type Found, sendFinder } from "./find-sends.ts";
+import { type Sent, takeEvents } from "./take-events.ts";
 
 /** The outcome of a callback: events of each kind, and items that changed nothing. */
 export interface Recorded {
@@ -15,15 +17,6 @@ export interface Recorded {
   unmatched: number;
 }
 
-interface Callback {
-  provider: string;
-  feedback: Feedback[];
-  /** Good for one callback. */
-  nonce?: string | undefined;
-}
-
-/** Days for which it is remembered which events were taken. */
-export const EVENT_DAYS = 30;
 /** Both in a row, and so far apart: a mailbox that is full for a weekend is no dead one. */
 const SOFT_BOUNCES_MIN = 5;
 const SOFT_BOUNCE_DAYS = 7;
@@ -75,32 +68,23 @@ const inARowStatement = prepared(
  * Takes the events of one callback in one transaction: each once, however often it comes, with the sends, refusals and events that
  * follow from them.
  */
-export function recordFeedback(database: Database, outbox: Outbox, callback: Callback): Promise<Recorded> {
-  const keyed = new Map(callback.feedback.map((event) => [keyOf(callback.provider, event), event]));
-  const repeated = callback.feedback.length - keyed.size;
+export function recordFeedback(database: Database, outbox: Outbox, sent: Sent<Feedback>): Promise<Recorded> {
+  const { provider } = sent;
   return database.transaction(
     backgroundDeadline(),
     async (transaction) => {
-      if (!(await isFirstUse(transaction, callback)))
-        return { kinds: [], known: callback.feedback.length, unmatched: 0 };
-      const fresh = await takeNew(transaction, [...keyed.keys()]);
-      const events = fresh.flatMap((key) => keyed.get(key) ?? []);
-      events.sort((a, b) => a.at - b.at);
-      const found = await findSends(transaction, events);
-      const matched = events.flatMap((event, index) => {
+      const { fresh, known } = await takeEvents(transaction, sent, (event) => keyOf(provider, event));
+      const found = await findSends(transaction, fresh);
+      const matched = fresh.flatMap((event, index) => {
         const of = found[index];
         return of ? [{ ...event, of }] : [];
       });
       await change(transaction, outbox, matched);
       await keepRefusals(transaction, [
-        ...matched.flatMap((event) => refusalOf(event, callback.provider)),
+        ...matched.flatMap((event) => refusalOf(event, provider)),
         ...(await refusalsOfLostMailboxes(transaction, matched)),
       ]);
-      return {
-        kinds: matched.map(({ kind }) => kind),
-        known: repeated + keyed.size - fresh.length,
-        unmatched: events.length - matched.length,
-      };
+      return { kinds: matched.map(({ kind }) => kind), known, unmatched: fresh.length - matched.length };
     },
     { byIndex: true },
   );
@@ -108,11 +92,6 @@ export function recordFeedback(database: Database, outbox: Outbox, callback: Cal
 
 interface Matched extends Feedback {
   of: Found;
-}
-
-async function isFirstUse(transaction: Transaction, { provider, nonce }: Callback): Promise<boolean> {
-  if (nonce === undefined) return true;
-  return (await takeNew(transaction, [eventKey(provider, "nonce", nonce)])).length > 0;
 }
 
 function keyOf(provider: string, { id, kind, hash = "", address, at }: Feedback): string {
@@ -131,6 +110,14 @@ interface Change {
   isComplained: boolean;
   isChanged: boolean;
 }
+
+const findSends = sendFinder({
+  table: "sends",
+  address: "lower(s.address)",
+  item: "email_id",
+  columns: `bounce, extract(epoch from date_bounced) * 1000 as bounced_at, extract(epoch from date_complained) * 1000 as complained_at, reason, code`,
+  formOf: (address) => (wireAddress(address) ?? address).toLowerCase(),
+});
 
 const number = (text: string | null | undefined) => (text == null ? null : Number(text));
 

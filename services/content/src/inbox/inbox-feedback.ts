@@ -5,10 +5,9 @@ import {
   type ReturnedMail,
   readReturnedMail,
 } from "@tidings/mail/returned-mail";
-import { eventKey } from "../callback/event-keys.ts";
+import { EVENT_DAYS, eventKey } from "../callback/event-keys.ts";
 import type { Feedback } from "../callback/feedback.ts";
 import { feedbackOf, hashOf, kindOfBounce, wordsOf } from "../callback/read-feedback.ts";
-import { EVENT_DAYS } from "../callback/record-feedback.ts";
 import type { ReturnAddresses } from "../send/return-addresses.ts";
 import { SEND_FIELD } from "../send/write-send.ts";
 

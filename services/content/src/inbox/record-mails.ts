@@ -15,7 +15,7 @@ export async function recordMails(
 ): Promise<ReadonlySet<string>> {
   const feedback = mails.flatMap((mail) => mail.feedback);
   if (feedback.length > 0)
-    noteRecorded(INBOX, await recordFeedback(database, outbox, { provider: INBOX, feedback }));
+    noteRecorded(INBOX, await recordFeedback(database, outbox, { provider: INBOX, events: feedback }));
   const answers = mails.flatMap(({ answer }) => answer ?? []);
   return answers.length > 0 ? recordAnswers(database, outbox, answers) : new Set();
 }

@@ -14,7 +14,7 @@ import { EMAIL_SHOWN } from "../family/references.ts";
 import { checkUtmTags } from "../family/utm-tags.ts";
 import { restartTests } from "../family/variant-test.ts";
 import { keepFamily } from "../send/email-family.ts";
-import { planSends } from "../send/schedule.ts";
+import { EMAIL_SCHEDULE } from "../send/schedule.ts";
 
 const TOKENS_MAX = 100;
 const HEADERS_MAX = 50;
@@ -30,7 +30,7 @@ export function emails(context: ResourceContext): { rows: Repository<Email>; mak
   const restart = restartTests<Email>(EmailSchema, ["variantSentCount", "variantReadCount"]);
   const changed = async (transaction: Transaction, changes: Changed<Email>[]) => {
     await restart(transaction, changes);
-    planSends(transaction, changes, context.database.now());
+    EMAIL_SCHEDULE.plan(transaction, changes, context.database.now());
   };
   const rows = repository<Email, Family>(context, EmailSchema, {
     listed: variants.listed,

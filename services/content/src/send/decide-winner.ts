@@ -6,7 +6,7 @@ import type { Call } from "@tidings/rpc/call";
 import type { Log } from "@tidings/runtime/log";
 import { isOpen } from "../family/is-open.ts";
 import type { MakeWinner } from "../family/make-winner.ts";
-import { wakeBroadcast } from "./broadcast.ts";
+import { EMAIL_BROADCASTS, wakeBroadcast } from "./broadcast-kind.ts";
 import { readEmailTest, winnerOf } from "./email-test.ts";
 import { decisions } from "./plan-decision.ts";
 
@@ -50,7 +50,7 @@ export function winnerDecisions({ database, log, makeWinner, wake }: DecisionOpt
       // One without a parent stays as it is.
       if (winner !== undefined) await makeWinner(transaction, winner, decisionCall());
       transaction.execute(decideStatement, [key, winner ?? null]);
-      wakeBroadcast(transaction, key);
+      wakeBroadcast(EMAIL_BROADCASTS, transaction, key);
       transaction.afterCommit(wake);
       return { state: "done" };
     },

@@ -18,9 +18,10 @@ import type { MakeWinner } from "../family/make-winner.ts";
 import type { LinkPreview } from "../web/preview.ts";
 import { sendAwaiter } from "./await-sends.ts";
 import { addBroadcast } from "./broadcast.ts";
+import { EMAIL_BROADCASTS } from "./broadcast-kind.ts";
+import { broadcastMethods } from "./broadcast-methods.ts";
 import { chooseContact } from "./choose-contact.ts";
 import type { AskContactable } from "./contactable.ts";
-import { controlBroadcast } from "./control-broadcast.ts";
 import { dryRun } from "./dry-run.ts";
 import { FAMILY_OF } from "./email-family.ts";
 import { presentRevision } from "./email-revision.ts";
@@ -30,7 +31,7 @@ import { ledgerMethods } from "./ledger.ts";
 import { NO_TRANSPORT } from "./mail-parts.ts";
 import { notWritten } from "./not-written.ts";
 import { previewMail } from "./preview-mail.ts";
-import { awaitBroadcast, readBroadcasts } from "./read-broadcast.ts";
+import { readCount, readLists } from "./read-segments.ts";
 import { readTest } from "./read-test.ts";
 import { readTokens } from "./read-tokens.ts";
 import type { RecordOpen } from "./record-opens.ts";
@@ -67,7 +68,6 @@ const REFUSALS: Record<string, string> = {
   suppressed: "The address is one to not be emailed.",
 };
 const ATTACHMENTS_MAX = 100;
-const COUNT_MAX = 1_000_000;
 
 /** The methods of emails beyond the standard ones, but for those about notices. */
 export type SendMethods = Omit<Handlers<typeof EmailMethodService>, "sendTestEmail">;
@@ -75,6 +75,7 @@ export type SendMethods = Omit<Handlers<typeof EmailMethodService>, "sendTestEma
 export function emailMethods(options: EmailMethodOptions): SendMethods {
   const { database, outbox, rows, findVisible, askContactable } = options;
   const awaitSend = sendAwaiter(database, "sends");
+  const broadcasts = broadcastMethods(database, EMAIL_BROADCASTS);
   return {
     ...ledgerMethods(options),
     async sendEmailToContact({ id, contactId, tokens, assetAttachments }, call) {
@@ -148,24 +149,19 @@ export function emailMethods(options: EmailMethodOptions): SendMethods {
     },
     async getBroadcast({ emailId, id, wait }, call) {
       await rows.get(emailId, call);
-      const broadcast = wait
-        ? await awaitBroadcast(database, { emailId, id }, call.deadlineMs)
-        : (await readBroadcasts(database, { emailId, id }, call.deadlineMs))[0];
-      if (!broadcast) throw notFound();
-      return broadcast;
+      return wait
+        ? broadcasts.await(emailId, id, call.deadlineMs)
+        : broadcasts.get(emailId, id, call.deadlineMs);
     },
     async listBroadcasts({ emailId }, call) {
       await rows.get(emailId, call);
-      return { broadcasts: await readBroadcasts(database, { emailId }, call.deadlineMs) };
+      return { broadcasts: await broadcasts.list(emailId, call.deadlineMs) };
     },
-    async controlBroadcast({ emailId, id, action }, call) {
-      await rows.get(emailId, call);
-      const [before] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
-      if (!before) throw notFound();
-      await controlBroadcast(database, { emailId, id, action }, call.deadlineMs);
+    async controlBroadcast({ emailId: itemId, id, action }, call) {
+      await rows.get(itemId, call);
+      const broadcast = await broadcasts.control({ itemId, id, action }, call.deadlineMs);
       options.wake();
-      const [broadcast] = await readBroadcasts(database, { emailId, id }, call.deadlineMs);
-      return broadcast ?? before;
+      return broadcast;
     },
     async previewEmail({ id, contactId }, call) {
       const { emailType } = await rows.get(id, call);
@@ -229,23 +225,4 @@ async function readAttachments(
   const missing = ids.find((id) => !visible.has(id));
   if (missing !== undefined) throw invalid([notValid("assetAttachments", `There is no asset ${missing}.`)]);
   return ids;
-}
-
-/** Segments of the email; all of them when none are named. */
-function readLists(json: Uint8Array, email: Email): number[] {
-  const own = email.lists.map(({ id }) => id);
-  const sent = jsonOf(json);
-  if (isNothing(sent)) return own;
-  const ids = Array.isArray(sent) ? sent.map((id) => Number(textOf(id))) : [Number.NaN];
-  if (!ids.every((id) => own.includes(id)))
-    throw invalid([notValid("lists", "It is a list of ids of segments that the email goes to.")]);
-  return [...new Set(ids)];
-}
-
-function readCount(field: string, json: Uint8Array): number | undefined {
-  const sent = jsonOf(json);
-  if (isNothing(sent)) return undefined;
-  const count = Number(textOf(sent) ?? Number.NaN);
-  if (Number.isInteger(count) && count >= 1 && count <= COUNT_MAX) return count;
-  throw invalid([notValid(field, `It is a whole number from 1 to ${COUNT_MAX}.`)]);
 }

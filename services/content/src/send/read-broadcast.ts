@@ -4,28 +4,32 @@ import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
 import { timestampFromText } from "@tidings/database/timestamp";
 import type { BroadcastSchema } from "@tidings/proto/tidings/content/v1/email";
+import { type BroadcastKind, EMAIL_BROADCASTS, SMS_BROADCASTS } from "./broadcast-kind.ts";
 import { SendState } from "./send-tables.ts";
 
 /** SQL: the sends of a broadcast by state, as JSON. */
-export const COUNTS = (id: string) => `(select json_agg(c) from (
-  select state, reason is not null as has_reason, count(*)::integer as count from sends where broadcast_id = ${id} group by 1, 2) c)`;
+export const COUNTS = ({ sends }: BroadcastKind, id: string) => `(select json_agg(c) from (
+  select state, reason is not null as has_reason, count(*)::integer as count from ${sends} where broadcast_id = ${id} group by 1, 2) c)`;
 
-const readStatement = prepared(
-  "broadcasts_show",
-  `select b.*, extract(epoch from coalesce(b.finished_at, now()) - b.started_at) as seconds,
-     coalesce(b.counts::text, ${COUNTS("b.id")}::text) as sends,
-     -- The words of a server rather than those about a rate.
-     (select reason from (select reason, code from sends where broadcast_id = b.id and state = 'waiting' limit 1000) w
-      where reason is not null order by code is null limit 1) as waiting_reason
-   from broadcasts b where b.email_id = $1::integer and ($2::uuid is null or b.id = $2::uuid)
-   order by b.id desc limit 100`,
-);
-/** Asked while somebody waits: the cost does not grow with the broadcast. */
-const openStatement = prepared(
-  "broadcasts_open",
-  `select from broadcasts b where b.id = $1::uuid and b.email_id = $2::integer and b.finished_at is null and (b.state in ('choosing', 'cancelling')
-     or exists (select from sends where broadcast_id = b.id and state = any (array['waiting', 'started'])))`,
-);
+const statementsOf = (kind: BroadcastKind) => ({
+  read: prepared(
+    `broadcasts_show_${kind.sends}`,
+    `select b.*, extract(epoch from coalesce(b.finished_at, now()) - b.started_at) as seconds,
+       coalesce(b.counts::text, ${COUNTS(kind, "b.id")}::text) as sends,
+       -- The words of a server rather than those about a rate.
+       (select reason from (select reason, code from ${kind.sends} where broadcast_id = b.id and state = 'waiting' limit 1000) w
+        where reason is not null order by code is null limit 1) as waiting_reason
+     from broadcasts b where b.${kind.item} = $1::integer and ($2::uuid is null or b.id = $2::uuid)
+     order by b.id desc limit 100`,
+  ),
+  // Asked while somebody waits: the cost does not grow with the broadcast.
+  open: prepared(
+    `broadcasts_open_${kind.sends}`,
+    `select from broadcasts b where b.id = $1::uuid and b.${kind.item} = $2::integer and b.finished_at is null and (b.state in ('choosing', 'cancelling')
+       or exists (select from ${kind.sends} where broadcast_id = b.id and state = any (array['waiting', 'started'])))`,
+  ),
+});
+const STATEMENTS = { email: statementsOf(EMAIL_BROADCASTS), sms: statementsOf(SMS_BROADCASTS) };
 const LOOK_MS = 100;
 /** A look and the way back take a part of the deadline. */
 const SPARE_MS = 1_000;
@@ -33,29 +37,31 @@ const WAIT_MAX_MS = 20_000;
 
 type Broadcast = MessageInitShape<typeof BroadcastSchema> & { state: string };
 
-/** The broadcasts of an email, the newest first, or the one with this id. */
+/** The broadcasts of an entity, the newest first, or the one with this id. */
 export async function readBroadcasts(
   database: Database,
-  { emailId, id }: { emailId: number; id?: string },
+  { channel }: BroadcastKind,
+  { itemId, id }: { itemId: number; id?: string },
   deadlineMs: number,
 ): Promise<Broadcast[]> {
-  const rows = await database.query(readStatement, [emailId, id ?? null], deadlineMs);
+  const rows = await database.query(STATEMENTS[channel].read, [itemId, id ?? null], deadlineMs);
   return rows.map(toBroadcast);
 }
 
 /** Waits until a broadcast has nothing left to do, for 20 seconds at most, or until the deadline comes near; undefined for an unknown one. */
 export async function awaitBroadcast(
   database: Database,
-  asked: { emailId: number; id: string },
+  kind: BroadcastKind,
+  asked: { itemId: number; id: string },
   deadlineMs: number,
 ): Promise<Broadcast | undefined> {
   const untilMs = Math.min(deadlineMs - SPARE_MS, Date.now() + WAIT_MAX_MS);
   while (
-    (await database.query(openStatement, [asked.id, asked.emailId], deadlineMs)).length > 0 &&
+    (await database.query(STATEMENTS[kind.channel].open, [asked.id, asked.itemId], deadlineMs)).length > 0 &&
     Date.now() < untilMs
   )
     await pause(LOOK_MS);
-  return (await readBroadcasts(database, asked, deadlineMs))[0];
+  return (await readBroadcasts(database, kind, asked, deadlineMs))[0];
 }
 
 interface Counted {

@@ -1,4 +1,4 @@
-import { type Database, prepared } from "@tidings/database/database";
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
 import { jobsOf } from "@tidings/jobs/jobs";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
@@ -15,11 +15,13 @@ export const RefusalReason = { NONE: 0, UNSUBSCRIBED: 1, BOUNCED: 2 } as const;
 /** A contact said no on a channel, or takes it back. */
 export interface Refusal {
   contactId: number;
-  channel: "email";
+  channel: "email" | "sms";
   reason: (typeof RefusalReason)[keyof typeof RefusalReason];
   /** The message that it came from, where that is known. */
   channelId: number | undefined;
   comments: string;
+  /** Takes back only what the contact said itself. */
+  isOwnOnly?: boolean;
 }
 
 interface Task extends Refusal {
@@ -30,7 +32,12 @@ interface Task extends Refusal {
 
 /** SQL: did the contact of this column say no here to emails? */
 export function refusesEmails(contactId: string): string {
-  return `exists (select from send_refusals r where r.contact_id = ${contactId} and r.channel = 'email')`;
+  return refusesChannel(contactId, "email");
+}
+
+/** SQL: did the contact of this column say no here on a channel? */
+export function refusesChannel(contactId: string, channel: string): string {
+  return `exists (select from send_refusals r where r.contact_id = ${contactId} and r.channel = '${channel}')`;
 }
 
 const keepStatement = prepared(
@@ -87,7 +94,13 @@ function columns(refusals: Pick<Refusal, "contactId" | "channel">[]): unknown[][
 /** Passes refusals on to the contact service. While it is away they wait. */
 export function refusalJobs(database: Database, log: Log, upstreams: Upstreams): JobOptions {
   const contacts = upstreams.client("contact", ContactCommandService);
-  const command = contactCommander({ contacts, actor: serviceActor("Unsubscribes") });
+  const actor = serviceActor("Unsubscribes");
+  const command = contactCommander({ contacts, actor });
+  const saidNoItself = async ({ channel, contactId }: Task) => {
+    const outgoing = { actor, deadlineMs: backgroundDeadline(), requestId: "" };
+    const asked = await contacts.checkContactable({ channel, ids: [contactId] }, outgoing);
+    return asked.contacts[0]?.refusal === "unsubscribed";
+  };
   return {
     database,
     log,
@@ -95,7 +108,7 @@ export function refusalJobs(database: Database, log: Log, upstreams: Upstreams):
     atOnce: AT_ONCE,
     async prepare(job) {
       const task = job.payload as unknown as Task;
-      if (task.isPassedOn) return job;
+      if (task.isPassedOn || (task.isOwnOnly && !(await saidNoItself(task)))) return job;
       const { contactId, channel, reason, channelId, comments, at } = task;
       const doNotContact = [{ channel, reason, channelId, comments }];
       await command({

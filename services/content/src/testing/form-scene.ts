@@ -121,6 +121,7 @@ function away(): FollowOptions["contacts"] {
     reserveContactIds: refuse,
     checkContactable: refuse,
     listRecipients: refuse,
+    findContactsByNumber: refuse,
     readPreferences: refuse,
   };
 }

@@ -46,6 +46,7 @@ export function apiTransport(api: ProviderApi, plural: string, outbound: Outboun
 function bodyOf({ kind, from, template }: ProviderApi, { address, to, values }: TextMessage) {
   if (kind === "form") {
     const form = new URLSearchParams({ To: address, From: from, Body: values.text ?? "" });
+    if (values.reports) form.set("StatusCallback", values.reports);
     return { type: "application/x-www-form-urlencoded", body: form.toString() };
   }
   return { type: "application/json", body: JSON.stringify(fillTemplate(template, { ...values, to, from })) };

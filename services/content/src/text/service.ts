@@ -5,6 +5,7 @@ import { implement } from "@tidings/rpc/server";
 import type { Foundation, Parts } from "@tidings/service/start-service";
 import type { ContentConfig } from "../config.ts";
 import type { MailParts } from "../send/mail-parts.ts";
+import { smsBroadcastMethods } from "./sms-broadcast-methods.ts";
 import { SMS_FACTS } from "./sms-facts.ts";
 import { smsLedgerMethods } from "./sms-ledger.ts";
 import { textMethods } from "./text-methods.ts";
@@ -27,6 +28,7 @@ export function openTexts(
     services: [
       implement(SmsMethodService, {
         ...methods,
+        ...smsBroadcastMethods({ database, rows, hasTransport: sending.way !== undefined, wake }),
         ...smsLedgerMethods({ database, outbox, findVisible, wake }),
       }),
     ],

@@ -1,12 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Row } from "@tidings/database/statement";
+import { timestampFromText } from "@tidings/database/timestamp";
 import type { SmsMethodService, TextSendSchema } from "@tidings/proto/tidings/content/v1/sms";
 import type { Handlers } from "@tidings/rpc/definition";
 import { SMS_FACTS } from "./sms-facts.ts";
 import { SMS } from "./text-channel.ts";
 import { listedMembers, type TextLedgerOptions, textLedger } from "./text-ledger.ts";
 
-const ledgerOf = textLedger(SMS_FACTS);
+const ledgerOf = textLedger(SMS_FACTS, ["undelivered", "date_undelivered", "date_delivered"]);
 const UNNAMED =
   "Sends of text messages are listed of a text message (smsId), of a contact (contactId), or with state=unknown.";
 
@@ -25,5 +26,13 @@ export function smsLedgerMethods(
 }
 
 function toTextSend(row: Row): MessageInitShape<typeof TextSendSchema> {
-  return { ...listedMembers(SMS, row), smsId: Number(row.sms_id) };
+  const time = (name: string) => (row[name] ? timestampFromText(row[name]) : undefined);
+  const [dateUndelivered, dateDelivered] = ["date_undelivered", "date_delivered"].map(time);
+  return {
+    ...listedMembers(SMS, row),
+    smsId: Number(row.sms_id),
+    ...(row.undelivered && { undelivered: row.undelivered }),
+    ...(dateUndelivered && { dateUndelivered }),
+    ...(dateDelivered && { dateDelivered }),
+  };
 }

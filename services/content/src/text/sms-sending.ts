@@ -12,6 +12,7 @@ const EMPTY = "The text message is empty.";
 export function smsSending(
   foundation: Foundation<ContentConfig>,
   { rendering, askContactable }: MailParts,
+  reportsOf: ((hash: string) => string) | undefined,
 ): TextSending {
   const { config, database } = foundation;
   const { SMS_URL: url, PUBLIC_URL: publicUrl, PUBLIC_TOKEN_KEYS: tokenKeys } = config;
@@ -26,6 +27,9 @@ export function smsSending(
     render: ({ id, message, language }, contactId) =>
       render({ itemId: Number(id), text: message ?? "", language: language ?? "" }, contactId),
     ask: (contactId) => askContactable("sms", contactId),
-    way: textWay(foundation, SMS_KIND, { url, write: (send) => writeSms({ contacts, country }, send) }),
+    way: textWay(foundation, SMS_KIND, {
+      url,
+      write: (send) => writeSms({ contacts, country, reportsOf }, send),
+    }),
   };
 }

@@ -13,9 +13,11 @@ export interface TextChannel {
   copied: Record<string, string>;
   /** Columns of the ledger that the events of this channel carry beside those of all. */
   published: string[];
+  /** Its entities are sent to segments, too. */
+  hasBroadcasts?: true;
 }
 
 export const SMS: TextChannel = {
   ...{ name: "sms", plural: "text messages", table: "text_sends", items: "smses", item: "sms_id" },
-  ...{ copied: {}, published: [] },
+  ...{ copied: {}, published: ["undelivered", "date_undelivered"], hasBroadcasts: true },
 };

@@ -30,7 +30,11 @@ export interface TextFacts {
   /** The entities of sends as they are now; of those that are there. */
   itemsOf(queries: Queryable, ids: number[]): Promise<Row[]>;
   /** Events of sends that were decided, or read, with the columns of their facts, each with up to 500 of them. */
-  events(verb: "sent" | "failed" | "suppressed" | "read", sends: Row[], items: Row[]): DomainEvent[];
+  events(
+    verb: "sent" | "failed" | "suppressed" | "undelivered" | "read",
+    sends: Row[],
+    items: Row[],
+  ): DomainEvent[];
   /** All sends, for services that make a replica of them from nothing. */
   source(database: Database): FactSource;
 }

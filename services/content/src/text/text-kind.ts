@@ -7,13 +7,13 @@ import { type ChooseTexts, textChooser } from "./choose-text.ts";
 import { type RecordTexts, textRecorder } from "./record-texts.ts";
 import type { TextChannel } from "./text-channel.ts";
 import type { TextFacts } from "./text-facts.ts";
-import { type TextSend, textLane } from "./text-queue.ts";
+import { type TextSend, textLanes } from "./text-queue.ts";
 
 /** How messages of a channel are made, chosen, claimed and recorded. */
 export interface TextKind {
   channel: TextChannel;
   facts: TextFacts;
-  lane: SendLane<TextSend>;
+  lanes: SendLane<TextSend>[];
   choose: ChooseTexts;
   record: RecordTexts;
   /** Entities that are published now, by their ids, with what their messages are made of. */
@@ -39,7 +39,7 @@ export function textKind({
   return {
     channel,
     facts,
-    lane: textLane(lane, channel),
+    lanes: textLanes(lane, channel),
     choose: textChooser(channel),
     record: textRecorder(facts),
     async openItems({ query }, ids) {

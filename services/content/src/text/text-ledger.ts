@@ -76,8 +76,18 @@ export function textLedger(
   };
 }
 
+/** SQL: the query `recounted`, which has the broadcasts of changed sends counted anew. */
+export function recounted(changed: string): string {
+  return `recounted as (
+    update broadcasts b set counts = null from (select distinct broadcast_id as id from ${changed}) c where b.id = c.id),`;
+}
+
 /** Each state of an entity's sends, and the sends of a contact, are read backwards by an index. */
-function statementsOf({ name, table, items, item }: TextChannel, factColumns: string, listed: string[]) {
+function statementsOf(
+  { name, table, items, item, hasBroadcasts }: TextChannel,
+  factColumns: string,
+  listed: string[],
+) {
   const columns = [
     ...[
       "id",
@@ -120,7 +130,7 @@ function statementsOf({ name, table, items, item }: TextChannel, factColumns: st
     // A marketing message stays where it is, whatever is decided: its send of unknown outcome has ended it.
     resolveStatement: prepared(
       `${table}_resolve`,
-      `with ${resolvedRow(table, isOwned(items, item, "$3"))}, counted as (
+      `with ${resolvedRow(table, isOwned(items, item, "$3"))}, ${hasBroadcasts ? recounted("resolved") : ""} counted as (
          update ${items} m set sent_count = m.sent_count + 1 from resolved where m.id = resolved.${item} and resolved.state = 'sent')
        select id, due_at, started_at, ${factColumns} from resolved`,
     ),

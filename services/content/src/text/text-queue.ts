@@ -1,4 +1,5 @@
 import type { Claimed } from "@tidings/jobs/queue";
+import { refusesChannel } from "../send/refusals.ts";
 import { EVERY_GROUP, laneOf, type SendLane } from "../send/run-sends.ts";
 import type { TextChannel } from "./text-channel.ts";
 
@@ -8,28 +9,62 @@ export interface TextSend extends Claimed {
   itemId: number;
   contactId: number;
   content: string;
+  /** The number that was chosen for a send to segments; the contact's present one when undefined. */
+  address: string | undefined;
   /** A notification to an app instead of a browser. */
   isMobile: boolean;
 }
 
-export function textLane(name: string, { table, item, copied }: TextChannel): SendLane<TextSend> {
+interface Part {
+  /** SQL: the messages of the lane. */
+  where: string;
+  /** SQL, of a condition for the broadcast `b`: is it held back? */
+  isStopped(condition: string): string;
+}
+
+const ALL: Part = { where: "true", isStopped: () => "false" };
+/** A message that somebody asked for is never paused, and never behind those to segments. */
+const DIRECT: Part = { where: "broadcast_id is null", isStopped: () => "false" };
+const BULK: Part = {
+  where: "broadcast_id is not null",
+  isStopped: (condition) => `exists (select from broadcasts b where b.finished_at is null and ${condition})`,
+};
+
+/** The lanes of a channel: one, and another for messages to segments where it has some. */
+export function textLanes(name: string, channel: TextChannel): SendLane<TextSend>[] {
+  return channel.hasBroadcasts
+    ? [textLane(name, channel, DIRECT), textLane(`${name}_bulk`, channel, BULK)]
+    : [textLane(name, channel, ALL)];
+}
+
+function textLane(
+  name: string,
+  { name: channel, table, item, copied }: TextChannel,
+  { where, isStopped }: Part,
+): SendLane<TextSend> {
+  const ofSend = `(b.is_paused or b.state = 'cancelling') and b.id = ${table}.broadcast_id`;
   return laneOf<TextSend>({
     name,
     table,
-    where: "true",
+    where,
     group: item,
     due: "due_at",
     order: "due_at, id",
-    columns: ["hash", item, "contact_id", "content", ...Object.keys(copied)].join(", "),
-    groups: EVERY_GROUP,
+    columns: ["hash", item, "contact_id", "content", "address", "occasion", ...Object.keys(copied)].join(
+      ", ",
+    ),
+    groups: `${EVERY_GROUP} and not ${isStopped(`b.is_paused and b.${item} = waiting_group.id`)}`,
     jobOf: (claimed, row) => ({
       ...claimed,
       hash: row.hash ?? "",
       itemId: Number(row[item]),
       contactId: Number(row.contact_id),
       content: row.content ?? "",
+      address: row.occasion === "list" ? (row.address ?? undefined) : undefined,
       isMobile: row.is_mobile === "t",
     }),
     startedAt: "started_at",
+    // A no that was said here, a pause and a cancel hold at once.
+    mayStart: `not ${refusesChannel(`${table}.contact_id`, channel)} and not ${isStopped(ofSend)}`,
   });
 }

@@ -20,6 +20,19 @@ function ledgerTable(table: string, item: string): string[] {
 
 export const TEXT_TABLES = ledgerTable("text_sends", "sms_id");
 
+/** SQL of a migration: text messages are sent to segments. */
+export const TEXT_BROADCASTS = [
+  "alter table broadcasts alter column email_id drop not null, alter column family_id drop not null, add column sms_id integer",
+  "create index broadcasts_of_sms on broadcasts (sms_id, id) where sms_id is not null",
+  "create index broadcasts_paused_smses on broadcasts (sms_id) where is_paused and finished_at is null",
+  "alter table text_sends add column broadcast_id uuid",
+  // Two contacts with one number get one message.
+  "create unique index text_sends_once_a_number on text_sends (sms_id, address) where occasion = 'list'",
+  "create index text_sends_of_broadcast on text_sends (broadcast_id, state) where broadcast_id is not null",
+  "create index text_sends_due_direct on text_sends (sms_id, due_at) where state = 'waiting' and broadcast_id is null",
+  "create index text_sends_due_bulk on text_sends (sms_id, due_at) where state = 'waiting' and broadcast_id is not null",
+];
+
 /** SQL of a migration: sends of a text message in a state are listed backwards. */
 export const TEXT_LEDGER = ["create index text_sends_of_sms on text_sends (sms_id, state, id)"];
 

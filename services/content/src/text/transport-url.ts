@@ -120,3 +120,8 @@ function textsIn(value: unknown): string[] {
   if (isObject(value)) return Object.values(value).flatMap(textsIn);
   return typeof value === "string" ? [value] : [];
 }
+
+/** The country of numbers that name none. */
+export function countryOf(url: { country?: string } | undefined): string {
+  return url?.country ?? DEFAULT_COUNTRY;
+}

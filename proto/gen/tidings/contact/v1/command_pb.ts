@@ -13,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file tidings/contact/v1/command.proto.
  */
 export const file_tidings_contact_v1_command: GenFile = /*@__PURE__*/
-  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0ItsCCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIEg0KBXByb29mGAwgASgJEhEKCWRldmljZV9pZBgNIAEoCRI2Cgdjb25zZW50GA4gASgLMiAudGlkaW5ncy5jb250YWN0LnYxLkNvbnNlbnRHaXZlbkgBiAEBQgwKCl9tZXJnZWRfaWRCCgoIX2NvbnNlbnQiiAEKGFRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFEjQKB2NvbW1hbmQYAiABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0EhUKCG93bmVyX2lkGAMgASgFSACIAQFCCwoJX293bmVyX2lkIlAKGVRyeUlkZW50aWZpY2F0aW9uUmVzcG9uc2USEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSDwoHY2hhbmdlcxgDIAEoDCJXCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFEhAKCGlzX2ZvdW5kGAQgASgIIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIikKFlJlYWRGaWVsZExhYmVsc1JlcXVlc3QSDwoHYWxpYXNlcxgBIAMoCSKRAQoXUmVhZEZpZWxkTGFiZWxzUmVzcG9uc2USRwoGbGFiZWxzGAEgAygLMjcudGlkaW5ncy5jb250YWN0LnYxLlJlYWRGaWVsZExhYmVsc1Jlc3BvbnNlLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiPwoNQ29udGFjdEZpZWxkcxIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg4KBnZhbHVlcxgDIAMoCSKXAQoVTGlzdFJlY2lwaWVudHNSZXF1ZXN0EhMKC3NlZ21lbnRfaWRzGAEgAygFEg0KBWFmdGVyGAIgASgFEhEKCXBhZ2Vfc2l6ZRgDIAEoBRIcChRleGNsdWRlZF9zZWdtZW50X2lkcxgEIAMoBRIaChJjaG9zZW5fY29udGFjdF9pZHMYBSADKAUSDQoFdXBfdG8YBiABKAUilQEKFkxpc3RSZWNpcGllbnRzUmVzcG9uc2USMQoKcmVjaXBpZW50cxgBIAMoCzIdLnRpZGluZ3MuY29udGFjdC52MS5SZWNpcGllbnQSDAoEbmV4dBgCIAEoBRIXCg93aXRob3V0X2FkZHJlc3MYAyABKAUSDwoHcmVmdXNlZBgEIAEoBRIQCghleGNsdWRlZBgFIAEoBSJUCglSZWNpcGllbnQSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdhZGRyZXNzGAIgASgJEg4KBmxvY2FsZRgDIAEoCRISCgpzZWdtZW50X2lkGAQgASgFIjcKF0NoZWNrQ29udGFjdGFibGVSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSCwoDaWRzGAIgAygFIk0KGENoZWNrQ29udGFjdGFibGVSZXNwb25zZRIxCghjb250YWN0cxgBIAMoCzIfLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0YWJsZSJZCgtDb250YWN0YWJsZRIKCgJpZBgBIAEoBRIPCgdyZWZ1c2FsGAIgASgJEi0KBHJ1bGUYAyABKAsyHy50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbm5lbFJ1bGUiNgoLQ2hhbm5lbFJ1bGUSFAoMaXNfcHJlZmVycmVkGAEgASgIEhEKCXBlcl9tb250aBgCIAEoASIsChZSZWFkUHJlZmVyZW5jZXNSZXF1ZXN0EhIKCmNvbnRhY3RfaWQYASABKAUiqgEKF1JlYWRQcmVmZXJlbmNlc1Jlc3BvbnNlEhIKCmNvbnRhY3RfaWQYASABKAUSFwoPZnJlcXVlbmN5X3J1bGVzGAIgASgMEhkKEWhhc19yZWZ1c2VkX2VtYWlsGAMgASgIEhEKCWhhc19waG9uZRgEIAEoCBI0CghzZWdtZW50cxgFIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5PZmZlcmVkU2VnbWVudCI9Cg5PZmZlcmVkU2VnbWVudBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhEKCWlzX21lbWJlchgDIAEoCDLfBwoVQ29udGFjdENvbW1hbmRTZXJ2aWNlEnYKEENhcnJ5T3V0Q29tbWFuZHMSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1JlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVJlYWRDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlYWRDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgGEnMKD1JlYWRGaWVsZExhYmVscxIqLnRpZGluZ3MuY29udGFjdC52MS5SZWFkRmllbGRMYWJlbHNSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlJlYWRGaWVsZExhYmVsc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVRyeUlkZW50aWZpY2F0aW9uEiwudGlkaW5ncy5jb250YWN0LnYxLlRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5UcnlJZGVudGlmaWNhdGlvblJlc3BvbnNlIgeQAgGQtRgGEnYKEVJlc2VydmVDb250YWN0SWRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlc2VydmVDb250YWN0SWRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlIgSQtRgGEnYKEENoZWNrQ29udGFjdGFibGUSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlc3BvbnNlIgeQAgGQtRgGEnAKDkxpc3RSZWNpcGllbnRzEikudGlkaW5ncy5jb250YWN0LnYxLkxpc3RSZWNpcGllbnRzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5MaXN0UmVjaXBpZW50c1Jlc3BvbnNlIgeQAgGQtRgGEnMKD1JlYWRQcmVmZXJlbmNlcxIqLnRpZGluZ3MuY29udGFjdC52MS5SZWFkUHJlZmVyZW5jZXNSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlJlYWRQcmVmZXJlbmNlc1Jlc3BvbnNlIgeQAgGQtRgGGgyKtRgIY29tbWFuZHNiBnByb3RvMw", [file_tidings_api_v1_options, file_tidings_contact_v1_consent]);
+  fileDesc("CiB0aWRpbmdzL2NvbnRhY3QvdjEvY29tbWFuZC5wcm90bxISdGlkaW5ncy5jb250YWN0LnYxIk8KF0NhcnJ5T3V0Q29tbWFuZHNSZXF1ZXN0EjQKCGNvbW1hbmRzGAEgAygLMiIudGlkaW5ncy5jb250YWN0LnYxLkNvbnRhY3RDb21tYW5kIlAKGENhcnJ5T3V0Q29tbWFuZHNSZXNwb25zZRI0CghvdXRjb21lcxgBIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21tYW5kT3V0Y29tZSKyAwoOQ29udGFjdENvbW1hbmQSCwoDa2V5GAEgASgJEhIKCmNvbnRhY3RfaWQYAiABKAUSLwoEZWRpdBgDIAEoCzIfLnRpZGluZ3MuY29udGFjdC52MS5FZGl0Q29udGFjdEgAEjMKBnBvaW50cxgEIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Qb2ludHNDb21tYW5kSAASMQoFc3RhZ2UYBSABKAsyIC50aWRpbmdzLmNvbnRhY3QudjEuU3RhZ2VDb21tYW5kSAASNQoHY29tcGFueRgGIAEoCzIiLnRpZGluZ3MuY29udGFjdC52MS5Db21wYW55Q29tbWFuZEgAEjcKCHNlZ21lbnRzGAcgASgLMiMudGlkaW5ncy5jb250YWN0LnYxLlNlZ21lbnRzQ29tbWFuZEgAEjMKBmRlbGV0ZRgIIAEoCzIhLnRpZGluZ3MuY29udGFjdC52MS5EZWxldGVDb250YWN0SAASNwoIaWRlbnRpZnkYCSABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0SABCCAoGZWZmZWN0IhsKC0VkaXRDb250YWN0EgwKBGJvZHkYASABKAwiiwEKDVBvaW50c0NvbW1hbmQSEAoIb3BlcmF0b3IYASABKAkSDQoFZGVsdGEYAiABKAUSFQoIZ3JvdXBfaWQYAyABKAVIAIgBARIMCgR0eXBlGAQgASgJEhIKCmV2ZW50X25hbWUYBSABKAkSEwoLYWN0aW9uX25hbWUYBiABKAlCCwoJX2dyb3VwX2lkIjIKDFN0YWdlQ29tbWFuZBIVCghzdGFnZV9pZBgBIAEoBUgAiAEBQgsKCV9zdGFnZV9pZCJDCg5Db21wYW55Q29tbWFuZBISCgpjb21wYW55X2lkGAEgASgFEg4KBmFjdGlvbhgCIAEoCRINCgVzY29yZRgDIAEoBSIuCg9TZWdtZW50c0NvbW1hbmQSCwoDYWRkGAEgAygFEg4KBnJlbW92ZRgCIAMoBSIPCg1EZWxldGVDb250YWN0ItsCCg9JZGVudGlmeUNvbnRhY3QSDgoGdmFsdWVzGAEgASgMEhYKDmNvbXBhbnlfdmFsdWVzGAIgASgMEhEKCWlzX3B1YmxpYxgDIAEoCBIQCghpc19raW9zaxgEIAEoCBIaChJrZWVwc19rbm93bl92YWx1ZXMYBSABKAgSCgoCaXAYBiABKAkSFgoJbWVyZ2VkX2lkGAcgASgFSACIAQESDAoEdGFncxgIIAEoCRIWCg5uZXdfY29udGFjdF9pZBgJIAEoBRIOCgZpc19uZXcYCiABKAgSEQoJaXNfcHJvdmVuGAsgASgIEg0KBXByb29mGAwgASgJEhEKCWRldmljZV9pZBgNIAEoCRI2Cgdjb25zZW50GA4gASgLMiAudGlkaW5ncy5jb250YWN0LnYxLkNvbnNlbnRHaXZlbkgBiAEBQgwKCl9tZXJnZWRfaWRCCgoIX2NvbnNlbnQiiAEKGFRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBISCgpjb250YWN0X2lkGAEgASgFEjQKB2NvbW1hbmQYAiABKAsyIy50aWRpbmdzLmNvbnRhY3QudjEuSWRlbnRpZnlDb250YWN0EhUKCG93bmVyX2lkGAMgASgFSACIAQFCCwoJX293bmVyX2lkIlAKGVRyeUlkZW50aWZpY2F0aW9uUmVzcG9uc2USEgoKY29udGFjdF9pZBgBIAEoBRIOCgZpc19uZXcYAiABKAgSDwoHY2hhbmdlcxgDIAEoDCJXCg5Db21tYW5kT3V0Y29tZRIOCgZyZWFzb24YASABKAkSDwoHbWVzc2FnZRgCIAEoCRISCgpjb250YWN0X2lkGAMgASgFEhAKCGlzX2ZvdW5kGAQgASgIIikKGFJlc2VydmVDb250YWN0SWRzUmVxdWVzdBINCgVjb3VudBgBIAEoBSIoChlSZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlEgsKA2lkcxgBIAMoBSI4ChhSZWFkQ29udGFjdEZpZWxkc1JlcXVlc3QSCwoDaWRzGAEgAygFEg8KB2FsaWFzZXMYAiADKAkiUAoZUmVhZENvbnRhY3RGaWVsZHNSZXNwb25zZRIzCghjb250YWN0cxgBIAMoCzIhLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0RmllbGRzIikKFlJlYWRGaWVsZExhYmVsc1JlcXVlc3QSDwoHYWxpYXNlcxgBIAMoCSKRAQoXUmVhZEZpZWxkTGFiZWxzUmVzcG9uc2USRwoGbGFiZWxzGAEgAygLMjcudGlkaW5ncy5jb250YWN0LnYxLlJlYWRGaWVsZExhYmVsc1Jlc3BvbnNlLkxhYmVsc0VudHJ5Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiPwoNQ29udGFjdEZpZWxkcxIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFEg4KBnZhbHVlcxgDIAMoCSKoAQoVTGlzdFJlY2lwaWVudHNSZXF1ZXN0EhMKC3NlZ21lbnRfaWRzGAEgAygFEg0KBWFmdGVyGAIgASgFEhEKCXBhZ2Vfc2l6ZRgDIAEoBRIcChRleGNsdWRlZF9zZWdtZW50X2lkcxgEIAMoBRIaChJjaG9zZW5fY29udGFjdF9pZHMYBSADKAUSDQoFdXBfdG8YBiABKAUSDwoHY2hhbm5lbBgHIAEoCSKVAQoWTGlzdFJlY2lwaWVudHNSZXNwb25zZRIxCgpyZWNpcGllbnRzGAEgAygLMh0udGlkaW5ncy5jb250YWN0LnYxLlJlY2lwaWVudBIMCgRuZXh0GAIgASgFEhcKD3dpdGhvdXRfYWRkcmVzcxgDIAEoBRIPCgdyZWZ1c2VkGAQgASgFEhAKCGV4Y2x1ZGVkGAUgASgFIlQKCVJlY2lwaWVudBISCgpjb250YWN0X2lkGAEgASgFEg8KB2FkZHJlc3MYAiABKAkSDgoGbG9jYWxlGAMgASgJEhIKCnNlZ21lbnRfaWQYBCABKAUiLQobRmluZENvbnRhY3RzQnlOdW1iZXJSZXF1ZXN0Eg4KBm51bWJlchgBIAEoCSJVChxGaW5kQ29udGFjdHNCeU51bWJlclJlc3BvbnNlEjUKCGNvbnRhY3RzGAEgAygLMiMudGlkaW5ncy5jb250YWN0LnYxLk51bWJlcmVkQ29udGFjdCI2Cg9OdW1iZXJlZENvbnRhY3QSEgoKY29udGFjdF9pZBgBIAEoBRIPCgdudW1iZXJzGAIgAygJIjcKF0NoZWNrQ29udGFjdGFibGVSZXF1ZXN0Eg8KB2NoYW5uZWwYASABKAkSCwoDaWRzGAIgAygFIk0KGENoZWNrQ29udGFjdGFibGVSZXNwb25zZRIxCghjb250YWN0cxgBIAMoCzIfLnRpZGluZ3MuY29udGFjdC52MS5Db250YWN0YWJsZSJZCgtDb250YWN0YWJsZRIKCgJpZBgBIAEoBRIPCgdyZWZ1c2FsGAIgASgJEi0KBHJ1bGUYAyABKAsyHy50aWRpbmdzLmNvbnRhY3QudjEuQ2hhbm5lbFJ1bGUiNgoLQ2hhbm5lbFJ1bGUSFAoMaXNfcHJlZmVycmVkGAEgASgIEhEKCXBlcl9tb250aBgCIAEoASIsChZSZWFkUHJlZmVyZW5jZXNSZXF1ZXN0EhIKCmNvbnRhY3RfaWQYASABKAUiqgEKF1JlYWRQcmVmZXJlbmNlc1Jlc3BvbnNlEhIKCmNvbnRhY3RfaWQYASABKAUSFwoPZnJlcXVlbmN5X3J1bGVzGAIgASgMEhkKEWhhc19yZWZ1c2VkX2VtYWlsGAMgASgIEhEKCWhhc19waG9uZRgEIAEoCBI0CghzZWdtZW50cxgFIAMoCzIiLnRpZGluZ3MuY29udGFjdC52MS5PZmZlcmVkU2VnbWVudCI9Cg5PZmZlcmVkU2VnbWVudBIKCgJpZBgBIAEoBRIMCgRuYW1lGAIgASgJEhEKCWlzX21lbWJlchgDIAEoCDLkCAoVQ29udGFjdENvbW1hbmRTZXJ2aWNlEnYKEENhcnJ5T3V0Q29tbWFuZHMSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1JlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2FycnlPdXRDb21tYW5kc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVJlYWRDb250YWN0RmllbGRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlYWRDb250YWN0RmllbGRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZWFkQ29udGFjdEZpZWxkc1Jlc3BvbnNlIgeQAgGQtRgGEnMKD1JlYWRGaWVsZExhYmVscxIqLnRpZGluZ3MuY29udGFjdC52MS5SZWFkRmllbGRMYWJlbHNSZXF1ZXN0GisudGlkaW5ncy5jb250YWN0LnYxLlJlYWRGaWVsZExhYmVsc1Jlc3BvbnNlIgeQAgGQtRgGEnkKEVRyeUlkZW50aWZpY2F0aW9uEiwudGlkaW5ncy5jb250YWN0LnYxLlRyeUlkZW50aWZpY2F0aW9uUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5UcnlJZGVudGlmaWNhdGlvblJlc3BvbnNlIgeQAgGQtRgGEnYKEVJlc2VydmVDb250YWN0SWRzEiwudGlkaW5ncy5jb250YWN0LnYxLlJlc2VydmVDb250YWN0SWRzUmVxdWVzdBotLnRpZGluZ3MuY29udGFjdC52MS5SZXNlcnZlQ29udGFjdElkc1Jlc3BvbnNlIgSQtRgGEnYKEENoZWNrQ29udGFjdGFibGUSKy50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlcXVlc3QaLC50aWRpbmdzLmNvbnRhY3QudjEuQ2hlY2tDb250YWN0YWJsZVJlc3BvbnNlIgeQAgGQtRgGEnAKDkxpc3RSZWNpcGllbnRzEikudGlkaW5ncy5jb250YWN0LnYxLkxpc3RSZWNpcGllbnRzUmVxdWVzdBoqLnRpZGluZ3MuY29udGFjdC52MS5MaXN0UmVjaXBpZW50c1Jlc3BvbnNlIgeQAgGQtRgGEoIBChRGaW5kQ29udGFjdHNCeU51bWJlchIvLnRpZGluZ3MuY29udGFjdC52MS5GaW5kQ29udGFjdHNCeU51bWJlclJlcXVlc3QaMC50aWRpbmdzLmNvbnRhY3QudjEuRmluZENvbnRhY3RzQnlOdW1iZXJSZXNwb25zZSIHkAIBkLUYBhJzCg9SZWFkUHJlZmVyZW5jZXMSKi50aWRpbmdzLmNvbnRhY3QudjEuUmVhZFByZWZlcmVuY2VzUmVxdWVzdBorLnRpZGluZ3MuY29udGFjdC52MS5SZWFkUHJlZmVyZW5jZXNSZXNwb25zZSIHkAIBkLUYBhoMirUYCGNvbW1hbmRzYgZwcm90bzM", [file_tidings_api_v1_options, file_tidings_contact_v1_consent]);
 
 /**
  * @generated from message tidings.contact.v1.CarryOutCommandsRequest
@@ -676,6 +676,13 @@ export type ListRecipientsRequest = Message<"tidings.contact.v1.ListRecipientsRe
    * @generated from field: int32 up_to = 6;
    */
   upTo: number;
+
+  /**
+   * email or sms; email when it is empty.
+   *
+   * @generated from field: string channel = 7;
+   */
+  channel: string;
 };
 
 /**
@@ -763,6 +770,64 @@ export const RecipientSchema: GenMessage<Recipient> = /*@__PURE__*/
   messageDesc(file_tidings_contact_v1_command, 22);
 
 /**
+ * @generated from message tidings.contact.v1.FindContactsByNumberRequest
+ */
+export type FindContactsByNumberRequest = Message<"tidings.contact.v1.FindContactsByNumberRequest"> & {
+  /**
+   * @generated from field: string number = 1;
+   */
+  number: string;
+};
+
+/**
+ * Describes the message tidings.contact.v1.FindContactsByNumberRequest.
+ * Use `create(FindContactsByNumberRequestSchema)` to create a new message.
+ */
+export const FindContactsByNumberRequestSchema: GenMessage<FindContactsByNumberRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 23);
+
+/**
+ * @generated from message tidings.contact.v1.FindContactsByNumberResponse
+ */
+export type FindContactsByNumberResponse = Message<"tidings.contact.v1.FindContactsByNumberResponse"> & {
+  /**
+   * @generated from field: repeated tidings.contact.v1.NumberedContact contacts = 1;
+   */
+  contacts: NumberedContact[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.FindContactsByNumberResponse.
+ * Use `create(FindContactsByNumberResponseSchema)` to create a new message.
+ */
+export const FindContactsByNumberResponseSchema: GenMessage<FindContactsByNumberResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 24);
+
+/**
+ * @generated from message tidings.contact.v1.NumberedContact
+ */
+export type NumberedContact = Message<"tidings.contact.v1.NumberedContact"> & {
+  /**
+   * @generated from field: int32 contact_id = 1;
+   */
+  contactId: number;
+
+  /**
+   * Its mobile and phone, as they are written.
+   *
+   * @generated from field: repeated string numbers = 2;
+   */
+  numbers: string[];
+};
+
+/**
+ * Describes the message tidings.contact.v1.NumberedContact.
+ * Use `create(NumberedContactSchema)` to create a new message.
+ */
+export const NumberedContactSchema: GenMessage<NumberedContact> = /*@__PURE__*/
+  messageDesc(file_tidings_contact_v1_command, 25);
+
+/**
  * @generated from message tidings.contact.v1.CheckContactableRequest
  */
 export type CheckContactableRequest = Message<"tidings.contact.v1.CheckContactableRequest"> & {
@@ -784,7 +849,7 @@ export type CheckContactableRequest = Message<"tidings.contact.v1.CheckContactab
  * Use `create(CheckContactableRequestSchema)` to create a new message.
  */
 export const CheckContactableRequestSchema: GenMessage<CheckContactableRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 23);
+  messageDesc(file_tidings_contact_v1_command, 26);
 
 /**
  * @generated from message tidings.contact.v1.CheckContactableResponse
@@ -803,7 +868,7 @@ export type CheckContactableResponse = Message<"tidings.contact.v1.CheckContacta
  * Use `create(CheckContactableResponseSchema)` to create a new message.
  */
 export const CheckContactableResponseSchema: GenMessage<CheckContactableResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 24);
+  messageDesc(file_tidings_contact_v1_command, 27);
 
 /**
  * @generated from message tidings.contact.v1.Contactable
@@ -834,7 +899,7 @@ export type Contactable = Message<"tidings.contact.v1.Contactable"> & {
  * Use `create(ContactableSchema)` to create a new message.
  */
 export const ContactableSchema: GenMessage<Contactable> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 25);
+  messageDesc(file_tidings_contact_v1_command, 28);
 
 /**
  * @generated from message tidings.contact.v1.ChannelRule
@@ -858,7 +923,7 @@ export type ChannelRule = Message<"tidings.contact.v1.ChannelRule"> & {
  * Use `create(ChannelRuleSchema)` to create a new message.
  */
 export const ChannelRuleSchema: GenMessage<ChannelRule> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 26);
+  messageDesc(file_tidings_contact_v1_command, 29);
 
 /**
  * @generated from message tidings.contact.v1.ReadPreferencesRequest
@@ -875,7 +940,7 @@ export type ReadPreferencesRequest = Message<"tidings.contact.v1.ReadPreferences
  * Use `create(ReadPreferencesRequestSchema)` to create a new message.
  */
 export const ReadPreferencesRequestSchema: GenMessage<ReadPreferencesRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 27);
+  messageDesc(file_tidings_contact_v1_command, 30);
 
 /**
  * @generated from message tidings.contact.v1.ReadPreferencesResponse
@@ -920,7 +985,7 @@ export type ReadPreferencesResponse = Message<"tidings.contact.v1.ReadPreference
  * Use `create(ReadPreferencesResponseSchema)` to create a new message.
  */
 export const ReadPreferencesResponseSchema: GenMessage<ReadPreferencesResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 28);
+  messageDesc(file_tidings_contact_v1_command, 31);
 
 /**
  * @generated from message tidings.contact.v1.OfferedSegment
@@ -949,7 +1014,7 @@ export type OfferedSegment = Message<"tidings.contact.v1.OfferedSegment"> & {
  * Use `create(OfferedSegmentSchema)` to create a new message.
  */
 export const OfferedSegmentSchema: GenMessage<OfferedSegment> = /*@__PURE__*/
-  messageDesc(file_tidings_contact_v1_command, 29);
+  messageDesc(file_tidings_contact_v1_command, 32);
 
 /**
  * Changes of contacts that other services ask for: the actions of forms, campaigns and point triggers. The rights of the people who wrote
@@ -1021,7 +1086,7 @@ export const ContactCommandService: GenService<{
     output: typeof CheckContactableResponseSchema;
   },
   /**
-   * Lists members of segments who have an email address and did not refuse email, by id, in slices of up to 5,000.
+   * Lists members of segments who have an address of a channel and did not refuse it, by id, in slices of up to 5,000.
    *
    * @generated from rpc tidings.contact.v1.ContactCommandService.ListRecipients
    */
@@ -1029,6 +1094,16 @@ export const ContactCommandService: GenService<{
     methodKind: "unary";
     input: typeof ListRecipientsRequestSchema;
     output: typeof ListRecipientsResponseSchema;
+  },
+  /**
+   * Finds up to 1,000 contacts whose mobile or phone ends with the last seven digits of a number, however it is written.
+   *
+   * @generated from rpc tidings.contact.v1.ContactCommandService.FindContactsByNumber
+   */
+  findContactsByNumber: {
+    methodKind: "unary";
+    input: typeof FindContactsByNumberRequestSchema;
+    output: typeof FindContactsByNumberResponseSchema;
   },
   /**
    * Reads what a contact may choose in a preference centre, and has chosen. NOT_FOUND for a contact that is gone.

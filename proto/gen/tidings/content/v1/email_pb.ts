@@ -576,7 +576,7 @@ export const ControlBroadcastRequestSchema: GenMessage<ControlBroadcastRequest> 
   messageDesc(file_tidings_content_v1_email, 12);
 
 /**
- * A send of an email to segments. Its sends by state add up to those that were chosen.
+ * A send of an email or a text message to segments. Its sends by state add up to those that were chosen.
  *
  * @generated from message tidings.content.v1.Broadcast
  */

@@ -7,6 +7,8 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_tidings_api_v1_options } from "../../api/v1/options_pb.ts";
+import type { Broadcast, BroadcastSchema } from "./email_pb.ts";
+import { file_tidings_content_v1_email } from "./email_pb.ts";
 import type { Reference } from "../../type/v1/reference_pb.ts";
 import { file_tidings_type_v1_reference } from "../../type/v1/reference_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file tidings/content/v1/sms.proto.
  */
 export const file_tidings_content_v1_sms: GenFile = /*@__PURE__*/
-  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiagoTTGlzdFNtc1NlbmRzUmVxdWVzdBIOCgZzbXNfaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBRINCgVzdGF0ZRgDIAEoCRINCgVhZnRlchgEIAEoCRIRCglwYWdlX3NpemUYBSABKAUiUQoUTGlzdFNtc1NlbmRzUmVzcG9uc2USKwoFc2VuZHMYASADKAsyHC50aWRpbmdzLmNvbnRlbnQudjEuVGV4dFNlbmQSDAoEbmV4dBgCIAEoCSIvChVSZXNvbHZlU21zU2VuZFJlcXVlc3QSCgoCaWQYASABKAkSCgoCYXMYAiABKAki8QIKCFRleHRTZW5kEgoKAmlkGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSEAoIb2NjYXNpb24YAyABKAkSDQoFc3RhdGUYBCABKAkSEwoGcmVhc29uGAUgASgJSACIAQESDgoGc21zX2lkGAYgASgFEhIKCmNvbnRhY3RfaWQYByABKAUSFAoHYWRkcmVzcxgIIAEoCUgBiAEBEgwKBGhhc2gYCSABKAkSKgoGZHVlX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCglkYXRlX3NlbnQYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKBGNvZGUYDSABKAVIAogBARIMCgR0ZXh0GA4gASgJQgkKB19yZWFzb25CCgoIX2FkZHJlc3NCBwoFX2NvZGUiOQoXU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QSCgoCaWQYASABKAUSEgoKY29udGFjdF9pZBgCIAEoBSKlAQoYU2VuZFNtc1RvQ29udGFjdFJlc3BvbnNlEgwKBGhhc2gYAyABKAkSLwoHcmVmdXNhbBgEIAEoDjIeLnRpZGluZ3MuY29udGVudC52MS5TbXNSZWZ1c2FsEg4KBnJlYXNvbhgFIAEoCRIMCgRuYW1lGAYgASgJEg8KB2NvbnRlbnQYByABKAlKBAgBEAJKBAgCEANSB2lzX3NlbnRSBnN0YXR1cyIjChNBd2FpdFNtc1NlbmRSZXF1ZXN0EgwKBGhhc2gYASABKAkiMAoPU21zU2VuZFByb2dyZXNzEg0KBXN0YXRlGAEgASgJEg4KBnJlYXNvbhgCIAEoCSqiAQoKU21zUmVmdXNhbBIbChdTTVNfUkVGVVNBTF9VTlNQRUNJRklFRBAAEhwKGFNNU19SRUZVU0FMX05PX1RSQU5TUE9SVBABEhsKF1NNU19SRUZVU0FMX1VOUFVCTElTSEVEEAISHwobU01TX1JFRlVTQUxfTk9UX0NPTlRBQ1RBQkxFEAMSGwoXU01TX1JFRlVTQUxfTk9UX1dSSVRURU4QBDLKAwoQU21zTWV0aG9kU2VydmljZRJzChBTZW5kU21zVG9Db250YWN0EisudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXF1ZXN0GiwudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNUb0NvbnRhY3RSZXNwb25zZSIEkLUYARJlCgxBd2FpdFNtc1NlbmQSJy50aWRpbmdzLmNvbnRlbnQudjEuQXdhaXRTbXNTZW5kUmVxdWVzdBojLnRpZGluZ3MuY29udGVudC52MS5TbXNTZW5kUHJvZ3Jlc3MiB5ACAZC1GAESagoMTGlzdFNtc1NlbmRzEicudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTbXNTZW5kc1JlcXVlc3QaKC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNtc1NlbmRzUmVzcG9uc2UiB5ACAZC1GAESXwoOUmVzb2x2ZVNtc1NlbmQSKS50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNtc1NlbmRSZXF1ZXN0GhwudGlkaW5ncy5jb250ZW50LnYxLlRleHRTZW5kIgSQtRgDGg2KtRgJc21zOnNtc2VzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_type_v1_reference]);
+  fileDesc("Chx0aWRpbmdzL2NvbnRlbnQvdjEvc21zLnByb3RvEhJ0aWRpbmdzLmNvbnRlbnQudjEikAcKA1NtcxIKCgJpZBgBIAEoBRIZCgxpc19wdWJsaXNoZWQYAiABKAhIAIgBARIuCgpkYXRlX2FkZGVkGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCgpjcmVhdGVkX2J5GAQgASgFSAGIAQESHAoPY3JlYXRlZF9ieV91c2VyGAUgASgJSAKIAQESNgoNZGF0ZV9tb2RpZmllZBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARIYCgttb2RpZmllZF9ieRgHIAEoBUgEiAEBEh0KEG1vZGlmaWVkX2J5X3VzZXIYCCABKAlIBYgBARIXCgRuYW1lGAkgASgJQgngtRgB6LUYvwESHAoHbWVzc2FnZRgKIAEoCUIG6LUY//8DSAaIAQESJAoIbGFuZ3VhZ2UYCyABKAlCDcq1GAQiZW4i6LUYvwFIB4gBARI6CghjYXRlZ29yeRgMIAEoCzIaLnRpZGluZ3MudHlwZS52MS5SZWZlcmVuY2VCDPq1GAhjYXRlZ29yeRIzCgpwdWJsaXNoX3VwGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgIiAEBEjUKDHB1Ymxpc2hfZG93bhgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBICYgBARI5CghzbXNfdHlwZRgPIAEoCUIiyrUYCiJ0ZW1wbGF0ZSLytRgIdGVtcGxhdGXytRgEbGlzdEgKiAEBEjsKBWxpc3RzGBAgAygLMhoudGlkaW5ncy50eXBlLnYxLlJlZmVyZW5jZUIQ6LUY6Af6tRgHc2VnbWVudBIiCgpzZW50X2NvdW50GBEgASgFQgmYtRgByrUYATBIC4gBAToporYYJQoJc21zOnNtc2VzEgVTbXNlcyIDc21zKgRuYW1lMgRuYW1lQAFCDwoNX2lzX3B1Ymxpc2hlZEINCgtfY3JlYXRlZF9ieUISChBfY3JlYXRlZF9ieV91c2VyQhAKDl9kYXRlX21vZGlmaWVkQg4KDF9tb2RpZmllZF9ieUITChFfbW9kaWZpZWRfYnlfdXNlckIKCghfbWVzc2FnZUILCglfbGFuZ3VhZ2VCDQoLX3B1Ymxpc2hfdXBCDwoNX3B1Ymxpc2hfZG93bkILCglfc21zX3R5cGVCDQoLX3NlbnRfY291bnQiSQoOU2VuZFNtc1JlcXVlc3QSCgoCaWQYASABKAUSDQoFbGlzdHMYAiABKAwSDQoFbGltaXQYAyABKAwSDQoFYmF0Y2gYBCABKAwiJwoPU2VuZFNtc1Jlc3BvbnNlEhQKDGJyb2FkY2FzdF9pZBgBIAEoCSJCChZHZXRTbXNCcm9hZGNhc3RSZXF1ZXN0Eg4KBnNtc19pZBgBIAEoBRIKCgJpZBgCIAEoCRIMCgR3YWl0GAMgASgIIioKGExpc3RTbXNCcm9hZGNhc3RzUmVxdWVzdBIOCgZzbXNfaWQYASABKAUiTgoZTGlzdFNtc0Jyb2FkY2FzdHNSZXNwb25zZRIxCgpicm9hZGNhc3RzGAEgAygLMh0udGlkaW5ncy5jb250ZW50LnYxLkJyb2FkY2FzdCJIChpDb250cm9sU21zQnJvYWRjYXN0UmVxdWVzdBIOCgZzbXNfaWQYASABKAUSCgoCaWQYAiABKAkSDgoGYWN0aW9uGAMgASgJImoKE0xpc3RTbXNTZW5kc1JlcXVlc3QSDgoGc21zX2lkGAEgASgFEhIKCmNvbnRhY3RfaWQYAiABKAUSDQoFc3RhdGUYAyABKAkSDQoFYWZ0ZXIYBCABKAkSEQoJcGFnZV9zaXplGAUgASgFIlEKFExpc3RTbXNTZW5kc1Jlc3BvbnNlEisKBXNlbmRzGAEgAygLMhwudGlkaW5ncy5jb250ZW50LnYxLlRleHRTZW5kEgwKBG5leHQYAiABKAkiLwoVUmVzb2x2ZVNtc1NlbmRSZXF1ZXN0EgoKAmlkGAEgASgJEgoKAmFzGAIgASgJIoUECghUZXh0U2VuZBIKCgJpZBgBIAEoCRIPCgdjaGFubmVsGAIgASgJEhAKCG9jY2FzaW9uGAMgASgJEg0KBXN0YXRlGAQgASgJEhMKBnJlYXNvbhgFIAEoCUgAiAEBEg4KBnNtc19pZBgGIAEoBRISCgpjb250YWN0X2lkGAcgASgFEhQKB2FkZHJlc3MYCCABKAlIAYgBARIMCgRoYXNoGAkgASgJEioKBmR1ZV9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJZGF0ZV9zZW50GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgRjb2RlGA0gASgFSAKIAQESDAoEdGV4dBgOIAEoCRIYCgt1bmRlbGl2ZXJlZBgPIAEoCUgDiAEBEjQKEGRhdGVfdW5kZWxpdmVyZWQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmRhdGVfZGVsaXZlcmVkGBEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIJCgdfcmVhc29uQgoKCF9hZGRyZXNzQgcKBV9jb2RlQg4KDF91bmRlbGl2ZXJlZCI5ChdTZW5kU21zVG9Db250YWN0UmVxdWVzdBIKCgJpZBgBIAEoBRISCgpjb250YWN0X2lkGAIgASgFIqUBChhTZW5kU21zVG9Db250YWN0UmVzcG9uc2USDAoEaGFzaBgDIAEoCRIvCgdyZWZ1c2FsGAQgASgOMh4udGlkaW5ncy5jb250ZW50LnYxLlNtc1JlZnVzYWwSDgoGcmVhc29uGAUgASgJEgwKBG5hbWUYBiABKAkSDwoHY29udGVudBgHIAEoCUoECAEQAkoECAIQA1IHaXNfc2VudFIGc3RhdHVzIiMKE0F3YWl0U21zU2VuZFJlcXVlc3QSDAoEaGFzaBgBIAEoCSIwCg9TbXNTZW5kUHJvZ3Jlc3MSDQoFc3RhdGUYASABKAkSDgoGcmVhc29uGAIgASgJKqIBCgpTbXNSZWZ1c2FsEhsKF1NNU19SRUZVU0FMX1VOU1BFQ0lGSUVEEAASHAoYU01TX1JFRlVTQUxfTk9fVFJBTlNQT1JUEAESGwoXU01TX1JFRlVTQUxfVU5QVUJMSVNIRUQQAhIfChtTTVNfUkVGVVNBTF9OT1RfQ09OVEFDVEFCTEUQAxIbChdTTVNfUkVGVVNBTF9OT1RfV1JJVFRFThAEMvIGChBTbXNNZXRob2RTZXJ2aWNlEnMKEFNlbmRTbXNUb0NvbnRhY3QSKy50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFNtc1RvQ29udGFjdFJlcXVlc3QaLC50aWRpbmdzLmNvbnRlbnQudjEuU2VuZFNtc1RvQ29udGFjdFJlc3BvbnNlIgSQtRgBEmUKDEF3YWl0U21zU2VuZBInLnRpZGluZ3MuY29udGVudC52MS5Bd2FpdFNtc1NlbmRSZXF1ZXN0GiMudGlkaW5ncy5jb250ZW50LnYxLlNtc1NlbmRQcm9ncmVzcyIHkAIBkLUYARJYCgdTZW5kU21zEiIudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNSZXF1ZXN0GiMudGlkaW5ncy5jb250ZW50LnYxLlNlbmRTbXNSZXNwb25zZSIEkLUYARJlCg9HZXRTbXNCcm9hZGNhc3QSKi50aWRpbmdzLmNvbnRlbnQudjEuR2V0U21zQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiB5ACAZC1GAESeQoRTGlzdFNtc0Jyb2FkY2FzdHMSLC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNtc0Jyb2FkY2FzdHNSZXF1ZXN0Gi0udGlkaW5ncy5jb250ZW50LnYxLkxpc3RTbXNCcm9hZGNhc3RzUmVzcG9uc2UiB5ACAZC1GAESagoTQ29udHJvbFNtc0Jyb2FkY2FzdBIuLnRpZGluZ3MuY29udGVudC52MS5Db250cm9sU21zQnJvYWRjYXN0UmVxdWVzdBodLnRpZGluZ3MuY29udGVudC52MS5Ccm9hZGNhc3QiBJC1GAMSagoMTGlzdFNtc1NlbmRzEicudGlkaW5ncy5jb250ZW50LnYxLkxpc3RTbXNTZW5kc1JlcXVlc3QaKC50aWRpbmdzLmNvbnRlbnQudjEuTGlzdFNtc1NlbmRzUmVzcG9uc2UiB5ACAZC1GAESXwoOUmVzb2x2ZVNtc1NlbmQSKS50aWRpbmdzLmNvbnRlbnQudjEuUmVzb2x2ZVNtc1NlbmRSZXF1ZXN0GhwudGlkaW5ncy5jb250ZW50LnYxLlRleHRTZW5kIgSQtRgDGg2KtRgJc21zOnNtc2VzYgZwcm90bzM", [file_google_protobuf_timestamp, file_tidings_api_v1_options, file_tidings_content_v1_email, file_tidings_type_v1_reference]);
 
 /**
  * A text message.
@@ -121,6 +123,151 @@ export const SmsSchema: GenMessage<Sms> = /*@__PURE__*/
   messageDesc(file_tidings_content_v1_sms, 0);
 
 /**
+ * @generated from message tidings.content.v1.SendSmsRequest
+ */
+export type SendSmsRequest = Message<"tidings.content.v1.SendSmsRequest"> & {
+  /**
+   * @generated from field: int32 id = 1;
+   */
+  id: number;
+
+  /**
+   * JSON: ids of segments of the text message; all of them when it is empty.
+   *
+   * @generated from field: bytes lists = 2;
+   */
+  lists: Uint8Array;
+
+  /**
+   * JSON: the most recipients, and how many are sent to at a time.
+   *
+   * @generated from field: bytes limit = 3;
+   */
+  limit: Uint8Array;
+
+  /**
+   * @generated from field: bytes batch = 4;
+   */
+  batch: Uint8Array;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendSmsRequest.
+ * Use `create(SendSmsRequestSchema)` to create a new message.
+ */
+export const SendSmsRequestSchema: GenMessage<SendSmsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 1);
+
+/**
+ * @generated from message tidings.content.v1.SendSmsResponse
+ */
+export type SendSmsResponse = Message<"tidings.content.v1.SendSmsResponse"> & {
+  /**
+   * Empty where nothing began.
+   *
+   * @generated from field: string broadcast_id = 1;
+   */
+  broadcastId: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.SendSmsResponse.
+ * Use `create(SendSmsResponseSchema)` to create a new message.
+ */
+export const SendSmsResponseSchema: GenMessage<SendSmsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 2);
+
+/**
+ * @generated from message tidings.content.v1.GetSmsBroadcastRequest
+ */
+export type GetSmsBroadcastRequest = Message<"tidings.content.v1.GetSmsBroadcastRequest"> & {
+  /**
+   * @generated from field: int32 sms_id = 1;
+   */
+  smsId: number;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * @generated from field: bool wait = 3;
+   */
+  wait: boolean;
+};
+
+/**
+ * Describes the message tidings.content.v1.GetSmsBroadcastRequest.
+ * Use `create(GetSmsBroadcastRequestSchema)` to create a new message.
+ */
+export const GetSmsBroadcastRequestSchema: GenMessage<GetSmsBroadcastRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 3);
+
+/**
+ * @generated from message tidings.content.v1.ListSmsBroadcastsRequest
+ */
+export type ListSmsBroadcastsRequest = Message<"tidings.content.v1.ListSmsBroadcastsRequest"> & {
+  /**
+   * @generated from field: int32 sms_id = 1;
+   */
+  smsId: number;
+};
+
+/**
+ * Describes the message tidings.content.v1.ListSmsBroadcastsRequest.
+ * Use `create(ListSmsBroadcastsRequestSchema)` to create a new message.
+ */
+export const ListSmsBroadcastsRequestSchema: GenMessage<ListSmsBroadcastsRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 4);
+
+/**
+ * @generated from message tidings.content.v1.ListSmsBroadcastsResponse
+ */
+export type ListSmsBroadcastsResponse = Message<"tidings.content.v1.ListSmsBroadcastsResponse"> & {
+  /**
+   * @generated from field: repeated tidings.content.v1.Broadcast broadcasts = 1;
+   */
+  broadcasts: Broadcast[];
+};
+
+/**
+ * Describes the message tidings.content.v1.ListSmsBroadcastsResponse.
+ * Use `create(ListSmsBroadcastsResponseSchema)` to create a new message.
+ */
+export const ListSmsBroadcastsResponseSchema: GenMessage<ListSmsBroadcastsResponse> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 5);
+
+/**
+ * @generated from message tidings.content.v1.ControlSmsBroadcastRequest
+ */
+export type ControlSmsBroadcastRequest = Message<"tidings.content.v1.ControlSmsBroadcastRequest"> & {
+  /**
+   * @generated from field: int32 sms_id = 1;
+   */
+  smsId: number;
+
+  /**
+   * @generated from field: string id = 2;
+   */
+  id: string;
+
+  /**
+   * pause, resume or cancel.
+   *
+   * @generated from field: string action = 3;
+   */
+  action: string;
+};
+
+/**
+ * Describes the message tidings.content.v1.ControlSmsBroadcastRequest.
+ * Use `create(ControlSmsBroadcastRequestSchema)` to create a new message.
+ */
+export const ControlSmsBroadcastRequestSchema: GenMessage<ControlSmsBroadcastRequest> = /*@__PURE__*/
+  messageDesc(file_tidings_content_v1_sms, 6);
+
+/**
  * @generated from message tidings.content.v1.ListSmsSendsRequest
  */
 export type ListSmsSendsRequest = Message<"tidings.content.v1.ListSmsSendsRequest"> & {
@@ -159,7 +306,7 @@ export type ListSmsSendsRequest = Message<"tidings.content.v1.ListSmsSendsReques
  * Use `create(ListSmsSendsRequestSchema)` to create a new message.
  */
 export const ListSmsSendsRequestSchema: GenMessage<ListSmsSendsRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 1);
+  messageDesc(file_tidings_content_v1_sms, 7);
 
 /**
  * @generated from message tidings.content.v1.ListSmsSendsResponse
@@ -183,7 +330,7 @@ export type ListSmsSendsResponse = Message<"tidings.content.v1.ListSmsSendsRespo
  * Use `create(ListSmsSendsResponseSchema)` to create a new message.
  */
 export const ListSmsSendsResponseSchema: GenMessage<ListSmsSendsResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 2);
+  messageDesc(file_tidings_content_v1_sms, 8);
 
 /**
  * @generated from message tidings.content.v1.ResolveSmsSendRequest
@@ -207,7 +354,7 @@ export type ResolveSmsSendRequest = Message<"tidings.content.v1.ResolveSmsSendRe
  * Use `create(ResolveSmsSendRequestSchema)` to create a new message.
  */
 export const ResolveSmsSendRequestSchema: GenMessage<ResolveSmsSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 3);
+  messageDesc(file_tidings_content_v1_sms, 9);
 
 /**
  * One text message for one contact.
@@ -298,6 +445,23 @@ export type TextSend = Message<"tidings.content.v1.TextSend"> & {
    * @generated from field: string text = 14;
    */
   text: string;
+
+  /**
+   * The provider took the message, and reported later that it was not delivered: hard, soft or blocked.
+   *
+   * @generated from field: optional string undelivered = 15;
+   */
+  undelivered?: string | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_undelivered = 16;
+   */
+  dateUndelivered?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp date_delivered = 17;
+   */
+  dateDelivered?: Timestamp | undefined;
 };
 
 /**
@@ -305,7 +469,7 @@ export type TextSend = Message<"tidings.content.v1.TextSend"> & {
  * Use `create(TextSendSchema)` to create a new message.
  */
 export const TextSendSchema: GenMessage<TextSend> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 4);
+  messageDesc(file_tidings_content_v1_sms, 10);
 
 /**
  * @generated from message tidings.content.v1.SendSmsToContactRequest
@@ -327,7 +491,7 @@ export type SendSmsToContactRequest = Message<"tidings.content.v1.SendSmsToConta
  * Use `create(SendSmsToContactRequestSchema)` to create a new message.
  */
 export const SendSmsToContactRequestSchema: GenMessage<SendSmsToContactRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 5);
+  messageDesc(file_tidings_content_v1_sms, 11);
 
 /**
  * @generated from message tidings.content.v1.SendSmsToContactResponse
@@ -372,7 +536,7 @@ export type SendSmsToContactResponse = Message<"tidings.content.v1.SendSmsToCont
  * Use `create(SendSmsToContactResponseSchema)` to create a new message.
  */
 export const SendSmsToContactResponseSchema: GenMessage<SendSmsToContactResponse> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 6);
+  messageDesc(file_tidings_content_v1_sms, 12);
 
 /**
  * @generated from message tidings.content.v1.AwaitSmsSendRequest
@@ -389,7 +553,7 @@ export type AwaitSmsSendRequest = Message<"tidings.content.v1.AwaitSmsSendReques
  * Use `create(AwaitSmsSendRequestSchema)` to create a new message.
  */
 export const AwaitSmsSendRequestSchema: GenMessage<AwaitSmsSendRequest> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 7);
+  messageDesc(file_tidings_content_v1_sms, 13);
 
 /**
  * @generated from message tidings.content.v1.SmsSendProgress
@@ -413,7 +577,7 @@ export type SmsSendProgress = Message<"tidings.content.v1.SmsSendProgress"> & {
  * Use `create(SmsSendProgressSchema)` to create a new message.
  */
 export const SmsSendProgressSchema: GenMessage<SmsSendProgress> = /*@__PURE__*/
-  messageDesc(file_tidings_content_v1_sms, 8);
+  messageDesc(file_tidings_content_v1_sms, 14);
 
 /**
  * Why a contact was not chosen.
@@ -486,6 +650,48 @@ export const SmsMethodService: GenService<{
     methodKind: "unary";
     input: typeof AwaitSmsSendRequestSchema;
     output: typeof SmsSendProgressSchema;
+  },
+  /**
+   * Begins to send a text message to members of its segments: each contact and each number gets it once, however often this is called. NOT_FOUND for an
+   * unknown text message, and for one that is not published; INVALID_ARGUMENT for segments that are not its own, and for a limit that is no whole number
+   * from 1 to a million. Nothing begins for a text message that goes to single contacts: the id is empty.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.SendSms
+   */
+  sendSms: {
+    methodKind: "unary";
+    input: typeof SendSmsRequestSchema;
+    output: typeof SendSmsResponseSchema;
+  },
+  /**
+   * How far a broadcast is. With `wait`, once it is finished, or when the deadline comes near. NOT_FOUND for one that is not the text message's.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.GetSmsBroadcast
+   */
+  getSmsBroadcast: {
+    methodKind: "unary";
+    input: typeof GetSmsBroadcastRequestSchema;
+    output: typeof BroadcastSchema;
+  },
+  /**
+   * The latest broadcasts of a text message, the newest first, 100 at most.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.ListSmsBroadcasts
+   */
+  listSmsBroadcasts: {
+    methodKind: "unary";
+    input: typeof ListSmsBroadcastsRequestSchema;
+    output: typeof ListSmsBroadcastsResponseSchema;
+  },
+  /**
+   * Pauses or resumes a broadcast, or cancels what is left of it. ABORTED for one that is finished.
+   *
+   * @generated from rpc tidings.content.v1.SmsMethodService.ControlSmsBroadcast
+   */
+  controlSmsBroadcast: {
+    methodKind: "unary";
+    input: typeof ControlSmsBroadcastRequestSchema;
+    output: typeof BroadcastSchema;
   },
   /**
    * The latest sends of a text message, of a contact, or of those whose outcome nobody knows; those whose text message and contact the caller may view.

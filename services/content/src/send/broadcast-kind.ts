@@ -1,0 +1,27 @@
+import type { Transaction } from "@tidings/database/transaction";
+import { type Jobs, jobsOf } from "@tidings/jobs/jobs";
+
+/** Entities that are sent to segments: where their broadcasts and sends are. */
+export interface BroadcastKind {
+  channel: "email" | "sms";
+  /** The column of a broadcast that names the entity. */
+  item: "email_id" | "sms_id";
+  /** The table of the sends. */
+  sends: "sends" | "text_sends";
+  /** Choose recipients. A process that knows no text messages does not find their jobs. */
+  jobs: Jobs;
+}
+
+export const EMAIL_BROADCASTS: BroadcastKind = {
+  ...{ channel: "email", item: "email_id", sends: "sends" },
+  jobs: jobsOf("broadcast"),
+};
+export const SMS_BROADCASTS: BroadcastKind = {
+  ...{ channel: "sms", item: "sms_id", sends: "text_sends" },
+  jobs: jobsOf("sms_broadcast"),
+};
+
+/** Lets a broadcast go on at once. */
+export function wakeBroadcast({ jobs }: BroadcastKind, transaction: Transaction, id: string): void {
+  jobs.add(transaction, [{ key: id }]);
+}

@@ -1,0 +1,169 @@
+import { backgroundDeadline, type Database, prepared } from "@tidings/database/database";
+import type { Row, Statement } from "@tidings/database/statement";
+import type { Transaction } from "@tidings/database/transaction";
+import type { Job } from "@tidings/jobs/jobs";
+import type { Outcome } from "@tidings/jobs/outcome";
+import type { JobOptions } from "@tidings/jobs/run-jobs";
+import type { Outbox } from "@tidings/messaging/outbox";
+import { ContactCommandService } from "@tidings/proto/tidings/contact/v1/command";
+import { serviceActor } from "@tidings/rpc/actor";
+import type { Log } from "@tidings/runtime/log";
+import type { Upstreams } from "@tidings/service/upstreams";
+import type { BroadcastKind } from "./broadcast-kind.ts";
+import type { Recipient } from "./choose-recipients.ts";
+import { COUNTS } from "./read-broadcast.ts";
+
+export interface BroadcastOptions {
+  database: Database;
+  outbox: Outbox;
+  log: Log;
+  upstreams: Upstreams;
+  /** Called once sends were chosen. */
+  wake(): void;
+}
+
+/** A broadcast whose recipients are chosen, as its hold statement reads it. */
+export interface Choosing {
+  transaction: Transaction;
+  id: string;
+  row: Row;
+}
+
+/** How recipients of one kind of broadcasts are chosen. `R` is one of them, with all that is prepared before the transaction. */
+export interface RecipientChoice<R> {
+  /** Recipients that are read at a time. */
+  slice: number;
+  /** Reads the state, the place and the segments (`lists`, `excluded_lists`) of the broadcast `$1`. */
+  readStatement: Statement;
+  /** Locks the broadcast `$1`, and reads whether its entity is published (`is_open`). */
+  holdStatement: Statement;
+  /** Contacts behind one that need not be read, and the last of them where there may be more. */
+  chosenBehind(
+    row: Row,
+    after: number,
+    deadlineMs: number,
+  ): Promise<{ chosenContactIds: number[]; upTo: number }>;
+  /** Prepares the members who have no message yet. */
+  freshOf(row: Row, members: Recipient[], deadlineMs: number): Promise<R[]>;
+  /** Chooses recipients. Answers how many, and whether no more may be. */
+  choose(choosing: Choosing, fresh: R[]): Promise<{ chosen: number; isFull: boolean }>;
+  /** Called once all are chosen. Answers whether the broadcast waits for something before it goes on. */
+  putOff?(choosing: Choosing): boolean;
+}
+
+interface Slice<R> {
+  fresh: R[];
+  /** The contact behind which the next one begins; 0 at the end. */
+  next: number;
+}
+
+const advanceStatement = prepared(
+  "broadcasts_advance",
+  "update broadcasts set position = $2, chosen = chosen + $3, offered = offered + $4, state = $5 where id = $1::uuid",
+);
+const statementsOf = (kind: BroadcastKind) => ({
+  cancel: prepared(
+    `${kind.sends}_cancel`,
+    `update ${kind.sends} set state = 'cancelled', lease_token = lease_token + 1, version = version + 1
+     where id = any (array(select id from ${kind.sends} where broadcast_id = $1::uuid and state = 'waiting' limit $2 for update skip locked))
+     returning id`,
+  ),
+  finish: prepared(
+    `broadcasts_finish_${kind.sends}`,
+    `update broadcasts set state = case state when 'cancelling' then 'cancelled' else 'finished' end, finished_at = now(), counts = ${COUNTS(kind, "$1::uuid")}
+     where id = $1::uuid and state = any (array['sending', 'cancelling']) and not exists (
+       select from ${kind.sends} where broadcast_id = $1::uuid and state = any (array['waiting', 'started']))
+     returning id`,
+  ),
+});
+
+/** States with something to do here. Any other is left as it is: that of a later version, during an update, is known to its processes. */
+const DONE_HERE = new Set(["choosing", "sending", "cancelling"]);
+const AT_ONCE = 4;
+const CANCELLED_AT_ONCE = 2_000;
+/** Slices that are read in one turn while all their members have a message already. */
+const SLICES_MAX = 50;
+/** Until somebody looks whether all sends are decided. */
+const LOOK_SECONDS = 2;
+const ALL = 2 ** 31 - 1;
+const actor = serviceActor("Sends");
+
+/** Chooses the recipients of broadcasts, a slice in a transaction, and ends broadcasts whose sends are decided. */
+export function broadcastRunner<R>(
+  { database, log, upstreams, wake }: BroadcastOptions,
+  kind: BroadcastKind,
+  choice: RecipientChoice<R>,
+): JobOptions {
+  const { cancel, finish } = statementsOf(kind);
+  const contacts = upstreams.client("contact", ContactCommandService);
+  const readSlice = async (job: Job): Promise<Job> => {
+    const [row] = await database.query(choice.readStatement, [job.key], backgroundDeadline());
+    if (row?.state !== "choosing" || row.is_paused === "t") return job;
+    return {
+      ...job,
+      payload: { ...job.payload, after: Number(row.position), slice: await nextSlice(row) },
+    };
+  };
+  /** The next recipients who have no message yet. Those that were chosen already are not even read. */
+  const nextSlice = async (row: Row): Promise<Slice<R>> => {
+    const deadlineMs = backgroundDeadline();
+    const segments = { segmentIds: idsIn(row.lists), excludedSegmentIds: idsIn(row.excluded_lists) };
+    for (let after = Number(row.position), slices = 1; ; slices++) {
+      const chosen = await choice.chosenBehind(row, after, deadlineMs);
+      const { recipients, next } = await contacts.listRecipients(
+        { ...segments, ...chosen, after, pageSize: choice.slice, channel: kind.channel },
+        { actor, deadlineMs, requestId: "" },
+      );
+      const fresh = await choice.freshOf(row, recipients, deadlineMs);
+      if (fresh.length > 0 || next === 0 || slices === SLICES_MAX) return { fresh, next };
+      after = next;
+    }
+  };
+  return {
+    database,
+    log,
+    jobs: kind.jobs,
+    atOnce: AT_ONCE,
+    prepare: readSlice,
+    async work(transaction, { key, payload }) {
+      const [row] = await transaction.query(choice.holdStatement, [key]);
+      if (!row || row.finished_at) return { state: "done" };
+      const { slice, after, ...rest } = payload as { slice?: Slice<R>; after?: number };
+      const again = (delaySeconds: number): Outcome => ({ state: "again", payload: rest, delaySeconds });
+      if (row.state === "cancelling") {
+        const cancelled = await transaction.query(cancel, [key, CANCELLED_AT_ONCE]);
+        if (cancelled.length === CANCELLED_AT_ONCE) return again(0);
+      }
+      if (row.is_paused === "t" && row.state !== "cancelling") return again(LOOK_SECONDS);
+      // The decision wakes it, or a cancel.
+      if (row.state === "testing") return { state: "done" };
+      if (!DONE_HERE.has(row.state ?? "")) return again(LOOK_SECONDS);
+      if (row.state === "choosing") {
+        // The broadcast was paused, or moved on, while its slice was read.
+        if (!slice || after !== Number(row.position)) return again(0);
+        const choosing = { transaction, id: key, row };
+        const isClosed = row.is_open !== "t";
+        const { chosen, isFull } = isClosed
+          ? { chosen: 0, isFull: true }
+          : await choice.choose(choosing, slice.fresh);
+        const isOver = isFull || slice.next === 0;
+        const state = isOver ? "sending" : "choosing";
+        transaction.execute(advanceStatement, [key, slice.next, chosen, slice.fresh.length, state]);
+        transaction.afterCommit(wake);
+        if (!isOver) return again(0);
+        if (!isClosed && choice.putOff?.(choosing)) return { state: "done" };
+      }
+      const finished = await transaction.query(finish, [key]);
+      return finished.length > 0 ? { state: "done" } : again(LOOK_SECONDS);
+    },
+  };
+}
+
+/** The most recipients of a broadcast. */
+export function mostOf({ recipients_max: most }: Row): number {
+  return most == null ? ALL : Number(most);
+}
+
+function idsIn(json: string | null | undefined): number[] {
+  return JSON.parse(json ?? "[]");
+}
