@@ -70,5 +70,5 @@ export const migrations: Migrations = {
   "0052_company_names": statements(...COMPANY_NAMES),
   "0054_totals_by_column": keepTotalsByOwner,
   "0055_contact_modified": orderModificationsBeside,
-  "0055_numbers": statements(...NUMBER_INDEXES),
+  "0056_numbers": statements(...NUMBER_INDEXES),
 };

@@ -1,5 +1,6 @@
 import { type Database, prepared } from "@tidings/database/database";
 import type { Row } from "@tidings/database/statement";
+import { asciiAddress } from "@tidings/runtime/email-address";
 
 /**
  * `$1` segments, `$2` the contact before the slice, `$3` its size, `$4` excluded segments, `$5` contacts that are passed over, `$6` the last contact, `$7` the channel. Each segment gives its next
@@ -64,7 +65,7 @@ export async function listRecipients(
     recipients: recipients.map(({ contact_id, segment_id, address, preferred_locale }) => ({
       contactId: Number(contact_id),
       segmentId: Number(segment_id),
-      address: address ?? "",
+      address: asciiAddress(address ?? ""),
       locale: preferred_locale ?? "",
     })),
     ...{ withoutAddress: withoutAddress.length, refused: refused.length, excluded: excluded.length },

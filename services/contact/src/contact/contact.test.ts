@@ -84,6 +84,14 @@ test("creating a known address edits the contact that has it, whatever its case"
   assert.equal(second.all.lastname, "Lovelace");
 });
 
+test("an international domain is kept as written, and is the same in A-labels", async () => {
+  const name = address().split("@")[0];
+  const first = await add(contactBody({ email: `${name}@bücher.example` }));
+  const second = await add(contactBody({ lastname: "Hopper", email: `${name}@XN--Bcher-kva.example` }));
+  assert.deepEqual([second.created, second.id], [false, first.id]);
+  assert.equal(first.all.email, `${name}@bücher.example`);
+});
+
 test("64 parallel creations of one address make one contact", async () => {
   const email = address();
   const results = await Promise.all(

@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from "node:crypto";
 import { prepared } from "@tidings/database/database";
 import type { Transaction } from "@tidings/database/transaction";
-import { folded } from "@tidings/runtime/folded";
+import { foldedAddress } from "@tidings/runtime/email-address";
 import { type ContactRow, doNotContactOf } from "../rows/contact.ts";
 import type { ContactChange } from "./body.ts";
 import type { DoNotContactChange } from "./do-not-contact.ts";
@@ -80,7 +80,7 @@ export function keepSuppressions(transaction: Transaction, rows: ContactRow[], k
 /** HMAC-SHA-256 of the channel and the address in the form in which two of them are the same. */
 function hashOf(channel: string, value: string | null | undefined, key: SuppressionKey): Buffer | undefined {
   if (!value) return undefined;
-  const address = channel === "email" ? folded(value) : value.replaceAll(/[^\d+]/g, "");
+  const address = channel === "email" ? foldedAddress(value) : value.replaceAll(/[^\d+]/g, "");
   if (address === "") return undefined;
   return createHmac("sha256", key).update(`${channel}\n${address}`).digest();
 }

@@ -108,6 +108,7 @@ const values: [type: string, properties: unknown, sent: unknown, stored: unknown
   ["textarea", {}, "x".repeat(1000), "x".repeat(1000), "x".repeat(1000)],
   ["html", {}, "<p>kept</p>", "<p>kept</p>", "<p>kept</p>"],
   ["email", {}, "A@Example.com", "A@Example.com", "A@Example.com"],
+  ["email", {}, "grace@bücher.example", "grace@bücher.example", "grace@bücher.example"],
   ["tel", {}, "+33 1", "+33 1", "+33 1"],
   ["url", {}, "https://x.org/a?b", "https://x.org/a?b", "https://x.org/a?b"],
   ["number", { scale: 2, roundmode: 2 }, "1.999", 1.99, 1.99],

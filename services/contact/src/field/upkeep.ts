@@ -7,7 +7,7 @@ import type { Outcome } from "@tidings/jobs/outcome";
 import type { JobOptions } from "@tidings/jobs/run-jobs";
 import { type Field, FieldSchema } from "@tidings/proto/tidings/contact/v1/field";
 import type { Changed } from "@tidings/resource/repository-options";
-import { folded } from "@tidings/runtime/folded";
+import { foldedAddress } from "@tidings/runtime/email-address";
 import type { Log } from "@tidings/runtime/log";
 import { companyTable } from "../rows/company.ts";
 import { contactTable } from "../rows/contact.ts";
@@ -127,7 +127,7 @@ async function workOn(transaction: Transaction, task: Task): Promise<number> {
       },
       [from, from + SLICE],
     );
-    const claims = rows.map((row) => ({ id: row.id, value: folded(row.value ?? "") }));
+    const claims = rows.map((row) => ({ id: row.id, value: foldedAddress(row.value ?? "") }));
     const text = `insert into ${identifiers} (field, value, ${idColumn})
       select $1, value, id from unnest($2::text[], $3::integer[]) as w (value, id) where value <> ''
       order by value, id on conflict do nothing`;

@@ -1,12 +1,12 @@
 import { violatedConstraint } from "@tidings/database/failure";
 import type { Row } from "@tidings/database/statement";
-import { folded } from "@tidings/runtime/folded";
+import { foldedAddress } from "@tidings/runtime/email-address";
 import type { Field, FieldSet } from "../field/catalogue.ts";
 import type { FieldValues } from "../field/values.ts";
 import type { Claim, OwnClaim } from "../rows/table.ts";
 
 export function claimOf(field: Field, value: string | null | undefined): Claim | undefined {
-  const normalised = value ? folded(value) : "";
+  const normalised = value ? foldedAddress(value) : "";
   if (normalised === "") return undefined;
   return { key: `${field.alias}\n${normalised}`, field: field.alias, value: normalised };
 }

@@ -7,7 +7,7 @@ import type { TextMessage } from "./text-transport.ts";
 interface SmsWriting {
   contacts: KnownContacts;
   country: string;
-  /** Where a provider that is told so reports of a send. */
+  /** The address to which a provider reports of a send; undefined where it does not. */
   reportsOf: ((hash: string) => string) | undefined;
 }
 
