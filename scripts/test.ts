@@ -17,8 +17,17 @@ const TEMPLATE = "tidings_template";
 const TEST_TIMEOUT_MS = 300_000;
 /** Loaded into the process of each file. */
 const FILE_TIME_LIMIT = join(import.meta.dirname, "file-time-limit.ts");
-/** Charts, images and faults have commands of their own: their tools take minutes to build, or they take minutes themselves. */
-const SKIPPED_FOLDERS = new Set(["node_modules", ".git", ".cache", ".data", "charts", "packed", "faults"]);
+/** Charts, images, faults and matrices have commands of their own: their tools take minutes to build, or they take minutes themselves (ADR 109). */
+const SKIPPED_FOLDERS = new Set([
+  "node_modules",
+  ".git",
+  ".cache",
+  ".data",
+  "charts",
+  "packed",
+  "faults",
+  "matrices",
+]);
 
 let runner: ChildProcess | undefined;
 const stopped = new AbortController();

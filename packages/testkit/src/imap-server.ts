@@ -47,13 +47,13 @@ const NOBODY = 65_534;
  * the whole verification, which installs it.
  */
 export function isWithoutDovecot(): string | false {
-  const isMissing = !program() && process.env.TEST_MATRICES !== "whole";
+  const isMissing = !program() && !process.env.TEST_REQUIRES_ALL;
   return isMissing && "dovecot is not installed (Debian's dovecot-imapd)";
 }
 
 /** The same for a Dovecot that takes mails. */
 export function isWithoutSubmission(): string | false {
-  const isMissing = !existsSync("/usr/lib/dovecot/submission") && process.env.TEST_MATRICES !== "whole";
+  const isMissing = !existsSync("/usr/lib/dovecot/submission") && !process.env.TEST_REQUIRES_ALL;
   return isMissing && "dovecot's submission is not installed (Debian's dovecot-submissiond)";
 }
 

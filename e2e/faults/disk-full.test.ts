@@ -8,8 +8,8 @@ import { freePort } from "@tidings/embedded/free-port";
 import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { type TemporaryFolder, temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { type Client, createClient } from "./client.ts";
-import { ADMINISTRATOR } from "./stack.ts";
+import { type Client, createClient } from "../client.ts";
+import { ADMINISTRATOR } from "../stack.ts";
 
 /** `npm start` on a file system of its own, which only root may make. */
 const SIZE = "600m";
@@ -38,7 +38,7 @@ before(async () => {
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${SIZE}`, "tmpfs", folder.path]);
   const port = await freePort();
   launcher = spawn(process.execPath, ["scripts/start.ts"], {
-    cwd: join(import.meta.dirname, ".."),
+    cwd: join(import.meta.dirname, "../.."),
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

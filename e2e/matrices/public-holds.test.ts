@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { PUBLIC_PATHS } from "@tidings/rpc/public-paths";
-import { DEAR_CONTENTS } from "./dear-content.ts";
-import { CALLBACK_KEY, DEAR_INPUTS } from "./dear-input.ts";
-import { type HeldLoops, heldLoops } from "./held-loops.ts";
-import { make } from "./people.ts";
-import { sendRaw } from "./raw-http.ts";
-import { startVisitedStack } from "./visited-stack.ts";
-import { BROWSER } from "./visitor.ts";
+import { DEAR_CONTENTS } from "../dear-content.ts";
+import { CALLBACK_KEY, DEAR_INPUTS } from "../dear-input.ts";
+import { type HeldLoops, heldLoops } from "../held-loops.ts";
+import { make } from "../people.ts";
+import { sendRaw } from "../raw-http.ts";
+import { startVisitedStack } from "../visited-stack.ts";
+import { BROWSER } from "../visitor.ts";
 
 /** No input of a visitor, and nothing that visitors see, holds an event loop for 50 ms: on every path of the public web. */
 

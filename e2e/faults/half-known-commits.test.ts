@@ -7,11 +7,11 @@ import { standardOf } from "@tidings/rpc/standard";
 import { eventually } from "@tidings/testkit/eventually";
 import { createTestDatabase } from "@tidings/testkit/postgres";
 import { startProxy } from "@tidings/testkit/proxy";
-import type { Answer, Entity } from "./client.ts";
-import { make } from "./people.ts";
-import { query } from "./query.ts";
-import { addFirstContact, type Resource, resources } from "./resources.ts";
-import { ADMINISTRATOR, startTestStack } from "./stack.ts";
+import type { Answer, Entity } from "../client.ts";
+import { make } from "../people.ts";
+import { query } from "../query.ts";
+import { addFirstContact, type Resource, resources } from "../resources.ts";
+import { ADMINISTRATOR, startTestStack } from "../stack.ts";
 
 /**
  * A transaction may have happened although its COMMIT got no answer. For every kind of write: the answer is 503 or 504, what was written is

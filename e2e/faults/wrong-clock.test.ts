@@ -6,9 +6,9 @@ import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { eventually } from "@tidings/testkit/eventually";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { make } from "./people.ts";
-import { startVisitedStack } from "./visited-stack.ts";
-import { visitor } from "./visitor.ts";
+import { make } from "../people.ts";
+import { startVisitedStack } from "../visited-stack.ts";
+import { visitor } from "../visitor.ts";
 
 /** The clock of the content service is set while visitors come. */
 
@@ -18,7 +18,7 @@ const folder = await temporaryFolder();
 const shiftFile = join(folder.path, "shift");
 const setClock = (shiftMs: number) => writeFile(shiftFile, String(shiftMs));
 await setClock(0);
-const shifted = pathToFileURL(join(import.meta.dirname, "shifted-clock.ts")).href;
+const shifted = pathToFileURL(join(import.meta.dirname, "../shifted-clock.ts")).href;
 const stack = await startVisitedStack({
   env: { content: { NODE_OPTIONS: `--import=${shifted}`, CLOCK_SHIFT_FILE: shiftFile } },
 });

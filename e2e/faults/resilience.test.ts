@@ -6,12 +6,12 @@ import { processes } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import { terminateBackends } from "@tidings/testkit/postgres";
 import { type Receiver, startReceiver } from "@tidings/testkit/receiver";
-import { countEvents, repeatLatestEvent } from "./bus.ts";
-import { createClient } from "./client.ts";
-import { type Creation, startCreating } from "./load.ts";
-import { query } from "./query.ts";
-import { startRoundRobin } from "./round-robin.ts";
-import { ADMINISTRATOR, startTestStack } from "./stack.ts";
+import { countEvents, repeatLatestEvent } from "../bus.ts";
+import { createClient } from "../client.ts";
+import { type Creation, startCreating } from "../load.ts";
+import { query } from "../query.ts";
+import { startRoundRobin } from "../round-robin.ts";
+import { ADMINISTRATOR, startTestStack } from "../stack.ts";
 
 const stack = await startTestStack({
   replicas: { gateway: 2 },

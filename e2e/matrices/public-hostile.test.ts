@@ -4,14 +4,14 @@ import { PUBLIC_PATHS } from "@tidings/rpc/public-paths";
 import { processes as rows } from "@tidings/scripts/processes";
 import { eventually } from "@tidings/testkit/eventually";
 import fc from "fast-check";
-import { assertDiscreet } from "./harmless.ts";
-import { assertHoldsNothing } from "./hold-ups.ts";
-import { hostileQuery, hostileSegment, hostileText } from "./hostile-input.ts";
-import { make } from "./people.ts";
-import { query } from "./query.ts";
-import { type RawRequest, sendRaw } from "./raw-http.ts";
-import { startTestStack } from "./stack.ts";
-import { BROWSER, visitor } from "./visitor.ts";
+import { assertDiscreet } from "../harmless.ts";
+import { assertHoldsNothing } from "../hold-ups.ts";
+import { hostileQuery, hostileSegment, hostileText } from "../hostile-input.ts";
+import { make } from "../people.ts";
+import { query } from "../query.ts";
+import { type RawRequest, sendRaw } from "../raw-http.ts";
+import { startTestStack } from "../stack.ts";
+import { BROWSER, visitor } from "../visitor.ts";
 
 /** Visitors with bad intentions, at every path of the public web. */
 
@@ -92,7 +92,7 @@ const MEMBERS =
 const HEADERS = ["referer", "user-agent", "cookie", "origin", "x-forwarded-for", "x-forwarded-host", "range"];
 
 const SEED = 20_262;
-const RUNS = process.env.TEST_ALL ? 400 : 40;
+const RUNS = 60;
 
 const member = fc.tuple(fc.constantFrom(...MEMBERS), hostileText);
 const members = fc.array(member, { maxLength: 8 });

@@ -9,10 +9,10 @@ import { processes } from "@tidings/scripts/processes";
 import { startStack } from "@tidings/scripts/stack";
 import { eventually } from "@tidings/testkit/eventually";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { createClient } from "./client.ts";
-import { databaseOf, emptyDatabase } from "./empty-database.ts";
-import { collectLines } from "./lines.ts";
-import { ADMINISTRATOR } from "./stack.ts";
+import { createClient } from "../client.ts";
+import { databaseOf, emptyDatabase } from "../empty-database.ts";
+import { collectLines } from "../lines.ts";
+import { ADMINISTRATOR } from "../stack.ts";
 
 test("processes that are there before their schema wait for it, alive and not ready, and then serve", async () => {
   await using cleanup = new AsyncDisposableStack();

@@ -14,10 +14,10 @@ import { generateSecretKey } from "@tidings/secrets/secret-box";
 import { eventually } from "@tidings/testkit/eventually";
 import { startReceiver } from "@tidings/testkit/receiver";
 import { temporaryFolder } from "@tidings/testkit/temporary-folder";
-import { type Client, createClient } from "./client.ts";
-import { startCreating } from "./load.ts";
-import { query } from "./query.ts";
-import { ADMINISTRATOR } from "./stack.ts";
+import { type Client, createClient } from "../client.ts";
+import { startCreating } from "../load.ts";
+import { query } from "../query.ts";
+import { ADMINISTRATOR } from "../stack.ts";
 
 /** A database, a bus and a stack that can be lost and come again, at their old places. */
 await using cleanup = new AsyncDisposableStack();

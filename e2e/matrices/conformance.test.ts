@@ -14,12 +14,11 @@ import { placeOf } from "@tidings/resource/resource";
 import { isOutputOnly } from "@tidings/resource/stamps";
 import { optionOf } from "@tidings/rpc/option";
 import { processes } from "@tidings/scripts/processes";
-import { assertHoldsNothing } from "./hold-ups.ts";
-import { ownRoutes, pathOf } from "./permission/routes.ts";
-import { query } from "./query.ts";
-import { addFirstContact, type Resource, resources } from "./resources.ts";
-import { startTestStack } from "./stack.ts";
-import { areMatricesWhole } from "./whole.ts";
+import { assertHoldsNothing } from "../hold-ups.ts";
+import { ownRoutes, pathOf } from "../permission/routes.ts";
+import { query } from "../query.ts";
+import { addFirstContact, type Resource, resources } from "../resources.ts";
+import { startTestStack } from "../stack.ts";
 
 /** Rules of every resource, read from the mounted ones: a new one is tested by itself. */
 
@@ -191,7 +190,7 @@ const MEMBERS_A_REQUEST = 8;
  * Every bait in every member takes minutes: `npm run test:all` does that. Otherwise each member gets three baits, another three than
  * the next: members of one kind are read by the same code, and so every kind meets every bait.
  */
-const ROUNDS = areMatricesWhole ? BAITS.length : 3;
+const ROUNDS = BAITS.length;
 const rounds = Array.from({ length: ROUNDS }, (_, round) => (round * BAITS.length) / ROUNDS);
 const baitAt = (index: number) => BAITS[index % BAITS.length] as string;
 
