@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { withNeeded } from "@tidings/gateway/identity/permissions";
+import { eventually } from "@tidings/testkit/eventually";
 import { type Client, createClient, type Entity } from "../client.ts";
 import { createOAuthClient, requestTokens } from "../oauth-client.ts";
 import { make, PASSWORD, personBody } from "../people.ts";
+import { query } from "../query.ts";
 import { startTestStack } from "../stack.ts";
 import { isPowerless, type Principal } from "./oracle.ts";
 import { makeThings, type Owned, type Owners, ownedResources, type Things } from "./things.ts";
@@ -38,6 +40,10 @@ export async function startPermissionScene() {
   const newUser = async (role: number, members: object = {}) => {
     const body = personBody(role, members);
     const { id } = await make(api, "users", "user", body);
+    // Mails to oneself go to an address that content has heard of.
+    await eventually(async () =>
+      assert.equal((await query(database, `select from content.users where id = ${id}`)).length, 1),
+    );
     return { id, api: createClient(baseUrl, { username: body.username, password: PASSWORD }) };
   };
 
