@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { after, type TestContext, test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { FactService } from "@tidings/proto/tidings/api/v1/fact";
 import { EmailRepliesSchema, EmailSendsSchema } from "@tidings/proto/tidings/content/v1/events";
+import { actorSigner, serviceActor } from "@tidings/rpc/actor";
+import { rpcClient } from "@tidings/rpc/client";
+import { connect } from "@tidings/rpc/stream/connection";
+import { generateActorKeyRing } from "@tidings/scripts/actor-keys";
 import { eventually } from "@tidings/testkit/eventually";
 import { startMailSink } from "@tidings/testkit/mail-sink";
 import { startReceiver } from "@tidings/testkit/receiver";
@@ -26,7 +32,9 @@ const sink = await startMailSink({
   },
 });
 after(() => sink.close());
+const actorKeyRing = generateActorKeyRing();
 const stack = await startVisitedStack({
+  actorKeyRing,
   hasOwnHost: true,
   env: {
     content: {
@@ -88,6 +96,16 @@ async function factsOf(emailId: number, verb: string) {
       .filter((send) => send.emailId === emailId)
       .map((send) => ({ ...send, email: emails.find((email) => email.id === emailId) })),
   );
+}
+
+/** Answers as a service lists them that begins later. */
+async function listedReplies() {
+  const connection = connect(`127.0.0.1:${await stack.lines.port("content", "grpc")}`);
+  const facts = rpcClient(FactService, connection, actorSigner(actorKeyRing.campaign.privateKey, "content"));
+  const outgoing = { actor: serviceActor("Facts"), deadlineMs: Date.now() + 30_000, requestId: "" };
+  const { events } = await facts.listFacts({ type: EmailRepliesSchema.typeName, pageSize: 1_000 }, outgoing);
+  connection.close();
+  return events.map((event) => fromBinary(EmailRepliesSchema, event));
 }
 
 /** The path of the picture in a mail. */
@@ -202,6 +220,16 @@ test("each answer that the API records is an event, with the send and its email 
   assert.deepEqual(
     [first?.answered?.sends[0]?.address, first?.answered?.emails[0]?.name],
     ["answers@example.org", "Letter"],
+  );
+  const listed = await listedReplies();
+  assert.deepEqual(
+    listed.flatMap((event) => event.replies).filter(({ sendId }) => sendId === hash),
+    replies,
+  );
+  const answered = listed.flatMap((event) => event.answered?.sends ?? []).filter(({ id }) => id === hash);
+  assert.deepEqual(
+    answered.map(({ address }) => address),
+    ["answers@example.org"],
   );
 });
 
